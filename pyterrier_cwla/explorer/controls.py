@@ -65,8 +65,8 @@ def controls_of(measure: Measure, highest: float) -> list[Control]:
     return [_measures(measure), *_choices(metric), *_parameters(measure, metric, highest)]
 
 
-def steps_of(measure: Measure, path: str, highest: float) -> list[str]:
-    """Return the values of the slider of a parameter, as texts.
+def slider_of(measure: Measure, path: str, highest: float) -> Control:
+    """Return the slider of a parameter.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def steps_of(measure: Measure, path: str, highest: float) -> list[str]:
     sliders = {one["path"]: one for one in controls_of(measure, highest) if one["kind"] == "number"}
     if path not in sliders:
         raise BadParameter(f"{measure} has no number {path!r} to change. {near(path, sliders)}")
-    return list(filter(None, sliders[path]["steps"]))
+    return sliders[path]
 
 
 # ---- the measure and its choices

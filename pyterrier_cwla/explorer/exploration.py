@@ -27,7 +27,7 @@ from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.language import TABLES, Spec, float_or_int
 from .changes import changed
-from .controls import steps_of
+from .controls import slider_of
 from .states import Ranked, Topic, state_of
 from .sweeps import sweep_of
 
@@ -203,7 +203,7 @@ class Exploration:
             def at(value: str) -> Measure:
                 return self._default_lengths(changed(measure, path, value, self.highest))
 
-            return sweep_of(measure, path, steps_of(measure, path, self.highest), at, topic)
+            return sweep_of(slider_of(measure, path, self.highest), at, topic)
         raise BadParameter(f"want={want!r}: ask for 'state', 'sweep' or 'topics'.")
 
     def _topics(self, measure: Measure) -> Answer:
@@ -300,6 +300,7 @@ class Exploration:
         return topic.edited(_dict(request, "grades"), _dict(request, "orders"))
 
     def _of(self, qid: str) -> Topic:
+        """Return a topic; the last one is kept, since finding its rows takes time in large runs."""
         if self._last is None or self._last.qid != qid:
             self._last = self._made(qid)
         return self._last

@@ -130,7 +130,7 @@ class _Requests(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, answer.encode(), "application/json")
 
     def _of(self, made: Callable[[], str]) -> str | None:
-        """Return a text, or None after an error: it is reported in the terminal, and the page is told so."""
+        """Return a text. After an error, print it in the terminal, refuse the request and return None."""
         try:
             return made()
         except Exception:

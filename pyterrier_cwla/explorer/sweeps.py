@@ -19,45 +19,39 @@ from ..measures.of_ir_measures import followed
 from ..model.scoring import normalised
 from ..model.view_columns import seen_part
 from ..model.walk_scores import over_all_ranks
-from .controls import controls_of
+from .controls import Control
 from .states import Topic
 
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 
 
-def sweep_of(
-    measure: Measure, path: str, values: Sequence[str], at: Callable[[str], Measure], topic: Topic
-) -> dict[str, Any]:
+def sweep_of(slider: Control, at: Callable[[str], Measure], topic: Topic) -> dict[str, Any]:
     """Return the scores of the rankings of a topic over the values of one parameter, ready for JSON.
 
     Parameters
     ----------
-    measure : ir_measures.Measure
-        The measure.
-    path : str
-        The parameter, such as ``C.phi``.
-    values : sequence of str
-        Values of the parameter in ascending order.
+    slider : dict
+        The slider of the parameter, from :func:`slider_of`.
     at : callable
         Function from a value of the parameter to the measure.
     topic : Topic
         The topic.
     """
-    control = next(one for one in controls_of(measure, topic.highest) if one["path"] == path)
+    values = [value for value in slider["steps"] if value]
     scores = np.array([_scores(at(value), topic) for value in values]).T
     names = [*map(harmless, topic.runs)]
     answer: dict[str, Any] = {
-        "path": path,
-        "label": control["label"],
-        "values": [*values],
-        "now": control["value"],
+        "path": slider["path"],
+        "label": slider["label"],
+        "values": values,
+        "now": slider["value"],
         "scores": [_texts(of) for of in scores],
         "difference": None,
         "flips": [],
         "sentence": "",
     }
     if len(scores) == 2:
-        symbol, whole = control["symbol"], control["range"].startswith("whole")
+        symbol, whole = slider["symbol"], slider["range"].startswith("whole")
         answer["difference"] = _texts(scores[1] - scores[0], "+.4f")
         flips = _flips(scores, values, at, topic, whole)
         answer["flips"] = [{"value": flip.value, "sentence": flip.sentence(names, symbol)} for flip in flips]

@@ -1,4 +1,4 @@
-"""What users do under each continuation, and what they value under each aggregation, in plain words."""
+"""Descriptions of the users of each continuation and aggregation, in plain words."""
 
 from __future__ import annotations
 
