@@ -32,11 +32,15 @@ NUMBERS = {
     "duplicate_seconds": ("T_D, duplicates", "seconds for a duplicate of a document seen before"),
     "seconds_per_view": ("T_D, all", "seconds for a document, whatever its length"),
     "share_on_summaries": ("", "share of the time spent on summaries; the rest is spent on documents"),
+    "length_correlation": ("r(T_D, l)", "correlation of the seconds on a document with its length"),
+    "grade_correlation": ("r(T_D, g)", "correlation of the seconds on a document with its grade"),
+    "share_forward_clicks": ("", "share of clicks on a deeper rank than the previous click; mean of users"),
     "p_click": ("P(C=1|g)", "probability of a click, by grade"),
     "seconds": ("T_D(g)", "seconds for a document, by grade"),
     "p_save_by_grade": ("P(S=1|g)", "probability of a save after a view, by grade"),
 }
 PROBABILITIES = {name for name in NUMBERS if name.startswith(("p_", "share_"))}
+CORRELATIONS = {name for name in NUMBERS if name.endswith("_correlation")}
 COLUMNS = ("name", "grade", "way", "used", "value", "low", "high", "error", "n")
 OF_TBG = tuple(NUMBERS)[:7]
 _HELD = 30  # memory to parse JSON, in multiples of the size of the text
@@ -217,9 +221,7 @@ class _Reader:
             name, value, place = row["name"], row["value"], f"table[{at}]"
             if name not in NUMBERS:
                 raise self.wrong(f"{place}: a calibration has no quantity {name!r}. {near(name, NUMBERS)}")
-            if not (value >= 0 and np.isfinite(value) and (value <= 1 or name not in PROBABILITIES)) or (
-                name == "half_life" and value == 0
-            ):
+            if not _in_range(name, value):
                 raise self.wrong(f"{place}: {name} is {value!r}, out of its range.")
             if row["low"] > row["high"]:
                 raise self.wrong(f"{place}: the lower end of the interval of {name} is above the upper end.")
@@ -305,6 +307,12 @@ class _Reader:
         if not isinstance(values, dict):
             raise self.wrong(f"{place} must be an object.")
         return {self._text(key, place): self._value(value, f"{place}.{key}", int) for key, value in values.items()}
+
+
+def _in_range(name: str, value: float) -> bool:
+    least = -1 if name in CORRELATIONS else 0
+    most = 1 if name in PROBABILITIES | CORRELATIONS else sys.float_info.max
+    return least <= value <= most and not (name == "half_life" and value == 0)
 
 
 def _without_nan(value: Any) -> Any:

@@ -432,6 +432,12 @@ def calibrate(
     `max_seconds`. The estimate "corrected", which the measure uses, accounts for the selection: a session with five
     clicks has lasted at least until the fifth click; a longer session was still active at `max_seconds`; an interrupted
     session, or one that reached `last_rank`, is censored; and users leave after the last click, during the last item.
+    Three quantities describe the users and are not parameters of the measure. ``length_correlation`` and
+    ``grade_correlation`` are Pearson's r of the seconds on a document with its length in words and with its grade
+    (grades below 0 count as 0), over all views with both values: whether time depends on length, as T_D(l) says, or
+    rather on relevance. ``share_forward_clicks`` is the share of clicks on a deeper rank than the previous click of the
+    session, in the order of ``time``: the mean of users, and pooled. T(k) takes all clicks to be forward.
+
     Intervals come from the bootstrap over users.
 
     Parameters
@@ -482,7 +488,8 @@ def calibrate(
 
     References
     ----------
-    Smucker and Clarke (2012), sections 3.2 and 4.2.
+    Smucker and Clarke (2012), sections 3.2 and 4.2, and, for forward clicks (94 %), the validation of T(k). Jiang and
+    Allan (2016), section 5.1, for the correlations (0.02 with length, 0.274 with the grade).
 
     Examples
     --------
@@ -493,6 +500,8 @@ def calibrate(
     >>> found = calibrate(rows)
     >>> found["summary_seconds"].value, found["p_click_nonrelevant", "pooled"].value
     (4.0, 0.5)
+    >>> round(found["length_correlation"].value, 3), found.missing["share_forward_clicks"]
+    (-0.455, "the log has no column 'time', so the order of clicks is unknown")
     >>> found.missing["half_life"]
     'no session is left (2 fewer than 5 clicks)'
     """

@@ -2,101 +2,40 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from ..._version import __version__
+from ...errors import many
 from ...measures.calibration_files import CURVE, NUMBERS, table_of
+from .calibration_arrays import LogArrays, Results, estimate_row
 from .calibration_plots import reading_points
+from .click_order import click_pairs
 from .estimate import over_users
-from .leaving_times import events_of, numbered_sessions, stays, stays_of_paper
+from .leaving_times import events_of, stays, stays_of_paper
 from .log import InteractionLog
-from .rates import Ratio, Reading, least_squares, line, line_sums, pooled, unweighted, weighted
+from .rates import (
+    Ratio,
+    Reading,
+    correlation,
+    correlation_sums,
+    least_squares,
+    line,
+    line_sums,
+    pooled,
+    unweighted,
+    weighted,
+)
 from .survival import Fit, Stays, fit, grid, half_life, survival_curve, zero_of_scores
 
 Array = np.ndarray
 
 _MANY_AT_END = 0.05  # of the sessions
 _FAR_BETTER = 10  # in AIC
-
-
-class _Results:
-    """Results of the estimation: ratios with their descriptions, reasons for missing parameters, and notes."""
-
-    def __init__(self, notes: tuple[str, ...]) -> None:
-        self.ratios: list[Ratio] = []
-        self.rows: list[dict[str, Any]] = []
-        self.missing: dict[str, str] = {}
-        self.notes = list(notes)
-
-    def add(
-        self,
-        name: str,
-        way: str,
-        ratio: Ratio,
-        n: Any,
-        used: bool = False,
-        grade: float = np.nan,
-        error: float = np.nan,
-    ) -> bool:
-        """Add an estimate; return False if it is undefined."""
-        if np.isnan(ratio.value):
-            return False
-        self.ratios.append(ratio)
-        self.rows.append(_row(name, way, used, ratio.value, error, n, grade))
-        return True
-
-    def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
-        """Add the weighted mean of the paper (which is used), the pooled share and the unweighted mean."""
-        n = tries.sum()
-        self.add(name, "pooled", pooled(hits, tries), n)
-        self.add(name, "unweighted", unweighted(hits, tries), n)
-        return self.add(name, "weighted", weighted(hits, tries, weight), n, used=True)
-
-
-class _LogArrays:
-    """Log as arrays over its rows: user, session, inspected, clicked, viewed and saved results."""
-
-    def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
-        rows = log.rows
-        self.log, self.depth = log, depth
-        self.user, names = pd.factorize(rows["user"])
-        self.users = len(names)
-        self.session, _ = numbered_sessions(log)
-        self.clicked = rows["clicked"].to_numpy(bool)
-        rank = rows["rank"].to_numpy()
-        self.last = np.zeros(self.session[-1] + 1, np.int64)
-        """Rank of the last click of each session (M)."""
-        np.maximum.at(self.last, self.session[self.clicked], rank[self.clicked])
-        self.to_last = rank <= self.last[self.session]
-        self.seen = log.seen
-        self.looked_at = self.to_last if depth == "clicked" else self.seen
-        self.on_document = np.where(self.clicked, log.floats("document_seconds"), np.nan)
-        self.read = ~np.isnan(self.on_document)
-        # In a log with document_seconds, a click without seconds does not count as a view.
-        self.view = self.read if log.has("document_seconds") else self.clicked
-        self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
-        self.grade = log.floats("grade")
-        self.judged = ~np.isnan(self.grade)
-        self.relevant = self.grade >= rel
-
-    def by_user(self, which: Array, values: Any = None) -> Array:
-        """Return the number of these rows, or the sum of their values, for each user."""
-        return np.bincount(self.user[which], None if values is None else values[which], self.users).astype(float)
-
-    @property
-    def summaries(self) -> Array:
-        """Number of summaries per row: M in the first row of a session; with ``depth="seen"``, 1 per result seen."""
-        if self.depth == "seen":
-            return self.seen.astype(float)
-        first_row = np.append(True, self.session[1:] != self.session[:-1])
-        return np.where(first_row, self.last[self.session], 0).astype(float)
-
-    def weights(self) -> Array:
-        """Return the number of summaries that each user inspected."""
-        return self.by_user(np.ones(len(self.log), bool), self.summaries)
+_FEWEST_VIEWS = 3  # for a correlation; the correlation of two views is always 1 or −1
 
 
 def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str, ...]) -> dict[str, Any]:
@@ -114,11 +53,13 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     -------
     dict
     """
-    arrays, found = _LogArrays(log, arguments["depth"], arguments["rel"]), _Results(log.notes)
+    arrays, found = LogArrays(log, arguments["depth"], arguments["rel"]), Results(log.notes)
     _note_gaps(arrays, found)
     _summary_seconds(arrays, found)
     reading, points, slope_sums = _reading(arrays, found)
+    _correlations(arrays, found)
     _shares_of_time(arrays, found)
+    _forward_clicks(arrays, found)
     _decisions(arrays, found)
     _decisions_by_grade(arrays, found)
     leaving, excluded = _leaving(log, arguments, found)
@@ -146,7 +87,7 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     }
 
 
-def _note_gaps(arrays: _LogArrays, found: _Results) -> None:
+def _note_gaps(arrays: LogArrays, found: Results) -> None:
     """Add notes about missing rows, unjudged results, and clicks without seconds."""
     if arrays.depth == "clicked":
         gaps = int((np.bincount(arrays.session, arrays.to_last) < arrays.last).sum())
@@ -176,7 +117,7 @@ def _note_gaps(arrays: _LogArrays, found: _Results) -> None:
         )
 
 
-def _summary_seconds(arrays: _LogArrays, found: _Results) -> None:
+def _summary_seconds(arrays: LogArrays, found: Results) -> None:
     """Estimate T_S (Eq. 5)."""
     if not arrays.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
@@ -195,7 +136,7 @@ def _summary_seconds(arrays: _LogArrays, found: _Results) -> None:
         found.missing["summary_seconds"] = "no summary was inspected: no user clicked"
 
 
-def _shares_of_time(arrays: _LogArrays, found: _Results) -> None:
+def _shares_of_time(arrays: LogArrays, found: Results) -> None:
     """Estimate the seconds per view and the share of the time spent on summaries."""
     if not arrays.read.any():
         return
@@ -210,7 +151,67 @@ def _shares_of_time(arrays: _LogArrays, found: _Results) -> None:
         found.add("share_on_summaries", "pooled", pooled(summaries, summaries + total), users, used=True)
 
 
-def _decisions(arrays: _LogArrays, found: _Results) -> None:
+def _correlations(arrays: LogArrays, found: Results) -> None:
+    """Estimate the correlation of the seconds on documents with their lengths and grades; grades below 0 count as 0."""
+    log, first = arrays.log, ~arrays.log.flags("duplicate")
+    quantities = (
+        ("length_correlation", "length", log.floats("words"), "the log has no column 'words'"),
+        ("grade_correlation", "grade", np.maximum(arrays.grade, 0), "the log has no grades"),
+    )
+    for name, what, values, unknown in quantities:
+        known = arrays.read & ~np.isnan(values)
+        if not arrays.read.any():
+            found.missing[name] = _why_unread(log)
+        elif np.isnan(values).all():
+            found.missing[name] = unknown
+        elif known.sum() < _FEWEST_VIEWS:
+            found.missing[name] = (
+                f"documents of known {what} have {many(int(known.sum()), 'view')} with known seconds, fewer than"
+                f" {_FEWEST_VIEWS}"
+            )
+        elif not _correlation(arrays, found, name, "all views", known, values):
+            found.missing[name] = f"all documents viewed have the same {what}, or took the same seconds"
+        elif not first[known].all():
+            _correlation(arrays, found, name, "first views", known & first, values)
+
+
+def _correlation(arrays: LogArrays, found: Results, name: str, way: str, which: Array, values: Array) -> bool:
+    """Add the correlation of the seconds of views with values; return False if it is undefined."""
+    if which.sum() < _FEWEST_VIEWS:
+        return False
+    sums = correlation_sums(arrays.user[which], arrays.users, values[which], arrays.on_document[which])
+    r = float(correlation(sums.sum(axis=1, keepdims=True))[0])
+    if np.isnan(r):
+        return False
+    row = estimate_row(name, way, way == "all views", r, np.nan, which.sum())
+    found.correlations.append(([row], sums, lambda totals: correlation(totals)[None]))
+    return True
+
+
+def _why_unread(log: InteractionLog) -> str:
+    return "no user opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
+
+
+def _forward_clicks(arrays: LogArrays, found: Results) -> None:
+    """Estimate the share of clicks on a deeper rank than the previous click of the session."""
+    name, log = "share_forward_clicks", arrays.log
+    if not log.has("time"):
+        found.missing[name] = "the log has no column 'time', so the order of clicks is unknown"
+        return
+    pairs = click_pairs(log)
+    user = arrays.user[pairs.row]
+    clicks, forward = (np.bincount(user, each, arrays.users) for each in (np.ones(len(user)), pairs.forward))
+    found.add(name, "pooled", pooled(forward, clicks), len(user))
+    if not found.add(name, "unweighted", unweighted(forward, clicks), len(user), used=True):
+        found.missing[name] = "no session has two clicks at different known times"
+        return
+    found.notes.extend(f"share_forward_clicks excludes {each}." for each in pairs.excluded)
+    without = int((clicks == 0).sum())
+    if without:
+        found.notes.append(f"{without:,} of {arrays.users:,} users have no successive clicks; {name} excludes them.")
+
+
+def _decisions(arrays: LogArrays, found: Results) -> None:
     """Estimate P(C|R) and P(S|R)."""
     ranks, viewed = arrays.weights(), arrays.by_user(arrays.view)
     groups = (
@@ -236,7 +237,7 @@ def _decisions(arrays: _LogArrays, found: _Results) -> None:
             found.missing[name] = nothing or f"no {kind} document was viewed"
 
 
-def _add_other_click_shares(arrays: _LogArrays, found: _Results, name: str, group: Array) -> None:
+def _add_other_click_shares(arrays: LogArrays, found: Results, name: str, group: Array) -> None:
     for way, which in (("down to the last click", arrays.to_last & group), ("all seen", arrays.seen & group)):
         share = pooled(arrays.by_user(which & arrays.clicked), arrays.by_user(which))
         found.add(name, f"pooled, {way}", share, which.sum())
@@ -247,13 +248,13 @@ def _add_other_click_shares(arrays: _LogArrays, found: _Results, name: str, grou
         found.add(name, "clicks per result, all seen", per_result, which.sum())
 
 
-def _note_users_without(arrays: _LogArrays, found: _Results, which: Array, what: str, name: str) -> None:
+def _note_users_without(arrays: LogArrays, found: Results, which: Array, what: str, name: str) -> None:
     without = int((arrays.by_user(which) == 0).sum())
     if without:
         found.notes.append(f"{without:,} of {arrays.users:,} users {what}; {name} excludes them.")
 
 
-def _decisions_by_grade(arrays: _LogArrays, found: _Results) -> None:
+def _decisions_by_grade(arrays: LogArrays, found: Results) -> None:
     """Estimate P(C|g), P(S|g) and the seconds per view for each grade; grades below 0 count as 0."""
     ranks, viewed = arrays.weights(), arrays.by_user(arrays.view)
     grade = np.maximum(arrays.grade, 0)
@@ -269,19 +270,14 @@ def _decisions_by_grade(arrays: _LogArrays, found: _Results) -> None:
             found.add("p_save_by_grade", "weighted", share, opened.sum(), used=True, grade=one)
 
 
-def _row(name: str, way: str, used: bool, value: float, error: float, n: Any, grade: float = np.nan) -> dict[str, Any]:
-    return {"name": name, "grade": grade, "way": way, "used": used, "value": value, "error": error, "n": int(n)}
-
-
-def _reading(arrays: _LogArrays, found: _Results) -> tuple[Reading | None, pd.DataFrame, Array | None]:
+def _reading(arrays: LogArrays, found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None]:
     """Fit the line of reading times; return it with its plot points and the normal equations of each user."""
     log, read, seconds = arrays.log, arrays.read, arrays.on_document
     words = arrays.log.floats("words")
     duplicate = log.flags("duplicate")
     points = reading_points(words[read], seconds[read], duplicate[read])
     if not read.any():
-        why = "no user opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
-        found.missing["seconds_per_word"] = found.missing["seconds_per_document"] = why
+        found.missing["seconds_per_word"] = found.missing["seconds_per_document"] = _why_unread(log)
         return None, points, None
     first, again = read & ~duplicate, read & duplicate
     if again.any():
@@ -318,7 +314,7 @@ def _reading(arrays: _LogArrays, found: _Results) -> tuple[Reading | None, pd.Da
     return reading, points, line_sums(arrays.user[fitted], arrays.users, words[fitted], seconds[fitted])
 
 
-def _note_better_shape(fits: tuple[Fit, ...], found: _Results) -> None:
+def _note_better_shape(fits: tuple[Fit, ...], found: Results) -> None:
     by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
     if "exponential" in by_shape:
         best = min(by_shape, key=lambda shape: by_shape[shape])
@@ -330,7 +326,7 @@ def _note_better_shape(fits: tuple[Fit, ...], found: _Results) -> None:
 
 
 def _leaving(
-    log: InteractionLog, arguments: dict[str, Any], found: _Results
+    log: InteractionLog, arguments: dict[str, Any], found: Results
 ) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
     """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
     chosen = {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
@@ -377,8 +373,12 @@ def _leaving(
     return ways, corrected.excluded
 
 
+def _half_life(at: Array, totals: Array) -> Array:
+    return zero_of_scores(at, totals)[None]
+
+
 def _with_intervals(
-    found: _Results,
+    found: Results,
     slope_sums: Array | None,
     leaving: dict[str, tuple[Stays, float]],
     reading: Reading | None,
@@ -386,38 +386,34 @@ def _with_intervals(
     arguments: dict[str, Any],
 ) -> pd.DataFrame:
     """Return the table of all estimates with their bootstrap intervals."""
-    rows = list(found.rows)
-    count = len(rows)
-    sums = [*(ratio.top for ratio in found.ratios), *(ratio.bottom for ratio in found.ratios)]
+    parts = found.parts(users)
     if slope_sums is not None and reading is not None:
         a, b = (float(value[0]) for value in line(slope_sums.sum(axis=1, keepdims=True)))
         as_fitted = a == 0 or b == 0
-        for name, value, error in (("seconds_per_word", a, reading.slope_error),
-                                   ("seconds_per_document", b, reading.intercept_error)):  # fmt: skip
-            rows.append(_row(name, "least squares", True, value, np.nan if as_fitted else error, reading.views))
-        sums.extend(slope_sums)
-    grids = []
+        both = [
+            estimate_row(name, "least squares", True, value, np.nan if as_fitted else error, reading.views)
+            for name, value, error in (("seconds_per_word", a, reading.slope_error),
+                                       ("seconds_per_document", b, reading.intercept_error))
+        ]  # fmt: skip
+        parts.append((both, slope_sums, lambda totals: np.array(line(totals))))
     for way, (each, value) in leaving.items():
         at, scores = grid(each, users, value)
-        grids.append(at)
-        sums.extend(scores)
-        rows.append(_row("half_life", way, way == "corrected", value, np.nan, len(each)))
+        row = estimate_row("half_life", way, way == "corrected", value, np.nan, len(each))
+        parts.append(([row], np.asarray(scores), partial(_half_life, at)))
+    rows = [row for part, _, _ in parts for row in part]
     low = high = np.array([])
     if rows:
+        ends = np.cumsum([len(sums) for _, sums, _ in parts])[:-1]
 
         def statistic(totals: Array) -> Array:
-            values = [totals[:count] / totals[count : 2 * count]]
-            rest = totals[2 * count :]
-            if slope_sums is not None:
-                values.append(np.array(line(rest[:5])))
-                rest = rest[5:]
-            for at in grids:
-                values.append(zero_of_scores(at, rest[: len(at)])[None])
-                rest = rest[len(at) :]
-            return np.concatenate(values)
+            return np.concatenate([of(own) for (_, _, of), own in zip(parts, np.split(totals, ends), strict=True)])
 
         low, high = over_users(
-            np.array(sums), statistic, arguments["confidence"], arguments["resamples"], arguments["seed"]
+            np.concatenate([sums for _, sums, _ in parts]),
+            statistic,
+            arguments["confidence"],
+            arguments["resamples"],
+            arguments["seed"],
         )
     for row, lower, upper in zip(rows, low, high, strict=True):
         row.update(low=lower, high=upper)

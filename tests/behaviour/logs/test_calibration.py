@@ -7,13 +7,15 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyterrier_cwla import TBG
 from pyterrier_cwla.behaviour import simulated_log
 from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate
 from pyterrier_cwla.behaviour.logs.calibration_plots import progress, reading_points
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
-from pyterrier_cwla.behaviour.logs.rates import line
+from pyterrier_cwla.behaviour.logs.rates import correlation, correlation_sums, line
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from tests.support.generated_logs import TABLE_1, generated_log
 
@@ -294,6 +296,193 @@ def test_no_reading_time_is_negative():
     assert any("Times cannot be negative" in note for note in found.notes)
     assert found.reading.slope < 0
     assert found.measure()
+
+
+# ---- correlations of reading times, and the order of clicks
+
+
+def pearson(pairs):
+    """Pearson's correlation in loops."""
+    x, y = ([pair[side] for pair in pairs] for side in (0, 1))
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    both = sum((a - mean_x) * (b - mean_y) for a, b in pairs)
+    return both / math.sqrt(sum((a - mean_x) ** 2 for a in x) * sum((b - mean_y) ** 2 for b in y))
+
+
+def viewed(rows, what, first_only):
+    """Value and seconds of each view with both."""
+    found = []
+    for row in rows.to_dict("records"):
+        unknown = math.isnan(row["document_seconds"]) or math.isnan(row[what])
+        if row["clicked"] and not unknown and not (first_only and row["duplicate"]):
+            found.append((max(row[what], 0), row["document_seconds"]))
+    return found
+
+
+@pytest.mark.parametrize("name,what", [("length_correlation", "words"), ("grade_correlation", "grade")])
+def test_correlations_of_reading_times(name, what):
+    """Jiang and Allan (2016), section 5.1; grades below 0 count as 0."""
+    log = messy_log()
+    found = calibrate(log, shapes=(), resamples=20)
+    for way, first_only in (("all views", False), ("first views", True)):
+        views = viewed(log.rows, what, first_only)
+        assert found[name, way].value == pytest.approx(pearson(views), rel=1e-10)
+        assert found[name, way].n == len(views)
+    assert found[name] == found[name, "all views"]
+
+
+def test_correlations_have_the_percentile_intervals_of_resampled_users():
+    """The same draws of users as scipy's bootstrap, with the correlation of their views in loops."""
+    from scipy.stats import bootstrap
+
+    rows = SMALL.rows
+    views = [viewed(rows[rows["user"] == user], "words", False) for user in SMALL.users]
+
+    def resampled(users):
+        return pearson([view for user in users for view in views[user]])
+
+    expected = bootstrap(
+        (np.arange(len(views)),), resampled, n_resamples=40, method="percentile", vectorized=False,
+        rng=np.random.default_rng(5),
+    ).confidence_interval  # fmt: skip
+    found = calibrate(SMALL, shapes=(), resamples=40, seed=5)["length_correlation"]
+    assert (found.low, found.high) == pytest.approx(tuple(expected), rel=1e-9)
+
+
+def of_clicks(sessions, **columns):
+    """Return a log of clicks; a session is a list of ranks and times."""
+    made = [
+        {"user": user, "session": session, "topic": "t", "rank": rank, "docno": f"d{rank}", "clicked": True, "time": time}
+        for (user, session), clicks in sessions.items()
+        for rank, time in clicks
+    ]  # fmt: skip
+    return pd.DataFrame(made).assign(**columns)
+
+
+def plain_share_of_forward_clicks(rows):
+    """Shares of forward clicks in loops: of all clicks, and the mean of users."""
+    own = {}
+    for (user, _), mine in rows[rows["clicked"]].groupby(["user", "session"]):
+        clicks = sorted(zip(mine["time"], mine["rank"], strict=True))
+        if any(math.isnan(time) for time, _ in clicks):
+            continue
+        for (before, rank), (after, next_rank) in pairwise(clicks):
+            times = [time for time, _ in clicks]
+            if times.count(before) == times.count(after) == 1:
+                own.setdefault(user, []).append(next_rank > rank)
+    return np.mean([one for each in own.values() for one in each]), np.mean([np.mean(each) for each in own.values()])
+
+
+def test_the_share_of_forward_clicks():
+    """Smucker and Clarke (2012): 94 % of the average participant's clicks are on a deeper rank than the previous one."""
+    found = calibrate(
+        of_clicks({("a", "1"): [(1, 9), (2, 1), (3, 5), (5, 20)], ("a", "2"): [(4, 1)], ("b", "1"): [(2, 3), (1, 8)]}),
+        shapes=(), resamples=20,
+    )  # fmt: skip
+    # user a: 2 → 3, 3 → 1, 1 → 5; user b: 2 → 1
+    assert found["share_forward_clicks", "pooled"].value == 2 / 4
+    assert found["share_forward_clicks"].value == (2 / 3 + 0) / 2
+    assert found["share_forward_clicks"].n == 4
+    assert found["share_forward_clicks"] == found["share_forward_clicks", "unweighted"]
+    assert not any("share_forward_clicks" in note for note in found.notes)
+
+
+def test_the_share_of_forward_clicks_of_users_who_jump():
+    rng = np.random.default_rng(4)
+    rows = SMALL.rows.assign(time=lambda rows: rng.permuted(rows["time"].round(-1)))
+    rows.loc[rng.random(len(rows)) < 0.02, "time"] = np.nan
+    found = calibrate(rows, shapes=(), resamples=20)
+    pooled, mean = plain_share_of_forward_clicks(rows)
+    assert 0.2 < pooled < 0.8
+    assert found["share_forward_clicks", "pooled"].value == pytest.approx(pooled)
+    assert found["share_forward_clicks"].value == pytest.approx(mean)
+
+
+def test_clicks_in_an_unknown_order_are_excluded_and_counted():
+    """Clicks at one time could be in any order; the click after them has no known previous click."""
+    tied = {("a", "1"): [(1, 0), (2, 5), (3, 5), (4, 9), (5, 10)], ("b", "1"): [(1, 0), (2, np.nan), (3, 4)],
+            ("c", "1"): [(1, 0), (2, 1)], ("d", "1"): [(1, 2)]}  # fmt: skip
+    found = calibrate(of_clicks(tied, clicks=[1.0, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1]), shapes=(), resamples=20)
+    assert found["share_forward_clicks"].n == 2
+    for said in (
+        "excludes 1 session with clicks at unknown times.",
+        "excludes 3 clicks at the time of another click or next to one.",
+        "excludes 2 repeated clicks on the same results",
+        "2 of 4 users have no successive clicks; share_forward_clicks excludes them.",
+    ):
+        assert any(said in note for note in found.notes), said
+
+
+@pytest.mark.parametrize(
+    "change,name,why",
+    [
+        (lambda rows: rows.drop(columns="words"), "length_correlation", "the log has no column 'words'"),
+        (lambda rows: rows.drop(columns="grade"), "grade_correlation", "the log has no grades"),
+        (lambda rows: rows.drop(columns="document_seconds"), "grade_correlation", "no column 'document_seconds'"),
+        (lambda rows: rows.assign(words=7), "length_correlation", "have the same length, or took the same seconds"),
+        (lambda rows: rows.assign(document_seconds=8.0 * rows["clicked"]), "grade_correlation", "the same seconds"),
+        (
+            lambda rows: rows.assign(words=rows["words"].where(rows.index.isin(rows.index[rows["clicked"]][:2]))),
+            "length_correlation",
+            "documents of known length have 2 views with known seconds, fewer than 3",
+        ),
+        (
+            lambda rows: rows.assign(clicked=False, saved=False, document_seconds=np.where(rows["rank"] == 0, 1, np.nan)),
+            "length_correlation",
+            "no column 'document_seconds'",
+        ),
+        (lambda rows: rows.drop(columns="time"), "share_forward_clicks", "the order of clicks is unknown"),
+        (lambda rows: rows.assign(time=3.0), "share_forward_clicks", "no session has two clicks at different known"),
+    ],
+)  # fmt: skip
+def test_why_a_log_has_no_correlation_or_order_of_clicks(change, name, why):
+    found = calibrate(change(SMALL.rows), shapes=(), resamples=20)
+    assert name not in set(found.table["name"])
+    assert why in found.missing[name]
+    assert f"No {name}: " in str(found)
+    with pytest.raises(BadParameter, match=f"no {name}: "):
+        found[name]
+
+
+def test_a_log_of_clicks_alone_has_the_share_of_forward_clicks():
+    """The log of a search engine has times of clicks, and no seconds on documents."""
+    from pyterrier_cwla.behaviour import click_log
+
+    shown = [
+        dict(user="u", query="q", time=0, rank=rank, docno=f"d{rank}", clicked=at is not None, click_time=at)
+        for rank, at in ((1, 3), (2, None), (3, 9), (4, 5))
+    ]
+    found = calibrate(click_log(shown), shapes=(), resamples=20)
+    assert found["share_forward_clicks"].value == 0.5
+    assert "document_seconds" in found.missing["grade_correlation"]
+
+
+def test_perfect_correlations_are_within_their_range(tmp_path):
+    """Rounding does not give values beyond 1, which a file would not accept."""
+    rows = SMALL.rows
+    words = 100.0 + 300 * rows["document_seconds"].fillna(0)
+    for sign in (1, -1):
+        found = calibrate(rows.assign(words=np.where(sign > 0, words, words.max() - words)), shapes=(), resamples=20)
+        assert found["length_correlation"].value == pytest.approx(sign)
+        assert abs(found["length_correlation"].value) <= 1
+        found.save(tmp_path / "calibration.json")
+        assert Calibration.load(tmp_path / "calibration.json")["length_correlation"] == found["length_correlation"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(-1000, 1000), st.integers(0, 1000)), min_size=3, max_size=30),
+    st.sampled_from([1.0, 1e-3, 1e6]),
+    st.sampled_from([0.0, 1e3, -1e6]),
+)
+def test_correlation_of_sums(views, factor, shift):
+    """Equal to the loops, for any unit and origin of x."""
+    user, x, y = (np.array(column) for column in zip(*views))
+    sums = correlation_sums(user, 4, x * factor + shift, y.astype(float))
+    (r,) = correlation(sums.sum(axis=1, keepdims=True))
+    if np.ptp(x) and np.ptp(y):
+        assert r == pytest.approx(pearson(list(zip(x.tolist(), y.tolist(), strict=True))), abs=1e-6)
+    else:
+        assert np.isnan(r)
 
 
 # ---- notes on parameters that cannot be estimated
@@ -593,6 +782,7 @@ def broken(**changes):
         (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
         (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
         (broken(table__0__name="p_save", table__0__value=1.5), "p_save is 1.5, out of its range"),
+        (broken(table__0__name="grade_correlation", table__0__value=-1.1), "grade_correlation is -1.1, out of its"),
         (broken(table__0__name="halflife"), "a calibration has no quantity 'halflife'. Near: 'half_life'"),
         (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
         (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
@@ -724,6 +914,9 @@ def test_the_study_of_presentations_and_satisfaction(data):
         assert value in found[name]
     assert found["seconds_per_word"].value == 0
     assert found.measure()
+    assert found["grade_correlation"].value == pytest.approx(0.083, abs=5e-4)  # 0.274 in Jiang and Allan (2016)
+    assert "no column 'words'" in found.missing["length_correlation"]
+    assert "no column 'time'" in found.missing["share_forward_clicks"]
 
 
 def test_a_file_has_the_fields_of_what_it_is_made_of():
