@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from ..data.arrays import Floats
+from ..errors import BadParameter
 from .language import BelowOne, Named, NotNegative, Positive, Probability, Spec, decorator
 from .view import Values, View
 
@@ -265,7 +266,7 @@ def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
     Parameters
     ----------
     phi : Spec or str
-        φ, a discount: reciprocal, log2, power, geometric, or a function of your own.
+        φ, a discount: reciprocal, log2, power, geometric, table, or a function of your own.
 
     References
     ----------
@@ -359,3 +360,33 @@ def geometric(i: Floats, phi: BelowOne) -> Floats:
         Factor.
     """
     return float(phi) ** (i - 1)
+
+
+@discount
+def table(i: Floats, *values: NotNegative) -> Floats:
+    """Return the discount of each rank from a table, and 0 after its last rank.
+
+    φ(i) = values[i−1], and 0 after the last.
+
+    The values may rise with the rank. Then no bounds are known for residuals under ``rr`` and ``cascade`` or over the
+    ideal, and the ideal ranking, by falling gain, may not be the best one.
+
+    Parameters
+    ----------
+    *values : float of at least 0
+        φ at ranks 1, 2, ….
+
+    References
+    ----------
+    Chapelle et al. (2009), section 7.1.
+
+    Examples
+    --------
+    >>> score([0, 1], C="rr", A="utility(table(1, 0.6, 0.4))")
+    0.6
+    """
+    if not values:
+        raise BadParameter("discount table() has no values: give φ at ranks 1, 2, …, as in table(1, 0.6, 0.4).")
+    known = np.append(np.asarray(values, float), 0.0)
+    phi: Floats = known[np.minimum(i - 1, len(values)).astype(int)]
+    return phi

@@ -60,7 +60,14 @@ def is_known(metric: Metric) -> bool:
         return False
     if A.name in ("erg", "avg"):
         return metric.end != "stop"  # at "stop" the weights depend on the length of the list
-    return A.name in ("etg", "smeared") or (A.name == "utility" and A["phi"].part.built_in)
+    return A.name in ("etg", "smeared") or discount_falls(A)
+
+
+def discount_falls(A: Spec) -> bool:
+    """Return whether A is ``utility`` with a built-in discount that never rises with the rank."""
+    if A.name != "utility" or not A["phi"].part.built_in:
+        return False
+    return A["phi"].name != "table" or bool((np.diff(A["phi"]["values"]) <= 0).all())
 
 
 def best_scores(metric: Metric, rankings: Rankings) -> Floats:

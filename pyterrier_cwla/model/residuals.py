@@ -64,5 +64,5 @@ def residual_is_a_bound(metric: Metric) -> bool:
     if metric.rank_only and (metric.unit_effort or "grade" not in effort_reads(metric.effort)):
         return rises
     satisfied = C.name in ("rr", "cascade") and C["rel"] is None and metric.unit_effort and metric.norm == "none"
-    falling = A.name == "utility" and A["phi"].part.built_in
+    falling = best_case.discount_falls(A)
     return satisfied and (A.name in ("etg", "erg") or falling or (A.name == "err" and C.name == "rr"))

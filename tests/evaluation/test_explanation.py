@@ -141,6 +141,7 @@ def test_the_effective_discounts_of_every_adaptive_row(effort):
         "GradedTBG(credit='smeared')",
         "UMeasure(T=150,max_rel=2)",
         "Cascade(gamma=0.9,phi='log2',max_rel=2)",
+        "Cascade(gamma=0.9,phi='table(1,0.2,0.4)',max_rel=2)",
         "DynamicBPM(T=1.2,K=6.3,max_rel=2)",
         "DynamicBPM(T=0.4,K=2.5,max_rel=2,effort='ratio(4)')",
         "IFTGoal(T=1,R1=2,max_rel=2)",

@@ -5,6 +5,7 @@ from ir_measures import parse_measure
 
 from pyterrier_cwla.explorer.changes import changed
 from pyterrier_cwla.explorer.controls import CHOICES, ROWS, controls_of
+from pyterrier_cwla.explorer.user_stories import stories_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model.language import TABLES
 
@@ -55,6 +56,15 @@ def test_sliders_have_meanings():
     says = {control["path"]: control["says"] for control in controls_of(parse_measure("RBP(p=0.8,rel=1)"), 3)}
     assert says["p"] == "Persistence: the probability of going on to the next item."
     assert says["cutoff"].startswith("Only the first k results")
+
+
+def test_tables_of_discounts_are_changed_as_texts():
+    cascade = changed(parse_measure("Cascade(max_rel=3)"), "phi", "table(1, 0.6, 0.4)", 3)
+    assert repr(cascade) == "Cascade(phi='table(1,0.6,0.4)',max_rel=3)"
+    assert "table(1,0.6,0.4)" in " ".join(stories_of(cascade.metric))
+    utility = parse_measure("CWLA(C='rr',A='utility(table(1,0.6))',max_rel=3)")
+    assert "A.phi.values" in [control["path"] for control in controls_of(utility, 3)]
+    assert "A='utility(table(1,0.5,0.1))'" in repr(changed(utility, "A.phi.values", "1, 0.5, 0.1", 3))
 
 
 def test_lists_are_changed_as_texts():

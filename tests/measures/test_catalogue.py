@@ -320,6 +320,24 @@ def test_the_cascade_with_reciprocal_ranks_is_err():
     np.testing.assert_allclose(found.iloc[:, 0], found.iloc[:, 1], atol=1e-12)
 
 
+@pytest.mark.parametrize("phi", [(1, 0.6, 0.4), (0.2, 1, 0.9, 0, 0.5)])
+def test_the_cascade_with_a_table_is_the_sum_of_definition_1(phi):
+    """Chapelle et al. (2009), Definition 1 and section 7.2: Σ φ(i)·γ^(i−1)·R_i·Π_{j<i}(1 − R_j), with φ = 0 later."""
+    frames = collection(3, grades=(0, 1, 2), ties=False)
+    text = f"Cascade(gamma=0.9,phi='table({','.join(map(str, phi))})',max_rel=2)"
+    found = evaluate(frames.qrels, frames.run, [text, f"{text}@2"], by_query=True)
+    grade = frames.qrels.set_index(["query_id", "doc_id"])["relevance"].to_dict()
+    run = frames.run.sort_values("score", ascending=False, kind="stable")
+    for (_, query), row in found.iterrows():
+        docs = run["doc_id"][run["query_id"] == query]
+        scores, looking = [], 1.0
+        for i, doc in enumerate(docs):
+            R = (2 ** max(grade.get((query, doc), 0), 0) - 1) / 4
+            scores.append((phi[i] if i < len(phi) else 0) * looking * R)
+            looking *= 0.9 * (1 - R)
+        assert row.tolist() == pytest.approx([sum(scores), sum(scores[:2])], abs=1e-12)
+
+
 # ---- gain that accrues while reading
 
 

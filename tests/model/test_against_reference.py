@@ -78,6 +78,7 @@ AGGREGATIONS = {
     "effort": ("effort", {}),
     "utility(reciprocal)": ("utility", {"phi": "reciprocal"}),
     "utility(log2)": ("utility", {"phi": "log2"}),
+    "utility(table(1,0.7,0.3))": ("utility", {"phi": lambda j: {1: 1, 2: 0.7, 3: 0.3}.get(j, 0)}),
     "smeared": ("smeared", {}),
     "smeared(5)": ("smeared", {"half_life": 5}),
 }

@@ -15,6 +15,7 @@ from pyterrier_cwla.measures.wrappers import MEASURES
 
 CELLS = [  # C, A, and the last rank that counts
     ("dcg(2)", "etg", 2), ("dcg(3)", "etg", 3), ("dcg", "etg", None), ("dcg(3)", "erg", 3), ("dcg(4)", "utility(reciprocal)", 4),
+    ("dcg(4)", "utility(table(1,0.5,0.5))", 3),
     ("prec(3)", "erg", 3), ("rbp(0.5)", "etg", None), ("rbp(0.8)", "erg", None), ("rbp(0.6)", "avg", None),
     ("insq(1)", "erg", None), ("decay(2)", "etg", None), ("fixed(0.5,1,0.2)", "etg", 4), ("patience(2.5)", "etg", 3),
 ]  # fmt: skip
@@ -159,6 +160,7 @@ def tired(view, after: float):
      ({"C": "decay"}, True), ({"A": "erg", "end": "stop"}, False), ({"A": "etg", "end": "stop"}, True), ({"A": "max"}, False),
      ({"A": "fin"}, False), ({"A": "fgt(0.5)"}, False), ({"C": "inst(1)"}, False), ({"C": "rr"}, False), ({"judged_only": True}, False),
      ({"A": "last_gain"}, False), ({"C": "tired(3)"}, True), ({"A": "utility(log2)"}, True), ({"norm": "all"}, False),
+     ({"A": "utility(table(1,0.5,0.5))"}, True), ({"A": "utility(table(0.5,1))"}, False),
      ({"norm": "mean"}, False)],
 )  # fmt: skip
 def test_where_a_residual_over_the_ideal_is_a_bound(what, is_bound):

@@ -65,6 +65,8 @@ def test_tables_are_printed_and_read_as_the_same(gains):
         ("aggregation", "pe(beta=0.5)", "pe(0.5)"),
         ("aggregation", "utility(phi=power(p=0.5))", "utility(power(0.5))"),
         ("aggregation", "utility('power(0.5)')", "utility(power(0.5))"),
+        ("aggregation", "utility(phi=table(1.0, .50))", "utility(table(1,0.5))"),
+        ("discount", "table(1,0.6)", "table(1,0.6)"),
         ("gain", "table({2: 1.0, 1.0: 0.3})", "table({1:0.3,2:1})"),
         ("gain", "clicksave(rel=2)", "clicksave(rel=2)"),
         ("effort", "time(4.4, 0.018, 9)", "time(seconds_per_document=9)"),
@@ -90,6 +92,14 @@ def test_parts_are_called_as_they_are_written():
 def test_text_may_refer_to_values():
     spec = parse("table({1: some, 2: 1})", "gain", {"some": 0.3})
     assert str(spec) == "table({1:0.3,2:1})"
+
+
+def test_a_table_of_discounts_has_a_value():
+    for text in ("utility(table)", "utility(table())"):
+        with pytest.raises(
+            BadParameter, match=r"discount table\(\) has no values: give φ at ranks 1, 2, …, as in table\("
+        ):
+            score([0, 1], C="rr", A=text)
 
 
 def test_nested_functions_have_their_own_parameters():
@@ -155,6 +165,9 @@ def test_unknown_names(kind, text, message):
         ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": give every parameter once, by its name."),
         ("aggregation", "utility(phi=power(q=1))",
          "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. Available: p."),
+        ("aggregation", "utility(table({1: 1, 2: 0.5}))",
+         "A='utility(table({1: 1, 2: 0.5}))': values must be a number in [0, inf)."),
+        ("aggregation", "utility(table(1, -0.5))", "A='utility(table(1, -0.5))': values must be a number in [0, inf)."),
         *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
           for kind, role, text in (
               ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),

@@ -1,5 +1,6 @@
 """Metrics with every kind of gain, effort, normaliser and end, compared with loops; caches of shared rankings."""
 
+import itertools
 import random
 from dataclasses import FrozenInstanceError, replace
 
@@ -268,10 +269,24 @@ def test_what_unseen_items_cost_is_not_asked_where_it_decides_nothing(C, A, end)
      *(({"A": A}, True) for A in (*AGGREGATIONS, "fgt(0.5)", "pe(0.5)", "smeared(60)")),
      ({"C": "inst(1)"}, False), ({"C": "rr"}, True), ({"C": "rr", "norm": "unlimited"}, False), ({"C": "rr(2)"}, False),
      ({"C": "rr", "A": "err"}, True), ({"C": "cascade(0.5)", "A": "err"}, False), ({"C": "cascade(0.5)", "A": "erg"}, True),
-     ({"C": "cascade(0.5)", "A": "utility(log2)"}, True), ({"C": "rr", "effort": "ratio(3)"}, False), ({"C": "rr", "A": "max"}, False)],
+     ({"C": "cascade(0.5)", "A": "utility(log2)"}, True), ({"A": "utility(table(0.5,1))"}, True),
+     ({"C": "rr", "A": "utility(table(1,0.5,0.5))"}, True), ({"C": "rr", "A": "utility(table(0.5,1))"}, False), ({"C": "rr", "effort": "ratio(3)"}, False), ({"C": "rr", "A": "max"}, False)],
 )  # fmt: skip
 def test_where_a_residual_is_said_to_be_a_bound(what, is_bound):
     assert residual_is_a_bound(CWLA(**{"C": "rbp(0.5)", "A": "etg", "max_rel": 3} | what).metric) == is_bound
+
+
+@pytest.mark.parametrize(("phi", "is_bound"), [("table(1,0.6,0.6)", True), ("table(0.2,1,0.1)", False)])
+def test_a_table_that_rises_leaves_no_bound_under_the_cascade(phi, is_bound):
+    """If a later rank is worth more, a document that satisfies users early can lower the score."""
+    cascade = {"C": "cascade(0.9)", "A": f"utility({phi})", "gain": "linear", "max_rel": 2, "end": "stop"}
+    assert residual_is_a_bound(CWLA(**cascade).metric) is is_bound
+    exceeded = False
+    for ranking in itertools.product([None, 0, 1, 2], repeat=3):
+        highest = score([grade or 0 for grade in ranking], **cascade) + residual(list(ranking), **cascade)
+        for judged in itertools.product(*([0, 1, 2] if grade is None else [grade] for grade in ranking)):
+            exceeded |= score(list(judged), **cascade) > highest + 1e-12
+    assert exceeded is not is_bound
 
 
 def test_efforts_by_words_alone_leave_a_residual_a_bound_and_need_words():

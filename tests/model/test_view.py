@@ -141,6 +141,8 @@ def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
         ("log2", [1, 0.6309297535714575, 1 / 2, 0.43067655807339306]),
         ("power(2)", [1, 1 / 4, 1 / 9, 1 / 16]),
         ("geometric(0.5)", [1, 1 / 2, 1 / 4, 1 / 8]),
+        ("table(0.9,0.3,0.6)", [0.9, 0.3, 0.6, 0]),
+        ("table(1)", [1, 0, 0, 0]),
     ],
 )
 def test_what_a_gain_is_worth_at_each_rank(phi, worth):
