@@ -74,6 +74,14 @@ class Pool(StrEnum):
     judged = "judged"
 
 
+class OnePer(StrEnum):
+    """Preferences that the labels of pairs are reduced to."""
+
+    pair = "pair"
+    user = "user"
+    label = "label"
+
+
 class Coefficient(StrEnum):
     """Coefficient of the agreement between measures and ratings."""
 
@@ -126,6 +134,15 @@ SessionsFile = Annotated[
 ]
 JudgedBy = Annotated[
     str, typer.Option(metavar="COLUMN", help="Column of --sessions with the query ids of the judgments.")
+]
+PairLabels = Annotated[
+    OnePer | None,
+    typer.Option(
+        "--one-per",
+        help="For pairs with several labels: one preference per pair (the sign of the mean label; default), per user"
+        " and pair, or per label.",
+        show_default=False,
+    ),
 ]
 Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")]
@@ -260,6 +277,7 @@ def users(
     source: Source = None,
     sessions: SessionsFile = None,
     judged_by: JudgedBy = "session",
+    one_per: PairLabels = None,
     measures: Measures = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
@@ -287,7 +305,7 @@ def users(
     from ..studies.users.result import UserAgreement
     from ..studies.users.study import user_agreement
 
-    rated = _rated(data, source, sessions, judged_by)
+    rated = _rated(data, source, sessions, judged_by, one_per)
     wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
     with _cached_in(output, [*data, sessions, lengths], wanted, UserAgreement):
         found = user_agreement(
@@ -322,6 +340,7 @@ def fit(
     source: Source = None,
     sessions: SessionsFile = None,
     judged_by: JudgedBy = "session",
+    one_per: PairLabels = None,
     cv: Folds = 10,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
@@ -333,7 +352,7 @@ def fit(
     from ..studies.fitting.parameter_fit import fit as fitted
     from ..studies.fitting.result import Fit
 
-    rated = _rated(data, source, sessions, judged_by)
+    rated = _rated(data, source, sessions, judged_by, one_per)
     aim = None if objective is None else str(objective)
     spans = {name: _range(name, text) for name, text in _by_name(ranges, _RANGES).items()}
     values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
@@ -381,10 +400,14 @@ def _number(text: str) -> Any:
     return text
 
 
-def _rated(data: list[Path], source: Published | None, sessions: Path | None, judged_by: str) -> Rated:
+def _rated(
+    data: list[Path], source: Published | None, sessions: Path | None, judged_by: str, one_per: OnePer | None
+) -> Rated:
     from ..studies.users import datasets
     from ..studies.users.ratings import Rated
 
+    if one_per is not None and (source is not None or sessions is not None):
+        raise errors.BadParameter("--one-per is for preferences between lists, not with --from or --sessions.")
     if source is not None:
         if len(data) != 1:
             raise errors.BadParameter(f"--from {source} takes one folder, not {errors.many(len(data), 'path')}.")
@@ -397,7 +420,10 @@ def _rated(data: list[Path], source: Published | None, sessions: Path | None, ju
     if sessions is not None:
         return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
     if "preference" in ratings:
-        return Rated.preferences(qrels, run, ratings)
+        wanted: Any = str(one_per or OnePer.pair)
+        return Rated.preferences(qrels, run, ratings, wanted)
+    if one_per is not None:
+        raise errors.BadParameter(f"--one-per {one_per}: {data[2]} has no column 'preference'. Leave the option out.")
     return Rated.lists(qrels, run, ratings)
 
 

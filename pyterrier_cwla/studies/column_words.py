@@ -72,6 +72,7 @@ _SETTINGS = {
     "folds_by": "folds of",
     "highest_grade": "highest grade",
     "input": "SHA-256 of the input",
+    "labels": "labels of pairs",
     "lacking": "topics with too few judgments for bpref",
     "left_out": "left out",
     "lowest_p_randomisation": "lowest p of the randomisation test",

@@ -149,6 +149,28 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     text = prints("study", "users", collection / "qrels.txt", shown, tmp_path / "pairs.csv", "-m", "nDCG@5", "-o",
                   tmp_path / "b", "--resamples", "100")  # fmt: skip
     assert "4 preferences" in text
+    several = pd.concat([pairs.assign(user=user) for user in "xyz"])
+    several.to_csv(tmp_path / "several.csv", index=False)
+    for more, said in (
+        ((), "4 preferences from 12 labels"),
+        (("--one-per", "user"), "12 preferences of 3 users"),
+        (("--one-per", "label"), "12 preferences of 3 users"),
+    ):
+        text = prints("study", "users", collection / "qrels.txt", shown, tmp_path / "several.csv", "-m", "nDCG@5", "-o",
+                      tmp_path / "-".join(["c", *more]), "--resamples", "100", *more)  # fmt: skip
+        assert said in text
+
+
+@pytest.mark.parametrize(("more", "message"), [
+    ((), "--one-per user: {ratings} has no column 'preference'"),
+    (("--sessions", "s.csv"), "--one-per is for preferences between lists, not with --from or --sessions"),
+    (("--from", "jiang"), "--one-per is for preferences between lists"),
+])  # fmt: skip
+@pytest.mark.parametrize("command", ["users", "fit"])
+def test_labels_are_reduced_for_pairs_only(command, more, message, collection, says, tmp_path):
+    some = COMMANDS[command] if command == "fit" else ("-m", "nDCG@5")
+    text = says(*arguments(collection, command, tmp_path / "x", *some, "--one-per", "user", *more))
+    assert message.format(ratings=collection / "ratings.csv") in text
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from ...errors.parameter_checks import check_whole
 from ..correlation import rounded
 from ..study import Study
 from .metric_grid import Grid
+from .pair_labels import from_labels
 from .ratings import Rated
 
 _MOST_LEVELS = 9  # maximum number of distinct ratings that are not binned
@@ -39,7 +40,8 @@ class AgreementNumbers(Study):
     def _whose(self) -> str:
         what = {"list": "rating", "session": "session rating", "pair": "preference"}[self.about["rated"]]
         users = self.about["users"]
-        return many(self.about["ratings"], what) + (f" of {many(users, 'user')}" if users else "")
+        labels = from_labels(self.about["labels"])
+        return many(self.about["ratings"], what) + labels + (f" of {many(users, 'user')}" if users else "")
 
     @property
     def ranked(self) -> pd.DataFrame:

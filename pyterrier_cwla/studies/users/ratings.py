@@ -19,6 +19,7 @@ from ...measures.parsing import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
 from ...tasks.hashing import fingerprint
+from .pair_labels import ONE_PER, OnePer, from_labels, labels_of, reduced, why_reduced
 
 Array = np.ndarray
 
@@ -70,12 +71,16 @@ class Rated:
         Aligned run that scores the lists or sessions.
     left_out : dict of str to int
         Number of ratings that the reader of the dataset left out, by reason.
+    label_columns : tuple of str or None
+        If several labels of a pair were reduced to one preference: the given columns that ``table`` lacks, because
+        their values differ between labels of one pair. Otherwise None.
     """
 
     what: str
     table: pd.DataFrame
     shown: Any
     left_out: dict[str, int] = field(default_factory=dict)
+    label_columns: tuple[str, ...] | None = None
 
     @classmethod
     def lists(cls, qrels: Any, run: Any, ratings: Any) -> Rated:
@@ -169,8 +174,24 @@ class Rated:
         return cls("session", _checked(table), shown)._not_all_empty()
 
     @classmethod
-    def preferences(cls, qrels: Any, run: Any, preferences: Any) -> Rated:
+    def preferences(cls, qrels: Any, run: Any, preferences: Any, one_per: OnePer = "pair") -> Rated:
         """Create preferences between two lists.
+
+        Several labels of one pair are not independent: counted separately, they make intervals too short. By default
+        they are therefore reduced to one preference, the sign of their mean, as in Moffat et al. (2022). Labels of the
+        same lists in the other order are turned round first. Copies of labels change nothing.
+
+        * A mean of 0 is no preference, like a label of 0: the pair counts in correlations, but not in the share of
+          agreement.
+        * With a column ``n``, the mean is weighted by it, and the ``n`` of the pair is the sum over its labels. A label
+          with n = 3 is the same as three labels.
+        * The pair has the order of its first row, and the columns whose values are the same for all labels of each
+          pair; ``label_columns`` names the others. Added are the columns ``labels`` (number of labels of the pair),
+          ``mean``, and ``opposed`` (whether there are labels for both lists).
+        * If users labelled the same pairs, ``user`` is not a column of the reduced pairs, and pairs are resampled. To
+          resample users, give ``one_per="user"``.
+
+        If no pair has several labels, the table is as given.
 
         Parameters
         ----------
@@ -178,8 +199,12 @@ class Rated:
             Judgments and run, as :func:`pyterrier_cwla.evaluate` takes them.
         preferences : DataFrame
             Frame with the columns ``first``, ``second`` (queries of the run) and ``preference``: above 0 if the first
-            list is preferred, below 0 if the second is, and 0 if neither is. Only the sign counts. Further columns as
-            for :meth:`lists`. A user may compare two lists once in each order.
+            list is preferred, below 0 if the second is, and 0 if neither is. The size counts only in means of several
+            labels; give signs for the preference of the majority. Further columns as for :meth:`lists`. A user may
+            compare two lists once in each order.
+        one_per : {"pair", "user", "label"}, default="pair"
+            Preferences that the labels are reduced to: one for each pair; one for each user and pair, with the column
+            ``user``; or one for each label, without reduction.
 
         Returns
         -------
@@ -188,7 +213,14 @@ class Rated:
         Raises
         ------
         BadRatings
-            As for :meth:`lists`, or if a list is compared with itself.
+            As for :meth:`lists`, if a list is compared with itself, if there are fewer than three pairs, or if
+            ``one_per="user"`` and there is no column ``user``.
+        BadParameter
+            If ``one_per`` has another value.
+
+        References
+        ----------
+        Moffat et al. (2022), section 4, experiment 2.
 
         Examples
         --------
@@ -201,18 +233,37 @@ class Rated:
         0  0.5     1.0
         1  0.5     0.0
         2 -1.0    -1.0
+
+        The first pair is labelled again, with the lists in the other order. The mean of 0.3 and −0.5 is below 0:
+
+        >>> again = pd.DataFrame({"first": ["2"], "second": ["1"], "preference": [0.5]})
+        >>> Rated.preferences(qrels, run, pd.concat([pairs, again])).table.round(2)
+          first second  rating  labels  mean  opposed
+        0     1      2    -1.0       2  -0.1     True
+        1     2      3     0.0       1   0.0    False
+        2     3      1    -1.0       1  -1.0    False
         """
+        if one_per not in [*ONE_PER, "label"]:
+            raise BadParameter(f"one_per={one_per!r} must be 'pair', 'user' or 'label'.")
         table = _frame(preferences, "first", "second", rating="preference").rename(columns={"preference": "rating"})
         if "user" in table:
             _once(table, "pair", ["first", "second"])
+        elif one_per == "user":
+            raise BadRatings("one_per='user' needs a column 'user' with the users who gave the labels: add it.")
         shown = _Lists(qrels, run)
         for name in ("first", "second"):
             _judged(table[name], shown.judgments.qids, "compared list")
         same = table["first"][table["first"] == table["second"]]
         if len(same):
             raise BadRatings(f"{many(len(same), 'pair')} ({some(same)}) compares a list with itself: leave it out.")
-        checked = _checked(table)
-        return cls("pair", checked.assign(rating=np.sign(checked["rating"])), shown)._not_all_empty()
+        checked, differing = _checked(table), None
+        if one_per in ONE_PER:
+            checked, differing = reduced(checked, ONE_PER[one_per])
+            if len(checked) < _FEWEST:
+                pairs, labels = many(len(checked), "pair"), many(len(table), "label")
+                raise BadRatings(f"{pairs} with {labels}: a correlation needs at least three pairs.")
+        signs = checked.assign(rating=np.sign(checked["rating"]))
+        return cls("pair", signs, shown, label_columns=differing)._not_all_empty()
 
     def scores(self, measures: Iterable[Any] | Mapping[str, Any]) -> pd.DataFrame:
         """Return the score of each rated item by each measure.
@@ -309,6 +360,7 @@ class Rated:
             "weighted": weighted,
             "weights_unused": self.weights is not None and not weighted,
             "left_out": self.left_out,
+            "labels": self.label_counts,
             "input": self.fingerprint(),
         }
 
@@ -340,6 +392,11 @@ class Rated:
         return len(self) if self.users is None else int(self.users.max()) + 1
 
     @property
+    def label_counts(self) -> dict[str, Any] | None:
+        """Numbers of reduced or repeated labels of pairs, for reports; None if each pair has one label."""
+        return labels_of(self.table, self.label_columns, self.users is not None) if self.what == "pair" else None
+
+    @property
     def empty(self) -> int:
         """Number of ratings whose list or session, or one list of whose pair, has no results and therefore scores 0."""
         results = self.shown.results()
@@ -368,14 +425,16 @@ class Rated:
 
 def what_was_rated(about: Mapping[str, Any]) -> str:
     """Format the numbers of :meth:`Rated.about`: ``60 rated lists of 12 users, weighted by n``."""
+    labels = from_labels(about["labels"])
     users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
-    return f"{many(about['ratings'], 'rated ' + about['what'])}{users}{', weighted by n' if about['weighted'] else ''}"
+    weighted = ", weighted by n" if about["weighted"] else ""
+    return f"{many(about['ratings'], 'rated ' + about['what'])}{labels}{users}{weighted}"
 
 
 def title_of(about: Mapping[str, Any]) -> str:
     """Format the numbers of :meth:`Rated.about` as the title of a figure."""
     users = f", {about['users']:,} users" if about["users"] else ""
-    return f"{about['ratings']:,} rated {about['what']}s{users}"
+    return f"{about['ratings']:,} rated {about['what']}s{from_labels(about['labels'])}{users}"
 
 
 def how_resampled(about: Mapping[str, Any]) -> str:
@@ -387,10 +446,13 @@ def how_resampled(about: Mapping[str, Any]) -> str:
 
 
 def why_not_all(about: Mapping[str, Any]) -> list[str]:
-    """Return sentences about ratings that were left out, are by one user or have weights, from :meth:`Rated.about`."""
+    """Return sentences about ratings that were reduced or left out, are by one user or have weights.
+
+    ``about`` is that of :meth:`Rated.about`.
+    """
     once = ["Each rating counts once; coefficients whose names begin with weighted_ count it n times."]
     one = ["All ratings are by one user: they show nothing about other users."] if about["of_one_user"] else []
-    return once * about["weights_unused"] + one + why_left_out(about["left_out"])
+    return once * about["weights_unused"] + one + why_reduced(about["labels"]) + why_left_out(about["left_out"])
 
 
 def why_left_out(left_out: Mapping[str, int]) -> list[str]:

@@ -9,6 +9,7 @@ from ...errors import many
 from ..coefficient_names import AGREED, LABELS, TESTED
 from ..report import Finding, Picture, Table
 from .agreement_numbers import AgreementNumbers
+from .pair_labels import why_reduced
 from .plots import drawn
 from .ratings import why_left_out
 
@@ -184,6 +185,7 @@ class UserAgreement(AgreementNumbers):
             )
         if about["without_results"]:
             sentences.append(f"Items without results score 0: {many(about['without_results'], 'rating')}.")
+        sentences += why_reduced(about["labels"])
         sentences += why_left_out(self.rated.left_out)
         constant = list(self.table.index[self.table["kind"] == "X"])
         if constant:
@@ -226,12 +228,12 @@ class UserAgreement(AgreementNumbers):
         sentences = [f"{self._whose.capitalize()} show nothing about other kinds of users, tasks and lists."]
         if users is None and "user" in self.rated.table:
             sentences.append("All ratings are by one user: they show nothing about other users.")
-        elif users is None:
+        elif users is None and "user" not in (self.rated.label_columns or ()):
             sentences.append(
                 "Ratings count as independent: if users gave several, intervals are too short and p-values too small;"
                 " add a column 'user' to the ratings."
             )
-        elif users < ratings:
+        elif users is not None and users < ratings:
             sentences.append(
                 "Intervals and tests account for several ratings of one user, but not for several users who rated the"
                 " same lists or topics."

@@ -139,6 +139,7 @@ def user_agreement(
         "ratings": len(rated),
         "users": None if rated.users is None else rated.units,
         "rated": rated.what,
+        "labels": rated.label_counts,
         "without_results": rated.empty,
         "coefficient": coefficient,
         "confidence": confidence,

@@ -37,7 +37,7 @@ def test_ratings_may_be_a_dict_or_a_series():
 
 
 def test_a_pair_has_the_first_score_less_the_second_and_a_preference_only_a_sign():
-    pairs = frame(first=["1", "2", "3"], second=["2", "1", "4"], preference=[0.3, -7, 0])
+    pairs = frame(first=["1", "3", "3"], second=["2", "2", "4"], preference=[0.3, -7, 0])
     rated = Rated.preferences(QRELS, RUN, pairs)
     scores = evaluate(QRELS, RUN, ["nDCG@2"], by_query=True).droplevel("run")["nDCG@2"]
     differences = [scores[a] - scores[b] for a, b in zip(pairs["first"], pairs["second"])]
@@ -72,7 +72,7 @@ def test_a_list_without_results_scores_0_and_is_counted():
     rated = Rated.lists(QRELS, {q: RUN[q] for q in "123"}, {q: 1 + int(q) % 2 for q in "1234"})
     assert rated.empty == 1
     assert rated.scores(["RR"])["RR"].tolist() == [1, 0.5, 1, 0]
-    pairs = frame(first=["1", "2", "4"], second=["4", "3", "1"], preference=[1, 0, 1])
+    pairs = frame(first=["1", "2", "4"], second=["4", "3", "2"], preference=[1, 0, 1])
     assert Rated.preferences(QRELS, {q: RUN[q] for q in "123"}, pairs).empty == 2
     sessions = Rated.sessions(
         {"s": {"a": 1}, "t": {"a": 1}, "u": {"a": 1}},
@@ -113,8 +113,9 @@ def test_what_one_user_rates_twice_is_an_error():
     with pytest.raises(BadRatings, match=r"list '1' is rated twice by user 'x' \(1 such row\): keep one rating\."):
         Rated.lists(QRELS, RUN, ratings.assign(user=list("xxxx")))
     pairs = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
-    assert len(Rated.preferences(QRELS, RUN, pairs)) == 4
-    assert len(Rated.preferences(QRELS, RUN, pairs.assign(user="x", first=list("1232"), second=list("2311")))) == 4
+    assert len(Rated.preferences(QRELS, RUN, pairs, "label")) == 4
+    turned = pairs.assign(user="x", first=list("1232"), second=list("2311"))
+    assert len(Rated.preferences(QRELS, RUN, turned, "label")) == 4
     with pytest.raises(BadRatings, match="pair '1' and '2' is rated twice by user 'x'"):
         Rated.preferences(QRELS, RUN, pairs.assign(user="x"))
 
