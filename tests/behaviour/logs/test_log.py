@@ -16,6 +16,7 @@ from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.logs.validation import COLUMNS
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
+from pyterrier_cwla.measures.calibration_files import NUMBERS
 
 UNKNOWN = float("nan")
 
@@ -260,7 +261,18 @@ def test_what_was_given_stays_as_it_is():
 
 def test_the_documentation_has_every_column():
     page = (Path(__file__).parents[3] / "docs" / "logs.rst").read_text(encoding="utf-8")
-    assert re.findall(r"\* - ``(\w+)``", page) == list(COLUMNS)
+    assert re.findall(r"\* - ``(\w+)``", page.split("\nCalibration\n---")[0]) == list(COLUMNS)
+
+
+def test_the_documentation_has_the_columns_that_estimates_need():
+    page = (Path(__file__).parents[3] / "docs" / "logs.rst").read_text(encoding="utf-8")
+    _, table, _ = re.split(r"\n(?:Calibration|Click metrics)\n---+", page)
+    rows = re.findall(r"\* - (``.*)\n     - (.*)", table)
+    assert len(rows) == 8
+    for estimates, columns in rows:
+        for name in re.findall(r"``(\w+)", estimates):
+            assert any(known.startswith(name) for known in NUMBERS)
+        assert set(re.findall(r"``(\w+)``", columns)) <= COLUMNS.keys()
 
 
 def test_a_session_with_two_faults_counts_once():
