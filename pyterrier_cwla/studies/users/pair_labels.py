@@ -24,10 +24,10 @@ def pair_numbers(table: pd.DataFrame, also: list[str]) -> Array:
 
     Rows with different values of the columns ``also`` have different numbers.
     """
-    turned = table["second"] < table["first"]
-    low = np.where(turned, table["second"], table["first"])
-    high = np.where(turned, table["first"], table["second"])
-    return table.groupby([low, high, *(table[name] for name in also)], sort=False).ngroup().to_numpy()
+    first, second = (table[name].to_numpy(object) for name in ("first", "second"))  # categories have no order
+    turned = second < first
+    keys = [np.where(turned, second, first), np.where(turned, first, second), *(table[name] for name in also)]
+    return table.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
 
 
 def reduced(table: pd.DataFrame, also: list[str]) -> tuple[pd.DataFrame, tuple[str, ...] | None]:

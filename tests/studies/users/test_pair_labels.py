@@ -253,6 +253,15 @@ def test_one_and_several_pairs_with_labels_for_both_lists():
     assert agreed == "4 labels of pairs are reduced to 3 preferences, each the sign of the mean label."
 
 
+def test_ids_and_users_may_be_categories():
+    table = labels(each=4).assign(user=np.repeat(list("wxyz"), 20))
+    ids = pd.CategoricalDtype([*LISTS[::-1], "unused"])
+    categories = table.astype({"first": ids, "second": ids, "user": "category"})
+    for one_per in ("pair", "user"):
+        one, other = (preferences(of, one_per).table for of in (table, categories))
+        assert other.astype(dict(one.dtypes)).equals(one)
+
+
 def test_a_pair_has_one_number_in_both_orders():
     table = pd.DataFrame({"first": list("bacab"), "second": list("abbca"), "user": list("xxxxy")})
     assert pair_numbers(table, []).tolist() == [0, 0, 1, 2, 0]
