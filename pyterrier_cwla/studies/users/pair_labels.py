@@ -140,8 +140,9 @@ def why_reduced(labels: Mapping[str, Any] | None) -> list[str]:
         " the sign of the mean label"
     )
     if labels["opposed"]:
-        opposed, undecided = (f"{n:,} {'has' if n == 1 else 'have'}" for n in (labels["opposed"], labels["undecided"]))
-        how += f". {opposed} labels for both lists; of these, {undecided} a mean of 0 (no preference)"
+        opposed, undecided = labels["opposed"], labels["undecided"]
+        how += f". {many(opposed, 'pair')} {'has' if opposed == 1 else 'have'} labels for both lists, of which"
+        how += f" {undecided:,} {'has' if undecided == 1 else 'have'} a mean of 0 (no preference)"
     sentences = [f"{how}."]
     if "user" in labels["left_out"]:
         sentences.append(

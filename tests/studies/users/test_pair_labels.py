@@ -246,9 +246,9 @@ def test_one_and_several_pairs_with_labels_for_both_lists():
         {"first": ["l0", "l0", "l2", "l4"], "second": ["l1", "l1", "l3", "l5"], "preference": [1, -1, 1, 2]}
     )
     text = why_not_all(preferences(one).about())[0]
-    assert text.endswith("1 has labels for both lists; of these, 1 has a mean of 0 (no preference).")
+    assert text.endswith("1 pair has labels for both lists, of which 1 has a mean of 0 (no preference).")
     text = why_not_all(preferences(one.assign(preference=[1, -2, 1, 2])).about())[0]
-    assert text.endswith("1 has labels for both lists; of these, 0 have a mean of 0 (no preference).")
+    assert text.endswith("1 pair has labels for both lists, of which 0 have a mean of 0 (no preference).")
     agreed = why_not_all(preferences(one.assign(preference=1)).about())[0]
     assert agreed == "4 labels of pairs are reduced to 3 preferences, each the sign of the mean label."
 
