@@ -54,14 +54,28 @@ def _values(measure: Measure, qids: list[str], qrels: pd.DataFrame, run: pd.Data
     except CWLAError:
         raise
     except Exception as error:
-        raise BadParameter(f"ir_measures cannot compute {measure}: {error}") from error
+        raise BadParameter(f"ir_measures cannot compute {measure}: {error}{_of_floats(qrels)}") from error
     for qid in qids:
         if np.isnan(values.get(qid, np.nan)):
             raise BadParameter(f"{measure} has no value for query {qid!r}: leave the measure or the query out.")
     return np.array([values[qid] for qid in qids], float)
 
 
+def _of_floats(qrels: pd.DataFrame) -> str:
+    """Return the first grade that is no integer, for errors of providers that accept integers only."""
+    row = next(qrels[qrels["relevance"] % 1 != 0].itertuples(), None)
+    if row is None:
+        return ""
+    return (
+        f" Document {row.doc_id!r} of query {row.query_id!r} has grade {row.relevance:g}, and many providers accept"
+        " integer grades only: round the grades, or leave the measure out."
+    )
+
+
 def _frame(columns: Columns, value: str) -> pd.DataFrame:
     ids = {"query_id": columns.query_id, "doc_id": columns.doc_id, "iteration": columns.iteration}
     texts = {name: column.to_pandas().astype("str") for name, column in ids.items() if column is not None}
-    return pd.DataFrame({**texts, value: columns.value})
+    values = columns.value
+    if value == "relevance" and values.dtype.kind == "f" and not (values % 1).any():
+        values = values.astype(np.int64)  # trec_eval accepts integers only
+    return pd.DataFrame({**texts, value: values})

@@ -157,38 +157,54 @@ def burges(grade: ArrayLike) -> Floats:
 
 
 def _grades_of_table(gains: dict[float, float], others: str) -> list[float] | None:
-    return [grade for grade in gains if grade > 0] if others == "error" else None
+    return None if others == "grade" else [grade for grade in gains if grade > 0]
 
 
 @gain(known_grades=_grades_of_table)
 def table(
     grade: ArrayLike,
     gains: Annotated[dict[float, float], Grades()],
-    others: Annotated[str, OneOf("error", "grade")] = "error",
+    others: Annotated[str, OneOf("error", "grade", "interpolate")] = "error",
 ) -> Floats:
     """Return the gain of each grade from a table.
 
-    r = gains[g]. A grade that is not in the table raises an error (others="error") or has its own value as gain
-    (others="grade").
+    r = gains[g]. A grade that is not in the table raises an error (others="error"), has its own value as gain
+    (others="grade"), or lies on the straight line between the gains of the grades next to it (others="interpolate").
+    The last is for grades between the grades of the assessors, such as those predicted from clicks. Its line starts
+    at gain 0 for grade 0, unless the table has a gain for grade 0. A grade above those of the table raises an error.
 
     Parameters
     ----------
     gains : dict of float
         Gain of each grade, at least 0.
-    others : {"error", "grade"}, default="error"
+    others : {"error", "grade", "interpolate"}, default="error"
         Treatment of grades that are not in the table.
 
     Examples
     --------
     >>> table({1: 0.2, 2: 1})([2, 1])
     array([1. , 0.2])
+    >>> table({1: 0.2, 2: 1}, others="interpolate")([2, 1.5, 0.5])
+    array([1. , 0.6, 0.1])
     """
+    if others == "interpolate":
+        return _interpolated(np.asarray(grade, float), {0: 0, **gains})
     if others == "grade":
         gains = {**{g: g for g in np.unique(grade).tolist()}, **gains}
-    return looked_up(grade, gains, "gain='table(%s)'")
+    return looked_up(grade, gains, "gain='table(%s)'", "gain='table(%s,interpolate)'")
 
 
-def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str) -> Floats:
+def _interpolated(grade: Floats, gains: dict[float, float]) -> Floats:
+    levels = sorted(level for level in gains if level >= 0)
+    if (above := grade[grade > levels[-1]]).size:
+        raise BadJudgments(
+            f"gain='table({written(gains)},interpolate)' has no value for grade {above[0]:g}, above its highest grade"
+            f" {levels[-1]:g}; add the gain of a grade of at least {above[0]:g}."
+        )
+    return np.interp(grade, levels, [gains[level] for level in levels])
+
+
+def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str, between: str = "") -> Floats:
     """Return the number of each grade.
 
     Parameters
@@ -199,6 +215,8 @@ def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str) -> Float
         Number of each grade.
     text : str
         Parameter as the user writes it, with ``%s`` in place of `numbers`; used in errors.
+    between : str, optional
+        The parameter, in the same form, as a user can write it for grades between those of `numbers`.
 
     Returns
     -------
@@ -217,9 +235,10 @@ def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str) -> Float
     if np.isnan(found).any():
         missing = f"{grade[np.isnan(found)][0]:g}"
         more = ",".join(filter(None, [written(numbers)[1:-1], f"{missing}:…"]))
-        raise BadJudgments(
-            f"{text % written(numbers)} has no value for grade {missing}; add it, as in {text % f'{{{more}}}'}."
-        )
+        way_out = f"add it, as in {text % f'{{{more}}}'}"
+        if between and float(missing) % 1 and numbers and float(missing) < max(numbers):
+            way_out += f", or interpolate, as in {between % written(numbers)}"
+        raise BadJudgments(f"{text % written(numbers)} has no value for grade {missing}; {way_out}.")
     return found
 
 
@@ -254,7 +273,7 @@ def threshold(grade: ArrayLike, *weights: Probability) -> Floats:
         more = ",".join([*given, *["…"] * int(missing[0] - len(weights))])
         way_out = f"add it, one weight for each grade from 1, as in gain='threshold({more})'; the sum is at most 1."
         if missing[0] % 1:
-            way_out = "it accepts integer grades only; for other grades, use gain='table({…})'."
+            way_out = "it accepts integer grades only; for other grades, use gain='table({…},interpolate)'."
         raise BadJudgments(f"gain='threshold({','.join(given)})' has no value for grade {missing[0]:g}; {way_out}")
     gains: Floats = np.cumsum(weights)[grade.astype(int) - 1]
     return gains

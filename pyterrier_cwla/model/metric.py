@@ -214,6 +214,8 @@ class Metric:
         known = self.gain.fact("known_grades") and self.gain.fact("known_grades")()
         if known:
             grades = np.array([g for g in known if g <= (self.max_rel or g)])
+            if self.max_rel is not None and ("others", "interpolate") in self.gain.values:
+                grades = np.append(grades, min(self.max_rel, max(known)))
             if not len(grades):
                 raise BadParameter(f"{self.gain.keyword} has no grade up to max_rel={self.max_rel}.")
         elif self.max_rel is not None:

@@ -827,6 +827,18 @@ def test_the_command_says_in_one_line_what_is_wrong(files, cli, arguments, line)
 # ---- measures of other providers
 
 
+def test_float_grades_and_measures_of_other_providers():
+    """Whole grades of a float column are passed on as integers, and others are named."""
+    runs = {name: {"q": {"a": 1.0, "b": at}, "r": {"a": 1.0}} for name, at in (("one", 2.0), ("other", 0.5))}
+    whole = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}
+    found = compare(whole, runs, ["SetP", "AP"], resamples=100).table
+    assert found.score.tolist() == [1] * 4
+    between = {"q": {"a": 2, "b": 0.4}, "r": {"a": 1}}
+    with pytest.raises(BadParameter, match=r"Document 'b' of query 'q' has grade 0\.4, .* accept integer grades only"):
+        compare(between, runs, ["SetP"], resamples=100)
+    assert len(compare(between, runs, ["AP", "ERR"], resamples=100).table) == 4
+
+
 @pytest.mark.slow
 def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
     """Covers frames, measures with names of the user, and files; the reference is ir_measures."""

@@ -11,6 +11,7 @@ from scipy.integrate import quad
 
 from pyterrier_cwla import CWLA, TBG, evaluate, gain, score
 from pyterrier_cwla.errors import BadJudgments, BadParameter, NoFiniteValue
+from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures import MEASURES
 from pyterrier_cwla.measures.named import RowMeasure
 from tests.support.generated import collection
@@ -529,6 +530,38 @@ def test_thresholds_take_whole_grades():
         match=r"has no value for grade 1\.5; it accepts integer grades only; for other grades, use gain='table",
     ):
         evaluate({"q": {"a": 1.5}}, {"q": {"a": 1.0}}, ["AdaptiveGP(gain='threshold(0.4,0.6)')@9"])
+
+
+def test_a_table_between_its_grades():
+    """Gains lie on straight lines from grade 0, where the gain is 0 unless the table has one."""
+    grades = [0.5, 1, 1.5, 2.5, 3, 0]
+    for gains, expected in (
+        ("{1: 0.2, 3: 1}", [0.1, 0.2, 0.4, 0.8, 1, 0]),
+        ("{3: 1, 1: 0.2, 0: 0.1}", [0.15, 0.2, 0.4, 0.8, 1, 0]),
+    ):
+        each = [score([grade], C="prec(1)", A="etg", gain=f"table({gains}, others='interpolate')") for grade in grades]
+        assert each == pytest.approx(expected)
+
+
+def test_the_best_gain_of_a_table_between_its_grades():
+    """The residual of an unjudged item is the best gain, here that of grade 1.5."""
+    same = {"C": "prec(1)", "A": "etg", "gain": "table({1: 0.2, 2: 1}, interpolate)"}
+    assert residual([None], **same) == pytest.approx(1)
+    assert residual([None], **same, max_rel=1.5) == pytest.approx(0.6)
+    assert residual([None], **same, max_rel=0.5) == pytest.approx(0.1)
+
+
+def test_a_grade_outside_a_table():
+    for table, words in (
+        ("table({1:0.2,2:1})", "add it, as in gain='table({1:0.2,2:1,1.5:…})', or interpolate, as in"
+         " gain='table({1:0.2,2:1},interpolate)'."),
+        ("table({1:0.2})", "has no value for grade 1.5; add it, as in gain='table({1:0.2,1.5:…})'."),
+        ("table({1:0.2},interpolate)", "has no value for grade 1.5, above its highest grade 1; add the gain of a grade"
+         " of at least 1.5."),
+    ):  # fmt: skip
+        with pytest.raises(BadJudgments) as error:
+            score([1.5], C="prec(1)", A="etg", gain=table)
+        assert str(error.value).endswith(words)
 
 
 def test_what_is_no_factor_of_a_product():

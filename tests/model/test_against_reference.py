@@ -89,6 +89,7 @@ GAINS = {  # name and parameters of the gain in the reference, and the highest g
     "linear": (("linear", {}), 3),
     "exponential": (("exponential", {}), 3),
     "table({1:0.2,2:0.7,3:1})": (("table", {"map": {1: 0.2, 2: 0.7, 3: 1}}), None),
+    "table({1:0.2,2:0.7,3:1},interpolate)": (("interpolated", {"map": {1: 0.2, 2: 0.7, 3: 1}}), None),
     "clicksave": (("clicksave", {}), None),
     "raw": (("raw", {}), None),
     "threshold(0.2,0.5,0.3)": (("threshold", {"weights": [0.2, 0.5, 0.3]}), None),
@@ -97,6 +98,8 @@ GAINS = {  # name and parameters of the gain in the reference, and the highest g
         None,
     ),
 }
+# gains of grades between 1, 2 and 3
+SMOOTH = ("linear", "exponential", "table({1:0.2,2:0.7,3:1},interpolate)")
 # "by grade" is a function defined below, "given" passes arrays; the reference uses ``time`` with special parameters
 EFFORTS = {
     "unit": ("unit", {}),
@@ -229,6 +232,8 @@ def random_case(rng: random.Random, setting: Setting, length: int | None = None)
             return rng.choice([0, 0, 0, -1, -2]) if framed else 0
         if setting.gain == "raw":
             return rng.choice([0.25, 0.5, 1.0, round(rng.random(), 6)])
+        if setting.gain in SMOOTH and setting.effort not in LISTED:
+            return rng.choice([1, 1, 2, 3, 0.4, 2.5, round(3 * rng.random(), 6)])
         return rng.choice([1, 1, 2, 3])
 
     grades = [None if rng.random() < unjudged else grade() for _ in range(n)]

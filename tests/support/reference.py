@@ -325,6 +325,14 @@ def table(grade, max_rel, map):
     return map[grade]
 
 
+def interpolated(grade, max_rel, map):
+    """The value on the straight line between the grades of the map next to this one; the map starts with 0: 0."""
+    points = {0: 0, **map}
+    low, high = max(g for g in points if g <= grade), min(g for g in points if g >= grade)
+    share = (grade - low) / (high - low) if high > low else 0
+    return points[low] + share * (points[high] - points[low])
+
+
 def clicksave(grade, max_rel, p_click=0.64, p_save=0.77, rel=1):
     """P(C
 
@@ -345,7 +353,10 @@ def clicksave_by_grade(grade, max_rel, p_click, p_save):
     return p_click[grade] * p_save[grade]
 
 
-GAINS = {f.__name__: f for f in (binary, linear, exponential, raw, table, clicksave, threshold, clicksave_by_grade)}
+GAINS = {
+    f.__name__: f
+    for f in (binary, linear, exponential, raw, table, interpolated, clicksave, threshold, clicksave_by_grade)
+}
 
 
 def best_gain(gain, max_rel):
@@ -355,6 +366,7 @@ def best_gain(gain, max_rel):
         return gain_of(parameters.get("rel", 1), gain, max_rel), math.inf
     listed = {
         "table": lambda map: [*map],
+        "interpolated": lambda map: [*map, min(max(map), max_rel or max(map))],
         "threshold": lambda weights: range(1, len(weights) + 1),
         "clicksave_by_grade": lambda p_click, p_save: [*p_save],
     }

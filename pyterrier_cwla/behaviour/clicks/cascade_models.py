@@ -12,7 +12,7 @@ import pandas as pd
 from ...errors import BadLog, BadParameter, many, some
 from ..logs.estimate import Array, Estimate, over_users, printed
 from ..logs.log import InteractionLog, as_log
-from .click_lists import UNJUDGED, ClickedLists, Sums, em, listed
+from .click_lists import UNJUDGED, ClickedLists, Sums, em, four_digits, listed
 from .predicted_relevance import PredictedRelevance, predicted
 
 _INSIDE = 1e-6  # an estimate nearer to 0 or 1 counts as at the bound and has no interval
@@ -242,12 +242,12 @@ class ClickModel:
         if unknown or not known:
             what = f"R(g) of grade {some(unknown)} is" if unknown else "R(g) of no grade above 0 is"
             raise BadLog(f"{what} not identified by this log (see .notes): write the gain by hand.")
-        return f"table({ {grade: _rounded(value) for grade, value in known.items()} })"
+        return f"table({ {grade: four_digits(value) for grade, value in known.items()} })"
 
     @property
     def C(self) -> str:
         """γ as a continuation, ``"cascade(0.9)"``."""
-        return f"cascade({_rounded(self.gamma.value)})"
+        return f"cascade({four_digits(self.gamma.value)})"
 
     def measure(self, A: str = "etg") -> Any:
         """Return the measure with the estimated γ and R(g).
@@ -306,10 +306,6 @@ class ClickModel:
         if not prior > 0:
             raise BadParameter(f"prior={prior!r}: give a weight above 0, in observations.")
         return predicted(self, prior)
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 def _lists_of(log: InteractionLog, gaps: str) -> tuple[ClickedLists, InteractionLog]:

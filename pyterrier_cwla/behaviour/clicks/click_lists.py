@@ -245,3 +245,8 @@ def em(lists: ClickedLists, theta: Array, update: Callable[[Array, Sums], Array]
         if converged:
             return theta, np.array(steps), True
     return theta, np.array(steps), False
+
+
+def four_digits(value: float) -> float:
+    """Return a number with four significant digits, for the text of a measure."""
+    return float(f"{value:.4g}")

@@ -13,10 +13,11 @@ from pyterrier_cwla.behaviour.clicks.cascade_models import cascade_from_clicks, 
 from pyterrier_cwla.behaviour.clicks.click_lists import UNJUDGED
 from pyterrier_cwla.behaviour.clicks.plots import plot_positions, plot_relevance
 from pyterrier_cwla.behaviour.clicks.position_based import position_model
+from pyterrier_cwla.behaviour.clicks.predicted_relevance import PredictedRelevance
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.logs.user_model_curves import survival_of_lists
-from pyterrier_cwla.errors import BadLog, BadParameter
+from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter
 
 A, S, GAMMA = {0: 0.3, 1: 0.5, 2: 0.7}, {0: 0.2, 1: 0.5, 2: 0.8}, 0.85
 
@@ -281,7 +282,7 @@ def tiny():
 
 
 @pytest.mark.slow
-def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
+def test_unjudged_documents_get_grades_from_their_clicks():
     log_ = simulated_fast(6, sessions=2000)
     hidden = {"d5", "d11", "d0", "d6"}  # two documents of grade 2, two of grade 0
     rows = log_.rows.assign(grade=log_.rows["grade"].mask(log_.rows["docno"].isin(hidden)))
@@ -293,7 +294,7 @@ def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     assert table.loc["d5"].error < 0.15
     judged = log_.rows[~log_.rows["docno"].isin(hidden)].drop_duplicates("docno")
     qrels = pd.DataFrame({"query_id": "t", "doc_id": judged["docno"], "relevance": judged["grade"].astype(int)})
-    more = predicted.judgments(qrels)
+    more = predicted.judgments(qrels, rounded=True)
     new = more.iloc[len(qrels) :].set_index("doc_id")["relevance"]
     assert more.iloc[: len(qrels)].values.tolist() == qrels.values.tolist()
     assert {*new.index} == hidden
@@ -301,20 +302,151 @@ def test_unjudged_documents_get_the_grade_whose_relevance_is_nearest():
     assert new["d0"] < 2 > new["d6"]
     assert sum(more.attrs["added"].values()) == 4
     assert more.attrs["added"][2] == 2
-    assert len(predicted.judgments(qrels, least=10_000)) == len(qrels)
+    assert len(predicted.judgments(qrels, least=10_000, rounded=True)) == len(qrels)
     run = {"t": {"d5": 2.0, "d0": 1.0}}
     assert evaluate(more, run, ["P@1"]).iloc[0, 0] == 1
     assert evaluate(qrels, run, ["P@1"]).iloc[0, 0] == 0
-    as_dict = predicted.judgments({"t": dict(zip(qrels["doc_id"], qrels["relevance"]))})
+    as_dict = predicted.judgments({"t": dict(zip(qrels["doc_id"], qrels["relevance"]))}, rounded=True)
     assert as_dict["relevance"].tolist() == more["relevance"].tolist()
     assert len(predicted.judgments(qrels.assign(iteration="0"))) == len(more)
     elsewhere = predicted.judgments(qrels.assign(query_id="other"))
     assert len(elsewhere) == len(qrels)  # no judgments are added for topics that are missing in the qrels
     theirs = qrels.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
     assert list(predicted.judgments(theirs).columns) == ["qid", "docno", "label"]
-    assert predicted.judgments(theirs)["label"].tolist() == more["relevance"].tolist()
+    assert predicted.judgments(theirs, rounded=True)["label"].tolist() == more["relevance"].tolist()
+    between = predicted.judgments(qrels).iloc[len(qrels) :].set_index("doc_id")["relevance"]
+    assert {*between.index} == hidden
+    assert 1 < between["d5"] <= 2
+    assert 0 <= between["d0"] < 1
     with pytest.raises(BadLog, match="do not distinguish intents"):
         predicted.judgments(qrels.assign(iteration=qrels["doc_id"]))
+
+
+LEVELS = {0: 0.1, 1: 0.3, 2: 0.7}
+CLICKED = {"a": 0.05, "b": 0.1, "c": 0.18, "d": 0.3, "e": 0.6, "f": 0.9, "g": 0.15}
+JUDGED = {"t": {"x": 2, "y": 0, "z": 1, "g": 2}}
+
+
+def from_clicks(by_grade=LEVELS, sessions=10):
+    rows = [("t", docno, np.nan, np.nan, np.nan, p, 0.1, sessions) for docno, p in CLICKED.items()]
+    names = ["topic", "docno", "grade", "a", "s", "relevance", "error", "sessions"]
+    return PredictedRelevance(pd.DataFrame(rows, columns=names), by_grade, converged=True)
+
+
+def added(judgments):
+    new = judgments.iloc[len(JUDGED["t"]) :]
+    return dict(zip(new["doc_id"], new["relevance"]))
+
+
+def test_grades_lie_between_those_of_the_log():
+    """R(0.4) = 0.18 is 0.4 of the way from R(0) = 0.1 to R(1) = 0.3; beyond R(0) and R(2), grades are 0 and 2."""
+    found = from_clicks().judgments(JUDGED)
+    assert added(found) == pytest.approx({"a": 0, "b": 0, "c": 0.4, "d": 1, "e": 1.75, "f": 2})
+    assert found["relevance"].dtype == float
+    assert found["relevance"].tolist()[:4] == [2, 0, 1, 2]
+    assert found.attrs["added"] == {0: 3, 1: 1, 2: 2}
+    rounded = from_clicks().judgments(JUDGED, rounded=True)
+    assert added(rounded) == {"a": 0, "b": 0, "c": 0, "d": 1, "e": 2, "f": 2}
+    assert rounded["relevance"].dtype == int
+    assert rounded.attrs["added"] == found.attrs["added"]
+
+
+def test_the_line_of_grades_starts_at_0():
+    """Without grade 0 in the log, R(0) is 0; negative grades are not used."""
+    assert added(from_clicks({1: 0.4, 3: 0.8}).judgments(JUDGED)) == pytest.approx(
+        {"a": 0.125, "b": 0.25, "c": 0.45, "d": 0.75, "e": 2, "f": 3}
+    )
+    assert added(from_clicks({-1: 0.01, **LEVELS}).judgments(JUDGED)) == added(from_clicks().judgments(JUDGED))
+    assert added(from_clicks({-1: 0.01, **LEVELS}).judgments(JUDGED, rounded=True))["a"] == -1
+
+
+def test_grades_whose_relevance_does_not_rise():
+    falling = from_clicks({0: 0.1, 1: 0.7, 2: 0.3})
+    with pytest.raises(BadLog, match=r"R\(2\) = 0.3 is not above R\(1\) = 0.7, .*give rounded=True"):
+        falling.judgments(JUDGED)
+    assert added(falling.judgments(JUDGED, rounded=True))["e"] == 1
+    assert added(falling.judgments(JUDGED, measure="ERR"))["e"] > 0
+
+
+def err(stops):
+    """Compute Chapelle et al. (2009), Eq. 5, from R_1, R_2, …"""
+    total, reaches = 0.0, 1.0
+    for rank, stop in enumerate(stops, start=1):
+        total += reaches * stop / rank
+        reaches *= 1 - stop
+    return total
+
+
+@pytest.mark.parametrize("order", ["cxfzaye", "fedcba", "gxyz"])
+def test_err_with_predicted_relevance_of_unjudged_documents(order):
+    """Chapelle et al. (2009), section 7.3: R_i of a document without judgment is its predicted relevance."""
+    run = {"t": {docno: float(-rank) for rank, docno in enumerate(order)}}
+    for most, name in ((4, "ERR"), (2, "CWLA(C='rr',A='err',gain='exponential',max_rel=2)")):
+        best = 1 - 0.5**most
+        known = {docno: (2**grade - 1) / 2**most for docno, grade in JUDGED["t"].items()}
+        expected = err([known[docno] if docno in known else min(CLICKED[docno], best) for docno in order])
+        found = evaluate(from_clicks().judgments(JUDGED, measure=name), run, [name]).iloc[0, 0]
+        assert found == pytest.approx(expected, abs=1e-9)
+
+
+def test_err_with_interpolated_relevance():
+    """R(g) of the table between grades; R(0) is 0, as for judged documents."""
+    line = {"a": 0, "b": 0, "c": 0.12, "d": 0.3, "e": 0.6, "f": 0.7, "x": 0.7, "y": 0, "z": 0.3, "g": 0.7}
+    predicted = from_clicks()
+    assert predicted.gain == "table({1: 0.3, 2: 0.7}, interpolate)"
+    run = {"t": {docno: float(-rank) for rank, docno in enumerate("cexafzy")}}
+    measure = CWLA(C="rr", A="err", gain=predicted.gain)
+    found = evaluate(predicted.judgments(JUDGED), run, [measure]).iloc[0, 0]
+    assert found == pytest.approx(err([line[docno] for docno in "cexafzy"]), abs=1e-9)
+    exact = predicted.judgments(JUDGED, measure=measure)
+    line |= {docno: min(p, 0.7) for docno, p in CLICKED.items() if docno != "g"}
+    assert evaluate(exact, run, [measure]).iloc[0, 0] == pytest.approx(err([line[d] for d in "cexafzy"]), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("measure", "error", "words"),
+    [
+        ("AP", BadParameter, "measure='AP': gain='binary' has no grade with gain 0.05, the predicted relevance"),
+        ("nDCG", BadParameter, "measure='nDCG': gain='raw' needs max_rel="),
+        ("CWLA(C='dcg(5)',A='etg',gain='burges',max_rel=2)", BadParameter, "gain='burges' is 3 for grade 2"),
+        ("CWLA(C='rr',A='err',gain='table({1:0.3,2:0.7})')", BadJudgments, "table({1:0.3,2:0.7},interpolate)"),
+        ("AdaptiveGAP", BadJudgments, "it accepts integer grades only"),
+        ("Bpref", BadParameter, "Bpref follows no user model"),
+    ],
+)
+def test_measures_whose_gain_is_no_relevance(measure, error, words):
+    with pytest.raises(error) as raised:
+        from_clicks().judgments(JUDGED, measure=measure)
+    assert words in str(raised.value)
+    if measure != "Bpref":
+        assert "Without measure=, grades are interpolated" in str(raised.value)
+
+
+def test_what_predicted_judgments_need():
+    with pytest.raises(BadParameter, match="give one of both"):
+        from_clicks().judgments(JUDGED, rounded=True, measure="ERR")
+    with pytest.raises(BadLog, match="the log needs grades"):
+        from_clicks({}).judgments(JUDGED)
+    with pytest.raises(BadLog, match="no grade above 0"):
+        _ = from_clicks({0: 0.1}).gain
+    for options in ({}, {"rounded": True}, {"measure": "ERR"}):
+        assert added(from_clicks(sessions=3).judgments(JUDGED, least=4, **options)) == {}
+
+
+@pytest.mark.parametrize("suffix", ["txt", "parquet"])
+def test_predicted_grades_in_files(suffix, tmp_path):
+    found, path = from_clicks().judgments(JUDGED), tmp_path / f"qrels.{suffix}"
+    if suffix == "txt":
+        found.assign(iteration=0)[["query_id", "iteration", "doc_id", "relevance"]].to_csv(
+            path, sep=" ", header=False, index=False
+        )
+    else:
+        found.to_parquet(path)
+    run = {"t": {docno: float(-rank) for rank, docno in enumerate("cexafzy")}}
+    measures = ["ERR", "AP", "AP(rel=2)", "nDCG", "NumRel", "Bpref"]
+    expected = evaluate(found, run, measures)
+    assert evaluate(path, run, measures).to_numpy().tolist() == expected.to_numpy().tolist()
+    assert expected["NumRel"].item() == 6  # x, z, g, d, e, f: a grade of 0.4 is below rel=1
 
 
 def test_a_document_with_few_observations_stays_near_its_grade():
