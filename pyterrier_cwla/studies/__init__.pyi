@@ -1,5 +1,7 @@
 from . import fitting as fitting, incomplete_judgments as incomplete_judgments, systems as systems, users as users
 from .correlation import kendall_distance as kendall_distance, rbo as rbo, tau as tau
+from .fitting.discount_fit import fit_discount as fit_discount
+from .fitting.discount_result import DiscountFit as DiscountFit, plot_discount as plot_discount
 from .fitting.parameter_fit import fit as fit
 from .fitting.result import Fit as Fit, plot_parameter as plot_parameter
 from .incomplete_judgments.leave_group_out import (

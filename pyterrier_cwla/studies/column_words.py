@@ -41,6 +41,7 @@ _COLUMNS = {
     "needed": "required difference (largest)",
     "needed_median": "required difference (median)",
     "pairs": "pairs of runs",
+    "phi": "φ",
     "rank_without": "rank without its group's judgments",
     "rbo": "rank-biased overlap",
     "repeated": "correlation over the repetitions",
@@ -52,6 +53,7 @@ _COLUMNS = {
     "tau_ap": "τ_AP",
     "text": "as written",
     "wilcoxon": "Wilcoxon's test",
+    "with_gain": "ratings with a gain at this rank",
 }
 _ENDINGS = (
     ("_p_corrected", "p of {}, corrected"),
@@ -91,6 +93,7 @@ _SETTINGS = {
     "version": "version of pyterrier_cwla",
     "weights_unused": "weights not used",
     "what": "what was rated",
+    "without_result": "resamples without result",
     "without_results": "ratings of empty lists",
 }
 

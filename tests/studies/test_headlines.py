@@ -132,6 +132,11 @@ def test_parts_and_parameters(rated):
     assert f"at p = {best['p']} (Pearson's r {best['pearson']:.2f};" in check(along)
 
 
+def test_discount(rated):
+    found = studies.fit_discount("Cascade(phi='$phi',max_rel=2)", rated, 2, cv=2, repeats=2, resamples=100)
+    assert check(found).startswith(f"φ = {found.phi} fits the ratings best (Pearson's r {found.about['value']:.2f})")
+
+
 def test_virtual_systems():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(

@@ -50,6 +50,7 @@ FIGURES = {
     "plot_splits in bins": lambda given, ax, _: studies.plot_splits(given.bins, ax),
     "plot_virtual_systems": lambda given, ax, _: studies.plot_virtual_systems(given.virtual_systems, ax=ax),
     "plot_parameter": lambda given, ax, _: studies.plot_parameter(given.fit, "p", ax),
+    "plot_discount": lambda given, ax, _: studies.plot_discount(given.discount_fit, ax),
     "plot_parameter of choices": lambda given, ax, _: studies.plot_parameter(given.fit, "g", ax),
     "Calibration.plot_reading_times": lambda given, ax, _: given.calibration.plot_reading_times(ax),
     "Calibration.plot_survival": lambda given, ax, _: given.calibration.plot_survival(ax),
@@ -154,6 +155,12 @@ class Inputs:
             "CWLA(C='rbp($p)',A='erg',gain='$g',max_rel=2)", {"p": (0.1, 0.9), "g": ["linear", "binary", "exponential"]},
             self.rated, cv=5, repeats=2, default={"p": 0.8, "g": "linear"}, most=200, progress=False,
         )  # fmt: skip
+
+    @cached_property
+    def discount_fit(self):
+        return studies.fit_discount(
+            "Cascade(phi='$phi',max_rel=2)", self.rated, depth=3, cv=5, repeats=2, resamples=100, default="log2"
+        )
 
     @cached_property
     def calibration(self):

@@ -20,12 +20,10 @@ from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
 from ...tasks.result_cache import Piece
-from ..coefficient_names import AGREED, NRMSE, check_coefficient, is_weighted, plain_name, weights_of
-from ..correlation import rounded
+from ..coefficient_names import AGREED, check_coefficient, is_weighted, plain_name
 from ..template import Range, Template, Values
-from ..users.prediction import error_on, folds
 from ..users.ratings import Rated
-from ..users.resampled_correlations import correlations, weighted_agreement, weighted_pearson
+from .objective import held_out_values, objective_values, training_folds
 from .result import OBJECTIVES, Fit, sign_of
 from .search import Search
 
@@ -129,10 +127,10 @@ def fit(
     about_ratings = rated.about(is_weighted(objective))
     identity = {"study": "fit", "input": about_ratings["input"]}
     scored = _Scored(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
-    train = _folds(rated, cv, repeats, seed)
+    train = training_folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
     search = Search(
-        spans, lambda values: _objective_values(objective, scored(values), rated, samples), where, most, seed
+        spans, lambda values: objective_values(objective, scored(values), rated, samples), where, most, seed
     )
     reached = _search(search, scored, default, progress)
     best, sign = search.best(), sign_of(objective)
@@ -192,7 +190,7 @@ def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, rep
             "ratings": (train == 0).sum(axis=0),
             **{name: pd.Series([search.values[at][name] for at in best]).where(some) for name in search.ranges},
             "chosen_by": sign_of(objective) * chosen_by,
-            "held_out": np.where(some, _held_out(objective, scores, scored.rated, train), np.nan),
+            "held_out": np.where(some, held_out_values(objective, scores, scored.rated, train), np.nan),
         }
     )
 
@@ -200,8 +198,8 @@ def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, rep
 def _of_default(default: Values, scored: _Scored, objective: str, train: Array) -> tuple[Array, float]:
     """Return the objective of the default on each fold, and on all ratings."""
     scores, everything = scored([default]), np.ones((len(train), 1))
-    held_out = _held_out(objective, np.repeat(scores, train.shape[1], axis=0), scored.rated, train)
-    return held_out, sign_of(objective) * float(_objective_values(objective, scores, scored.rated, everything)[0, 0])
+    held_out = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), scored.rated, train)
+    return held_out, sign_of(objective) * float(objective_values(objective, scores, scored.rated, everything)[0, 0])
 
 
 class _Scored:
@@ -238,38 +236,6 @@ def _scores(rated: Rated, measures: list[Measure]) -> Piece:
     with rated.shown.aligned.forgetting():
         scores = rated.scores({str(number): measure for number, measure in enumerate(measures)})
     return {"scores": np.ascontiguousarray(scores.to_numpy().T)}
-
-
-def _folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
-    """Return whether each rating is in the training set of each fold, [ratings × folds]."""
-    rows = np.arange(len(rated))
-    return np.array([np.isin(rows, train) for train, _ in folds(len(rated), rated.users, cv, repeats, seed)], float).T
-
-
-def _objective_values(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
-    """Return the objective of candidates on samples, [candidates × samples]; for NRMSE its negative."""
-    y, weights, name = rated.ratings, weights_of(objective, rated.weights), plain_name(objective)
-    counts = samples if weights is None else samples * weights[:, None]
-    if name == NRMSE:  # the residual variance of a regression is 1 − r² of the variance
-        share = counts / counts.sum(axis=0)
-        spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
-        r = np.nan_to_num(weighted_pearson(scores, y, counts))
-        return -spread * np.sqrt(1 - r**2) / np.ptp(y)
-    if name == AGREED:
-        return np.array([weighted_agreement(row, y, counts) for row in scores])
-    return correlations([name], scores, y, counts)[name]
-
-
-def _held_out(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
-    """Return the objective of the scores of each fold, [folds × ratings], on its held-out ratings."""
-    if plain_name(objective) != NRMSE:
-        rows = zip(scores, (1 - train).T)
-        return np.array([_objective_values(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
-    y, weights = rated.ratings[:, None], weights_of(objective, rated.weights)
-    weights = np.ones(len(rated)) if weights is None else weights
-    x = rounded(scores)[:, :, None]
-    errors = [error_on(~chosen, chosen, row, y, weights)[0] for row, chosen in zip(x, train.T > 0)]
-    return np.array(errors) / np.ptp(y)
 
 
 def _check(

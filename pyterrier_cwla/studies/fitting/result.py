@@ -41,6 +41,53 @@ def sign_of(objective: str) -> int:
     return -1 if plain_name(objective) == NRMSE else 1
 
 
+def gain_over_default(folds: pd.DataFrame, about: dict[str, Any]) -> dict[str, float] | None:
+    """Return the gain over the default in sample, and on held-out folds: mean, 95 % interval and p.
+
+    Parameters
+    ----------
+    folds : DataFrame
+        A row for each fold, with the columns ``held_out`` and ``default``; without ``default``, the result is None.
+    about : dict
+        Settings of the fit: ``objective``, ``folds``, ``value`` and ``default_value``.
+    """
+    if "default" not in folds:
+        return None
+    sign = sign_of(about["objective"])
+    difference = sign * (folds["held_out"] - folds["default"]).dropna().to_numpy()
+    mean = reach = p = np.nan
+    if len(difference):
+        mean = float(difference.mean())
+    if len(difference) > 1:
+        from scipy.stats import t as student
+
+        share = 1 / (about["folds"] - 1)  # n_test/n_train
+        reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
+        p = float(corrected_t_test(difference, share))
+    in_sample = sign * (about["value"] - about["default_value"])
+    return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
+
+
+def beside_default(gain: dict[str, float], default: str, about: dict[str, Any]) -> str:
+    """Return the end of a headline: whether a fit is better than the default on held-out folds."""
+    held_out = f"on held-out {about['folds_by']}s"
+    if gain["low"] > 0:
+        return f", and {held_out} it is better than the default, {default}, by {gain['held_out']:.2f}."
+    if gain["high"] < 0:
+        return f", but {held_out} it is worse than the default, {default}."
+    return f", but whether it is better than the default, {default}, {held_out} is undecided."
+
+
+def gain_sentence(gain: dict[str, float], default: str, about: dict[str, Any]) -> str:
+    """Return the finding about the gain over the default."""
+    return (
+        f"The default ({default}) has {about['default_value']:.3f} there:"
+        f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
+        f" held-out {about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
+        f" p = {gain['p']:.3f})."
+    )
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Fit(Study):
     """Fitted parameters of a measure; the result of :func:`pyterrier_cwla.studies.fitting.parameter_fit.fit`.
@@ -80,21 +127,7 @@ class Fit(Study):
     @property
     def gain(self) -> dict[str, float] | None:
         """Gain over the default in sample, and on held-out folds: mean, 95 % interval and p. None without default."""
-        if "default" not in self.folds:
-            return None
-        sign = sign_of(self.about["objective"])
-        difference = sign * (self.folds["held_out"] - self.folds["default"]).dropna().to_numpy()
-        mean = reach = p = np.nan
-        if len(difference):
-            mean = float(difference.mean())
-        if len(difference) > 1:
-            from scipy.stats import t as student
-
-            share = 1 / (self.about["folds"] - 1)  # n_test/n_train
-            reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
-            p = float(corrected_t_test(difference, share))
-        in_sample = sign * (self.about["value"] - self.about["default_value"])
-        return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
+        return gain_over_default(self.folds, self.about)
 
     def curve(self, name: str) -> pd.DataFrame:
         """Return the objective on all ratings along a parameter, with the other parameters as fitted.
@@ -197,13 +230,7 @@ class Fit(Study):
         gain = self.gain
         if gain is None:
             return f"{said}."
-        default = parameters_text(self.about["default"])
-        held_out = f"on held-out {self.about['folds_by']}s"
-        if gain["low"] > 0:
-            return f"{said}, and {held_out} it is better than the default, {default}, by {gain['held_out']:.2f}."
-        if gain["high"] < 0:
-            return f"{said}, but {held_out} it is worse than the default, {default}."
-        return f"{said}, but whether it is better than the default, {default}, {held_out} is undecided."
+        return said + beside_default(gain, parameters_text(self.about["default"]), self.about)
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
@@ -215,12 +242,7 @@ class Fit(Study):
         ]
         gain = self.gain
         if gain is not None:
-            sentence = (
-                f"The default ({parameters_text(self.about['default'])}) has {self.about['default_value']:.3f} there:"
-                f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
-                f" held-out {self.about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
-                f" p = {gain['p']:.3f})."
-            )
+            sentence = gain_sentence(gain, parameters_text(self.about["default"]), self.about)
             found.append(Finding(sentence, first))
         folds = many(len(self.folds), "fold")
         for row in self._rows():

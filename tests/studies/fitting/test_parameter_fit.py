@@ -15,7 +15,8 @@ from tqdm.auto import tqdm
 from pyterrier_cwla import CWLA, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.model import discount
-from pyterrier_cwla.studies.fitting.parameter_fit import _folds, fit
+from pyterrier_cwla.studies.fitting.objective import training_folds
+from pyterrier_cwla.studies.fitting.parameter_fit import fit
 from pyterrier_cwla.studies.fitting.search import Search
 from pyterrier_cwla.studies.template import Range, Template
 from pyterrier_cwla.studies.users.datasets import jiang_ratings
@@ -102,7 +103,7 @@ def test_folds_choose_without_what_they_are_held_against(objective):
     rated = preferred(1) if objective == "agreement" else made(1, lists=48)
     values = [0.05, 0.35, 0.65, 0.95]
     found = quick("RBP(p=$p,rel=1)", {"p": values}, rated, objective=objective, default={"p": 0.95})
-    train = _folds(rated, 3, 2, 0)
+    train = training_folds(rated, 3, 2, 0)
     scores = {p: rated.scores([f"RBP(p={p},rel=1)"]).iloc[:, 0].to_numpy() for p in values}
     sign = -1 if objective == "nrmse" else 1
     for chosen, row in zip(train.T > 0, found.folds.itertuples(), strict=True):
@@ -124,11 +125,11 @@ def test_folds_choose_without_what_they_are_held_against(objective):
 
 def test_users_are_not_parted_and_every_rating_is_held_out_once_in_a_repeat():
     rated = made()
-    train = _folds(rated, 3, 2, 0)
+    train = training_folds(rated, 3, 2, 0)
     assert (train.reshape(len(rated), 2, 3).sum(axis=2) == 2).all()
     for user in np.unique(rated.users):
         assert (np.ptp(train[rated.users == user], axis=0) == 0).all()
-    assert (_folds(made(users=0), 3, 2, 0).sum(axis=0) == 40).all()
+    assert (training_folds(made(users=0), 3, 2, 0).sum(axis=0) == 40).all()
 
 
 def test_weights_count_as_copies_do():
@@ -147,7 +148,7 @@ def test_weights_count_where_errors_are_held_out():
     found = quick("RBP(p=$p,rel=1)", {"p": [0.4]}, rated, objective="weighted_nrmse")
     x = rated.scores([found.measure]).to_numpy()
     y, n = rated.ratings, rated.weights
-    for train, error in zip(_folds(rated, 3, 2, 0).T > 0, found.folds["held_out"], strict=True):
+    for train, error in zip(training_folds(rated, 3, 2, 0).T > 0, found.folds["held_out"], strict=True):
         model = LinearRegression().fit(x[train], y[train], sample_weight=n[train])
         squares = (model.predict(x[~train]) - y[~train]) ** 2
         assert error == pytest.approx(np.sqrt(np.average(squares, weights=n[~train])) / np.ptp(y), abs=1e-9)

@@ -1,0 +1,307 @@
+"""Learn the discount φ(1), …, φ(K) of a measure from ratings or preferences, by least squares with bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...errors import BadParameter, BadRatings, many
+from ...errors.parameter_checks import check_share, check_whole
+from ...model.language import parse
+from ..coefficient_names import AGREED, check_coefficient, is_weighted, plain_name, weights_of
+from ..resampling import percentiles
+from ..template import Template
+from ..users.ratings import Rated
+from ..users.resampled_correlations import resample_counts
+from .discount_result import DiscountFit
+from .objective import held_out_values, objective_values, training_folds
+
+Array = np.ndarray
+
+_LEAST = 1e-9  # share of a rank's gains that the other ranks must not explain
+_DIGITS = 4  # significant digits of φ: its uncertainty is much larger
+
+
+def fit_discount(
+    template: str | Callable[..., Any] | Template,
+    rated: Rated,
+    depth: int = 10,
+    falling: bool = True,
+    objective: str | None = None,
+    default: str | None = "reciprocal",
+    cv: int = 10,
+    repeats: int = 10,
+    resamples: int = 1000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> DiscountFit:
+    """Learn the discount φ(1), …, φ(K) of a measure from ratings of lists or sessions, or from preferences.
+
+    The score of the cascade, and of every measure with the aggregation ``utility`` and without an ideal, is linear in
+    φ: score = Σ_i φ(i)·x_i, where x_i is the gain that users receive at rank i (in the cascade, the probability that
+    they are satisfied there). All K values are therefore learned at once: φ and b minimise
+    Σ_q n_q·(y_q − b − Σ_i φ(i)·x_qi)² over the lists q with ratings y and weights n, with the bounds
+    φ(1) ≥ … ≥ φ(K) ≥ 0. Among all φ within the bounds, this one has the highest Pearson's r of score and rating, which
+    does not change if φ is multiplied by a number. φ is scaled so that its highest value is 1. After rank K it is 0.
+
+    For preferences, x is the difference of the two lists, y is 1 or −1, and b is 0. Exchanging the two lists of a pair
+    changes nothing. Pairs without a preference are not used. The share of agreement itself is a step function of φ,
+    which no least squares maximise; it is reported, in sample and held out.
+
+    Ratings can be click metrics: the means of :func:`pyterrier_cwla.behaviour.click_metrics`, with the number of
+    sessions as ``n``.
+
+    Parameters
+    ----------
+    template : str, callable or Template
+        Text of a measure with ``$phi`` in place of the discount, such as ``"Cascade(phi='$phi',max_rel=2)"`` or
+        ``"CWLA(C='rr',A='utility($phi)',gain='table({1:0.2,2:0.7})')"``, or a function of ``phi`` that returns a
+        measure.
+    rated : Rated
+        Ratings or preferences.
+    depth : int, default=10
+        K, the number of ranks with a discount.
+    falling : bool, default=True
+        Whether φ must not rise with the rank. Otherwise its values are only at least 0.
+    objective : str, optional
+        "pearson" (default), or "agreement" for preferences (default there). With the prefix ``"weighted_"``, each
+        rating counts as often as its column ``n`` specifies.
+    default : str, optional
+        Discount for comparison, such as "reciprocal", "log2" or "table(1, 0.6)"; None for no comparison.
+    cv : int, default=10
+        Number of folds, from 2. φ is also learned without each fold and evaluated on it; all ratings of a user are in
+        one fold.
+    repeats : int, default=10
+        Number of partitions into folds, from 1.
+    resamples : int, default=1000
+        Number of bootstrap resamples of users (of ratings, if users are not known) for the intervals, from 100.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals.
+    seed : int, default=0
+        Seed of folds and resamples.
+
+    Returns
+    -------
+    DiscountFit
+
+    Raises
+    ------
+    BadParameter
+        If the score is not linear in φ, if the objective is not defined for the ratings, or a parameter is out of
+        range.
+    BadRatings
+        If the ratings do not determine φ(1), …, φ(K), or if no φ within the bounds agrees with them.
+
+    See Also
+    --------
+    fit : Fit numbers such as γ or R(g), by search.
+    pyterrier_cwla.behaviour.cascade_from_clicks : Estimate R(g) and γ of the cascade from clicks.
+
+    References
+    ----------
+    Chapelle et al. (2009), Definition 1 and section 7.1; Lawson and Hanson (1974), chapter 23, for least squares with
+    bounds.
+
+    Examples
+    --------
+    >>> grades = {"1": "1000", "2": "0100", "3": "0010", "4": "0001", "5": "1001", "6": "0110", "7": "0000"}
+    >>> qrels = {q: {f"d{rank}": int(grade) for rank, grade in enumerate(row)} for q, row in grades.items()}
+    >>> run = {q: {doc: -float(doc[1]) for doc in judged} for q, judged in qrels.items()}
+    >>> rated = Rated.lists(qrels, run, {"1": 5, "2": 4, "3": 3, "4": 1, "5": 5, "6": 4, "7": 1})
+    >>> found = fit_discount("Cascade(phi='$phi',gain='binary')", rated, depth=3, cv=2, repeats=1, resamples=100)
+    >>> found.measure
+    Cascade(phi='table(1,0.75,0.5)',gain='binary')
+    """
+    template = Template.of(template)
+    objective = objective or (AGREED if rated.what == "pair" else "pearson")
+    _check(template, rated, depth, objective, default, cv, repeats, resamples, confidence)
+    regression = _Regression.of(template, rated, depth, objective, falling)
+    everything = np.ones((len(rated), 1))
+    phi = regression.best()
+    train = training_folds(rated, cv, repeats, seed)
+    of_folds, default_value = _of_folds(regression, objective, rated, train, repeats), None
+    if default is not None:
+        scores = rated.scores([template.measure({"phi": default})]).to_numpy().T
+        of_folds["default"] = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), rated, train)
+        default_value = float(objective_values(objective, scores, rated, everything)[0, 0])
+    drawn = regression.learned(resample_counts(len(rated), rated.users, resamples, seed))
+    measure = template.measure({"phi": _table(phi)})
+    about = {
+        "version": __version__,
+        "template": str(template),
+        "measure": repr(measure),
+        "depth": depth,
+        "falling": falling,
+        "objective": objective,
+        "value": float(objective_values(objective, (regression.x @ phi)[None], rated, everything)[0, 0]),
+        "default": default,
+        "default_value": default_value,
+        "folds": cv,
+        "repeats": repeats,
+        "folds_by": rated.unit,
+        "resamples": resamples,
+        "resampled": f"{rated.unit}s",
+        "without_result": int(np.isnan(drawn).any(axis=1).sum()),
+        "confidence": confidence,
+        "seed": seed,
+        **rated.about(is_weighted(objective)),
+    }
+    return DiscountFit(measure, _by_rank(regression, phi, drawn, default, confidence), of_folds, about)
+
+
+@dataclass(frozen=True)
+class _Regression:
+    """Least squares of ratings y on the gains x by rank, [ratings × ranks], with bounds.
+
+    Each rating counts n times. ``centred``: with an intercept.
+    """
+
+    x: Array
+    y: Array
+    n: Array
+    falling: bool
+    centred: bool
+
+    @classmethod
+    def of(cls, template: Template, rated: Rated, depth: int, objective: str, falling: bool) -> _Regression:
+        weights = weights_of(objective, rated.weights)
+        n = np.ones(len(rated)) if weights is None else weights
+        centred = rated.what != "pair"
+        used = n if centred else n * (rated.ratings != 0)
+        found = cls(_gains_by_rank(template, rated, depth), rated.ratings, used, falling, centred)
+        found._refuse_undetermined(rated.what)
+        return found
+
+    def best(self) -> Array:
+        """Return φ for all ratings."""
+        phi = self._learned(np.ones(len(self.y)))
+        if np.isnan(phi).any():
+            raise BadRatings(
+                f"no discount of positive values{' that fall with the rank' if self.falling else ''} agrees with the"
+                " ratings: lists with more gain are not rated higher."
+            )
+        return phi
+
+    def learned(self, counts: Array) -> Array:
+        """Return φ of each sample, [samples × ranks], for the counts of the ratings, [ratings × samples]."""
+        return np.array([self._learned(count) for count in counts.T])
+
+    def _learned(self, counts: Array) -> Array:
+        """Return φ with the highest value 1; NaN if no φ agrees with the ratings."""
+        from scipy.optimize import nnls
+
+        x, y, counts = self._counted(counts)
+        if not len(y) or (self.centred and np.ptp(y) == 0):
+            return np.full(x.shape[1], np.nan)
+        if self.centred:
+            x, y = x - np.average(x, axis=0, weights=counts), y - np.average(y, weights=counts)
+        rows: Array = np.column_stack([x, y]) * np.sqrt(counts)[:, None]
+        reduced = np.linalg.qr(rows)[1]
+        columns, target = reduced[:, :-1], reduced[:, -1]
+        if self.falling:  # φ(i) = Σ_{j≥i} d_j with d ≥ 0
+            columns = np.cumsum(columns, axis=1)
+        found, _ = nnls(columns, target, maxiter=100 * x.shape[1])
+        phi = found[::-1].cumsum()[::-1] if self.falling else found
+        highest = phi.max()
+        if not highest > 0:
+            return np.full(len(phi), np.nan)
+        return np.array([float(f"{value:.{_DIGITS}g}") for value in phi / highest])
+
+    def _counted(self, counts: Array) -> tuple[Array, Array, Array]:
+        counts = self.n * counts
+        some = counts > 0
+        return self.x[some], self.y[some], counts[some]
+
+    def _refuse_undetermined(self, what: str) -> None:
+        """Raise BadRatings at the first rank whose gains are 0 or follow from those of the ranks before."""
+        x, _, counts = self._counted(np.ones(len(self.y)))
+        if self.centred:
+            x = x - np.average(x, axis=0, weights=counts)
+        x = x * np.sqrt(counts)[:, None]
+        own = np.zeros(x.shape[1])
+        own[: len(x)] = np.abs(np.diag(np.linalg.qr(x)[1]))
+        size = np.sqrt((x**2).sum(axis=0))
+        undetermined = np.flatnonzero(own <= _LEAST * np.maximum(size, size.max()))
+        if len(undetermined):
+            k = int(undetermined[0]) + 1
+            same = "are the same in all" if self.centred else "do not differ in any"
+            why = f"gains at this rank {same} of {many(len(x), f'rated {what}')}"
+            if k > 1:
+                why += f", or follow from those at the ranks before. Give depth={k - 1}, or more ratings"
+            raise BadRatings(f"the ratings do not determine φ({k}): {why}.")
+
+
+def _table(phi: Array) -> str:
+    return f"table({','.join(f'{value:.{_DIGITS}g}' for value in phi)})"
+
+
+def _gains_by_rank(template: Template, rated: Rated, depth: int) -> Array:
+    """Return x, [ratings × ranks]: the scores with φ = 1 at one rank and 0 at all others."""
+    units = np.eye(depth)
+    probe = np.linspace(1, 0.5, depth)
+    measures = {str(k): template.measure({"phi": _table(phi)}) for k, phi in enumerate([*units, probe.round(3)])}
+    scores = rated.scores(measures).to_numpy()
+    x, other = scores[:, :depth], scores[:, depth]
+    if not np.allclose(x @ probe.round(3), other, rtol=1e-9, atol=1e-9 * (np.abs(x).max() or 1)):
+        raise BadParameter(
+            f"the score of {template} is not a sum of gains times φ, so least squares cannot learn φ. Use the"
+            " aggregation utility($phi) without a normaliser that depends on φ (norm='ideal'), or fit()."
+        )
+    return x
+
+
+def _by_rank(regression: _Regression, phi: Array, drawn: Array, default: str | None, confidence: float) -> pd.DataFrame:
+    """Return a row for each rank: φ with its interval, the default, and the number of ratings with a gain."""
+    low, high = percentiles(drawn.T, confidence)
+    ranks = np.arange(1, len(phi) + 1)
+    columns = {"rank": ranks, "phi": phi, "phi_low": low, "phi_high": high}
+    if default is not None:
+        columns["default"] = np.broadcast_to(parse(default, "discount")(ranks.astype(float)), len(phi))
+    used = (regression.n > 0)[:, None]
+    return pd.DataFrame({**columns, "with_gain": ((regression.x != 0) & used).sum(axis=0)})
+
+
+def _of_folds(regression: _Regression, objective: str, rated: Rated, train: Array, repeats: int) -> pd.DataFrame:
+    """Return a row for each fold: φ learned without it, and its objective on the other folds and on it."""
+    phi = regression.learned(train)
+    some = ~np.isnan(phi).any(axis=1)
+    scores = np.nan_to_num(phi) @ regression.x.T
+    chosen_by = [objective_values(objective, row[None], rated, of[:, None])[0, 0] for row, of in zip(scores, train.T)]
+    cv = train.shape[1] // repeats
+    return pd.DataFrame(
+        {
+            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
+            "fold": np.tile(np.arange(1, cv + 1), repeats),
+            "ratings": (train == 0).sum(axis=0),
+            **{f"phi({rank})": column for rank, column in enumerate(phi.T, 1)},
+            "chosen_by": np.where(some, chosen_by, np.nan),
+            "held_out": np.where(some, held_out_values(objective, scores, rated, train), np.nan),
+        }
+    )
+
+
+def _check(
+    template: Template, rated: Rated, depth: int, objective: str, default: Any, cv: int, repeats: int, resamples: int,
+    confidence: float,
+) -> None:  # fmt: skip
+    template.check(["phi"])
+    check_whole(1, depth=depth, repeats=repeats)
+    check_whole(2, cv=cv)
+    check_whole(100, resamples=resamples)
+    check_share(0.95, confidence=confidence)
+    known = [AGREED, f"weighted_{AGREED}"] if rated.what == "pair" else ["pearson", "weighted_pearson"]
+    least_squares = "least squares maximise Pearson's r with ratings; fit() has the other objectives."
+    if rated.what == "pair" or plain_name(objective) == AGREED:
+        least_squares = f"ratings of {rated.what}s have no such objective."
+    check_coefficient(objective, known, rated.weights, least_squares, "objective")
+    if default is not None:
+        parse(default, "discount")
+    if rated.what == "pair" and not rated.ratings.any():
+        raise BadRatings("no pair has a preference: there is nothing to learn from.")
+    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
+        raise BadRatings("all ratings are the same: there is nothing to learn from.")
