@@ -57,6 +57,7 @@ class Published(StrEnum):
 
     chiir24 = "chiir24"
     jiang = "jiang"
+    tiangong = "tiangong"
 
 
 class Holes(StrEnum):
@@ -123,7 +124,7 @@ Data = Annotated[
         callback=resolved,
     ),
 ]
-Source = Annotated[Published | None, typer.Option("--from", help="Published study whose folder is given.")]
+Source = Annotated[Published | None, typer.Option("--from", help="Published study whose folder or file is given.")]
 SessionsFile = Annotated[
     Path | None,
     typer.Option(
@@ -410,10 +411,12 @@ def _rated(
         raise errors.BadParameter("--one-per is for preferences between lists, not with --from or --sessions.")
     if source is not None:
         if len(data) != 1:
-            raise errors.BadParameter(f"--from {source} takes one folder, not {errors.many(len(data), 'path')}.")
+            raise errors.BadParameter(
+                f"--from {source} takes one folder or file, not {errors.many(len(data), 'path')}."
+            )
         return getattr(datasets, f"{source}_ratings")(data[0])
     if len(data) != 3:
-        raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder of a study.")
+        raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder or file of a study.")
     for path in data:
         check_exists(path)
     qrels, run, ratings = judgments_of(data[0]), data[1], _cells(data[2])

@@ -36,7 +36,11 @@ from .systems.power import (
     plot_levels as plot_levels,
     plot_power as plot_power,
 )
-from .users.datasets import chiir24_ratings as chiir24_ratings, jiang_ratings as jiang_ratings
+from .users.datasets import (
+    chiir24_ratings as chiir24_ratings,
+    jiang_ratings as jiang_ratings,
+    tiangong_ratings as tiangong_ratings,
+)
 from .users.dependent_correlations import difference_test as difference_test, williams_test as williams_test
 from .users.metric_grid import Grid as Grid, continuations as continuations, grid as grid
 from .users.parameter_sweep import (

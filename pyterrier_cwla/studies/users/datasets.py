@@ -1,4 +1,4 @@
-"""Readers of two public datasets of user ratings: sessions of Jiang and Allan (2016), and lists of CHIIR 2024."""
+"""Readers of three public datasets of user ratings: Jiang and Allan (2016), CHIIR 2024, and TianGong-QRef."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ...behaviour.logs.adapters import study_table
 from ...errors import BadRatings, MalformedFile, many, near
 from ...errors.parameter_checks import check_whole
 from ...files.atomic import AnyPath
+from ...files.formats import packing_of
 from ...files.memory_limit import unpacked
 from .ratings import Rated
 
@@ -25,6 +26,7 @@ _QUERY = ["user", "topic_id", "qid"]
 _FEEDBACK = ("id", *_QUERY, "query", "feedback", "interface_type", "ndcg_10")
 _IMPRESSIONS = ("id", *_QUERY, "doc_id", "rank", "actual_qrel_value")
 _LISTS = ("user", "topic", "qid", "dict_shuffled_ranks")
+_PAGES = ["reformulation", "clicks", "usefulness", "satisfaction"]
 
 
 def jiang_ratings(folder: AnyPath) -> Rated:
@@ -185,6 +187,68 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     return replace(rated, left_out={reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()})
 
 
+def tiangong_ratings(path: AnyPath) -> Rated:
+    """Read rated result pages of TianGong-QRef, the dataset of Table 4 of Moffat et al. (2022).
+
+    A line of the file is a rated page of ten results with four tab-separated fields: the type of query reformulation (a
+    letter), the clicks on the results, their usefulness to the user (0 to 3, the grades), and the satisfaction of the
+    user with the page (0 to 4, the rating). The queries of the run are the numbers of the lines, and the documents the
+    ranks. The properties are ``reformulation`` and ``clicks`` (number of clicked results).
+
+    ``train_file`` is a bootstrap sample: 7,479 pages drawn with replacement from as many. ``test_file`` has the 2,777
+    pages that were not drawn. How often a page of the sample occurs in the whole dataset is not known. Coefficients of
+    the sample therefore differ from those of the whole dataset: τ_b has a standard error of about 0.009.
+
+    Parameters
+    ----------
+    path : str or Path
+        File ``train_file.txt`` or ``test_file.txt`` of the GitHub repository xuanyuan14/Reformulation-Aware-Metrics,
+        packed with gzip or not.
+
+    Returns
+    -------
+    Rated
+
+    Raises
+    ------
+    MalformedFile
+        If the file is missing or a line is malformed.
+
+    References
+    ----------
+    Chen et al. (2021), Towards a better understanding of query reformulation behavior in web search, *WWW*; Moffat et
+    al. (2022), section 4.
+    """
+    table = _lines(Path(path), names=_PAGES)
+    usefulness, clicks = (_labels(table, column, Path(path)) for column in ("usefulness", "clicks"))
+    rank = usefulness.groupby(level=0).cumcount().to_numpy() + 1
+    shown = pd.DataFrame({"query_id": (usefulness.index + 1).astype(str), "doc_id": rank.astype(str)})
+    return Rated.lists(
+        shown.assign(relevance=usefulness.to_numpy()),
+        shown.assign(score=-rank.astype(float)),
+        pd.DataFrame(
+            {
+                "query_id": (table.index + 1).astype(str),
+                "rating": _numbers(table, "satisfaction", Path(path), first=1),
+                "reformulation": table["reformulation"],
+                "clicks": (clicks > 0).groupby(level=0).sum().to_numpy(),
+            }
+        ),
+    )
+
+
+def _labels(table: pd.DataFrame, column: str, path: Path) -> pd.Series:
+    """Return the labels of lists such as ``[0, 2, 1]``, one after another, by row."""
+    lists = table[column].str.fullmatch(r"\[ *\d+(?: *, *\d+)* *\]")
+    if not lists.all():
+        row = int((~lists).to_numpy().argmax())
+        raise MalformedFile(
+            f"{path}:{row + 1}: {column} is {table[column].iloc[row]!r}, and must be a list of whole numbers such as"
+            f" [0, 2, 1] ({many(int((~lists).sum()), 'such line')})."
+        )
+    return table[column].str.strip("[]").str.split(",").explode().astype(int)
+
+
 def _recorded(folder: Path) -> pd.DataFrame:
     """Return the completely recorded lists: a row for each result, with the rank at which it was shown."""
     table = study_table(folder, "topic_annotation", _LISTS).rename(columns={"topic": "topic_id"})
@@ -209,18 +273,20 @@ def _has_query_of(rows: pd.DataFrame, others: pd.DataFrame) -> pd.Series:
     return pd.Series(pd.MultiIndex.from_frame(rows[_QUERY]).isin(theirs), rows.index)
 
 
-def _lines(path: Path, *columns: str) -> pd.DataFrame:
-    """Read a file of tab-separated fields with a header; a line may have fewer fields than the header."""
+def _lines(path: Path, *columns: str, names: list[str] | None = None) -> pd.DataFrame:
+    """Read a file of tab-separated fields, with a header unless ``names`` are given; a line may have fewer fields."""
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):  # fields without a name
             table = pd.read_csv(
-                io.BytesIO(unpacked(str(path))),
+                io.BytesIO(unpacked(str(path), packing_of(str(path)))),
                 sep="\t",
+                names=names,
                 quoting=csv.QUOTE_NONE,
                 dtype=str,
                 keep_default_na=False,
                 index_col=False,
-            )
+                skip_blank_lines=names is None,
+            ).fillna("")
     except OSError as error:
         raise MalformedFile(f"{path}: {error.strerror}") from error
     except (UnicodeDecodeError, pd.errors.EmptyDataError, pd.errors.ParserError, pd.errors.ParserWarning) as error:
@@ -231,14 +297,17 @@ def _lines(path: Path, *columns: str) -> pd.DataFrame:
     return table
 
 
-def _numbers(table: pd.DataFrame, column: str, path: Path) -> Any:
-    """Return the numbers of a column; raise an error that names the first row without one."""
+def _numbers(table: pd.DataFrame, column: str, path: Path, first: int = 2) -> Any:
+    """Return the numbers of a column; raise an error that names the first line without one.
+
+    ``first`` is the number of the table's first line.
+    """
     values = pd.to_numeric(table[column], errors="coerce")
     wrong = ~np.isfinite(values.to_numpy(float))
     if wrong.any():
         row = int(wrong.argmax())
         raise MalformedFile(
-            f"{path}:{table.index[row] + 2}: {column} is {table[column].iloc[row]!r}, and must be a number"
+            f"{path}:{table.index[row] + first}: {column} is {table[column].iloc[row]!r}, and must be a number"
             f" ({many(int(wrong.sum()), 'such line')})."
         )
     return values

@@ -1,4 +1,4 @@
-"""Tests of the readers of two public datasets of ratings, on generated folders of the same form and on the real ones."""
+"""Tests of the readers of three public datasets of ratings, on generated files of the same form and on the real ones."""
 
 import gzip
 import json
@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla.errors import BadParameter, BadRatings, MalformedFile
-from pyterrier_cwla.studies.users.datasets import chiir24_ratings, jiang_ratings
+from pyterrier_cwla.studies.users.datasets import chiir24_ratings, jiang_ratings, tiangong_ratings
 
 
 def write(folder, **files):
@@ -172,6 +172,56 @@ def test_recorded_lists_are_known_to_their_end_and_others_as_far_as_they_were_no
         chiir24_ratings(tmp_path, 11)
     with pytest.raises(BadParameter, match="depth=0"):
         chiir24_ratings(tmp_path, 0)
+
+
+PAGES = ["F\t[1, 0, 1]\t[3, 0, 2]\t4", "A\t[0, 0, 0]\t[0, 1, 0]\t1", "K\t[0, 2, 0]\t[0, 0, 0]\t0"]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_pages_are_read_with_their_ratings_and_properties(tmp_path, packed):
+    path = tmp_path / "train_file.txt"
+    content = ("\n".join(PAGES) + "\n").encode()
+    path.write_bytes(gzip.compress(content) if packed else content)
+    rated = tiangong_ratings(path)
+    assert (rated.what, rated.ratings.tolist()) == ("list", [4, 1, 0])
+    assert rated.table[["query_id", "reformulation", "clicks"]].values.tolist() == [
+        ["1", "F", 2],
+        ["2", "A", 0],
+        ["3", "K", 1],
+    ]
+    scores = rated.scores(["CWLA(C='prec(2)',A='erg',max_rel=3)", "RR"])
+    assert scores.to_numpy() == pytest.approx(np.array([[1 / 2, 1], [1 / 6, 1 / 2], [0, 0]]))
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("K\t[0]\t[0, x]\t0", r"pages:4: usefulness is '\[0, x\]', and must be a list of whole numbers"),
+        ("K\t[0]\t[0, -1]\t0", "pages:4: usefulness"),
+        ("K\t[0]\t[]\t0", "pages:4: usefulness"),
+        ("K\t0\t[0]\t0", "pages:4: clicks is '0'"),
+        ("K\t[0]\t[0]\tgood", "pages:4: satisfaction is 'good'"),
+        ("K\t[0]\t[0]", "pages:4: satisfaction is ''"),
+        ("K\t[0]\t[0]\t1\t2", "pages: cannot be read as tab-separated fields"),
+        ("", "pages:4: usefulness is ''"),
+    ],
+)
+def test_a_malformed_page_is_named(tmp_path, line, says):
+    path = tmp_path / "pages"
+    path.write_text("\n".join([*PAGES, line, PAGES[0]]) + "\n")
+    with pytest.raises(MalformedFile, match=says):
+        tiangong_ratings(path)
+    with pytest.raises(MalformedFile, match="none: No such file"):
+        tiangong_ratings(tmp_path / "none")
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(("name", "pages", "satisfied"), [("train_file", 7479, 3374), ("test_file", 2777, 1232)])
+def test_the_pages_of_tiangong_qref(data, name, pages, satisfied):
+    rated = tiangong_ratings(data / "tiangong-qref" / f"{name}.txt.gz")
+    assert len(rated) == pages
+    assert (rated.ratings == 4).sum() == satisfied
+    assert set(rated.table["reformulation"]) == set("ADFKOT")
 
 
 @pytest.mark.real_data
