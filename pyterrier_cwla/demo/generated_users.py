@@ -75,10 +75,11 @@ def rated_lists(
     queries: int = 24,
     users: int = 60,
     noise: float = 1.5,
+    max_rel: int = 1,
 ) -> Rated:
     """Generate lists whose ratings follow a measure: each user sees the documents of a query in a different order.
 
-    A query has ten documents with binary judgments. Each user rates the lists of six queries, from 1 to 5. The rating
+    A query has ten documents with judgments from 0 to ``max_rel``. Each user rates the lists of six queries, from 1 to 5. The rating
     increases with the standardised score of the list, plus normal noise.
 
     Parameters
@@ -93,6 +94,8 @@ def rated_lists(
         Number of users.
     noise : float, default=1.5
         Standard deviation of the noise, relative to that of the scores.
+    max_rel : int, default=1
+        Highest grade; all grades above 0 are equally frequent.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def rated_lists(
     Raises
     ------
     BadParameter
-        If there are fewer than six queries.
+        If there are fewer than six queries, or ``max_rel`` is below 1.
 
     Examples
     --------
@@ -110,12 +113,14 @@ def rated_lists(
     <ratings of 60 lists: 1: 3, 2: 6, 3: 15, 4: 21, 5: 15>
     """
     check_whole(6, queries=queries)
+    check_whole(1, max_rel=max_rel)
     rng = np.random.default_rng(seed)
     asked = rng.permuted(np.tile(np.arange(queries), (users, 1)), axis=1)[:, :6].ravel()
     lists = _names("list", len(asked))
     relevant = rng.random((queries, 10)) < np.linspace(0.05, 0.6, queries)[:, None]
     order = rng.permuted(np.tile(np.arange(10), (len(asked), 1)), axis=1)
-    qrels, run = _lists(lists, np.take_along_axis(relevant[asked].astype(int), order, axis=1), order)
+    grades = relevant * (1 if max_rel == 1 else rng.integers(1, max_rel + 1, relevant.shape))
+    qrels, run = _lists(lists, np.take_along_axis(grades[asked], order, axis=1), order)
     score = evaluate(qrels, run, [measure], by_query=True).iloc[:, 0].to_numpy()
     table = pd.DataFrame({"query_id": lists, "user": np.repeat(_names("u", users), 6)})
     table["query"] = _names("query ", queries)[asked]
