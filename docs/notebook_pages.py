@@ -25,7 +25,9 @@ GROUPS = {
     "Which measure to trust": [
         "tell_systems_apart",
         "when_judgments_are_missing",
+        "incomplete_judgments_table3",
         "what_users_say",
+        "cwla_table4",
         "fit_a_metric_to_users",
     ],
 }
@@ -75,7 +77,8 @@ def _list(notebooks: dict[str, dict[str, Any]]) -> str:
     parts = [
         title("Notebooks", "="),
         "Complete studies in Jupyter. Each notebook runs on data that it generates, after the installation that its"
-        " first cell names, and its page has a link to download it. The pages show the output of such a run.",
+        " first cell names, and its page has a link to download it. The pages show the output of such a run. Two"
+        " notebooks on tables of papers are an exception: their pages show the output on the data of the papers.",
     ]
     for number, (head, names) in enumerate(GROUPS.items()):
         listed = [name for name in [*([] if number else new), *names] if name in notebooks]

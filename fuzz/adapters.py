@@ -1,4 +1,4 @@
-"""Published logs and ratings: ``chiir24_log``, ``chiir24_ratings``, ``jiang_ratings``, ``click_log`` read them or raise."""
+"""Published logs and ratings: each reader reads them or raises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from pyterrier_cwla.behaviour import chiir24_log, click_log
-from pyterrier_cwla.studies import chiir24_ratings, jiang_ratings
+from pyterrier_cwla.studies import chiir24_ratings, jiang_ratings, tiangong_ratings
 
 from .found import SCRATCH, Wrong, result_of
 
@@ -23,9 +23,10 @@ _SESSION = b"SessionID\tUser\tTopic\tPerformance\tDifficulty\ns1\tu\tt\t4\t2\n"
 _QRELS = b"SessionID\tURL\tRelevance\ns1\ta\t2\ns1\tb\t-1\n"
 _RESULTS = b"SessionID\tQno\trank\tURL\ns1\t1\t1\ta\ns1\t1\t2\tb\ns1\t2\tno results\t\n"
 _NAMES = ("serp_annotation.csv", "document_annotation.csv", "query_feedback.csv", "topic_annotation.csv", "session", "qrels",
-          "results")  # fmt: skip
+          "results", "pages")  # fmt: skip
+_PAGES = b"F\t[1, 0]\t[3, 0]\t4\nA\t[0, 0]\t[0, 1]\t1\nK\t[0, 0]\t[0, 0]\t0\n"
 _CUT = b"\n=====\n"
-EXAMPLES = [_CUT.join((_SHOWN, _OPENED, _FEEDBACK, _LISTS, _SESSION, _QRELS, _RESULTS))]
+EXAMPLES = [_CUT.join((_SHOWN, _OPENED, _FEEDBACK, _LISTS, _SESSION, _QRELS, _RESULTS, _PAGES))]
 TOKENS = [b",", b'"', b"\t", b"NaN", b"-1", b"1e999", b"user", b"rank", b"{}", b"[]", b"\n", b"9" * 20, _CUT]
 _CELLS: dict[str, list[Any]] = {
     "user": ["a", "b", "", None], "query": ["q", "r", None], "rank": [1, 2, 3, 0, 1.5, None, "1"], "docno": ["a", "b", "c", ""],
@@ -36,13 +37,14 @@ _CELLS: dict[str, list[Any]] = {
 def one_input(data: bytes) -> bool:
     """Test one input; return whether at least one reader accepts it."""
     _FOLDER.mkdir(exist_ok=True)
-    for name, content in zip(_NAMES, [*data.split(_CUT), *[b""] * 7], strict=False):
+    for name, content in zip(_NAMES, [*data.split(_CUT), *[b""] * 8], strict=False):
         (_FOLDER / name).write_bytes(content)
     found: list[Any] = []
     for read in (
         lambda: chiir24_log(_FOLDER),
         lambda: chiir24_ratings(_FOLDER, depth=2),
         lambda: jiang_ratings(_FOLDER),
+        lambda: tiangong_ratings(_FOLDER / "pages"),
     ):
         found.append(result_of(read))  # type: ignore[arg-type]
     rng = random.Random(data)
