@@ -79,8 +79,8 @@ def rated_lists(
 ) -> Rated:
     """Generate lists whose ratings follow a measure: each user sees the documents of a query in a different order.
 
-    A query has ten documents with judgments from 0 to ``max_rel``. Each user rates the lists of six queries, from 1 to 5. The rating
-    increases with the standardised score of the list, plus normal noise.
+    A query has ten documents with judgments from 0 to ``max_rel``. Each user rates the lists of six queries, from 1 to
+    5. The rating increases with the standardised score of the list, plus normal noise.
 
     Parameters
     ----------

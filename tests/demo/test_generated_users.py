@@ -34,6 +34,16 @@ def test_users_of_lists_see_the_documents_of_a_query_in_different_orders():
     assert (rated.table.groupby("user")["query"].nunique() == 6).all()
 
 
+def test_lists_may_have_grades():
+    rated = demo.rated_lists("RBP(p=0.8,rel=1)", max_rel=3, noise=0)
+    found = [rated.scores([f"NumRel(rel={grade})"]).iloc[:, 0].sum() for grade in (1, 2, 3, 4)]
+    assert found[0] > found[1] > found[2] > found[3] == 0
+    order = np.argsort(rated.scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0].to_numpy(), kind="stable")
+    assert (np.diff(rated.ratings[order]) >= 0).all()
+    binary = demo.rated_lists("RBP(p=0.8,rel=1)", noise=0)
+    assert (binary.ratings == rated.ratings).all()  # the relevant documents are the same
+
+
 def test_the_parameters_of_clicks_are_estimated():
     model = dbn_from_clicks(demo.clicks(unjudged=0), resamples=100)
     truth = {"attraction": {0: 0.2, 1: 0.5, 2: 0.8}, "satisfaction": {0: 0.1, 1: 0.4, 2: 0.7}}
@@ -56,5 +66,7 @@ def test_unjudged_documents_lack_only_their_grades():
 def test_impossible_settings_are_errors():
     with pytest.raises(BadParameter, match="queries"):
         demo.rated_lists(queries=5)
+    with pytest.raises(BadParameter, match="max_rel"):
+        demo.rated_lists(max_rel=0)
     with pytest.raises(BadParameter, match="same"):
         demo.clicks(attraction={0: 0.1}, satisfaction={1: 0.1})
