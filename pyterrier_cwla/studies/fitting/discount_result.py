@@ -133,7 +133,7 @@ class DiscountFit(Study):
             )
         if plain_name(self.about["objective"]) == AGREED:
             said_limits.append(
-                "φ has the least squared error of the preferences; the share of agreement of another φ may be higher."
+                "φ has the highest likelihood of the preferences; the share of agreement of another φ may be higher."
             )
         lost = self.about["without_result"]
         if lost:

@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import math
 import pickle
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from sklearn.linear_model import LinearRegression
+from scipy.optimize import minimize
+from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from pyterrier_cwla.behaviour import InteractionLog, click_metrics, weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings, CWLAError
@@ -58,7 +60,10 @@ def preferred(seed=0, pairs=150):
     difference = lists["rating"].to_numpy()[first] - lists["rating"].to_numpy()[second]
     names = lists["query_id"].to_numpy()
     frame = pd.DataFrame({"first": names[first], "second": names[second], "preference": difference.round()})
-    return Rated.preferences(rated.shown.judgments, run_of(rated), frame), x[first] - x[second], frame
+    compared = Rated.preferences(rated.shown.judgments, run_of(rated), frame)
+    row = dict(zip(names, x, strict=True))
+    differences = [row[a] - row[b] for a, b in compared.table[["first", "second"]].to_numpy()]
+    return compared, np.array(differences), frame
 
 
 def run_of(rated):
@@ -69,10 +74,10 @@ def quick(rated, template=CASCADE, depth=5, **more):
     return fit_discount(template, rated, depth, **{"cv": 3, "repeats": 2, "resamples": 100} | more)
 
 
-def slow(x, y, n=None, falling=True, intercept=True):
+def slow(x, y, n=None, falling=True):
     """Least squares with coefficients of at least 0 by scikit-learn, on sums over ranks if φ must fall."""
     columns = np.array([[sum(row[: j + 1]) if falling else row[j] for j in range(len(row))] for row in x])
-    found = LinearRegression(positive=True, fit_intercept=intercept, tol=1e-12).fit(columns, y, sample_weight=n).coef_
+    found = LinearRegression(positive=True, tol=1e-12).fit(columns, y, sample_weight=n).coef_
     phi = [sum(found[i:]) for i in range(len(found))] if falling else list(found)
     return np.array(phi) / max(phi)
 
@@ -142,17 +147,56 @@ def test_the_scale_of_ratings_changes_nothing(scale, shift, seed):
     assert quick(other).discounts["phi"].tolist() == near(quick(rated).discounts["phi"])
 
 
+def slow_of_preferences(x, y, falling):
+    """Likelihood of P(first preferred) = 1/(1 + exp(−Σ φ(i)·x_i)), with the ridge penalty, in a loop over pairs."""
+    size = math.sqrt(np.mean([sum(row[: j + 1]) ** 2 if falling else row[j] ** 2 for row in x for j in range(5)]))
+
+    def phi_of(d):
+        return [sum(d[i:]) for i in range(5)] if falling else list(d)
+
+    def loss(d):
+        total = 0.0
+        for row, preference in zip(x.tolist(), y.tolist(), strict=True):
+            total += math.log1p(math.exp(-preference * sum(p * gain for p, gain in zip(phi_of(d), row)) / size))
+        return total / len(y) + 1e-4 * sum(step**2 for step in d)
+
+    found = minimize(loss, [1.0] * 5, bounds=[(0, None)] * 5, method="SLSQP", options={"ftol": 1e-13, "maxiter": 500})
+    phi = np.array(phi_of(found.x))
+    return phi / phi.max()
+
+
 @pytest.mark.parametrize("falling", [True, False])
-def test_preferences_are_fitted_without_intercept_and_without_ties(falling):
-    rated, x, frame = preferred()
+def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
+    rated, x, _ = preferred()
     found = quick(rated, falling=falling)
-    y = np.sign(frame["preference"].to_numpy())
+    y = rated.ratings
     assert (y == 0).any()
-    assert found.discounts["phi"].tolist() == near(slow(x[y != 0], y[y != 0], None, falling, intercept=False))
+    expected = slow_of_preferences(x[y != 0], y[y != 0], falling)
+    assert found.discounts["phi"].tolist() == pytest.approx(expected.tolist(), abs=2e-3)
     d = np.round(rated.scores([found.measure]).iloc[:, 0].to_numpy()[y != 0], 10)
     agreed = [1.0 if a * b > 0 else 0.5 if a == 0 else 0.0 for a, b in zip(d, y[y != 0])]
     assert found.about["objective"] == "agreement"
     assert found.about["value"] == pytest.approx(np.mean(agreed))
+
+
+def test_preferences_within_the_bounds_are_those_of_logistic_regression():
+    rated, x, _ = preferred(1, pairs=1500)
+    y = rated.ratings
+    x, y = x[y != 0], y[y != 0]
+    model = LogisticRegression(C=1 / (2e-4 * len(y)), fit_intercept=False, tol=1e-10, max_iter=10_000)
+    phi = model.fit(x / np.sqrt(np.mean(x**2)), y).coef_[0]
+    assert (phi > 0).all()
+    assert quick(rated, falling=False).discounts["phi"].tolist() == near(phi / phi.max())
+
+
+def test_preferences_that_scores_reproduce_have_a_finite_discount():
+    """The ridge penalty keeps the likelihood from rising without end."""
+    rated, x = made(noise=0)
+    names, order = rated.table["query_id"].to_numpy(), np.argsort(x @ PHI)
+    frame = pd.DataFrame({"first": names[order[1:]], "second": names[order[:-1]], "preference": 1})
+    found = quick(Rated.preferences(rated.shown.judgments, run_of(rated), frame))
+    assert found.discounts["phi"].between(0, 1).all()
+    assert found.about["value"] > found.about["default_value"]
 
 
 def test_the_sides_of_pairs_are_exchangeable():
