@@ -11,6 +11,8 @@ from ..data.arrays import Floats
 from ..errors import BadJudgments, BadParameter
 from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator, written
 
+_LOWEST = float(np.nextafter(0, 1))  # where the line of an interpolated table starts
+
 gain = decorator(
     "gain",
     """Register a function of grades as a gain.
@@ -157,7 +159,10 @@ def burges(grade: ArrayLike) -> Floats:
 
 
 def _grades_of_table(gains: dict[float, float], others: str) -> list[float] | None:
-    return None if others == "grade" else [grade for grade in gains if grade > 0]
+    if others == "grade":
+        return None
+    lowest = [_LOWEST] if others == "interpolate" and gains.get(0) else []
+    return lowest + [grade for grade in gains if grade > 0]
 
 
 @gain(known_grades=_grades_of_table)
@@ -236,8 +241,10 @@ def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str, between:
         missing = f"{grade[np.isnan(found)][0]:g}"
         more = ",".join(filter(None, [written(numbers)[1:-1], f"{missing}:…"]))
         way_out = f"add it, as in {text % f'{{{more}}}'}"
-        if between and float(missing) % 1 and numbers and float(missing) < max(numbers):
+        if float(missing) % 1 and between and float(missing) < max(numbers, default=0):
             way_out += f", or interpolate, as in {between % written(numbers)}"
+        elif float(missing) % 1:
+            way_out += ", or round the grades of the judgments"
         raise BadJudgments(f"{text % written(numbers)} has no value for grade {missing}; {way_out}.")
     return found
 

@@ -549,13 +549,16 @@ def test_the_best_gain_of_a_table_between_its_grades():
     assert residual([None], **same) == pytest.approx(1)
     assert residual([None], **same, max_rel=1.5) == pytest.approx(0.6)
     assert residual([None], **same, max_rel=0.5) == pytest.approx(0.1)
+    falling = {**same, "gain": "table({0: 2, 1: 0.2}, interpolate)"}
+    assert residual([None], **falling) == pytest.approx(2)  # of grades just above 0
 
 
 def test_a_grade_outside_a_table():
     for table, words in (
         ("table({1:0.2,2:1})", "add it, as in gain='table({1:0.2,2:1,1.5:…})', or interpolate, as in"
          " gain='table({1:0.2,2:1},interpolate)'."),
-        ("table({1:0.2})", "has no value for grade 1.5; add it, as in gain='table({1:0.2,1.5:…})'."),
+        ("table({1:0.2})", "has no value for grade 1.5; add it, as in gain='table({1:0.2,1.5:…})', or round the grades"
+         " of the judgments."),
         ("table({1:0.2},interpolate)", "has no value for grade 1.5, above its highest grade 1; add the gain of a grade"
          " of at least 1.5."),
     ):  # fmt: skip
