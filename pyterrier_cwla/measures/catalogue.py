@@ -360,6 +360,7 @@ OURS = {
         Row("Cascade", "Expected utility of the rank at which a user is satisfied; some users give up after each item.",
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
             lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
+            range="[0, 1] if φ is at most 1",
             parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
                         Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
         Row("DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",

@@ -70,7 +70,7 @@ MEASURES = [
     "ERR", "ERR@4", "RBP(p=0.5,rel=1)", "INST(max_rel=3)", "INSQ(max_rel=3)", "BPM(max_rel=3)@5", "NERR8(max_rel=3)@4",
     "NERR10(max_rel=3)", "TBG", "TBG@4", "TBG(half_life=20)", "TBG(credit='smeared')", "TBG(norm='ideal')",
     "TBG(norm='unlimited')", "TBG(rel=2,half_life=40)@5", "UMeasure(T=30,max_rel=3,effort='ratio(4)')",
-    "Cascade(max_rel=3)", "Cascade(gamma=0.7,max_rel=3)@4", "AdaptiveRBP(effort='ratio(4)')",
+    "Cascade(max_rel=3)", "Cascade(gamma=0.7,max_rel=3)@4", "Cascade(phi='table(0.5,1,0.3)',max_rel=3)", "AdaptiveRBP(effort='ratio(4)')",
     "AdaptiveAP(effort='ratio(4)')", "AdaptiveDCG(effort='ratio(4)')@5", "AdaptivenDCG(effort='ratio(4)')@5",
     "AdaptiveERR(max_rel=3,effort='ratio(4)')", "AdaptiveP(effort='ratio(4)')@3", "IFT(T=2,A=0.2,max_rel=3)",
     "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)", "CWLA(C='inst(2)',A='erg',max_rel=3)@3",
