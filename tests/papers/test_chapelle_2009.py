@@ -3,11 +3,13 @@
 import math
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate, explain_gains, score
+from pyterrier_cwla.behaviour import chiir24_log, click_metrics, weighted_correlation
 
 GRADES = st.lists(st.integers(0, 4), min_size=1, max_size=12)
 ERR = {"C": "rr", "A": "err", "gain": "exponential", "max_rel": 4}
@@ -104,3 +106,30 @@ def test_normalised_cumulative_utility(grades):
         utility = utility or [sum(gains[:r]) for r in range(1, len(gains) + 1)]
         expected = sum(share * value for share, value in zip(p, utility, strict=True))
         assert score(grades, C="rr", A=A, gain="exponential", max_rel=4) == pytest.approx(expected)
+
+
+#: Correlations on the page of papers: columns DCG@5, AP@5, RR@5 and ERR@5.
+TABLE_2 = {
+    "UCTR": [0.16, 0.17, 0.15, 0.16],
+    "MaxRR": [0.14, 0.17, 0.18, 0.17],
+    "MeanRR": [0.12, 0.14, 0.17, 0.16],
+    "MinRR": [0.07, 0.07, 0.11, 0.11],
+    "PLC": [0.14, 0.15, 0.15, 0.15],
+    "SS": [0.49, 0.43, 0.46, 0.48],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_table_2_with_other_clicks(data):
+    path = data / "chiir24-satisfaction"
+    if not path.is_dir():
+        pytest.skip(f"no {path}")
+    found = click_metrics(chiir24_log(path), depth=5, good=1)
+    measures = ["nDCG(dcg='exp-log2')@5", "AP@5", "RR@5", "CWLA(C='rr',A='err',gain='exponential',max_rel=1)@5"]
+    scores = evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run")
+    clicks = found.configurations.loc[scores.index]
+    assert len(clicks) == 747
+    for metric, expected in TABLE_2.items():
+        r = [weighted_correlation(scores[name], clicks[metric], clicks["n"]) for name in scores]
+        assert np.round(r, 2).tolist() == expected
