@@ -36,6 +36,8 @@ def value(
         _, inner, *_ = layers(measure)
         found = value(inner, grades, judged, words, judged_words, highest)
         return None if found is None else math.log(max(found, measure["floor"]))
+    if measure.NAME == "ESL":  # needs the ties, not only the grades
+        return None
     if not grades:
         return 0.0
     try:

@@ -98,6 +98,10 @@ class FlatRows(Protocol):
     def has_doc_length(self) -> bool:
         """Whether a run has a column of document lengths."""
 
+    @property
+    def tied(self) -> Array:
+        """Whether each row has the score of the row above it in its ranking."""
+
     def words(self, metric: MetricLike) -> Array:
         """Return the words of all documents."""
 

@@ -82,6 +82,11 @@ class RankedRows(ABC):
 
     @property
     @abstractmethod
+    def tied(self) -> Array:
+        """Whether each row, in rank order, has the score of the row above it in its ranking."""
+
+    @property
+    @abstractmethod
     def has_doc_length(self) -> bool:
         """Whether the rows have a column of document lengths."""
 

@@ -282,6 +282,21 @@ class Rankings:
             place[row, column] = self._place_of_hits[at]
         return flat[np.where(inside, place, -1)]
 
+    @cached_property
+    def tied_ranks(self) -> tuple[Array, Array]:
+        """First and last rank of the documents that tie with each hit; rankings without scores have no ties."""
+        if self.rows is None or not len(self.rank):
+            return self.rank, self.rank
+        starts = np.flatnonzero(~self.rows.tied)  # the first row of each level, of documents with one score
+        ends = np.append(starts[1:], len(self.rows.tied))
+        level = np.searchsorted(starts, self._place_of_hits, side="right") - 1
+        if self.listed_rank is None:
+            offset = self._first_rows[self.query] - 1
+            return starts[level] - offset, ends[level] - 1 - offset
+        new = np.append(True, (np.diff(level) != 0) | (np.diff(self.query) != 0))
+        group = np.cumsum(new) - 1  # all items of a condensed ranking are hits
+        return self.rank[new][group], self.rank[np.append(new[1:], True)][group]
+
     def _repeats(self, duplicates: Duplicates) -> Array:
         listed = None if self.listed_rank is None else self._place_of_hits
         return self._rows.repeats(duplicates, listed)
@@ -321,6 +336,11 @@ class StackedRows:
     def has_doc_length(self) -> bool:
         """Whether a run has a column of document lengths."""
         return any(rows.has_doc_length for rows in self.runs)
+
+    @cached_property
+    def tied(self) -> Array:
+        """Whether each row has the score of the row above it in its ranking."""
+        return np.concatenate([rows.tied for rows in self.runs])
 
     def words(self, metric: MetricLike) -> Array:
         """Return the words of all documents, in rank order."""

@@ -167,6 +167,13 @@ class RunRows(RankedRows):
         return ordered
 
     @property
+    def tied(self) -> Array:
+        """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""
+        tied = np.append(False, self.score[1:] == self.score[:-1])[: len(self.score)]
+        tied[self.starts[self.starts < len(tied)]] = False
+        return tied
+
+    @property
     def answered(self) -> Array:
         """Mask of the judged queries that the run answers."""
         return np.isin(np.arange(len(self.judgments.qids)), self.query)

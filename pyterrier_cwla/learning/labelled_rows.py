@@ -307,6 +307,7 @@ class ScoredRows(RankedRows):
         bits = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
         keys = (judgments.group.astype(np.uint64) << np.uint64(32)) | bits  # sorted as one number
         self.order = np.argsort(keys, kind="stable")
+        self._keys = keys
         if judgments.samples.docno is not None:
             self._settle_ties(keys[self.order])
 
@@ -339,6 +340,12 @@ class ScoredRows(RankedRows):
             rows=self,
             judgment=judgment,
         )
+
+    @property
+    def tied(self) -> Array:
+        """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""
+        keys = self._keys[self.order]
+        return np.append(False, keys[1:] == keys[:-1])[: len(keys)]
 
     @property
     def has_doc_length(self) -> bool:

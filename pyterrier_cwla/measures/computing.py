@@ -48,6 +48,8 @@ class Needs:
         The tables of lengths and of duplicates, including a default table that may be read.
     intents : bool
         The intent of each judgment.
+    ties : bool
+        Equal scores.
     user_model : bool
         Whether the measure follows a user model from rank to rank.
     """
@@ -60,6 +62,7 @@ class Needs:
     mean_length: bool = False
     tables: tuple[DocumentTable, ...] = ()
     intents: bool = False
+    ties: bool = False
     user_model: bool = False
 
     @classmethod
@@ -141,13 +144,26 @@ class OfUserModel:
 
 @dataclass(frozen=True)
 class OfRankings:
-    """Computation of a measure that is a function of rankings alone."""
+    """Computation of a measure that is a function of rankings alone.
+
+    Attributes
+    ----------
+    score : callable
+        A function from rankings to one value per ranking.
+    needs : Needs
+        The data that the function reads.
+    of_unanswered : bool, default=False
+        Whether the function scores queries without results as well; otherwise they have the value 0.
+    """
 
     score: Callable[[Rankings], Array]
     needs: Needs
+    of_unanswered: bool = False
 
     def prepare(self, judgments: Judged) -> Values:
         """Return the function that maps aligned rankings to values."""
+        if self.of_unanswered:
+            return lambda aligned: self.score(aligned.rankings(self.needs.all_judged))
         return of_answered(self.score, self.needs.all_judged)
 
 

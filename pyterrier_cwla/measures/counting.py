@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -145,20 +145,24 @@ class Count:
     better : callable
         A function from the parameters that are given to the scores that are better: "higher", "lower", or None if
         neither is, as for numbers of retrieved documents.
+    of_unanswered : bool, default=False
+        Whether the function scores queries without results as well; otherwise they have the value 0.
     """
 
     function: Callable[..., Array]
     parameters: tuple[Parameter, ...] = ()
     needs: Needs = field(default_factory=Needs)
     better: Callable[[Mapping[str, Any]], Better | None] = lambda given: "higher"
+    of_unanswered: bool = False
 
     def computation(self, given: Mapping[str, Any]) -> Computation:
         """Return the computation of the measure with these parameters."""
         names = {p.name for p in self.parameters} - {JUDGED_ONLY.name}
         score = partial(self.function, **{name: value for name, value in given.items() if name in names})
         if not given.get(JUDGED_ONLY.name):
-            return OfRankings(score, self.needs)
-        return OfRankings(lambda rankings: score(rankings.condensed), Needs(all_judged=True))
+            return OfRankings(score, self.needs, self.of_unanswered)
+        needs = replace(self.needs, all_judged=True)
+        return OfRankings(lambda rankings: score(rankings.condensed), needs, self.of_unanswered)
 
 
 def _neither(given: Mapping[str, Any]) -> None:

@@ -202,6 +202,14 @@ EQUATIONS = {
         r"M = \sum_{i \ge 1} L(i)\,\frac{1}{i} \sum_{j \le i} r_j",
         _LEAVE,
     ),
+    "ESL": Equation(
+        "expected search length",
+        r"\text{ESL} = j + i\,\frac{s}{r + 1}, \quad s = K - r_{\text{above}}",
+        r"The documents are in groups of one score. In the group that contains the $K$-th relevant document"
+        r" (``wanted``), $r$ are relevant and $i$ are not; $r_{\text{above}}$ and $j$ are these numbers in all groups"
+        r" above. If there is no $K$-th one, the value is the larger of ``failed`` and the number of retrieved"
+        r" non-relevant documents",
+    ),
     "QMeasure": Equation(
         "Q-measure",
         r"Q = \frac{1}{R} \sum_{i=1}^{n} b_i\,\frac{B(i) + \beta\,cg(i)}{i + \beta\,cg^*(i)}, \quad"

@@ -23,6 +23,7 @@ from .computing import Better, Computation, OfUserModel
 from .counting import Count
 from .labels import ShownMeasure, checked_label
 from .q_measure import Q_MEASURE
+from .search_length import ESL
 
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
 _BINDERS: dict[type, Callable[[Any], Any]] = {
@@ -386,7 +387,7 @@ def _types(parameter: Parameter) -> tuple[type, ...]:
     return (*kinds, type(None)) if parameter.default is None else kinds
 
 
-_COUNTS = {"QMeasure": Q_MEASURE}
+_COUNTS = {"ESL": ESL, "QMeasure": Q_MEASURE}
 """Measures without a user model that ir_measures does not have."""
 
 _ROWS = {name: _measure_class(row) for name, row in OURS.items()}

@@ -22,7 +22,14 @@ from .of_ir_measures import is_computed_here
 
 _GEOMETRIC = {"gm_map": "GMAP", "gm_bpref": "GeometricMean(measure='Bpref')"}
 """Names of trec_eval that ir_measures does not have."""
-_ALSO_CALLED = {"q": "QMeasure", "u": "UMeasure", "f1": "SetF", "hits": "Success", "hit_rate": "Success"}
+_ALSO_CALLED = {
+    "expected_search_length": "ESL",
+    "f1": "SetF",
+    "hit_rate": "Success",
+    "hits": "Success",
+    "q": "QMeasure",
+    "u": "UMeasure",
+}
 """Names in the literature and in other packages, for hints."""
 
 

@@ -193,6 +193,14 @@ def q_measure(t, beta=2.0):
     return total / t.R if t.R else 0.0
 
 
+def search_length(t, wanted=2, failed=7):
+    """Without ties, each group is one document."""
+    relevant = [i for i in ranks(t.n) if t.b(i)]
+    if len(relevant) < wanted:
+        return max(failed, t.n - len(relevant))
+    return relevant[wanted - 1] - 1 - (wanted - 1)
+
+
 def r_share(t, value, last):
     return sum(map(value, ranks(last))) / t.R if t.R else 0.0
 
@@ -229,6 +237,7 @@ VALUES = {
         1 / i * 0.3 * t.b(i) * 0.7 ** sum(map(t.b, ranks(i - 1))) for i in ranks(t.n)
     ),
     "ExpectedAverageUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, lambda i: seen(t)(i) / i),
+    "ESL(wanted=2,failed=7)": search_length,
     "QMeasure(beta=2)": q_measure,
     "GeometricMean(measure=AP)": lambda t: log(max(average_precision(t, t.b, lambda i: 1, t.R), 1e-5)),
     "AP": lambda t: average_precision(t, t.b, lambda i: 1, t.R),

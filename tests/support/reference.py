@@ -9,6 +9,7 @@ Allan (2016). docs/conventions.rst describes the conventions that no paper defin
 """
 
 import cmath
+import itertools
 import math
 import struct
 from collections.abc import Callable
@@ -1261,6 +1262,29 @@ def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
             found += 1
             total += (found + beta * cg) / (i + beta * best)
     return total / R if R else 0.0
+
+
+def search_length(levels, wanted, failed):
+    """Return Cooper's expected search length: the mean over all orders of the documents within each level.
+
+    Levels are lists of booleans, the best first: is the document relevant? ``failed`` is the value of a search that
+    finds fewer relevant documents than wanted, or the number of non-relevant ones if that is higher.
+    """
+    orders = [
+        list(itertools.chain(*order)) for order in itertools.product(*(itertools.permutations(one) for one in levels))
+    ]
+    total = 0
+    for order in orders:
+        seen = found = 0
+        for relevant in order:
+            if relevant:
+                found += 1
+                if found == wanted:
+                    break
+            else:
+                seen += 1
+        total += seen if found == wanted else max(seen, failed)
+    return total / len(orders)
 
 
 def ndcg(gains, ideal, k=None):

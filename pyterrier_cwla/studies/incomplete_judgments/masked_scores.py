@@ -233,6 +233,10 @@ class _Tiled:
     def has_doc_length(self) -> bool:
         return self.rows.has_doc_length
 
+    @property
+    def tied(self) -> Array:
+        return self.rows.tied
+
     def words(self, metric: Any) -> Array:
         return self.rows.words(metric)
 
@@ -243,6 +247,6 @@ class _Tiled:
 
 
 def _reads_rows(measure: Measure) -> bool:
-    """Return whether a measure needs the lengths or duplicates of documents."""
+    """Return whether a measure needs the lengths, duplicates or ties of documents."""
     needs = needs_of(measure)
-    return (needs.lengths, needs.duplicates) != ("none", "none")
+    return needs.ties or (needs.lengths, needs.duplicates) != ("none", "none")

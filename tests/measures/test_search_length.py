@@ -1,0 +1,273 @@
+"""Expected search length, compared with all orders of tied documents, and its use through other frameworks."""
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyterrier as pt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import LinearRegression
+
+from pyterrier_cwla import CWLA, compare, evaluate, scorer, stream
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.errors import BadParameter, UnknownSpec
+from pyterrier_cwla.evaluation.run_comparison import measures_by_name
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.provider import CWLAProvider
+from pyterrier_cwla.measures.reference import find
+from pyterrier_cwla.measures.wrappers import MEASURES
+from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
+from tests.support import reference
+from tests.support.generated import as_pyterrier
+
+pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
+ESL = MEASURES["ESL"]
+QRELS = {"q": {"a": 1, "b": 2, "c": 0, "z": 1}}
+RUN = {"q": {"x": 5.0, "a": 4.0, "b": 4.0, "c": 4.0, "y": 4.0, "w": 3.0}}
+#: A list of grades (None: unjudged) and of scores, of few values, and grades of documents that are not retrieved.
+TOPIC = st.tuples(
+    st.lists(st.tuples(st.sampled_from([None, -1, 0, 1, 2]), st.sampled_from([0.0, 1.0, 2.5])), max_size=6),
+    st.lists(st.integers(0, 2), max_size=2),
+)
+
+
+def of(*measures, qrels=QRELS, run=RUN, **how):
+    return evaluate(qrels, {"run": run}, list(measures), **how).loc["run"].to_numpy().tolist()
+
+
+def test_by_hand():
+    """x is above four tied documents, of which a and b are relevant: 1 + 2·s/3 for s = 1 and 2."""
+    assert of("ESL", "ESL(wanted=2)") == pytest.approx([1 + 2 / 3, 1 + 4 / 3], abs=1e-15)
+    assert of("ESL(rel=2)") == [1 + 3 / 2]  # only b is relevant, among three others
+    assert of("ESL(judged_only=True)", "ESL(wanted=2,judged_only=True)") == pytest.approx([1 / 3, 2 / 3])
+    assert of("ESL(wanted=3)", "ESL(wanted=3,failed=50)", "ESL(wanted=3,failed=2)") == [1000, 50, 4]
+    # 100 documents: z is one of the 94 that are not retrieved, and a user finds it after half of the other 93
+    assert of("ESL(wanted=3,documents=100)", "ESL(wanted=4,documents=100)") == [4 + 93 / 2, 4 + 93]
+    assert of("ESL(documents=7)", "ESL(wanted=3,documents=7)") == pytest.approx([1 + 2 / 3, 4])
+
+
+def test_the_example_of_all_orders():
+    """Levels of 1, 3 and 2 documents; the third relevant document is in the last of them."""
+    levels = [[False], [True, False, True], [True, False]]
+    assert [reference.search_length(levels, wanted, 9) for wanted in (1, 2, 3, 4)] == pytest.approx(
+        [1 + 1 / 3, 1 + 2 / 3, 2 + 1 / 2, 9]
+    )
+
+
+def levels_of(rows, rel, judged_only=False):
+    rows = [(grade, score) for grade, score in rows if not judged_only or (grade is not None and grade >= 0)]
+    return [
+        [grade is not None and grade >= rel for grade, other in rows if other == score]
+        for score in sorted({score for _, score in rows}, reverse=True)
+    ]
+
+
+@given(st.lists(TOPIC, min_size=1, max_size=4), st.integers(1, 4), st.integers(1, 2), st.sampled_from([0, 3, 40]))
+def test_it_is_the_mean_over_all_orders(topics, wanted, rel, failed):
+    """With the documents that were not retrieved as the last level, and without; condensed, and not."""
+    qrels, run, expected = {"other": {"a": 1}}, {"other": {"a": 1.0}}, {}
+    for number, (rows, others) in enumerate(topics):
+        qid = f"q{number}"
+        judged = {f"d{place}": grade for place, (grade, _) in enumerate(rows) if grade is not None}
+        qrels[qid] = judged | {f"o{place}": grade for place, grade in enumerate(others)} | {"zero": 0}
+        run[qid] = {f"d{place}": score for place, (_, score) in enumerate(rows)}
+        relevant = [grade >= rel for grade in others]
+        unseen = relevant + [False] * (9 - len(rows) - len(others))
+        levels = levels_of(rows, rel)
+        expected[qid] = [
+            reference.search_length(levels, wanted, failed),
+            reference.search_length(levels_of(rows, rel, judged_only=True), wanted, failed),
+            reference.search_length([*levels, sorted(unseen)[-6:]], wanted, 0) if len(unseen) <= 6 else None,
+        ]
+    given_text = f"wanted={wanted},rel={rel}"
+    measures = [
+        f"ESL({given_text},failed={failed})",
+        f"ESL({given_text},failed={failed},judged_only=True)",
+        f"ESL({given_text},documents=9)",
+    ]
+    found = evaluate(qrels, {"run": {q: docs for q, docs in run.items() if docs}}, measures, by_query=True)
+    for qid, values in expected.items():
+        for value, expected_value in zip(found.loc["run", qid].tolist(), values, strict=True):
+            assert expected_value is None or value == pytest.approx(expected_value, abs=1e-12)
+
+
+@given(st.lists(TOPIC, min_size=1, max_size=4), st.integers(1, 3))
+def test_without_ties_it_is_the_effort_of_users_of_bpm(topics, wanted):
+    """A user of bpm(K, 1000) leaves at the K-th relevant document, and only the others cost one."""
+    qrels = {f"q{n}": {f"d{i}": max(g or 0, 0) for i, (g, _) in enumerate(rows)} for n, (rows, _) in enumerate(topics)}
+    qrels |= {"last": {"d0": 1}}
+    run = {qid: {"d0": 0.0} | {d: -float(d[1:]) for d in documents} for qid, documents in qrels.items()}
+    cell = CWLA(C=f"bpm({wanted},1000)", A="effort", gain="binary", effort="by_grade({0: 1, 1: 0, 2: 0})")
+    ours, theirs = zip(*of(f"ESL(wanted={wanted})", cell, qrels=qrels, run=run, by_query=True), strict=True)
+    assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+def test_scores_tie_as_float32_and_ids_have_no_effect():
+    documents = ["x", "a", "y"]
+    for scores in ([1 + 1e-9, 1.0, 1 - 1e-9], [np.inf] * 3, [1e39, np.inf, 1e40], [0.0, -0.0, 1e-50]):
+        for names in (documents, documents[::-1]):
+            run = {"q": dict(zip(names, scores))}
+            assert of("ESL", run=run) == [1]
+    assert of("ESL", run={"q": dict(zip(documents, [1 + 1e-6, 1.0, 1 - 1e-6]))}) == [1]
+    assert of("ESL", run={"q": dict(zip(documents, [1 - 1e-6, 1.0, 1.1]))}) == [1]
+    assert of("ESL", run={"q": dict(zip(documents, [1 + 1e-6, 1.0, 1.0]))}) == [1.5]
+
+
+def test_the_last_document_of_a_query_does_not_tie_with_the_first_of_the_next():
+    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
+    run = {q: {"a": 1.0, "n": 1.0} for q in ("1", "unjudged", "2", "3")}
+    assert [value for (value,) in of("ESL", qrels=qrels, run=run, by_query=True)] == [0.5] * 3
+
+
+def test_queries_without_results_are_failed_searches():
+    """Less is better, so that 0 would be the best value."""
+    qrels = QRELS | {"none": {"a": 1}, "nothing relevant": {"a": 0}}
+    measures = ["ESL(failed=77)", "ESL(documents=10)", "ESL(judged_only=True)", "ESL(wanted=2,documents=10)"]
+    found = of(*measures, qrels=qrels, by_query=True)
+    assert found[1:] == [[77, 9 / 2, 1000, 9], [77, 10, 1000, 10]]
+    assert of("ESL(failed=77)", qrels=qrels) == pytest.approx([(1 + 2 / 3 + 77 + 77) / 3])
+
+
+def tied_run(seed=5, queries=7, documents=60):
+    """Return judgments and a run of few scores, as frames."""
+    rng = np.random.default_rng(seed)
+    size = queries * documents
+    qid = np.repeat([f"q{number}" for number in range(queries)], documents)
+    docno = np.tile([f"d{number}" for number in range(documents)], queries)
+    qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": (rng.random(size) < 0.05).astype(int)})
+    run = pd.DataFrame({"query_id": qid, "doc_id": docno, "score": rng.integers(0, 4, size).astype(float)})
+    return qrels, run
+
+
+NAMES = ["ESL", "ESL(wanted=3)", "ESL(wanted=3,documents=500)", "ESL(judged_only=True)"]
+
+
+def expected_of(qrels, run):
+    """Return the closed form of Cooper for each query, level by level."""
+    joined = run.merge(qrels, on=["query_id", "doc_id"])
+    values = {}
+    for qid, some in joined.groupby("query_id"):
+        for wanted in (1, 3):
+            seen, needed = 0, wanted
+            for _, level in sorted(some.groupby("score"), reverse=True):
+                r = int(level.relevance.sum())
+                if r >= needed:
+                    values[qid, wanted] = seen + (len(level) - r) * needed / (r + 1)
+                    break
+                seen, needed = seen + len(level) - r, needed - r
+            else:
+                values[qid, wanted] = 1000.0
+    return values
+
+
+def test_rows_in_any_order_and_in_any_form(tmp_path):
+    """Frames, shuffled frames, files, streams that cut a level, and a folder of parts give the same values."""
+    qrels, run = tied_run()
+    expected = evaluate(qrels, run, NAMES, by_query=True)
+    closed = expected_of(qrels, run)
+    for qid in expected.loc["run"].index:
+        assert expected.loc["run", qid].iloc[:2].tolist() == pytest.approx([closed[qid, 1], closed[qid, 3]])
+    assert (expected["ESL"] < 1000).all()
+    mixed = run.sample(frac=1, random_state=3)
+    pd.testing.assert_frame_equal(evaluate(qrels, mixed, NAMES, by_query=True), expected)
+    folder = tmp_path / "parts.parquet"
+    folder.mkdir()
+    table = pa.Table.from_pandas(mixed.assign(run="run"), preserve_index=False)
+    pq.write_table(table, tmp_path / "run.parquet", row_group_size=11)
+    for number, start in enumerate(range(0, len(mixed), 100)):
+        pq.write_table(table.slice(start, 100), folder / f"{number}.parquet", row_group_size=7)
+    for place in (tmp_path / "run.parquet", folder):
+        found = evaluate(qrels, place, NAMES, by_query=True)
+        pd.testing.assert_frame_equal(found, expected)
+        parts = pd.concat(stream(qrels, place, NAMES, buffer_rows=50)).set_index(["run", "query_id"])
+        pd.testing.assert_frame_equal(parts.loc[expected.index], expected)
+
+
+def test_several_runs_are_scored_together_as_alone():
+    qrels, one = tied_run()
+    other = one.assign(score=np.random.default_rng(9).integers(0, 2, len(one)))
+    together = evaluate(qrels, {"a": one, "b": other, "c": one[one.query_id != "q3"]}, NAMES, by_query=True)
+    for name, run in (("a", one), ("b", other)):
+        alone = evaluate(qrels, {name: run}, NAMES, by_query=True)
+        pd.testing.assert_frame_equal(together.loc[[name]], alone)
+    assert together.loc["c", "q3"].tolist()[:2] == [1000, 1000]
+
+
+def test_ir_measures_and_experiments_report_it():
+    qrels, run = tied_run()
+    expected = evaluate(qrels, run, ["ESL(wanted=3)"], by_query=True)["ESL(wanted=3)"].loc["run"]
+    measure = ir_measures.parse_measure("ESL(wanted=3)")
+    assert str(measure) == "ESL(wanted=3)"
+    assert CWLAProvider().supports(measure)
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(expected.mean())
+    by_query = {found.query_id: found.value for found in ir_measures.iter_calc([measure], qrels, run)}
+    assert by_query == pytest.approx(expected.to_dict())
+    topics = pd.DataFrame({"qid": qrels.query_id.unique(), "query": "x"})
+    results = pt.Transformer.from_df(as_pyterrier(run))
+    for how in ({}, {"batch_size": 2}):
+        table = pt.Experiment([results], topics, as_pyterrier(qrels), [ESL(wanted=3), ir_measures.AP], **how)
+        assert table["ESL(wanted=3)"].tolist() == pytest.approx([expected.mean()])
+
+
+def test_learners_report_it():
+    y = pd.Series([0, 1, 0, 1, 0, 1], index=pd.Index([1, 1, 1, 2, 2, 2], name="qid"))
+    X = np.array([[3.0], [3.0], [1.0], [2.0], [1.0], [1.0]])
+    fitted = LinearRegression().fit(X, X.ravel())
+    assert abs(scorer("ESL(wanted=1)")(fitted, X, y)) == pytest.approx((1 / 2 + 0) / 2)
+    assert measure_score("ESL(wanted=2)", [[1, 0, 1, 0]], [[2, 1, 1, 1]]) == pytest.approx(1)
+    ids = {"docno": [["a", "b", "c", "d"]]}
+    assert measure_score("ESL(wanted=2)", [[1, 0, 1, 0]], [[2, 1, 1, 1]], **ids) == pytest.approx(1)
+    two = measure_score("ESL", [1, 0, 0, 1, 0], [1, 1, 1, 0, 0], qid=["b", "b", "a", "b", "a"], average=False)
+    assert two[0] == 1 / 2
+
+
+def test_the_lowest_is_the_best():
+    qrels = {f"q{n}": {"a": 1} for n in range(5)}
+    runs = {"good": {q: {"a": 2.0, "b": 1.0} for q in qrels}, "bad": {q: {"a": 1.0, "b": 2.0} for q in qrels}}
+    assert compare(qrels, runs, ["ESL", "RR"], resamples=100).about["better"] == {"ESL": "lower", "RR": "higher"}
+
+
+@pytest.mark.parametrize("queries", [1, 7])
+def test_studies_of_missing_judgments_know_the_ties(queries):
+    """Scores with all judgments, and with some, are those of ``evaluate``; with ``judged_only`` as well."""
+    qrels, run = tied_run(queries=queries)
+    runs = {"a": run, "b": run.assign(score=1.0)}
+    names = ["ESL(judged_only=True)", "ESL(wanted=2)", "AP"]
+    masking = Masking.of(Judgments(qrels), runs, measures_by_name(names))
+    kept = np.random.default_rng(1).random((3, len(qrels))) < [[1], [0.5], [0.2]]
+    found = masking.scores(masking.whole, kept)
+    for level, some in enumerate(kept):
+        left = Judgments(qrels[some], qids=masking.judgments.qids)
+        expected = evaluate(left, runs, names, by_query=True).to_numpy().T
+        np.testing.assert_allclose(found[:, level], expected, rtol=0, atol=1e-12)
+
+
+def test_commands_report_it(prints, tmp_path):
+    (tmp_path / "qrels.txt").write_text("q 0 a 1\nq 0 b 0\nother 0 a 1\n")
+    (tmp_path / "run.txt").write_text("q Q0 b 1 2.0 x\nq Q0 a 2 2.0 x\n")
+    table = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)", "--format", "csv")
+    assert table.splitlines()[1].split(",")[-1] == "4.75"
+    assert "expected search length" in prints("measures", "ESL").lower()
+
+
+def test_it_is_known_to_the_reference():
+    (entry,) = find("ESL")
+    assert (entry.kind, entry.source, entry.range, entry.units) == ("measure", "Cooper (1968)", "[0, ∞)", "documents")
+    assert [p.name for p in entry.parameters] == ["wanted", "rel", "failed", "documents", "judged_only"]
+
+
+def test_what_it_refuses():
+    for wrong, says in (("wanted=0", "wanted must"), ("wanted=1.5", "wanted must"), ("failed=-1", "negative")):
+        with pytest.raises(BadParameter, match=says):
+            of(f"ESL({wrong})")
+    with pytest.raises(BadParameter, match=r"documents=6 of ESL is less than the 7 documents .* retrieved or relevant"):
+        of("ESL(documents=6)")
+    with pytest.raises(BadParameter, match="no parameter 'cutoff'"):
+        of("ESL@10")
+    with pytest.raises(BadParameter, match="follows a user model"):
+        of("Residual(measure='ESL')")
+    with pytest.raises(UnknownSpec, match="Near: 'ESL'"):
+        of("expected_search_length")
