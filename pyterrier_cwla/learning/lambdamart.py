@@ -18,6 +18,7 @@ from ..measures.provider import PreparedMeasures, computed_here
 from ..measures.wrappers import pinned
 from ..model.language import In, OneOf, Parameter
 from .labelled_rows import Samples
+from .metrics import greater_is_better_of
 from .swap_deltas import Ranked, by_paths, equal_gains_are_equal
 from .training_rows import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
@@ -331,8 +332,8 @@ class EvalMeasure:
         numbers of rows.
     docno : array_like, shape (n_rows,), or list of these, optional
         The document of each row, for tables of the measure.
-    greater_is_better : bool, default=True
-        False for costs, such as A='effort'.
+    greater_is_better : bool, optional
+        By default False for ESL, and True for all others; pass False for costs, such as A='effort'.
 
     Raises
     ------
@@ -346,10 +347,11 @@ class EvalMeasure:
     """
 
     def __init__(
-        self, measure: Any, *, doc_length: Any = None, docno: Any = None, greater_is_better: bool = True
+        self, measure: Any, *, doc_length: Any = None, docno: Any = None, greater_is_better: bool | None = None
     ) -> None:
         (self.measure,) = pinned(computed_here([measure]))
-        self.doc_length, self.docno, self.greater_is_better = doc_length, docno, greater_is_better
+        self.doc_length, self.docno = doc_length, docno
+        self.greater_is_better = greater_is_better_of(self.measure, greater_is_better)
         self._known: list[tuple[Array, Array, Samples, PreparedMeasures]] = []
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:

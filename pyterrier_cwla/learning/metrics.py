@@ -16,8 +16,9 @@ from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSp
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.named import CWLA, TBG
-from ..measures.of_ir_measures import computation_of
+from ..measures.of_ir_measures import better_of, computation_of, needs_of
 from ..measures.provider import PreparedMeasures, aggregated
+from ..measures.wrappers import innermost
 from .labelled_rows import Samples
 from .row_columns import scores
 
@@ -248,6 +249,16 @@ def per_query(measures: list[Measure], samples: Samples, score: Any, by_level: b
     if theirs:
         found |= by_other_providers(theirs, samples.text_judgments, samples.run(score))
     return {measure: found[measure] for measure in measures}
+
+
+def greater_is_better_of(measure: Measure, given: bool | None) -> bool:
+    """Return the choice that is given, or else False only for measures without a user model of which less is better.
+
+    The default for costs of user models, such as A='effort', is True.
+    """
+    if given is not None:
+        return given
+    return better_of(measure) != "lower" or needs_of(innermost(measure)).user_model
 
 
 def _check_known(measure: Measure, needs: Needs, samples: Samples, by_level: bool) -> None:

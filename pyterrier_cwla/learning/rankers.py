@@ -25,7 +25,7 @@ from ..measures.of_ir_measures import needs_of
 from ..measures.provider import computed_here
 from .labelled_rows import Samples, rows_as_queries
 from .lambdamart import EvalMeasure, LambdaMART
-from .metrics import per_query
+from .metrics import greater_is_better_of, per_query
 from .row_columns import known_of_rows, misplaced
 from .scorers import scorer
 
@@ -231,6 +231,8 @@ class GroupedRanker(BaseEstimator):
         self, X: Any, y: Any, qid: Any = None, docno: Any = None, doc_length: Any = None, sample_weight: Any = None
     ) -> float:
         """Return the mean of ``eval_measure`` (else of the objective's measure, else of nDCG) over the queries.
+
+        The mean of ESL, of which less is better, is negated.
 
         Parameters
         ----------
@@ -522,7 +524,7 @@ def _boost(ranker: Any, training: _Training) -> dict:
         matrix,
         num_boost_round=ranker.get_num_boosting_rounds(),
         obj=None if objective is None else objective.bound(rows.doc_length, rows.docno).xgboost,
-        maximize=True,
+        maximize=measure is None or greater_is_better_of(measure, None),
         early_stopping_rounds=ranker.early_stopping_rounds,
         evals_result=results,
         verbose_eval=False,

@@ -25,7 +25,7 @@ from ..measures.parsing import listed
 from ..measures.provider import aggregated
 from . import scorer_registry
 from .labelled_rows import Samples, rows_as_queries
-from .metrics import computable, per_query
+from .metrics import computable, greater_is_better_of, per_query
 from .row_columns import KNOWN, known_of_rows, misplaced, scores
 
 Array = np.ndarray
@@ -191,7 +191,7 @@ class Scorer:
             raise CannotScore(f"{self!r}: {error}") from error
 
 
-def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -> Scorer:
+def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = None) -> Scorer:
     """Return a measure as a scorer for scikit-learn: ``cross_validate``, ``GridSearchCV`` and all with ``scoring=``.
 
     The scorer ranks the rows of each query by the prediction of the estimator, and returns the mean over the queries
@@ -209,9 +209,9 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -
         A measure of this package or of ir_measures.
     min_queries : int, default=2
         The minimum number of judged queries. Fewer are an error, which usually means that ``qid`` is wrong.
-    greater_is_better : bool, default=True
+    greater_is_better : bool, optional
         False for measures with lower values for better rankings: the scorer negates the value, as scikit-learn does
-        for errors.
+        for errors. By default False for ESL, and True for all others; pass False for costs, such as A='effort'.
 
     Returns
     -------
@@ -238,7 +238,7 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool = True) -
     [one] = computable([measure])
     if not isinstance(min_queries, Integral) or isinstance(min_queries, bool) or min_queries < 1:
         raise BadParameter(f"min_queries must be a whole number of 1 or more, not {min_queries!r}.")
-    return Scorer(one, int(min_queries), greater_is_better)
+    return Scorer(one, int(min_queries), greater_is_better_of(one, greater_is_better))
 
 
 def get_scorer(scoring: Any) -> Any:

@@ -254,6 +254,14 @@ def test_of_costs_less_is_better():
     best, worst = metric([3, 0, 0], [3.0, 2.0, 1.0], None, [3]), metric([0, 0, 3], [3.0, 2.0, 1.0], None, [3])
     assert best[1] < worst[1]
     assert not best[2]
+    assert EvalMeasure(cost).greater_is_better  # the default of costs of user models
+
+
+def test_of_search_lengths_less_is_better():
+    """Without an option; documents of equal predictions are in any order."""
+    assert EvalMeasure("ESL")([0, 0, 1], [1.0, 1.0, 1.0], None, [3]) == ("ESL", 1.0, False)
+    assert EvalMeasure("GeometricMean(measure='ESL')")([0, 1], [2.0, 1.0], None, [2])[1:] == (1.0, False)
+    assert EvalMeasure("ESL", greater_is_better=True).greater_is_better
 
 
 def test_lightgbm_stops_early_by_it():

@@ -530,6 +530,18 @@ def test_a_measure_of_any_name_validates(ranker):
 
 
 @BOTH
+def test_early_stopping_keeps_the_round_of_the_lowest_search_length(ranker):
+    measure = "ESL(wanted=6,rel=2)"
+    ours = GroupedRanker(clone(ranker).set_params(n_estimators=40), eval_measure=measure, early_stopping_rounds=4).fit(
+        ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid
+    )
+    lengths = ours.evals_result_["validation_0"][measure]
+    assert ours.best_iteration_ == 1 + int(np.argmin(lengths))
+    assert lengths[ours.best_iteration_ - 1] < max(lengths)
+    assert ours.score(OTHER.X, OTHER.y, qid=OTHER.qid) == pytest.approx(-min(lengths), abs=5.1e-7)
+
+
+@BOTH
 def test_validation_knows_grades_below_0(ranker):
     """For bpref, a document of grade −1 is unjudged and a document of grade 0 is not relevant."""
     junk = Rows(5)

@@ -413,6 +413,11 @@ def test_less_may_be_better():
     rows = Rows(13)
     more, less = scorer("ExpectedEffort"), scorer("ExpectedEffort", greater_is_better=False)
     assert less(Column(), rows.X, rows.y) == -more(Column(), rows.X, rows.y) < 0
+    lengths, positive = scorer("ESL"), scorer("ESL", greater_is_better=True)
+    assert lengths(Column(), rows.X, rows.y) == -positive(Column(), rows.X, rows.y) < 0
+    assert not lengths.greater_is_better
+    assert repr(lengths) == "scorer('ESL', greater_is_better=False)"
+    assert scorer("CWLA(C='prec(3)',A='items',gain='binary')").greater_is_better  # the default of costs of user models
 
 
 # ---- data that cannot be scored

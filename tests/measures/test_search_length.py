@@ -216,7 +216,7 @@ def test_learners_report_it():
     y = pd.Series([0, 1, 0, 1, 0, 1], index=pd.Index([1, 1, 1, 2, 2, 2], name="qid"))
     X = np.array([[3.0], [3.0], [1.0], [2.0], [1.0], [1.0]])
     fitted = LinearRegression().fit(X, X.ravel())
-    assert abs(scorer("ESL(wanted=1)")(fitted, X, y)) == pytest.approx((1 / 2 + 0) / 2)
+    assert scorer("ESL(wanted=1)")(fitted, X, y) == pytest.approx(-(1 / 2 + 0) / 2)
     assert measure_score("ESL(wanted=2)", [[1, 0, 1, 0]], [[2, 1, 1, 1]]) == pytest.approx(1)
     ids = {"docno": [["a", "b", "c", "d"]]}
     assert measure_score("ESL(wanted=2)", [[1, 0, 1, 0]], [[2, 1, 1, 1]], **ids) == pytest.approx(1)
