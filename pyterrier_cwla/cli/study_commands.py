@@ -423,7 +423,7 @@ def _rated(
     if sessions is not None:
         return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
     if "preference" in ratings:
-        wanted: Any = str(one_per or OnePer.pair)
+        wanted: Any = one_per and str(one_per)
         return Rated.preferences(qrels, run, ratings, wanted)
     if one_per is not None:
         raise errors.BadParameter(f"--one-per {one_per}: {data[2]} has no column 'preference'. Leave the option out.")

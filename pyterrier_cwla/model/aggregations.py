@@ -369,7 +369,7 @@ def table(i: Floats, *values: NotNegative) -> Floats:
     φ(i) = values[i−1], and 0 after the last.
 
     The values may rise with the rank. Then no bounds are known for residuals under ``rr`` and ``cascade`` or over the
-    ideal, and the ideal ranking, by falling gain, may not be the best one.
+    ideal, and the ideal ranking, by falling gain, may not be the best one: with ``norm="ideal"``, scores can exceed 1.
 
     Parameters
     ----------

@@ -52,8 +52,9 @@ class PredictedRelevance:
     def gain(self) -> str:
         """R(g) as the gain of a measure, ``"table({1: 0.2, 2: 0.7}, interpolate)"``, with linear interpolation.
 
-        It is for judgments with grades between those of the log. As in `ClickModel.gain`, R(0) is left out. Raises
-        `BadLog` if R(g) of no grade above 0 is known.
+        It is for judgments with grades between those of the log. As in `ClickModel.gain`, R(0) is left out, so that a
+        document between grade 0 and the next grade has less gain than its predicted relevance; ``measure=`` of
+        `judgments` keeps it. Raises `BadLog` if R(g) of no grade above 0 is known.
         """
         known = {grade: four_digits(value) for grade, value in self.by_grade.items() if grade > 0}
         if not known:
@@ -67,8 +68,8 @@ class PredictedRelevance:
 
         The grade g of a document is the one at which R(g) is its predicted relevance. Between two grades of the log,
         R(g) is interpolated linearly, so that grades are floats. A document whose relevance is below R(0) or above R(g)
-        of the highest grade has grade 0 or the highest grade. R(0) is 0 if the log does not have grade 0, and grades
-        below 0 are not used. Topics that are not in `qrels` are left out.
+        of the highest grade has grade 0 or the highest grade. R(0) is 0 if the log does not have grade 0. Grades below
+        0 are used only with ``rounded=True``. Topics that are not in `qrels` are left out.
 
         Measures with binary relevance compare grades with ``rel``: a document of grade 0.9 is not relevant with rel=1.
         trec_eval, and thereby most measures of ir_measures in other packages than this one, refuses float grades. Both

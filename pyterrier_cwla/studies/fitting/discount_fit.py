@@ -49,9 +49,10 @@ def fit_discount(
     The score of the cascade, and of every measure with the aggregation ``utility`` and without an ideal, is linear in
     φ: score = Σ_i φ(i)·x_i, where x_i is the gain that users receive at rank i (in the cascade, the probability that
     they are satisfied there). All K values are therefore learned at once: φ and b minimise
-    Σ_q n_q·(y_q − b − Σ_i φ(i)·x_qi)² over the lists q with ratings y and weights n, with the bounds
-    φ(1) ≥ … ≥ φ(K) ≥ 0. Among all φ within the bounds, this one has the highest Pearson's r of score and rating, which
-    does not change if φ is multiplied by a number. φ is scaled so that its highest value is 1. After rank K it is 0.
+    Σ_q n_q·(y_q − b − Σ_i φ(i)·x_qi)² over the lists q with ratings y, with the bounds φ(1) ≥ … ≥ φ(K) ≥ 0. The weight
+    n is 1, or the column ``n`` with ``objective="weighted_pearson"``. Among all φ within the bounds, this one has the
+    highest Pearson's r of score and rating, which does not change if φ is multiplied by a number. φ is scaled so that
+    its highest value is 1. After rank K it is 0.
 
     For preferences, x is the difference of the two lists, and φ maximises the likelihood of the logistic model
     P(first list preferred) = 1/(1 + exp(−Σ_i φ(i)·x_i)) with the same bounds. A ridge penalty of 10⁻⁴ per preference

@@ -69,12 +69,14 @@ class DiscountFit(Study):
         """Return the tables of the report by file name."""
         summary = [("learned", self.phi, self.about["value"], self.folds["held_out"].mean())]
         if self.gain is not None:
-            default = self.about["default"], self.about["default_value"], self.folds["default"].mean()
+            both = self.folds.dropna(subset=["held_out"])
+            default = self.about["default"], self.about["default_value"], both["default"].mean()
             summary.append(("default", *default))
         where = self._where()
         return {
             "summary": Table(
-                f"{OBJECTIVES[self.about['objective']].capitalize()}", f"Held out: means of folds. {where}",
+                f"{OBJECTIVES[self.about['objective']].capitalize()}",
+                f"Held out: means of the folds for which φ was learned. {where}",
                 pd.DataFrame(summary, columns=["measure", "discount", "in_sample", "held_out"]),
             ),
             "discounts": Table(

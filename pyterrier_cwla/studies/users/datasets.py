@@ -197,7 +197,9 @@ def tiangong_ratings(path: AnyPath) -> Rated:
 
     ``train_file`` is a bootstrap sample: 7,479 pages drawn with replacement from as many. ``test_file`` has the 2,777
     pages that were not drawn. How often a page of the sample occurs in the whole dataset is not known. Coefficients of
-    the sample therefore differ from those of the whole dataset: τ_b has a standard error of about 0.009.
+    the sample therefore differ from those of the whole dataset: τ_b has a standard error of about 0.009. Intervals of
+    studies count copies of a page as independent: they are about the dataset, and too short by a factor of √2 for
+    conclusions about other users.
 
     Parameters
     ----------
@@ -212,7 +214,7 @@ def tiangong_ratings(path: AnyPath) -> Rated:
     Raises
     ------
     MalformedFile
-        If the file is missing or a line is malformed.
+        If the file is missing, a line is malformed, or a label or rating is out of range.
 
     References
     ----------
@@ -221,6 +223,18 @@ def tiangong_ratings(path: AnyPath) -> Rated:
     """
     table = _lines(Path(path), names=_PAGES)
     usefulness, clicks = (_labels(table, column, Path(path)) for column in ("usefulness", "clicks"))
+    satisfaction = _numbers(table, "satisfaction", Path(path), first=1)
+    for name, values, highest in (("usefulness", usefulness, 3), ("satisfaction", satisfaction, 4)):
+        wrong = values[(values < 0) | (values > highest)]
+        if len(wrong):
+            raise MalformedFile(
+                f"{path}:{wrong.index[0] + 1}: {name} is {wrong.iloc[0]:g}, and must be 0 to {highest}."
+            )
+    unequal = usefulness.groupby(level=0).size() != clicks.groupby(level=0).size()
+    if unequal.any():
+        raise MalformedFile(
+            f"{path}:{unequal.idxmax() + 1}: clicks and usefulness must have one value for each result."
+        )
     rank = usefulness.groupby(level=0).cumcount().to_numpy() + 1
     shown = pd.DataFrame({"query_id": (usefulness.index + 1).astype(str), "doc_id": rank.astype(str)})
     return Rated.lists(
@@ -229,7 +243,7 @@ def tiangong_ratings(path: AnyPath) -> Rated:
         pd.DataFrame(
             {
                 "query_id": (table.index + 1).astype(str),
-                "rating": _numbers(table, "satisfaction", Path(path), first=1),
+                "rating": satisfaction,
                 "reformulation": table["reformulation"],
                 "clicks": (clicks > 0).groupby(level=0).sum().to_numpy(),
             }

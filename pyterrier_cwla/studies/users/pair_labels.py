@@ -88,6 +88,15 @@ def reduced(table: pd.DataFrame, also: list[str]) -> tuple[pd.DataFrame, tuple[s
     return found.assign(labels=np.bincount(pair), mean=mean, opposed=opposed), differing
 
 
+def shared_by_users(table: pd.DataFrame) -> int:
+    """Return the number of pairs labelled by several users, or 0 if no user labelled several pairs."""
+    pair, user = pair_numbers(table, []), pd.factorize(table["user"])[0]
+    each = pd.DataFrame({"pair": pair, "user": user}).drop_duplicates()
+    if not each["user"].duplicated().any():
+        return 0
+    return int((each.groupby("pair").size() > 1).sum())
+
+
 def labels_of(table: pd.DataFrame, left_out: tuple[str, ...] | None, users: bool) -> dict[str, Any] | None:
     """Return what a study reports about the labels of pairs, or None if each pair has one.
 

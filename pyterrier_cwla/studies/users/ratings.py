@@ -19,7 +19,7 @@ from ...measures.parsing import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
 from ...tasks.hashing import fingerprint
-from .pair_labels import ONE_PER, OnePer, from_labels, labels_of, reduced, why_reduced
+from .pair_labels import ONE_PER, OnePer, from_labels, labels_of, reduced, shared_by_users, why_reduced
 
 Array = np.ndarray
 
@@ -174,7 +174,7 @@ class Rated:
         return cls("session", _checked(table), shown)._not_all_empty()
 
     @classmethod
-    def preferences(cls, qrels: Any, run: Any, preferences: Any, one_per: OnePer = "pair") -> Rated:
+    def preferences(cls, qrels: Any, run: Any, preferences: Any, one_per: OnePer | None = None) -> Rated:
         """Create preferences between two lists.
 
         Several labels of one pair are not independent: counted separately, they make intervals too short. By default
@@ -188,8 +188,9 @@ class Rated:
         * The pair has the order of its first row, and the columns whose values are the same for all labels of each
           pair; ``label_columns`` names the others. Added are the columns ``labels`` (number of labels of the pair),
           ``mean``, and ``opposed`` (whether there are labels for both lists).
-        * If users labelled the same pairs, ``user`` is not a column of the reduced pairs, and pairs are resampled. To
-          resample users, give ``one_per="user"``.
+        * If users labelled several pairs, and some pairs have labels of several users, neither pairs nor users are
+          independent, and ``one_per`` must be given. With ``"pair"``, ``user`` is not a column of the reduced pairs,
+          and pairs are resampled. With ``"user"``, users are.
 
         If no pair has several labels, the table is as given.
 
@@ -202,9 +203,9 @@ class Rated:
             list is preferred, below 0 if the second is, and 0 if neither is. The size counts only in means of several
             labels; give signs for the preference of the majority. Further columns as for :meth:`lists`. A user may
             compare two lists once in each order.
-        one_per : {"pair", "user", "label"}, default="pair"
-            Preferences that the labels are reduced to: one for each pair; one for each user and pair, with the column
-            ``user``; or one for each label, without reduction.
+        one_per : {"pair", "user", "label"}, optional
+            Preferences that the labels are reduced to: one for each pair (default); one for each user and pair, with
+            the column ``user``; or one for each label, without reduction.
 
         Returns
         -------
@@ -213,8 +214,8 @@ class Rated:
         Raises
         ------
         BadRatings
-            As for :meth:`lists`, if a list is compared with itself, if there are fewer than three pairs, or if
-            ``one_per="user"`` and there is no column ``user``.
+            As for :meth:`lists`, if a list is compared with itself, if there are fewer than three pairs, if
+            ``one_per="user"`` and there is no column ``user``, or if users shared pairs and ``one_per`` is not given.
         BadParameter
             If ``one_per`` has another value.
 
@@ -243,7 +244,7 @@ class Rated:
         1     2      3     0.0       1   0.0    False
         2     3      1    -1.0       1  -1.0    False
         """
-        if one_per not in [*ONE_PER, "label"]:
+        if one_per not in [None, *ONE_PER, "label"]:
             raise BadParameter(f"one_per={one_per!r} must be 'pair', 'user' or 'label'.")
         table = _frame(preferences, "first", "second", rating="preference").rename(columns={"preference": "rating"})
         if "user" in table:
@@ -257,8 +258,15 @@ class Rated:
         if len(same):
             raise BadRatings(f"{many(len(same), 'pair')} ({some(same)}) compares a list with itself: leave it out.")
         checked, differing = _checked(table), None
-        if one_per in ONE_PER:
-            checked, differing = reduced(checked, ONE_PER[one_per])
+        shared = shared_by_users(checked) if one_per is None and "user" in checked else 0
+        if shared:
+            raise BadRatings(
+                f"{many(shared, 'pair')} {'has' if shared == 1 else 'have'} labels of several users, who also labelled"
+                " other pairs. Give one_per='user' to keep one preference for each user and pair and to resample users"
+                " (for few shared pairs), or one_per='pair' to keep one for each pair and to resample pairs."
+            )
+        if one_per != "label":
+            checked, differing = reduced(checked, ONE_PER[one_per or "pair"])
             if len(checked) < _FEWEST:
                 pairs, labels = many(len(checked), "pair"), many(len(table), "label")
                 raise BadRatings(f"{pairs} with {labels}: a correlation needs at least three pairs.")

@@ -170,6 +170,21 @@ def test_users_who_labelled_the_same_pairs():
     assert both.table["user"].tolist() == table["user"].tolist()
 
 
+def test_shared_pairs_need_a_choice():
+    """One more label of another user neither shortens the interval nor is it accepted without a choice."""
+    apart = labels(each=1).assign(user=np.repeat(list("vwxyz"), 4))
+    assert preferences(apart).unit == "user"
+    one_more = pd.concat([apart, apart.iloc[:1].assign(user="z")])
+    with pytest.raises(BadRatings, match=r"1 pair has labels of several users.* one_per='user' .* one_per='pair'"):
+        preferences(one_more)
+    width = [(of["tau_b_high"] - of["tau_b_low"]) for of in (
+        agreement_of(preferences(apart)).table, agreement_of(preferences(one_more, "user")).table
+    )]  # fmt: skip
+    assert width[1].to_numpy() == pytest.approx(width[0].to_numpy(), rel=0.25)
+    each_once = labels(each=2).assign(user=range(40))
+    assert preferences(each_once).unit == "rating"  # nobody labelled two pairs
+
+
 def test_properties_of_pairs_are_kept_and_those_of_labels_are_not():
     table = labels(each=2, pairs=5).assign(topic=list("abcde") * 2, seconds=range(10), note=[None, *"bcde"] * 2)
     rated = preferences(table)
@@ -214,7 +229,7 @@ def test_labels_that_cannot_be_reduced(table, one_per, error, message):
 
 def test_the_report_says_how_labels_were_reduced():
     table = labels(each=4).assign(user=np.repeat(list("wxyz"), 20))
-    found = agreement_of(preferences(table))
+    found = agreement_of(preferences(table, "pair"))
     assert found.title == "Agreement of 3 measures with 20 preferences from 80 labels"
     counts, text = found.about["labels"], " ".join(found.limits())
     assert counts["labels"] == 80
