@@ -20,6 +20,7 @@ from ..files.id_columns import written
 from ..files.run_files import Source, sources
 from ..files.table_writers import Table
 from ..measures.provider import CWLAEvaluator, aggregate_of
+from ..measures.search_length import scores_of_unanswered
 from ..measures.wrappers import residual_of
 from ..rendering.terminal import other_than_means, sentence
 from .score_tables import Column
@@ -90,7 +91,8 @@ class FileScores:
         if self._unanswered:
             some = ", ".join(f"{name} ({lacking})" for name, lacking in self._unanswered[:3])
             more = ", …" if len(self._unanswered) > 3 else ""
-            text += f" Queries that a run does not answer score 0: {some}{more}."
+            scores = scores_of_unanswered(map(repr, self.measures))
+            text += f" Queries that a run does not answer {scores}: {some}{more}."
         return text
 
     def _scored(

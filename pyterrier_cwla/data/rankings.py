@@ -287,8 +287,9 @@ class Rankings:
         """First and last rank of the documents that tie with each hit; rankings without scores have no ties."""
         if self.rows is None or not len(self.rank):
             return self.rank, self.rank
-        starts = np.flatnonzero(~self.rows.tied)  # the first row of each level, of documents with one score
-        ends = np.append(starts[1:], len(self.rows.tied))
+        tied = self.rows.tied
+        starts = np.flatnonzero(~tied)  # the first row of each level, of documents with one score
+        ends = np.append(starts[1:], len(tied))
         level = np.searchsorted(starts, self._place_of_hits, side="right") - 1
         if self.listed_rank is None:
             offset = self._first_rows[self.query] - 1

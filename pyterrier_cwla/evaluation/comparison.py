@@ -19,6 +19,7 @@ from rich.text import Text
 
 from ..errors import BadParameter, near
 from ..errors.sanitise import harmless_segments, sanitised
+from ..measures.search_length import scores_of_unanswered
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
 from .comparison_plots import plot_comparison, plot_topics
@@ -142,7 +143,8 @@ class Comparison:
         if self.about["unanswered"]:
             some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
             some = [*some[:3], "…"] if len(some) > 3 else some
-            notes.append(f"Queries that a run does not answer score 0: {', '.join(some)}.")
+            scores = scores_of_unanswered(self.about["measures"].values())
+            notes.append(f"Queries that a run does not answer {scores}: {', '.join(some)}.")
         return notes
 
     @property

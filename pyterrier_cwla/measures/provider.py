@@ -230,7 +230,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
     def table(self, run: Any) -> dict[Measure, Array]:
         """Return one value per judged query for each measure, in the order of ``qrel_qids``.
 
-        Queries that the run does not answer have the value 0.
+        Queries that the run does not answer have the value 0, except for ESL: they are failed searches.
         """
         rows = Rows(self.judgments, run)
         values = self.tables([rows])[0]

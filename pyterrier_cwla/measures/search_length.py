@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+
 import numpy as np
 
 from ..data.rankings import Array, Rankings
@@ -64,6 +67,11 @@ def _of_failed(rankings: Rankings, found: Array, wanted: int, rel: int, failed: 
         )
     lengths += i * np.minimum((wanted - found) / (r + 1), 1)
     return lengths
+
+
+def scores_of_unanswered(measures: Iterable[str]) -> str:
+    """Return the predicate of a sentence on queries without results, for the texts of the measures."""
+    return "score 0 (failed searches for ESL)" if any(re.search(r"\bESL\b", text) for text in measures) else "score 0"
 
 
 ESL = Count(

@@ -415,7 +415,7 @@ class _Trial:
     def _means(self, trial: Any) -> list[float]:
         runs: list[pd.DataFrame] = []
         for part in self.parts:
-            if runs:  # topics without results score 0 in all trials
+            if runs:  # topics without results have one value in all trials
                 trial.report(self._evaluated(runs)[0], len(runs))
                 if trial.should_prune():
                     raise _optuna().TrialPruned

@@ -228,6 +228,17 @@ def test_the_lowest_is_the_best():
     qrels = {f"q{n}": {"a": 1} for n in range(5)}
     runs = {"good": {q: {"a": 2.0, "b": 1.0} for q in qrels}, "bad": {q: {"a": 1.0, "b": 2.0} for q in qrels}}
     assert compare(qrels, runs, ["ESL", "RR"], resamples=100).about["better"] == {"ESL": "lower", "RR": "higher"}
+    short = {**runs, "good": {q: runs["good"][q] for q in list(qrels)[1:]}}
+    notes = compare(qrels, short, ["RR", "GeometricMean(measure='ESL')"], resamples=100).notes()
+    assert "Queries that a run does not answer score 0 (failed searches for ESL): good (1)." in notes
+    assert "score 0: good (1)." in compare(qrels, short, ["RR"], resamples=100).notes()
+
+
+def test_intents_are_searched_for_one_by_one():
+    rows = [("q", "a", 1, "0"), ("q", "b", 1, "1"), ("q", "c", 0, "1"), ("none", "a", 1, "0")]
+    qrels = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance", "iteration"])
+    found = of("IntentAware(measure='ESL(failed=9)')", qrels=qrels, by_query=True)
+    assert found == [[pytest.approx((1 + 3 / 2 + 1 + 3 / 2) / 2)], [9]]
 
 
 @pytest.mark.parametrize("queries", [1, 7])
@@ -248,6 +259,8 @@ def test_studies_of_missing_judgments_know_the_ties(queries):
 def test_commands_report_it(prints, tmp_path):
     (tmp_path / "qrels.txt").write_text("q 0 a 1\nq 0 b 0\nother 0 a 1\n")
     (tmp_path / "run.txt").write_text("q Q0 b 1 2.0 x\nq Q0 a 2 2.0 x\n")
+    said = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)")
+    assert "Queries that a run does not answer score 0 (failed searches for ESL): run (1)." in " ".join(said.split())
     table = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)", "--format", "csv")
     assert table.splitlines()[1].split(",")[-1] == "4.75"
     assert "expected search length" in prints("measures", "ESL").lower()

@@ -16,6 +16,7 @@ from ...evaluation.run_comparison import check_answers, measures_by_name, names_
 from ...files.inputs import are_paths, is_runs
 from ...measures.labels import RETRIEVED, renamed
 from ...measures.provider import aggregated
+from ...measures.search_length import scores_of_unanswered
 from ...tasks.hashing import fingerprint
 
 Array = np.ndarray
@@ -94,7 +95,8 @@ def without_answers(about: Mapping[str, Any]) -> list[str]:
     if not lacking:
         return []
     named = [f"{run} ({number:,})" for run, number in lacking[:3]] + ["…"] * (len(lacking) > 3)
+    scores = scores_of_unanswered(about["measures"].values())
     return [
-        f"Queries that a run does not answer score 0: {sum(number for _, number in lacking):,} of"
+        f"Queries that a run does not answer {scores}: {sum(number for _, number in lacking):,} of"
         f" {about['runs'] * about['queries']:,} pairs of run and query: {', '.join(named)}."
     ]

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from ...errors import many
+from ...measures.search_length import scores_of_unanswered
 from ..coefficient_names import AGREED, LABELS, TESTED
 from ..report import Finding, Picture, Table
 from .agreement_numbers import AgreementNumbers
@@ -184,7 +185,8 @@ class UserAgreement(AgreementNumbers):
                 " tests account for the number of comparisons."
             )
         if about["without_results"]:
-            sentences.append(f"Items without results score 0: {many(about['without_results'], 'rating')}.")
+            scores = scores_of_unanswered(about["measures"].values())
+            sentences.append(f"Items without results {scores}: {many(about['without_results'], 'rating')}.")
         sentences += why_reduced(about["labels"])
         sentences += why_left_out(self.rated.left_out)
         constant = list(self.table.index[self.table["kind"] == "X"])
