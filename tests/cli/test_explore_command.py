@@ -165,8 +165,8 @@ def test_judgments_without_relevant_documents_are_mentioned(explored, files):
         ("t.csv", b'docno,text\n01,"one, two"\na,\n'),
         ("t.tsv", b"text\tdocno\none, two\t01\n\ta\n"),
         ("t.jsonl", b'{"docno": "01", "text": "one, two", "more": 1}\n\n{"docno": "a", "text": null}\n'),
-        ("t.jsonl.gz", gzip.compress(b'{"id": "01", "text": "one, two"}\n{"id": "a"}\n')),
-        ("t.csv.gz", gzip.compress(b'doc_id,text\n01,"one, two"\na,\na,\n')),
+        ("t.jsonl.gz", gzip.compress(b'{"id": "01", "text": "one, two"}\n{"id": "a"}\n', mtime=0)),
+        ("t.csv.gz", gzip.compress(b'doc_id,text\n01,"one, two"\na,\na,\n', mtime=0)),
     ],
 )
 def test_texts_in_each_format(tmp_path, name, content):
