@@ -29,6 +29,7 @@ def search_length(
     ``failed``, or the number of retrieved non-relevant documents if it is higher. If ``documents`` is given, the number
     of documents in the collection, the documents that are not retrieved tie below the others, as in Cooper (1968), and
     ``failed`` is not used. A user who then needs more relevant documents than are judged sees all non-relevant ones.
+    With ``judged_only``, retrieved documents without a judgment count as not retrieved.
 
     Less is better. Range [0, ∞). Unit: documents.
 

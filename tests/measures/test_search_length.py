@@ -94,6 +94,19 @@ def test_it_is_the_mean_over_all_orders(topics, wanted, rel, failed):
             assert expected_value is None or value == pytest.approx(expected_value, abs=1e-12)
 
 
+@given(TOPIC, st.integers(1, 3))
+def test_documents_that_are_not_judged_count_as_not_retrieved(topic, wanted):
+    """With ``judged_only``, they are in the last level, as if the run did not have them."""
+    rows, others = topic
+    judged = {f"d{place}": grade for place, (grade, _) in enumerate(rows) if grade is not None}
+    qrels = {"q": judged | {f"o{place}": grade for place, grade in enumerate(others)} | {"zero": 0}}
+    run = {f"d{place}": score for place, (_, score) in enumerate(rows)} | {"unjudged": 1.0}
+    condensed = {docno: score for docno, score in run.items() if qrels["q"].get(docno, -1) >= 0} | {"zero": -1.0}
+    given_text = f"wanted={wanted},documents=12"
+    found = of(f"ESL({given_text},judged_only=True)", qrels=qrels, run={"q": run | {"zero": -1.0}})
+    assert found == of(f"ESL({given_text})", qrels=qrels, run={"q": condensed})
+
+
 @given(st.lists(TOPIC, min_size=1, max_size=4), st.integers(1, 3))
 def test_without_ties_it_is_the_effort_of_users_of_bpm(topics, wanted):
     """A user of bpm(K, 1000) leaves at the K-th relevant document, and only the others cost one."""
