@@ -119,7 +119,7 @@ Data = Annotated[
         metavar="QRELS RUN RATINGS",
         help="Judgments; the result lists that users saw (each list is a query of the run); and the ratings of users:"
         " CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first, second"
-        " and preference). With --from: one folder.",
+        " and preference). With --from: one folder, or the file train_file.txt of tiangong.",
         show_default=False,
         callback=resolved,
     ),
@@ -302,12 +302,15 @@ def users(
 
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
     """
-    from ..studies.users.metric_grid import grid
+    from ..studies.users.metric_grid import continuations, grid
     from ..studies.users.result import UserAgreement
     from ..studies.users.study import user_agreement
 
     rated = _rated(data, source, sessions, judged_by, one_per)
-    wanted: Any = _named(measures, lengths, missing) if measures else grid(max_rel=rated.shown.judgments.pool.highest)
+    all_C = continuations(rel=1) if source is Published.tiangong else None  # rr of the table of the paper
+    wanted: Any = (
+        _named(measures, lengths, missing) if measures else grid(all_C, max_rel=rated.shown.judgments.pool.highest)
+    )
     with _cached_in(output, [*data, sessions, lengths], wanted, UserAgreement):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby, islice
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +19,9 @@ from ..errors import MalformedFile, MissingLength, naming
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
+from ..files.inputs import RunNames, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
-from ..files.run_files import EXTRAS, Source
+from ..files.run_files import EXTRAS, Source, sources
 from ..files.table_kinds import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
@@ -83,7 +86,7 @@ def _read_whole(
 def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
     if any(needs_of(measure).mean_length for measure in evaluator.measures):
         for source in files:
-            for run, table in _runs(source, extras_of(evaluator.measures)):
+            for run, table in runs_of(source, extras_of(evaluator.measures)):
                 with naming(run):
                     rows = Rows(evaluator.judgments, table)
                     yield Scored(run, evaluator.tables([rows])[0], rows.answered, rows.overlap, str(source))
@@ -92,7 +95,30 @@ def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress
         yield from whole_runs(Reading(source, evaluator).scores(progress=progress), len(evaluator.judgments.qids))
 
 
-def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
+def separate_runs(runs: Any) -> dict[str, Any]:
+    """Return runs by name; the runs of a file with a column ``run`` are read and separated, and others are as given.
+
+    Raises
+    ------
+    BadRun
+        If two runs have the same name.
+    """
+    names = RunNames()
+    found: dict[str, Any] = {}
+    for name, run in runs_by_name(runs).items():
+        each: Iterable[tuple[str, Any]] = [(str(name), run)]
+        place = ""
+        if isinstance(run, str | os.PathLike):
+            source = sources({str(name): run})[0]
+            place = str(source)
+            each = each if source.name is not None else runs_of(source, EXTRAS)
+        for one, rows in each:
+            names.add(one, place)
+            found[one] = rows
+    return found
+
+
+def runs_of(source: Source, extras: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
     """Yield the names and all rows of the runs of a source."""
     tables: list[pa.Table] = []
     size = 0
@@ -102,8 +128,8 @@ def _runs(source: Source, extras: list[str]) -> Iterator[tuple[str, pa.Table]]:
             size += tables[-1].nbytes
             if not has_room(size):
                 raise MalformedFile(
-                    f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' needs the mean length of"
-                    " whole runs, which exceed the memory limit: give lengths=, or set another limit, such as"
+                    f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' and studies need whole runs,"
+                    " which exceed the memory limit: give lengths=, or set another limit, such as"
                     f" {limit_for(size)}."
                 )
     if not any(map(len, tables)):

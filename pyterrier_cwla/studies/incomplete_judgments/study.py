@@ -14,7 +14,7 @@ from ...data.alignment import Judgments
 from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
 from ...errors.parameter_checks import check_share, check_whole
 from ...evaluation.run_comparison import measures_by_name
-from ...files.inputs import is_runs
+from ...evaluation.streaming import separate_runs
 from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS
@@ -35,7 +35,7 @@ _PARTS = 10  # number of cached parts of the resamples
 
 def robustness(
     qrels: Any,
-    runs: Mapping[str, Any],
+    runs: Any,
     measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
     *,
     fractions: Sequence[Any] = FRACTIONS,
@@ -138,7 +138,7 @@ def robustness(
 
 def robustness_to_depth(
     qrels: Any,
-    runs: Mapping[str, Any],
+    runs: Any,
     measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
     *,
     depths: Sequence[int] = DEPTHS,
@@ -224,13 +224,11 @@ def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
     return named
 
 
-def ready(
-    qrels: Any, runs: Mapping[str, Any], measures: Any, complete: float | None, pool: str
-) -> tuple[Masking, dict[str, int]]:
+def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: str) -> tuple[Masking, dict[str, int]]:
     """Return runs aligned with judgments, and the number of documents of each run left out for having too few."""
-    if not is_runs(runs) or len(runs) < 2:
-        given = many(len(runs), "run") if is_runs(runs) else "one run"
-        raise BadParameter(f"this study compares runs: give at least 2 by name, not {given}.")
+    runs = separate_runs(runs)
+    if len(runs) < 2:
+        raise BadParameter(f"this study compares runs: give at least 2 by name, not {many(len(runs), 'run')}.")
     if complete is not None and not 0 < complete <= 1:
         raise BadParameter(f"complete={complete!r}: give a share above 0 and up to 1, or None to keep all runs.")
     judgments: Judgments = plain_judgments(qrels)
@@ -275,7 +273,7 @@ class Settings:
 
 def _studied(
     qrels: Any,
-    runs: Mapping[str, Any],
+    runs: Any,
     measures: Any,
     holes: Fractions | Depths,
     how: Settings,

@@ -222,6 +222,12 @@ def tiangong_ratings(path: AnyPath) -> Rated:
     al. (2022), section 4.
     """
     table = _lines(Path(path), names=_PAGES)
+    short = (table["satisfaction"] == "").to_numpy()
+    if short.any():
+        raise MalformedFile(
+            f"{path}:{short.argmax() + 1}: a line needs four tab-separated fields: reformulation, clicks, usefulness,"
+            f" satisfaction ({many(int(short.sum()), 'such line')})."
+        )
     usefulness, clicks = (_labels(table, column, Path(path)) for column in ("usefulness", "clicks"))
     satisfaction = _numbers(table, "satisfaction", Path(path), first=1)
     for name, values, highest in (("usefulness", usefulness, 3), ("satisfaction", satisfaction, 4)):

@@ -257,7 +257,7 @@ class Rated:
         same = table["first"][table["first"] == table["second"]]
         if len(same):
             raise BadRatings(f"{many(len(same), 'pair')} ({some(same)}) compares a list with itself: leave it out.")
-        checked, differing = _checked(table), None
+        checked, differing = _checked(table, "preference, a number above or below 0, or 0,"), None
         shared = shared_by_users(checked) if one_per is None and "user" in checked else 0
         if shared:
             raise BadRatings(
@@ -514,8 +514,8 @@ def _judged(names: pd.Series, known: Iterable[str], what: str) -> None:
         )
 
 
-def _checked(table: pd.DataFrame) -> pd.DataFrame:
-    """Check that ratings and weights are finite numbers, and that there are enough of them."""
+def _checked(table: pd.DataFrame, rating: str = "'rating'") -> pd.DataFrame:
+    """Check that ratings and weights are finite numbers, and that there are enough; errors name a rating as given."""
     for name, above in (("rating", -np.inf), ("n", 0.0)):
         if name not in table:
             continue
@@ -524,7 +524,8 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
         if len(wrong):
             row = table.iloc[wrong[0]]
             raise BadRatings(
-                f"{many(len(wrong), 'row')} of the ratings {'has' if len(wrong) == 1 else 'have'} no usable {name!r}"
+                f"{many(len(wrong), 'row')} of the ratings {'has' if len(wrong) == 1 else 'have'} no usable"
+                f" {rating if name == 'rating' else repr(name)}"
                 f" (first: {row.to_dict()}): correct {'it' if len(wrong) == 1 else 'them'}, or leave out."
             )
         table = table.assign(**{name: values})

@@ -776,6 +776,24 @@ def test_levels_are_checked(study):
     assert Depths((2,)).says(inf) == "all"
 
 
+def test_a_file_of_several_runs_is_separated(tmp_path):
+    rows = [(run, q, d, s) for q in QRELS for run, of in RUNS.items() for d, s in of.get(q, {}).items()]
+    table = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
+    table.to_parquet(tmp_path / "runs.parquet")
+    how = {"measures": ["AP"], "fractions": FEW, "seeds": 1, "pairs": 0, "complete": None, **FAST}
+    expected = robustness(QRELS, RUNS, **how)
+    for runs in (tmp_path / "runs.parquet", [str(tmp_path / "runs.parquet")], {"all": tmp_path / "runs.parquet"}):
+        found = robustness(QRELS, runs, **how)
+        assert set(found.runs) == set(RUNS)
+        order = [found.runs.index(run) for run in RUNS]
+        assert (found.order.scores[:, :, :, order] == expected.order.scores).all()
+    table[table["run"] == "run0"].drop(columns="run").to_parquet(tmp_path / "run0.parquet")
+    with pytest.raises(BadRun, match="two runs have the name 'run0'"):
+        robustness(QRELS, [tmp_path / "runs.parquet", tmp_path / "run0.parquet"], **how)
+    with pytest.raises(BadParameter, match="give at least 2 by name, not 1 run"):
+        robustness(QRELS, tmp_path / "run0.parquet", **how)
+
+
 @pytest.mark.real_data
 def test_a_slice_of_trec_covid(data):
     runs = {p.name: read_run(p) for p in find_runs(data / "trec-covid-r1" / "runs")[::12]}

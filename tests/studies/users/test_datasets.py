@@ -201,13 +201,13 @@ def test_pages_are_read_with_their_ratings_and_properties(tmp_path, packed):
         ("K\t[0]\t[]\t0", "pages:4: usefulness"),
         ("K\t0\t[0]\t0", "pages:4: clicks is '0'"),
         ("K\t[0]\t[0]\tgood", "pages:4: satisfaction is 'good'"),
-        ("K\t[0]\t[0]", "pages:4: satisfaction is ''"),
+        ("K\t[0]\t[0]", "pages:4: a line needs four tab-separated fields"),
         ("K\t[0]\t[4]\t1", "pages:4: usefulness is 4, and must be 0 to 3"),
         ("K\t[0]\t[0]\t5", "pages:4: satisfaction is 5, and must be 0 to 4"),
         ("K\t[0]\t[0]\t-1", "pages:4: satisfaction is -1"),
         ("K\t[0, 1]\t[0]\t1", "pages:4: clicks and usefulness must have one value for each result"),
         ("K\t[0]\t[0]\t1\t2", "pages: cannot be read as tab-separated fields"),
-        ("", "pages:4: usefulness is ''"),
+        ("", "pages:4: a line needs four tab-separated fields"),
     ],
 )
 def test_a_malformed_page_is_named(tmp_path, line, says):
