@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -226,17 +226,18 @@ def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> 
     from ..measures.of_ir_measures import needs_of
     from ..measures.wrappers import changed_inside
 
-    needs = needs_of(measure)
-    if needs.lengths == "none":
+    def bound_inside(inner: Measure) -> Measure:
+        lengths = needs_of(inner).lengths
+        more: dict[str, Any] = {}
+        if table is not None and lengths in ("run", "default"):
+            more["lengths"] = table
+        if missing is not None and lengths != "none":
+            more["missing"] = str(missing)
+        return cast("Measure", inner(**more)) if more else inner
+
+    if needs_of(measure).lengths == "none" or (table is None and missing is None):
         return measure
-    more: dict[str, Any] = {}
-    if table is not None and needs.lengths != "table":
-        more["lengths"] = table
-    if missing is not None:
-        more["missing"] = str(missing)
-    if not more:
-        return measure
-    bound = changed_inside(measure, lambda inner: inner(**more))
+    bound = changed_inside(measure, bound_inside)
     return bound if str(bound) == str(measure) else renamed(bound, str(measure))
 
 

@@ -239,6 +239,12 @@ EQUATIONS = {
         r" score with the"
         " judgments of this intent alone (``measure=``)",
     ),
+    "Mixture": Equation(
+        "expected score over classes of users",
+        r"M = \sum_u p_u\,M_u",
+        "$p_u$ is the share of users of class $u$ (``weights=``), and $M_u$ the score by the measure of this class"
+        " (``measures=``)",
+    ),
     "AP": Equation(
         "average precision",
         r"\text{AP} = \frac{1}{R} \sum_{k=1}^{n} b_k\,P(k), \quad P(k) = \frac{1}{k} \sum_{i=1}^{k} b_i",

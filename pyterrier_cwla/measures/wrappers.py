@@ -25,6 +25,7 @@ from .calibrated import BoundCalibration
 from .catalogue import THEIRS
 from .computing import Better, Computation, Needs, OfUserModel, Values, of_answered
 from .labels import renamed
+from .mixtures import Combination, Mixture
 from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
 from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
 from .parsing import measures_of
@@ -114,18 +115,24 @@ def known_as(measure: Measure) -> str:
 
 
 def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Measure:
-    """Return the measure with ``change`` applied to its innermost measure, and with its label."""
-    if isinstance(measure, Wrapper):
-        changed: Measure = measure(measure=changed_inside(measure.inner, change))
+    """Return the measure with ``change`` applied to its innermost measures, and with its label."""
+    changed: Measure
+    if isinstance(measure, Combination):
+        changed = measure.with_parts(lambda part: changed_inside(part, change))
+    elif isinstance(measure, Wrapper):
+        changed = measure(measure=changed_inside(measure.inner, change))
     else:
         changed = change(measure)
     return renamed(changed, getattr(measure, "label", None))
 
 
 def layers(measure: Measure) -> Iterator[Measure]:
-    """Yield the measure, its inner measure, and so on to the innermost one."""
+    """Yield the measure, its inner measures, and so on to the innermost ones."""
     yield measure
-    if isinstance(measure, Wrapper):
+    if isinstance(measure, Combination):
+        for part in measure.parts.values():
+            yield from layers(part)
+    elif isinstance(measure, Wrapper):
         yield from layers(measure.inner)
 
 
@@ -135,6 +142,8 @@ def files_of(measures: Iterable[Measure]) -> Iterator[str]:
         for part in measure._bound.values() if isinstance(measure, CWLAMeasure) else ():
             if isinstance(part, Measure):
                 yield from files_of([part])
+            elif isinstance(part, dict):
+                yield from files_of(part.values())
             elif isinstance(part, DocumentTable) and part.path is not None:
                 yield part.path
             elif isinstance(part, BoundCalibration):
@@ -178,10 +187,14 @@ class _Residual(Wrapper):
     TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
     def _takes(self, inner: Measure) -> bool:
-        return inner.NAME in THEIRS or isinstance(inner, RowMeasure)
+        return inner.NAME in THEIRS or isinstance(inner, RowMeasure | Combination)
 
     def validate_params(self) -> None:
-        """Raise BadParameter if the inner measure has no best case."""
+        """Raise BadParameter if the inner measure, or a part of it, has no best case."""
+        if isinstance(self.inner, Combination):
+            for part in self.inner.parts.values():
+                self(measure=part)
+            return
         metric = self.metric
         if (reads(metric.C) | reads(metric.A)) & {"total", "found"}:
             raise BadParameter(
@@ -200,6 +213,8 @@ class _Residual(Wrapper):
 
     def computation(self) -> Computation:
         """Return the computation of the residual."""
+        if isinstance(self.inner, Combination):
+            return self.inner.combined(lambda part: computation_of(self(measure=part)))
         return _OfResidual(user_model_of(self.inner))
 
     @property
@@ -209,6 +224,8 @@ class _Residual(Wrapper):
     @property
     def is_a_bound(self) -> bool:
         """Whether no judgment can raise the score by more than the residual; False if that is not known."""
+        if isinstance(self.inner, Combination):
+            return all(self(measure=part).is_a_bound for part in self.inner.parts.values())
         return residual_is_a_bound(self.metric)
 
 
@@ -294,6 +311,8 @@ class _IntentAware(Wrapper):
         return weights.name
 
     TAKES = "a measure computed here, not itself a mean over intents or queries, such as 'TBG' or 'AP'"
+
+    averages_users = True
 
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean | _IntentAware)
@@ -387,5 +406,6 @@ MEASURES: dict[str, CWLAMeasure] = {
         "Residual": _Residual,
         "GeometricMean": _GeometricMean,
         "IntentAware": _IntentAware,
+        "Mixture": type(Mixture),
     }.items()
 }

@@ -1,0 +1,284 @@
+"""Mixtures: the expected score over classes of users, each class with its own measure."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from sys import getsizeof
+from typing import Any, Self, cast
+
+from ir_measures.measures import Measure, ParamInfo
+
+from ..data.alignment import Aligned
+from ..data.ranked_rows import Judged
+from ..data.rankings import Array
+from ..errors import BadParameter, shown
+from ..model.language import Parameter, float_or_int
+from .catalogue import THEIRS
+from .computing import Better, Computation, Needs, Values
+from .labels import renamed
+from .named import CWLAMeasure, RowMeasure
+from .of_ir_measures import better_of, computation_of, user_model_of
+from .parsing import measures_of
+from .units import unit_of_metric
+
+_ROUNDING = 1e-6  # of the sum of shares
+
+
+class Combination(CWLAMeasure):
+    """Base class of measures whose value is put together from the values of other measures."""
+
+    @property
+    @abstractmethod
+    def parts(self) -> dict[str, Measure]:
+        """Measures that the value is put together from, by name."""
+
+    @abstractmethod
+    def combined(self, of: Callable[[Measure], Computation]) -> Computation:
+        """Return the computation that puts values of the parts together.
+
+        Parameters
+        ----------
+        of : callable
+            A function from a part to the computation of its values, such as its scores or its residuals.
+        """
+
+    def computation(self) -> Computation:
+        """Return the computation of the measure."""
+        return self.combined(computation_of)
+
+    @property
+    def better(self) -> Better | None:
+        """Scores that are better, if they are the same for all parts."""
+        found = {better_of(part) for part in self.parts.values()}
+        return found.pop() if len(found) == 1 else None
+
+
+def is_of_users(measure: Measure) -> bool:
+    """Return whether the value of a query is a mean over users of one user model, or over several kinds of users."""
+    if isinstance(measure, Combination | RowMeasure) or measure.NAME in THEIRS:
+        return True
+    return bool(getattr(measure, "averages_users", False)) and is_of_users(measure.inner)
+
+
+def unit_of(measure: Measure) -> str:
+    """Return the unit of the scores of a measure that is a mean over users."""
+    if isinstance(measure, Combination):
+        return unit_of(next(iter(measure.parts.values())))
+    inner = getattr(measure, "inner", None)
+    return unit_of_metric(user_model_of(measure).metric) if inner is None else unit_of(inner)
+
+
+def check_one_unit(measures: Mapping[str, Measure], where: str, ways_out: str) -> None:
+    """Raise BadParameter if the scores of two measures have different units."""
+    units = {name: unit_of(measure) for name, measure in measures.items()}
+    first = next(iter(units))
+    other = next((name for name, unit in units.items() if unit != units[first]), None)
+    if other is not None:
+        raise BadParameter(
+            f"{where}: scores of {first!r}, {measures[first]}, are in {units[first]!r}, and those of {other!r},"
+            f" {measures[other]}, in {units[other]!r}. {ways_out}"
+        )
+
+
+class _Classes:
+    """Allowed values of ``measures=``."""
+
+    def __str__(self) -> str:
+        return "measures by class of users, such as {'hasty': 'TBG(half_life=60)', 'patient': 'TBG'}"
+
+
+class _Shares:
+    """Allowed values of ``weights=``."""
+
+    def __str__(self) -> str:
+        return "'uniform', or the share of each class, such as {'hasty': 0.3, 'patient': 0.7}"
+
+
+class _Mixture(Combination):
+    """Expected score over classes of users, each with its own measure.
+
+    M = Σ_u p_u·M_u, where p_u is the share of users of class u, and M_u the score by the measure of this class. Each
+    measure keeps its own normaliser. The measures have one unit, such as documents saved.
+
+    Parameters
+    ----------
+    measures : dict
+        The measures M_u, as texts or objects, by the name of the class. Each follows a user model, or is an IntentAware,
+        a ByTopic or another mixture of such measures.
+    weights : dict, default="uniform"
+        The shares p_u by the name of the class. They sum to 1. With "uniform", all classes have the same share.
+
+    References
+    ----------
+    Carterette (2011) and Moffat et al. (2022), section 2, for the score as a mean over users; a mixture is the same
+    mean over several populations of users.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "Mixture"
+    SHORT_DESC = "Expected score over classes of users, each with its own measure."
+    PARAMETERS = (Parameter("measures", _Classes()), Parameter("weights", _Shares(), "uniform"))
+    SUPPORTED_PARAMS = {
+        "measures": ParamInfo(dtype=dict, required=True, desc=str(_Classes())),
+        "weights": ParamInfo(dtype=(str, dict), default="uniform", desc=str(_Shares())),
+    }
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name == "measures":
+            self._bound["measures"] = parts = _measures_by_class(value)
+            return {name: repr(part) for name, part in parts.items()}
+        if isinstance(value, str) and value == "uniform":
+            return value
+        shares, classes = _shares(value), self._bound.get("measures", {})
+        return {name: shares[name] for name in classes} if classes.keys() == shares.keys() else shares
+
+    def _param_repr(self, v: Any) -> str:
+        return "{" + ",".join(f"{k!r}:{one!r}" for k, one in v.items()) + "}" if isinstance(v, dict) else repr(v)
+
+    def validate_params(self) -> None:
+        """Raise BadParameter if the measures have several units, or classes and shares differ."""
+        parts, shares = self.parts, self.params.get("weights")
+        check_one_unit(
+            parts,
+            "Mixture(measures=)",
+            "Give measures of one unit; with norm='ideal', or of one aggregation, gain and effort, they have one.",
+        )
+        if shares is None:
+            return
+        for name in (*parts, *shares):
+            if name not in shares or name not in parts:
+                lacks, has = ("weights", "measures") if name not in shares else ("measures", "weights")
+                raise BadParameter(f"Mixture: class {name!r} is in {has}= and not in {lacks}=; it must be in both.")
+        total = sum(shares.values())
+        if abs(total - 1) > _ROUNDING:
+            raise BadParameter(f"Mixture(weights=): the shares of the classes sum to {total:g}, and must to 1.")
+
+    @property
+    def parts(self) -> dict[str, Measure]:
+        """Measures by class."""
+        if "measures" not in self._bound:
+            raise BadParameter(
+                "Mixture needs measures=, such as Mixture(measures={'hasty':'TBG(half_life=60)','other':'TBG'})."
+            )
+        return cast("dict[str, Measure]", self._bound["measures"])
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Share of the users by class."""
+        given = self.params.get("weights")
+        parts = self.parts
+        return {name: 1 / len(parts) if given is None else float(given[name]) for name in parts}
+
+    def combined(self, of: Callable[[Measure], Computation]) -> Computation:
+        """Return the computation of the expected value over the classes."""
+        return _OverClasses([of(part) for part in self.parts.values()], [*self.shares.values()])
+
+    def with_parts(self, change: Callable[[Measure], Measure]) -> Self:
+        """Return the mixture with ``change`` applied to each measure, and with its label."""
+        return self._of({name: change(part) for name, part in self.parts.items()})
+
+    @property
+    def shown_params(self) -> dict[str, Any]:
+        """Parameters as tables show them: with the names of the measures."""
+        named = {name: str(part) for name, part in self._bound.get("measures", {}).items()}
+        return {**self.params, **({"measures": named} if named else {})}
+
+    @property
+    def content(self) -> list[object]:
+        """Measures of the classes."""
+        return [*self.parts.values()]
+
+    def _pinned(self, known: dict[object, Any]) -> Self:
+        new = {n: part._pinned(known) if isinstance(part, CWLAMeasure) else part for n, part in self.parts.items()}
+        return self if all(new[name] is part for name, part in self.parts.items()) else self._of(new)
+
+    def _of(self, parts: dict[str, Measure]) -> Self:
+        return cast(Self, renamed(self(measures=parts), self.label))
+
+    def _has_functions_of(self, other: Measure) -> bool:
+        return isinstance(other, _Mixture) and self._bound.get("measures") == other._bound.get("measures")
+
+    def __sizeof__(self) -> int:
+        return super().__sizeof__() + sum(map(getsizeof, self._bound.get("measures", {}).values()))
+
+
+def _measures_by_class(value: Any) -> dict[str, Measure]:
+    if not isinstance(value, Mapping) or not value:
+        raise BadParameter(f"Mixture(measures=) takes {_Classes()}, not {shown(value)}.")
+    return {_class_name(name): _of_class(name, given) for name, given in value.items()}
+
+
+def _class_name(name: object) -> str:
+    if not isinstance(name, str) or not name.isprintable() or not name.strip():
+        raise BadParameter(f"Mixture: a class of users has a name, such as 'hasty', not {shown(name)}.")
+    return name
+
+
+def _of_class(name: object, given: Any) -> Measure:
+    if not isinstance(given, str | Measure):
+        raise BadParameter(f"Mixture(measures=): class {name!r} has a measure, such as 'TBG', not {shown(given)}.")
+    (measure,) = measures_of([given])
+    if is_of_users(measure):
+        return measure
+    around = f" Write {measure.NAME}(measure=Mixture(…))." if hasattr(measure, "inner") else ""
+    raise BadParameter(
+        f"Mixture(measures=): {measure}, of class {name!r}, is not a mean over users.{around} A class of users has a"
+        " measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'."
+    )
+
+
+def _shares(value: Any) -> dict[str, float]:
+    if not isinstance(value, Mapping) and not hasattr(value, "items"):
+        raise BadParameter(f"Mixture(weights=) takes {_Shares()}, not {shown(value)}.")
+    found = {}
+    for name, share in value.items():
+        try:
+            number = float_or_int(share)
+        except BadParameter:
+            number = -1
+        if not 0 <= number <= 1:
+            raise BadParameter(f"Mixture(weights=): {shown(share)}, of class {name!r}, is not a share from 0 to 1.")
+        found[_class_name(name)] = number
+    return found
+
+
+def needs_of_all(computations: Iterable[Computation]) -> Needs:
+    """Return the data that several computations read, without a user model: they follow more than one."""
+    needs = [computation.needs for computation in computations]
+
+    def origin(*kinds: str, of: Callable[[Needs], str]) -> Any:
+        return next((kind for kind in kinds if any(of(one) == kind for one in needs)), "none")
+
+    return Needs(
+        all_judged=any(one.all_judged for one in needs),
+        pooled=any(one.pooled for one in needs),
+        lengths=origin("run", "default", "table", of=lambda one: one.lengths),
+        duplicates=origin("run", "table", of=lambda one: one.duplicates),
+        judged_lengths=any(one.judged_lengths for one in needs),
+        mean_length=any(one.mean_length for one in needs),
+        tables=tuple(dict.fromkeys(table for one in needs for table in one.tables)),
+        intents=any(one.intents for one in needs),
+    )
+
+
+@dataclass(frozen=True)
+class _OverClasses:
+    parts: list[Computation]
+    shares: list[float]
+
+    @property
+    def needs(self) -> Needs:
+        return needs_of_all(self.parts)
+
+    def prepare(self, judgments: Judged) -> Values:
+        by_class = [part.prepare(judgments) for part in self.parts]
+
+        def values(aligned: Aligned) -> Array:
+            first, *others = (p * of_class(aligned) for p, of_class in zip(self.shares, by_class, strict=True))
+            return sum(others, first)
+
+        return values
+
+
+Mixture = _Mixture()

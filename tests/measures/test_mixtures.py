@@ -1,0 +1,283 @@
+"""Mixtures of classes of users: Σ_u p_u·M_u, against loops, on all routes."""
+
+import json
+import pickle
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import RBP
+
+from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, Mixture, Residual, compare, evaluate, scorer, stream
+from pyterrier_cwla.errors import BadParameter, NotPassed, UnknownSpec
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.labels import labelled
+from pyterrier_cwla.measures.of_ir_measures import better_of, needs_of
+from pyterrier_cwla.measures.parsing import measures_of
+from tests.support import reference
+from tests.support.generated import as_pyterrier, collection
+
+RBP_CELL = {"A": "erg", "max_rel": 3}
+TIMED = {"A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}
+#: Measures of one unit by class, and their five choices for the reference.
+CASES = {
+    "time": {
+        "hasty": (TBG(half_life=60), {"C": ("decay", {"half_life": 60}), **TIMED}),
+        "patient": (TBG(half_life=600), {"C": ("decay", {"half_life": 600}), **TIMED}),
+        "usual": (TBG, {"C": ("decay", {}), **TIMED}),
+    },
+    "static and adaptive": {
+        "static": (CWLA(C="rbp(0.8)", **RBP_CELL), {"C": ("rbp", {"phi": 0.8}), "A": ("erg", {}), "max_rel": 3}),
+        "goal": (CWLA(C="inst(2)", **RBP_CELL), {"C": ("inst", {"T": 2}), "A": ("erg", {}), "max_rel": 3}),
+    },
+    "own ideals": {
+        "low": (
+            CWLA(C="dcg(5)", A="etg", gain="exponential", norm="ideal", max_rel=3),
+            {"C": ("dcg", {"k": 5}), "A": ("etg", {}), "gain": ("exponential", {}), "norm": "ideal", "max_rel": 3},
+        ),
+        "deep": (
+            CWLA(C="rbp(0.9)", A="etg", gain="linear", norm="ideal", max_rel=3),
+            {"C": ("rbp", {"phi": 0.9}), "A": ("etg", {}), "norm": "ideal", "max_rel": 3},
+        ),
+    },
+}
+
+
+def shares_of(classes, seed=0) -> dict[str, float]:
+    return dict(zip(classes, np.random.default_rng(seed).dirichlet(np.ones(len(classes))).tolist(), strict=True))
+
+
+def mixture(name, seed=0, **more):
+    classes = CASES[name]
+    return Mixture(measures={key: measure for key, (measure, _) in classes.items()},
+                   weights=shares_of(classes, seed), **more)  # fmt: skip
+
+
+def by_query(qrels, run, measure) -> dict[str, float]:
+    return evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0].to_dict()
+
+
+def slow(frames, classes, shares) -> dict[str, float]:
+    """Return Σ p·M from loops over queries, classes and ranks."""
+    values = {}
+    for query in frames.qrels.query_id.unique():
+        judged = frames.qrels[frames.qrels.query_id == query]
+        grades = dict(zip(judged.doc_id, judged.relevance, strict=True))
+        mine = frames.run[frames.run.query_id == query]
+        rows = sorted(zip(np.float32(mine.score), mine.doc_id, mine.doc_length, strict=True), reverse=True)
+        values[query] = 0.0
+        for name, (_, parts) in classes.items():
+            if rows:
+                listed, words = [grades.get(document) for _, document, _ in rows], [length for _, _, length in rows]
+                values[query] += shares[name] * reference.score(listed, judged=[*grades.values()], words=words, **parts)
+    return values
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", CASES)
+def test_expected_score_over_classes(name, seed):
+    frames = collection(seed, ties=False, lengths=True)
+    found = by_query(frames.qrels, frames.run, mixture(name, seed))
+    expected = slow(frames, CASES[name], shares_of(CASES[name], seed))
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert max(found.values()) > 0
+
+
+@given(st.integers(0, 500), st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4))
+def test_it_is_linear(seed, persistences):
+    """A mixture of RBP is between the lowest and the highest, and equal shares are the mean."""
+    frames = collection(seed, queries=6)
+    classes = {f"class {number}": RBP(p=p, rel=1) for number, p in enumerate(persistences)}
+    table = evaluate(frames.qrels, frames.run, {**classes, "all": Mixture(measures=classes)}, by_query=True)
+    np.testing.assert_allclose(table["all"], table[[*classes]].mean(axis=1), rtol=1e-12)
+
+
+def test_one_class_is_the_measure_itself():
+    frames = collection(3, lengths=True)
+    for measure in ("TBG", "nDCG@5", "RR", CWLA(C="inst(1)", A="max", max_rel=3)):
+        table = evaluate(frames.qrels, frames.run, {"alone": measure, "mixed": Mixture(measures={"all": measure})})
+        assert table["mixed"].tolist() == table["alone"].tolist()
+
+
+def test_mixtures_of_mixtures_and_of_intents():
+    frames = collection(5, lengths=True)
+    inner = mixture("time")
+    half = Mixture(measures={"mixed": inner, "usual": TBG}, weights={"mixed": 0.5, "usual": 0.5})
+    table = evaluate(frames.qrels, frames.run, {"half": half, "inner": inner, "usual": TBG})
+    assert table["half"].iloc[0] == pytest.approx(table[["inner", "usual"]].iloc[0].mean(), abs=1e-12)
+    intents = frames.qrels.assign(iteration=np.where(frames.qrels.index % 2, "1", "2"))
+    cells = {"outer": IntentAware(measure=inner),
+             "within": inner.with_parts(lambda part: IntentAware(measure=part))}  # fmt: skip
+    found = evaluate(intents, frames.run, cells, by_query=True)
+    np.testing.assert_allclose(found["outer"], found["within"], rtol=1e-12)
+    assert found["outer"].max() > 0
+
+
+def test_residual_is_the_sum_of_the_residuals():
+    frames = collection(4)
+    classes = {name: measure for name, (measure, _) in CASES["static and adaptive"].items()}
+    shares = {"static": 0.25, "goal": 0.75}
+    measure = Mixture(measures=classes, weights=shares)
+    names = {"all": Residual(measure=measure), **{name: Residual(measure=one) for name, one in classes.items()}}
+    table = evaluate(frames.qrels, frames.run, names, by_query=True)
+    np.testing.assert_allclose(table["all"], 0.25 * table["static"] + 0.75 * table["goal"], rtol=1e-12)
+    assert not Residual(measure=measure).is_a_bound
+    assert Residual(measure=Mixture(measures={"a": RBP(rel=1), "b": RBP(p=0.5, rel=1)})).is_a_bound
+    with pytest.raises(BadParameter, match="no residual of AP: its score depends on the total gain"):
+        Residual(measure=Mixture(measures={"a": RBP(rel=1), "b": "AP"}))
+
+
+def test_geometric_mean_of_a_mixture():
+    frames = collection(4)
+    measure = mixture("static and adaptive")
+    scores = evaluate(frames.qrels, frames.run, [measure], by_query=True).iloc[:, 0]
+    found = evaluate(frames.qrels, frames.run, [GeometricMean(measure=measure)]).iloc[0, 0]
+    assert found == pytest.approx(np.exp(np.log(np.maximum(scores, 1e-5)).mean()), rel=1e-12)
+
+
+MEASURES = [
+    Mixture(measures={"hasty": "TBG(half_life=60)", "patient": TBG}),
+    Mixture(measures={"hasty": "TBG(half_life=60)", "patient": TBG}, weights={"patient": 0.9, "hasty": 0.1}),
+    Mixture(measures={"it's": "nDCG@10", 'a "b"': "nDCG@5"}),
+    Mixture(measures={"a": Mixture(measures={"b": RBP(rel=1), "c": "P@5"}), "d": RBP(p=0.5, rel=1)}),
+    Mixture(measures={"a": TBG(lengths={"d1": 100, "d2": 200}), "b": TBG(half_life=60)}),
+]
+
+
+@pytest.mark.parametrize("measure", MEASURES, ids=repr)
+def test_text_can_be_parsed(measure):
+    assert ir_measures.parse_measure(repr(measure)) == measure
+    assert measures_of([repr(measure)]) == [measure]
+    assert pickle.loads(pickle.dumps(measure)) == measure == measure()
+    assert hash(pickle.loads(pickle.dumps(measure))) == hash(measure)
+
+
+def test_names_in_tables():
+    assert str(MEASURES[0]) == "Mixture(measures={'hasty':'TBG(half_life=60)','patient':'TBG'})"
+    assert str(MEASURES[1]).endswith("weights={'hasty':0.1,'patient':0.9})")  # in the order of the classes
+    assert "lengths" in repr(MEASURES[4]) and "lengths" not in str(MEASURES[4])
+    text = "Mixture(measures={'a':RBP(p=0.5,rel=1),'b':RBP(rel=1)},weights={'a':0.5,'b':0.5})"
+    mine = Mixture(measures={"a": RBP(p=0.5, rel=1), "b": RBP(rel=1)}, weights={"a": 0.5, "b": 0.5}, label="mine")
+    assert measures_of([f"mine={text}"]) == [mine] and str(mine) == "mine"
+    assert mine(weights="uniform").label is None
+    assert labelled(mine, None) == measures_of([text])[0]
+    assert mine.with_parts(lambda part: part).label == "mine"
+
+
+def test_all_routes_agree(tmp_path, cli):
+    frames = collection(3, ties=False, lengths=True)
+    run, qrels = frames
+    measure = mixture("time", label="users")
+    expected = evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0]
+    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == expected.mean()
+    run.assign(run="a").to_parquet(tmp_path / "runs.parquet", index=False)
+    streamed = pd.concat(stream(qrels, tmp_path / "runs.parquet", [measure])).set_index("query_id")["users"]
+    assert streamed.loc[expected.index].tolist() == expected.tolist()
+    several = compare(qrels, {"a": run, "b": run.assign(score=-run.score)}, [measure, "TBG"], baseline="b")
+    assert several.by_query.loc["a"].loc[expected.index, "users"].tolist() == expected.tolist()
+    cached = [evaluate(qrels, run, [measure], cache_dir=tmp_path / "cache").iloc[0, 0] for _ in range(2)]
+    assert cached[0] == cached[1] == expected.mean()
+    lines = [f"{q} 0 {d} {g}\n" for q, d, g in qrels.itertuples(index=False)]
+    (tmp_path / "qrels").write_text("".join(lines))
+    words = run.drop_duplicates("doc_id")[["doc_id", "doc_length"]]
+    (tmp_path / "words.tsv").write_text("".join(f"{d}\t{n}\n" for d, n in words.itertuples(index=False)))
+    lines = [f"{q} Q0 {d} 0 {s!r} t\n" for q, d, s in zip(run.query_id, run.doc_id, run.score.tolist(), strict=True)]
+    (tmp_path / "run").write_text("".join(lines))
+    arguments = ("evaluate", tmp_path / "qrels", tmp_path / "run", "-m", f"users={measure!r}", "--format", "jsonl")
+    code, out, told = cli(*arguments, "--lengths", tmp_path / "words.tsv")
+    assert code == 0, told
+    assert json.loads(out)["users"] == pytest.approx(expected.mean(), abs=1e-12)
+
+
+def test_options_of_the_command_line_reach_the_parts_that_read_lengths(tmp_path, cli):
+    (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b 1\n")
+    (tmp_path / "run").write_text("q Q0 a 0 2 t\nq Q0 b 0 1 t\n")
+    (tmp_path / "words").write_text("a\t900\nb\t100\n")
+    timed = "CWLA(C='rbp(0.8)',A='erg',effort='time',max_rel=1,norm='ideal',unseen=12)"
+    text = f'Mixture(measures={{"a":"{timed}","b":"nDCG"}})'
+    code, out, told = cli("evaluate", tmp_path / "qrels", tmp_path / "run", "-m", f"both={text}",
+                          "--lengths", tmp_path / "words", "--format", "jsonl")  # fmt: skip
+    assert code == 0, told
+    assert 0 < json.loads(out)["both"] <= 1
+
+
+def test_in_an_experiment():
+    frames = collection(4, lengths=True)
+    measures = [mixture("time"), mixture("own ideals", label="ideals")]
+    expected = evaluate(frames.qrels, frames.run, measures, by_query=True).droplevel("run")
+    names = sorted({*frames.run.query_id} & {*frames.qrels.query_id})
+    topics = pd.DataFrame({"qid": names, "query": names})
+    systems, qrels = [as_pyterrier(frames.run)], as_pyterrier(frames.qrels)
+    found = pt.Experiment(systems, topics, qrels, measures, names=["a"], perquery=True)
+    for row in found.itertuples():
+        assert row.value == pytest.approx(expected.loc[row.qid, str(row.measure)], abs=1e-12)
+    assert len(found) == len(measures) * len(names)
+
+
+def test_scikit_learn():
+    measure = Mixture(measures={"a": RBP(p=0.5, rel=1), "b": RBP(p=0.8, rel=1)})
+    y, score = [[0, 1, 1], [1, 0, 0]], [[2, 3, 1], [1, 2, 3]]
+    parts = [measure_score(part, y, score) for part in measure.parts.values()]
+    assert measure_score(measure, y, score) == pytest.approx(np.mean(parts), abs=1e-12)
+    assert callable(scorer(measure))
+    with pytest.raises(NotPassed, match="needs the length of every document"):
+        measure_score(MEASURES[0], y, score)
+
+
+def test_needs_are_those_of_all_parts():
+    lengths = {"d1": 100}
+    cases = {("TBG", "TBG(half_life=60)"): "run", ("P@5", "RBP(rel=1)"): "none"}
+    for texts, origin in cases.items():
+        assert needs_of(Mixture(measures=dict(zip("ab", texts, strict=True)))).lengths == origin
+    both = needs_of(Mixture(measures={"a": TBG(lengths=lengths), "b": TBG(missing="mean")}))
+    assert (both.lengths, both.mean_length, len(both.tables), both.user_model) == ("run", True, 1, False)
+    assert needs_of(Mixture(measures={"a": IntentAware(measure="TBG"), "b": TBG})).intents
+    seconds = CWLA(C="rbp(0.8)", A="effort", effort="time", max_rel=1, unseen=12)
+    assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rbp(0.5)")})) == "lower"
+    assert better_of(MEASURES[0]) == "higher"
+    assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rr")})) is None
+
+
+CLASSES = "takes measures by class of users"
+ERRORS = {
+    "Mixture": "Mixture needs measures=, such as",
+    "Mixture(measures=TBG)": CLASSES,
+    "Mixture(measures={})": CLASSES,
+    "Mixture(measures={1:TBG})": "a class of users has a name, such as 'hasty', not 1",
+    "Mixture(measures={'a':3})": "class 'a' has a measure, such as 'TBG', not 3",
+    "Mixture(measures={'a':TBG,'b':RR})": "scores of 'a', TBG, are in 'documents saved', and those of 'b', RR, in "
+    "'1/documents'. Give measures of one unit",
+    "Mixture(measures={'a':RBP(p=0.8,rel=1),'b':'CWLA(C=rbp(0.8),A=erg,effort=grade_time,max_rel=1)'})": "'gain per "
+    "documents', and those of 'b', .*, in 'gain per seconds'",
+    "Mixture(measures={'a':nDCG,'b':P@5})": "'share of the best score', and those of 'b', P@5, in 'gain per documents'",
+    "Mixture(measures={'a':TBG,'b':GMAP})": r"is not a mean over users. Write GeometricMean\(measure=Mixture\(…\)\)",
+    "Mixture(measures={'a':Residual(measure=TBG)})": r"is not a mean over users. Write Residual\(measure=Mixture\(…\)\)",
+    "Mixture(measures={'a':IntentAware(measure=NumRel)})": "is not a mean over users",
+    "Mixture(measures={'a':NumRel})": "NumRel, of class 'a', is not a mean over users. A class of users has a measure",
+    "Mixture(measures={'a':TBG},weights={'b':1})": "class 'a' is in measures= and not in weights=; it must be in both",
+    "Mixture(measures={'a':TBG},weights={'a':1,'b':0})": "class 'b' is in weights= and not in measures=",
+    "Mixture(measures={'a':TBG},weights={'a':0.5})": "the shares of the classes sum to 0.5, and must to 1",
+    "Mixture(measures={'a':TBG},weights={'a':2})": "2, of class 'a', is not a share from 0 to 1",
+    "Mixture(measures={'a':TBG},weights={'a':None})": "None, of class 'a', is not a share from 0 to 1",
+    "Mixture(measures={'a':TBG},weights=half)": "takes 'uniform', or the share of each class",
+    "Mixture(measures={'a':TBG},weigths=uniform)": "no parameter 'weigths'. Near: 'weights'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_errors(text):
+    with pytest.raises(BadParameter, match=ERRORS[text]):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text])
+
+
+def test_unknown_measures_of_classes():
+    with pytest.raises(UnknownSpec, match="no measure 'TGB'"):
+        Mixture(measures={"a": "TGB"})
+    with pytest.raises(BadParameter, match="follows no user model"):
+        from pyterrier_cwla.evaluation import stop_distribution
+
+        stop_distribution({"q": {"a": 1}}, {"q": {"a": 1.0}}, "Mixture(measures={'a':RR})")
