@@ -105,8 +105,8 @@ class _Mixture(Combination):
     Parameters
     ----------
     measures : dict
-        The measures M_u, as texts or objects, by the name of the class. Each follows a user model, or is an IntentAware,
-        a ByTopic or another mixture of such measures.
+        The measures M_u, as texts or objects, by the name of the class. Each follows a user model, or is an
+        IntentAware, a ByTopic or another mixture of such measures.
     weights : dict, default="uniform"
         The shares p_u by the name of the class. They sum to 1. With "uniform", all classes have the same share.
 

@@ -17,6 +17,7 @@ from ...errors.sanitise import sanitised
 from ...evaluation.significance import without_noise
 from ..logs.estimate import Estimate, over_users
 from .user_draws import standard_error
+from .mixed_tasks import task_of
 from .user_paths import WHAT, Task
 
 Array = np.ndarray
@@ -154,7 +155,7 @@ def prefer(
         raise BadParameter(f"what={what!r} must be 'score' or 'gain'.")
     check_share(0.95, confidence=confidence)
     check_whole(1, resamples=resamples)
-    task = Task.of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
+    task = task_of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
     names = tuple(task.rankings)
     rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)
     table = np.array(rows, float).reshape(-1, 4)

@@ -21,6 +21,7 @@ from ..logs.log import InteractionLog
 from ..logs.validation import NEEDED
 from .run_plots import plot_runs
 from .user_draws import clicks, standard_error
+from .mixed_tasks import MixedTask, task_of
 from .user_paths import WHAT, Task
 
 Array = np.ndarray
@@ -55,6 +56,11 @@ class Simulation:
         Version of the package.
     kept : dict
         Values of the individual users by run and query; empty unless ``keep=True``.
+    by_class : DataFrame or None
+        For a Mixture: one row per run, judged query and class of users, with the means gain, time, items and score of
+        its users, the variance of their scores (score_var) and the share of the users. None for other measures.
+    classes : dict
+        Class of each user by query, for ``keep=True`` and a Mixture.
     """
 
     measure: str
@@ -67,6 +73,29 @@ class Simulation:
     notes: tuple[str, ...] = ()
     version: str = __version__
     kept: dict[tuple[str, str], Array] = field(default_factory=dict)
+    by_class: pd.DataFrame | None = None
+    classes: dict[str, list[str]] = field(default_factory=dict)
+
+    @cached_property
+    def variance(self) -> pd.DataFrame:
+        """Variance of the scores of users within and between the classes of a Mixture, one row per run and query.
+
+        within = Σ_u p_u·σ_u² and between = Σ_u p_u·(μ_u − μ)², with the shares p_u, means μ_u and variances σ_u² of the
+        simulated users. Their sum, total, is the variance over all users. ``.variance.groupby("run").mean()`` is the
+        mean over queries.
+
+        Raises
+        ------
+        BadParameter
+            If the measure is not a Mixture.
+        """
+        if self.by_class is None:
+            raise BadParameter(f"{self.measure} has one class of users; give a Mixture for variances between classes.")
+        p, mean, own = (self.by_class[name] for name in ("share", "score", "score_var"))
+        queries = ["run", "query_id"]
+        overall = (p * mean).groupby(queries, sort=False).transform("sum")
+        within, between = ((p * of).groupby(queries, sort=False).sum() for of in (own, (mean - overall) ** 2))
+        return pd.DataFrame({"within": within, "between": between, "total": within + between})
 
     @cached_property
     def mean(self) -> pd.DataFrame:
@@ -89,7 +118,7 @@ class Simulation:
         Returns
         -------
         DataFrame
-            Columns gain, time, items and score; index run, query_id and user.
+            Columns gain, time, items and score, and class for a Mixture; index run, query_id and user.
 
         Raises
         ------
@@ -106,7 +135,8 @@ class Simulation:
         index = pd.MultiIndex.from_tuples(
             [(*pair, user) for pair in chosen for user in range(self.n_users)], names=["run", "query_id", "user"]
         )
-        return pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
+        users = pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
+        return users.assign(**{"class": [c for _, q in chosen for c in self.classes[q]]}) if self.classes else users
 
     def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
         """Plot the distribution of gain, time, items or score over users; requires ``simulate(…, keep=True)``.
@@ -206,7 +236,8 @@ def simulate(
     decides the stop: the user inspects item i while u < V(i). So a user stops at i with probability L(i) of the path of
     this user, with the score A(i), divided by the normalisation N.
 
-    The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
+    Each user of a :class:`Mixture` belongs to a class, drawn by the weights, and is a user of the measure of this class.
+    ``.by_class`` and ``.variance`` then compare the classes. The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
     separate calls and with any number of processes. Times of users who click have seven digits.
 
     Below the list (``end="open"``), items have no gain and the effort of an unseen item. If that effort is 0 and users
@@ -223,7 +254,7 @@ def simulate(
     runs : DataFrame, dict of dicts, path, or mapping of these
         A run, or runs by name, as for :func:`evaluate`.
     measure : Measure or str
-        Measure that follows a user model.
+        Measure that follows a user model, or a Mixture of such measures.
     users : int, default=10_000
         Number of users per query.
     seed : int, default=0
@@ -270,7 +301,7 @@ def simulate(
     run query_id
     run q         1.25    2.0   1.25      1.25
     """
-    task, shares = Task.of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
+    task, shares = task_of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
     if keep:
         size = 8 * len(WHAT) * users * len(task.queries) * len(task.rankings)
         refuse_beyond_memory(
@@ -279,8 +310,10 @@ def simulate(
     found: dict[tuple[str, str], dict[str, float]] = {}
     kept: dict[tuple[str, str], Array] = {}
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
-    for qid, (rows, values) in zip(task.queries, of_queries, strict=True):
+    of_classes: dict[tuple[str, str, str], dict[str, float]] = {}
+    for qid, (rows, values, classes) in zip(task.queries, of_queries, strict=True):
         found |= {(run, qid): row for run, row in zip(task.rankings, rows, strict=True)}
+        of_classes |= {(run, qid, name): row for (run, name), row in classes.items()}
         kept |= dict(zip([(run, qid) for run in task.rankings], values))  # empty without keep
     pairs = [(run, qid) for run in task.rankings for qid in task.queries]
     index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
@@ -290,11 +323,13 @@ def simulate(
         unit=task.unit,
         n_users=users,
         seed=seed,
-        reading=str(task.reading) if clicks(task.metric) else None,
+        reading=str(task.reading) if any(map(clicks, task.metrics)) else None,
         sampling=sampling,
         by_query=by_query,
         notes=_notes(task, by_query),
         kept={pair: kept[pair] for pair in pairs} if keep else {},
+        by_class=_by_class(of_classes, pairs, task) if isinstance(task, MixedTask) else None,
+        classes={qid: task.class_of_users(qid) for qid in task.queries} if keep and isinstance(task, MixedTask) else {},
     )
 
 
@@ -396,14 +431,14 @@ def simulated_log(
 def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     notes = []
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
-    if beyond and not task.metric.effort_beyond_known:
+    if beyond and not all(metric.effort_beyond_known for metric in task.metrics):
         notes.append(
             f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown, so"
             " time and items count only down to the end of the list: give unseen= to count those below it."
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")
-    if clicks(task.metric) and task.metric.decays and _above(by_query):
+    if any(clicks(metric) and metric.decays for metric in task.metrics) and _above(by_query):
         notes.append(
             "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
             " expected times, and by Jensen's inequality the mean over users is higher. expected_saves computes this"
@@ -435,14 +470,36 @@ def _shares(quantiles: Sequence[float]) -> Array:
     return shares
 
 
-def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array]:
-    """Return one row of statistics per run, and the values of the users if they are kept."""
+_OfQuery = tuple[list[dict[str, float]], Array, dict[tuple[str, str], dict[str, float]]]
+
+
+def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> _OfQuery:
+    """Return one row of statistics per run, the values of the users if they are kept, and a row per run and class."""
     values, beyond, never = task.outcomes(qid)
     number, rows = task.judgments.index[qid], []
     for of, analytic, further, staying in zip(values, task.analytic.values(), beyond, never, strict=True):
         row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
         rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
-    return rows, values if keep else values[:0]
+    classes = _of_classes(task, qid, values) if isinstance(task, MixedTask) else {}
+    return rows, values if keep else values[:0], classes
+
+
+def _of_classes(task: MixedTask, qid: str, values: Array) -> dict[tuple[str, str], dict[str, float]]:
+    """Return means, variance of the score and share of the users of each class; NaN for a class without users."""
+    of_class, found = task.classes(qid), {}
+    for number, name in enumerate(task.tasks):
+        mine = of_class == number
+        for run, of in zip(task.rankings, values, strict=True):
+            scores = of[WHAT.index("score"), mine]
+            row = {what: float(of[place, mine].mean()) if mine.any() else 0.0 for place, what in enumerate(WHAT)}
+            found[run, name] = row | {"score_var": float(scores.var()) if mine.any() else 0.0, "share": mine.mean()}
+    return found
+
+
+def _by_class(rows: dict[tuple[str, str, str], dict[str, float]], pairs: list[tuple[str, str]], task: MixedTask) -> Any:
+    names = [(*pair, name) for pair in pairs for name in task.tasks]
+    index = pd.MultiIndex.from_tuples(names, names=["run", "query_id", "class"])
+    return pd.DataFrame([rows[name] for name in names], index)
 
 
 def _statistics(values: Array, shares: Array, sampling: str) -> dict[str, float]:

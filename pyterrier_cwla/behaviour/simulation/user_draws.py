@@ -24,6 +24,7 @@ BLOCK = 1 << 15  # users per random stream; even, because antithetic users come 
 _STEP = np.float32(2.0**-24)  # distance of neighbouring draws
 SAMPLINGS = ("plain", "antithetic", "stratified")
 _PIECE = 16  # ranks per piece of draws
+_CLASSES = (1 << 32) - 1  # number of the random stream that draws the classes of users
 
 
 @dataclass(frozen=True)
@@ -320,8 +321,12 @@ class Luck:
             draws[:, start : start + _PIECE] = self._drawn[number][users]
         return draws[:, :width]
 
+    def chosen(self, shares: Array) -> Array:
+        """Return the number of the class of each user, drawn with these probabilities, independently of other draws."""
+        return np.searchsorted(np.cumsum(shares)[:-1], self._stream(_CLASSES).random(self.here), side="right")
+
     def _stream(self, number: int) -> np.random.Generator:
-        """Return the random stream of the patience (0) or of a piece of ranks (1, 2, …)."""
+        """Return the random stream of the patience (0), of a piece of ranks (1, 2, …), or of the classes."""
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence([*self._key, number])))
 
     def _piece(self) -> Array:

@@ -360,6 +360,11 @@ class Task:
         """Ids of the judged queries."""
         return self.judgments.qids
 
+    @property
+    def metrics(self) -> list[Metric]:
+        """User models of all classes of users."""
+        return [self.metric]
+
     def blocks(self, qid: str) -> Iterator[tuple[slice, Luck]]:
         """Yield the users of a query in blocks: their slice and their draws."""
         for block in range(-(-self.users // BLOCK)):
