@@ -16,8 +16,8 @@ from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import sanitised
 from ...evaluation.significance import without_noise
 from ..logs.estimate import Estimate, over_users
-from .user_draws import standard_error
 from .mixed_tasks import task_of
+from .user_draws import standard_error
 from .user_paths import WHAT, Task
 
 Array = np.ndarray

@@ -19,9 +19,9 @@ from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
 from ...rendering.labels import key
 from ..logs.log import InteractionLog
 from ..logs.validation import NEEDED
+from .mixed_tasks import MixedTask, task_of
 from .run_plots import plot_runs
 from .user_draws import clicks, standard_error
-from .mixed_tasks import MixedTask, task_of
 from .user_paths import WHAT, Task
 
 Array = np.ndarray
@@ -236,8 +236,10 @@ def simulate(
     decides the stop: the user inspects item i while u < V(i). So a user stops at i with probability L(i) of the path of
     this user, with the score A(i), divided by the normalisation N.
 
-    Each user of a :class:`Mixture` belongs to a class, drawn by the weights, and is a user of the measure of this class.
-    ``.by_class`` and ``.variance`` then compare the classes. The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
+    Each user of a Mixture belongs to a class, drawn by the weights, and is a user of the measure of this class.
+    ``.by_class`` and ``.variance`` compare the classes.
+
+    The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
     separate calls and with any number of processes. Times of users who click have seven digits.
 
     Below the list (``end="open"``), items have no gain and the effort of an unseen item. If that effort is 0 and users
@@ -491,8 +493,8 @@ def _of_classes(task: MixedTask, qid: str, values: Array) -> dict[tuple[str, str
         mine = of_class == number
         for run, of in zip(task.rankings, values, strict=True):
             scores = of[WHAT.index("score"), mine]
-            row = {what: float(of[place, mine].mean()) if mine.any() else 0.0 for place, what in enumerate(WHAT)}
-            found[run, name] = row | {"score_var": float(scores.var()) if mine.any() else 0.0, "share": mine.mean()}
+            row = {what: float(of[place, mine].mean()) if mine.any() else np.nan for place, what in enumerate(WHAT)}
+            found[run, name] = row | {"score_var": float(scores.var()) if mine.any() else np.nan, "share": mine.mean()}
     return found
 
 

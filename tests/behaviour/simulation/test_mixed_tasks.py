@@ -1,0 +1,124 @@
+"""Simulated users of mixtures: scores, and the variance within and between classes, against exact values and loops."""
+
+import numpy as np
+import pytest
+
+from pyterrier_cwla import TBG, Mixture, evaluate
+from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.simulator import simulate
+from pyterrier_cwla.behaviour.simulation.user_draws import Luck
+from pyterrier_cwla.errors import BadParameter
+
+QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}
+RUNS = {
+    "one": {"q": {"a": 4.0, "b": 3.0, "c": 2.0}, "r": {"a": 2.0, "b": 1.0}},
+    "other": {"q": {"b": 4.0, "a": 3.0, "c": 2.0}, "r": {"b": 2.0, "a": 1.0}},
+}
+HASTY = "CWLA(C='rbp(0.2)',A='etg',max_rel=1)"
+PATIENT = "CWLA(C='rbp(0.9)',A='etg',max_rel=1)"
+BOTH = Mixture(measures={"hasty": HASTY, "patient": PATIENT}, weights={"hasty": 0.25, "patient": 0.75})
+
+
+def quietly(*args, **more):
+    return simulate(*args, progress=False, **more)
+
+
+def moments(phi, grades):
+    """Return mean and variance of the gain of users who see each next item with probability φ, from a loop."""
+    mean = second = seen = 0.0
+    for rank, grade in enumerate(grades):
+        seen += grade
+        leaves = phi**rank * (1 - phi) if rank < len(grades) - 1 else phi**rank
+        mean += leaves * seen
+        second += leaves * seen**2
+    return mean, second - mean**2
+
+
+@pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
+def test_mean_and_variance_within_and_between(sampling):
+    found = quietly(QRELS, RUNS, BOTH, users=200_000, sampling=sampling, seed=3)
+    assert found.by_query["analytic"].tolist() == evaluate(QRELS, RUNS, [BOTH], by_query=True).iloc[:, 0].tolist()
+    grades = {("one", "q"): (1, 0, 1), ("other", "q"): (0, 1, 1), ("one", "r"): (0, 1), ("other", "r"): (1, 0)}
+    for pair, listed in grades.items():
+        row, variance = found.by_query.loc[pair], found.variance.loc[pair]
+        (low, var_low), (high, var_high) = moments(0.2, listed), moments(0.9, listed)
+        mean = 0.25 * low + 0.75 * high
+        assert row["score"] == pytest.approx(mean, abs=6 * row["error"]) == row["analytic"]
+        assert row["error"] < 0.003
+        within, between = 0.25 * var_low + 0.75 * var_high, 0.25 * (low - mean) ** 2 + 0.75 * (high - mean) ** 2
+        assert variance["within"] == pytest.approx(within, abs=0.01)
+        assert variance["between"] == pytest.approx(between, abs=0.01)
+        assert variance["total"] == pytest.approx(row["score_sd"] ** 2, rel=1e-4)
+
+
+def test_variances_are_those_of_the_users():
+    found = quietly(QRELS, RUNS, BOTH, users=999, keep=True)
+    users = found.users(run="other")
+    groups = users.groupby(["query_id", "class"])["score"]
+    shares = groups.size() / 999
+    overall = users.groupby("query_id")["score"].mean()
+    within = (shares * groups.var(ddof=0)).groupby("query_id").sum()
+    between = (shares * groups.mean().sub(overall, level="query_id") ** 2).groupby("query_id").sum()
+    variance = found.variance.loc["other"]
+    np.testing.assert_allclose(variance["within"], within, rtol=1e-12)
+    np.testing.assert_allclose(variance["between"], between, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(variance["total"], users.groupby("query_id")["score"].var(ddof=0), rtol=1e-12)
+    by_class = found.by_class.loc["other"]
+    np.testing.assert_allclose(by_class["share"], shares, rtol=1e-12)
+    np.testing.assert_allclose(by_class["items"], users.groupby(["query_id", "class"])["items"].mean(), rtol=1e-12)
+    assert list(by_class.index.names) == ["query_id", "class"]
+
+
+def test_users_of_a_class_are_users_of_its_measure():
+    """A user has the same draws as in a simulation of the measure of the class alone."""
+    mixed = quietly(QRELS, RUNS["one"], BOTH, users=500, keep=True).users()
+    for name, measure in BOTH.parts.items():
+        alone = quietly(QRELS, RUNS["one"], measure, users=500, keep=True).users()
+        mine = mixed["class"] == name
+        assert mixed[mine].drop(columns="class").equals(alone[mine])
+        assert mine.any()
+
+
+def test_users_who_click_and_mixtures_of_mixtures():
+    words = {"a": 900, "b": 300, "c": 100, "x": 50}
+    inner = Mixture(measures={"slow": TBG(half_life=600, lengths=words), "fast": TBG(half_life=30, lengths=words)})
+    outer = Mixture(measures={"mixed": inner, "usual": TBG(lengths=words)}, weights={"mixed": 0.8, "usual": 0.2})
+    found = quietly(QRELS, RUNS, outer, users=20_000, reading="exponential")
+    assert found.reading == "exponential"
+    assert found.unit == "seconds"
+    shares = found.by_class["share"].groupby("class").mean()
+    expected = {"mixed / slow": 0.4, "mixed / fast": 0.4, "usual": 0.2}
+    assert shares.to_dict() == pytest.approx(expected, abs=0.02)
+    assert (found.by_query["score"] >= found.by_query["analytic"] - 5 * found.by_query["error"]).all()
+    same = quietly(QRELS, RUNS, outer, users=20_000, reading="exponential", n_jobs=2)
+    assert same.by_query.equals(found.by_query)
+    assert same.by_class.equals(found.by_class)
+
+
+def test_a_class_without_users():
+    found = quietly(QRELS, RUNS, BOTH(weights={"hasty": 0, "patient": 1}), users=50)
+    alone = quietly(QRELS, RUNS, PATIENT, users=50)
+    assert found.by_query.equals(alone.by_query)
+    assert found.by_class.xs("hasty", level="class")["score"].isna().all()
+    assert (found.variance["between"] == 0).all()
+
+
+def test_preferences():
+    found = prefer(QRELS, RUNS, BOTH, users=2_000, progress=False)
+    classes = [prefer(QRELS, RUNS, part, users=2_000, progress=False) for part in BOTH.parts.values()]
+    expected = 0.25 * classes[0].second.value + 0.75 * classes[1].second.value
+    assert found.second.value == pytest.approx(expected, abs=0.03)
+
+
+def test_drawn_classes_have_the_shares():
+    for shares in ([0.2, 0.3, 0.5], [0, 1], [1, 0], [0.5, 0, 0.5], [1 / 3] * 3):
+        drawn = Luck("q", 0, 30_000, 1, "plain").chosen(np.array(shares))
+        np.testing.assert_allclose(np.bincount(drawn, minlength=len(shares)) / 30_000, shares, atol=0.01)
+        assert not np.isin(np.flatnonzero(np.equal(shares, 0)), drawn).any()
+
+
+def test_errors():
+    with pytest.raises(BadParameter, match="has one class of users; give a Mixture for variances between classes"):
+        _ = quietly(QRELS, RUNS, HASTY, users=10).variance
+    with pytest.raises(BadParameter, match="follows no user model"):
+        quietly(QRELS, RUNS, Mixture(measures={"a": "IntentAware(measure=RR)"}), users=10)
