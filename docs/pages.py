@@ -53,6 +53,8 @@ _VALUES_OF: dict[str, dict[str, Any]] = {
     "IFT": {"A": 0.2},
     "IFTRate": {"A": 0.2},
     "Residual": {"measure": "AdaptiveRBP"},
+    "Mixture": {"measures": {"hasty": "RBP(p=0.5,rel=1)", "patient": "RBP(p=0.9,rel=1)"}},
+    "ByTopic": {"measure": "RBP(rel=1)", "parameters": {"1": {"p": 0.5}, "2": {"p": 0.9}}},
 }
 _WHERE_NEEDED = {"max_rel": 2, "rel": 1, "lengths": "words", "unseen": 12}
 _RUN = 'run = {topic: {f"d{i}": 1 / i for i in range(1, 11)} for topic in ("1", "2")}'

@@ -194,6 +194,12 @@ class Rankings:
         listed = None if self.listed_rank is None else self.listed_rank[keep]
         return self._with(self.n, keep, self.rank[keep], listed_rank=listed)
 
+    def emptied(self, which: Array) -> Rankings:
+        """Return the rankings, without the items of those where `which` is true."""
+        keep = ~which[self.query]
+        listed = None if self.listed_rank is None else self.listed_rank[keep]
+        return self._with(np.where(which, 0, self.n), keep, self.rank[keep], listed_rank=listed)
+
     def _with(self, n: Array, keep: Array, rank: Array, **more: Any) -> Rankings:
         """Return the rankings with some of the hits, at new ranks."""
         judgment = None if self.judgment is None else self.judgment[keep]

@@ -245,6 +245,11 @@ EQUATIONS = {
         "$p_u$ is the share of users of class $u$ (``weights=``), and $M_u$ the score by the measure of this class"
         " (``measures=``)",
     ),
+    "ByTopic": Equation(
+        "another measure with parameters by topic",
+        r"M_q = M(q;\, \theta_q)",
+        r"$M$ is the measure (``measure=``), and $\theta_q$ are its parameters for topic $q$ (``parameters=``)",
+    ),
     "AP": Equation(
         "average precision",
         r"\text{AP} = \frac{1}{R} \sum_{k=1}^{n} b_k\,P(k), \quad P(k) = \frac{1}{k} \sum_{i=1}^{k} b_i",

@@ -44,6 +44,10 @@ class Combination(CWLAMeasure):
             A function from a part to the computation of its values, such as its scores or its residuals.
         """
 
+    @abstractmethod
+    def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
+        """Return the measure with ``change`` applied to each of its measures, and with its label."""
+
     def computation(self) -> Computation:
         """Return the computation of the measure."""
         return self.combined(computation_of)
@@ -59,7 +63,8 @@ def is_of_users(measure: Measure) -> bool:
     """Return whether the value of a query is a mean over users of one user model, or over several kinds of users."""
     if isinstance(measure, Combination | RowMeasure) or measure.NAME in THEIRS:
         return True
-    return bool(getattr(measure, "averages_users", False)) and is_of_users(measure.inner)
+    inner = getattr(measure, "inner", None) if getattr(measure, "averages_users", False) else None
+    return inner is not None and is_of_users(inner)
 
 
 def unit_of(measure: Measure) -> str:
@@ -174,7 +179,7 @@ class _Mixture(Combination):
         """Return the computation of the expected value over the classes."""
         return _OverClasses([of(part) for part in self.parts.values()], [*self.shares.values()])
 
-    def with_parts(self, change: Callable[[Measure], Measure]) -> Self:
+    def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
         """Return the mixture with ``change`` applied to each measure, and with its label."""
         return self._of({name: change(part) for name, part in self.parts.items()})
 

@@ -16,19 +16,21 @@ from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights, Weights, bind_weights
 from ..data.ranked_rows import Judged
 from ..data.rankings import Array
-from ..errors import BadParameter, CWLAError
+from ..errors import BadParameter, CWLAError, near
 from ..model.introspection import reads
-from ..model.language import In, Parameter
+from ..model.language import In, OneOf, Parameter
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
 from .calibrated import BoundCalibration
 from .catalogue import THEIRS
 from .computing import Better, Computation, Needs, OfUserModel, Values, of_answered
 from .labels import renamed
-from .mixtures import Combination, Mixture
+from .mixtures import Combination, Mixture, check_one_unit
 from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
 from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
 from .parsing import measures_of
+from .topic_parameters import ParameterTable, TopicParameters, bind_topic_parameters
+from .topic_values import OverTopics
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:
@@ -137,14 +139,14 @@ def layers(measure: Measure) -> Iterator[Measure]:
 
 
 def files_of(measures: Iterable[Measure]) -> Iterator[str]:
-    """Yield the paths of files that measures name: tables of lengths, tables of duplicates and calibrations."""
+    """Yield the paths of files that measures name: tables of lengths, duplicates and parameters, and calibrations."""
     for measure in measures:
         for part in measure._bound.values() if isinstance(measure, CWLAMeasure) else ():
             if isinstance(part, Measure):
                 yield from files_of([part])
             elif isinstance(part, dict):
                 yield from files_of(part.values())
-            elif isinstance(part, DocumentTable) and part.path is not None:
+            elif isinstance(part, DocumentTable | TopicParameters) and part.path is not None:
                 yield part.path
             elif isinstance(part, BoundCalibration):
                 yield part.name
@@ -337,6 +339,123 @@ class _IntentAware(Wrapper):
         return [self.inner, self.weights]
 
 
+class _ByTopic(Combination, Wrapper):
+    """Another measure with its own parameters for each topic, such as the half-life of the users of this topic.
+
+    The score of a topic is that of the measure with the parameters of this topic. All scores have one unit.
+
+    Parameters
+    ----------
+    measure : str or ir_measures.Measure
+        A measure that follows a user model; its parameters hold for all topics that give no other value.
+    parameters : dict, DataFrame, Calibrations or path
+        Parameters by topic: ``{topic: {parameter: value}}``; a DataFrame with one row per topic and one column per
+        parameter; what ``calibrate(log, by="topic")`` returns; or the path of such a table in text.
+    other : {"error", "measure"}, default="error"
+        Topics without parameters: an error, or the measure as it is.
+
+    References
+    ----------
+    Smucker and Clarke (2012), section 4, calibrate one half-life for all topics; this measure takes one per topic.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "ByTopic"
+    SHORT_DESC = "Another measure with its own parameters for each topic."
+    PARAMETERS = (
+        *Wrapper.PARAMETERS,
+        Parameter("parameters", ParameterTable()),
+        Parameter("other", OneOf("error", "measure"), "error"),
+    )
+    SUPPORTED_PARAMS = _wrapper(
+        parameters=ParamInfo(dtype=str, required=True, desc=str(ParameterTable())),
+        other=ParamInfo(dtype=str, default="error", desc=str(OneOf("error", "measure"))),
+    )
+    TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
+    _parts: dict[str, Measure] | None = None
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name != "parameters":
+            return super()._canonical(parameter, value)
+        self._bound["parameters"] = table = bind_topic_parameters(value)
+        return table.name
+
+    def _takes(self, inner: Measure) -> bool:
+        return inner.NAME in THEIRS or isinstance(inner, RowMeasure)
+
+    def validate_params(self) -> None:
+        """Raise an error if the measure does not take the parameters of a topic, or the units of topics differ."""
+        named = {f"topic {topic}": part for topic, part in self.parts.items()}
+        check_one_unit(named, "ByTopic(parameters=)", "Give only parameters that keep the unit.")
+
+    @property
+    def table(self) -> TopicParameters:
+        """Parameters by topic."""
+        if "parameters" not in self._bound:
+            raise BadParameter(
+                "ByTopic needs parameters=, such as ByTopic(measure='TBG', parameters={'q1': {'half_life': 60}})."
+            )
+        table: TopicParameters = self._bound["parameters"]
+        return table
+
+    @property
+    def parts(self) -> dict[str, Measure]:
+        """Measure of each topic."""
+        if self._parts is None:
+            inner, table = self.inner, self.table.table
+            names = dict.fromkeys(name for own in table.values() for name in own)
+            for topic, own in table.items():
+                lacking = [name for name in names if name not in own]
+                if lacking and self["other"] == "error":
+                    raise BadParameter(
+                        f"ByTopic(parameters=): topic {topic!r} has no {' and no '.join(lacking)}. {_OTHER_TOPICS}"
+                    )
+            self._parts = {topic: _with_parameters(inner, topic, own) for topic, own in table.items()}
+        return self._parts
+
+    def of_topic(self, qid: str) -> Measure:
+        """Return the measure of a topic.
+
+        Raises
+        ------
+        BadParameter
+            If the topic has no parameters, and ``other="error"``.
+        """
+        if qid in self.parts:
+            return self.parts[qid]
+        if self["other"] == "measure":
+            return self.inner
+        raise BadParameter(f"{self}: topic {qid!r} has no parameters. {near(qid, self.parts)} {_OTHER_TOPICS}")
+
+    def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
+        """Return the measure with ``change`` applied to its inner measure, and with its label."""
+        return renamed(self(measure=change(self.inner)), self.label)
+
+    def combined(self, of: Callable[[Measure], Computation]) -> Computation:
+        """Return the computation of each topic's own value."""
+        topics: dict[Measure, list[str]] = {}
+        for topic, part in self.parts.items():
+            topics.setdefault(part, []).append(topic)
+        other = of(self.inner) if self["other"] == "measure" else None
+        return OverTopics([(of(part), frozenset(own)) for part, own in topics.items()], other, str(self))
+
+    @property
+    def content(self) -> list[object]:
+        """Inner measure, and the topics with their measures."""
+        return [self.inner, [*self.parts], *self.parts.values()]
+
+
+_OTHER_TOPICS = "Add its parameters, or write other='measure' for the parameters of the measure itself."
+
+
+def _with_parameters(measure: Measure, topic: str, own: dict[str, Any]) -> Measure:
+    try:
+        (found,) = measures_of([measure(**own)])
+        user_model_of(found)
+    except CWLAError as error:
+        raise type(error)(f"ByTopic(parameters=), topic {topic!r}: {error}") from None
+    return found
+
+
 def residual_of(measure: Measure) -> _Residual | None:
     """Return the residual of a measure, or None if the measure is a residual itself.
 
@@ -396,7 +515,7 @@ class _OverIntents:
         return values
 
 
-Residual, GeometricMean, IntentAware = _Residual(), _GeometricMean(), _IntentAware()
+Residual, GeometricMean, IntentAware, ByTopic = _Residual(), _GeometricMean(), _IntentAware(), _ByTopic()
 
 
 MEASURES: dict[str, CWLAMeasure] = {
@@ -407,5 +526,6 @@ MEASURES: dict[str, CWLAMeasure] = {
         "GeometricMean": _GeometricMean,
         "IntentAware": _IntentAware,
         "Mixture": type(Mixture),
+        "ByTopic": _ByTopic,
     }.items()
 }

@@ -266,8 +266,9 @@ VALUES = {
     "Bpref": bpref,
     "infAP": inf_ap,
 }  # fmt: skip
-#: Measures of other measures and of sessions; tests/measures/test_intents.py and test_sessions.py have their formulas.
-ELSEWHERE = {"Residual", "IntentAware", "sDCG", "nsDCG", "esNDCG"}
+#: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_by_topic.py and test_sessions.py
+#: have their formulas.
+ELSEWHERE = {"Residual", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG"}
 
 
 def topics(frames):

@@ -1,0 +1,250 @@
+"""Measures with parameters by topic: each topic has the score of its own measure, on all routes."""
+
+import pickle
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from ir_measures import RBP
+
+from pyterrier_cwla import (
+    CWLA,
+    TBG,
+    ByTopic,
+    GeometricMean,
+    GradedTBG,
+    IntentAware,
+    Mixture,
+    Residual,
+    evaluate,
+)
+from pyterrier_cwla.behaviour import calibrate
+from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
+from pyterrier_cwla.measures.of_ir_measures import needs_of
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.wrappers import changed_inside, files_of
+from tests.support import reference
+from tests.support.generated import collection
+
+
+def half_lives(queries, seed=0) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    return {query: {"half_life": float(rng.choice([30, 60, 240, 600]))} for query in sorted(queries)}
+
+
+def by_query(qrels, run, measure) -> dict[str, float]:
+    return evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0].to_dict()
+
+
+def slow(frames, parameters, **parts) -> dict[str, float]:
+    """Return the score of each query by its own half-life, from loops over ranks."""
+    values = {}
+    for query in frames.qrels.query_id.unique():
+        judged = frames.qrels[frames.qrels.query_id == query]
+        grades = dict(zip(judged.doc_id, judged.relevance, strict=True))
+        mine = frames.run[frames.run.query_id == query]
+        rows = sorted(zip(np.float32(mine.score), mine.doc_id, mine.doc_length, strict=True), reverse=True)
+        values[query] = 0.0
+        if rows:
+            listed, words = [grades.get(document) for _, document, _ in rows], [length for _, _, length in rows]
+            values[query] = reference.score(
+                listed, C=("decay", parameters[query]), A=("etg", {}), gain=("clicksave", {}), effort=("time", {}),
+                judged=[*grades.values()], words=words, **parts
+            )  # fmt: skip
+    return values
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("cutoff", [None, 5])
+def test_each_topic_has_its_own_score(seed, cutoff):
+    frames = collection(seed, ties=False, lengths=True)
+    parameters = half_lives(frames.qrels.query_id.unique(), seed)
+    measure = TBG if cutoff is None else TBG @ cutoff
+    found = by_query(frames.qrels, frames.run, ByTopic(measure=measure, parameters=parameters))
+    assert found == pytest.approx(slow(frames, parameters, k=cutoff), abs=1e-9)
+    assert max(found.values()) > 0
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [RBP(rel=1), CWLA(C="inst(2)", A="erg", max_rel=3, judged_only=True), TBG(missing="mean"), "nDCG@5"],
+    ids=repr,
+)
+def test_values_are_those_of_the_measures_alone(measure):
+    """To the last bit: other topics do not change a score. Some topics have the parameters of the measure."""
+    frames = collection(4, lengths=True)
+    name = {"RBP": "p", "CWLA": "C", "TBG": "half_life", "nDCG": "cutoff"}
+    (measure,) = measures_of([measure])
+    choices = {"p": [0.5, 0.9], "C": ["rbp(0.5)", "inst(1)"], "half_life": [30, 900], "cutoff": [3, 10]}[
+        name[measure.NAME]
+    ]
+    table = {str(query): {name[measure.NAME]: choices[query % 2]} for query in range(1, 9)}
+    found = evaluate(frames.qrels, {"a": frames.run, "b": frames.run.head(200)},
+                     [ByTopic(measure=measure, parameters=table, other="measure")], by_query=True).iloc[:, 0]  # fmt: skip
+    alone = {}
+    for values in [{}, *({name[measure.NAME]: choice} for choice in choices)]:
+        one = evaluate(frames.qrels, {"a": frames.run, "b": frames.run.head(200)}, [measure(**values)], by_query=True)
+        alone[repr(values)] = one.iloc[:, 0]
+    for (run, query), value in found.items():
+        assert value == alone[repr(table.get(query, {}))][run, query]
+
+
+def test_forms_of_tables_are_one_measure(tmp_path):
+    table = {"q": {"half_life": 60}, "r": {"half_life": 600.5}}
+    frame = pd.DataFrame({"half_life": [60.0, 600.5]}, index=["q", "r"])
+    made = [ByTopic(measure=TBG, parameters=form) for form in (
+        table, frame, frame.rename_axis("qid").reset_index(), frame.rename_axis("topic").reset_index())]  # fmt: skip
+    assert made[0] == made[1] == made[2] == made[3]
+    assert ByTopic(measure=TBG, parameters={**table, "r": {"half_life": 60}}) != made[0]
+    assert ir_measures.parse_measure(repr(made[0])) == made[0]
+    assert pickle.loads(pickle.dumps(made[0])) == made[0]
+    assert str(made[0]) == "ByTopic(measure='TBG')"
+    (text,) = measures_of(["ByTopic(measure=TBG,parameters={'q':{'half_life':60},'r':{'half_life':600.5}})"])
+    assert text == made[0]
+    for delimiter in "\t,":
+        path = tmp_path / f"table{ord(delimiter)}"
+        path.write_text(f"qid{delimiter}half_life\nq{delimiter}60\n\nr{delimiter}600.5\n")
+        of_file = ByTopic(measure=TBG, parameters=str(path))
+        assert of_file.table.table == made[0].table.table
+        assert [*files_of([of_file])] == [str(path)]
+
+
+def test_a_file_is_read_again(tmp_path):
+    qrels, run = {"q": {"a": 1}, "r": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}, "r": {"b": 2.0, "a": 1.0}}
+    path = tmp_path / "p.tsv"
+    path.write_text("topic\tp\nq\t0.5\nr\t0.9\n")
+    measure = ByTopic(measure=RBP(rel=1), parameters=path)
+    assert by_query(qrels, run, measure) == pytest.approx({"q": 0.25, "r": 0.09}, abs=1e-9)
+    path.write_text("topic\tp\nq\t0.2\nr\t0.9\n")
+    assert by_query(qrels, run, measure) == pytest.approx({"q": 0.16, "r": 0.09}, abs=1e-9)
+    cached = [evaluate(qrels, run, [measure], cache_dir=tmp_path / "cache").iloc[0, 0] for _ in range(2)]
+    assert cached == pytest.approx([0.125, 0.125])
+
+
+def rows_of_log(seed=0):
+    """Return a log of two topics: users of topic r stay longer."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        (f"user {user}", f"{topic} {user}", topic, rank, f"d{rank}", True, rank % 2 == 1, float(rank % 2), 5.0,
+         seconds * rng.exponential(), 100)
+        for topic, seconds in (("q", 20.0), ("r", 120.0))
+        for user in range(30)
+        for rank in range(1, 7 + int(rng.integers(0, 5)))
+    ]  # fmt: skip
+    names = [
+        "user",
+        "session",
+        "topic",
+        "rank",
+        "docno",
+        "clicked",
+        "saved",
+        "grade",
+        "summary_seconds",
+        "document_seconds",
+        "words",
+    ]
+    return pd.DataFrame(rows, columns=names)
+
+
+def test_calibrations_by_topic():
+    found = calibrate(rows_of_log(), by="topic", resamples=1, shapes=["exponential"])
+    qrels = {"q": {"d1": 1, "d2": 1, "d3": 1}, "r": {"d1": 1, "d2": 1, "d3": 1}}
+    run = {query: {f"d{i}": -float(i) for i in range(1, 9)} for query in qrels}
+    lengths = {f"d{i}": 100 for i in range(1, 9)}
+    values = by_query(qrels, run, ByTopic(measure=TBG(lengths=lengths), parameters=found))
+    for topic, calibration in found.items():
+        alone = by_query(qrels, run, TBG(lengths=lengths, calibration=calibration))
+        assert values[topic] == alone[topic]
+    half_lives = found.parameters[["half_life"]]
+    assert half_lives.loc["q", "half_life"] < half_lives.loc["r", "half_life"]
+    values = by_query(qrels, run, ByTopic(measure=TBG(lengths=lengths), parameters=half_lives))
+    for topic, half_life in half_lives["half_life"].items():
+        assert values[topic] == by_query(qrels, run, TBG(lengths=lengths, half_life=half_life))[topic]
+    graded = ByTopic(measure=GradedTBG, parameters=found)
+    assert by_query(qrels, run, graded)["q"] == by_query(qrels, run, graded.parts["q"])["q"] > 0
+    assert pickle.loads(pickle.dumps(graded)) == graded
+
+
+def test_with_other_wrappers():
+    frames = collection(6, lengths=True)
+    table = half_lives(frames.qrels.query_id.unique())
+    measure = ByTopic(measure=TBG, parameters=table)
+    both = Mixture(measures={"own": measure, "usual": TBG}, weights={"own": 0.25, "usual": 0.75})
+    found = evaluate(frames.qrels, frames.run, {"both": both, "own": measure, "usual": TBG}, by_query=True)
+    np.testing.assert_allclose(found["both"], 0.25 * found["own"] + 0.75 * found["usual"], rtol=1e-12)
+    logs = evaluate(frames.qrels, frames.run, [GeometricMean(measure=measure)]).iloc[0, 0]
+    assert logs == pytest.approx(np.exp(np.log(np.maximum(found["own"], 1e-5)).mean()), rel=1e-12)
+    intents = frames.qrels.assign(iteration="0")
+    aware = evaluate(intents, frames.run, [IntentAware(measure=measure)], by_query=True).iloc[:, 0]
+    np.testing.assert_allclose(aware, found["own"], rtol=1e-12)
+    cells = ByTopic(measure=RBP(rel=1), parameters={query: {"p": 0.5 + int(query) / 50} for query in table})
+    residuals = by_query(frames.qrels, frames.run, Residual(measure=cells))
+    for query, part in cells.parts.items():
+        assert residuals[query] == by_query(frames.qrels, frames.run, Residual(measure=part))[query]
+    assert Residual(measure=cells).is_a_bound
+    assert changed_inside(measure(label="mine"), lambda inner: inner(unseen=3)).label == "mine"
+    assert changed_inside(measure, lambda inner: inner(unseen=3)).parts["3"].params["unseen"] == 3
+    assert needs_of(measure).lengths == "run"
+    assert needs_of(
+        ByTopic(measure=TBG, parameters={"1": {"lengths": {"a": 1}}, "2": {"half_life": 3}}, other="measure")
+    ).tables
+
+
+QRELS, RUN = {"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}
+ERRORS = {
+    "ByTopic(measure=RBP)": "ByTopic needs parameters=, such as",
+    "ByTopic(parameters={'q':{'p':0.5}})": "ByTopic needs measure=",
+    "ByTopic(measure=AP,parameters={'q':{'p':0.5}})": "topic 'q': AP has no parameter 'p'",
+    "ByTopic(measure=RBP,parameters={'q':{'p':2}})": "topic 'q': RBP.*p must be",
+    "ByTopic(measure=RBP,parameters={'q':2})": "topic 'q' has 2; give its parameters by name",
+    "ByTopic(measure=RBP,parameters={1:{'p':0.5}})": "topics must be strings, as ids are: '1'",
+    "ByTopic(measure=RBP,parameters={})": r"takes parameters by topic: \{topic: ",
+    "ByTopic(measure=RBP,parameters=3)": r"takes parameters by topic: \{topic: ",
+    "ByTopic(measure=RBP,parameters=nowhere)": "parameters='nowhere' is not a file",
+    "ByTopic(measure=RBP,parameters={'q':{'p':0.5},'r':{'rel':2}})": "topic 'q' has no rel. Add its parameters, or",
+    "ByTopic(measure=GMAP,parameters={'q':{'p':0.5}})": "takes a measure that follows a user model",
+    "ByTopic(measure=TBG,parameters={'q':{'norm':'ideal'},'r':{'norm':'none'}})": "Give only parameters that keep the unit",
+    "ByTopic(measure=RBP,parameters={'q':{'p':0.5}},other=mean)": "other must be 'error' or 'measure'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_errors(text):
+    with pytest.raises(BadParameter, match=ERRORS[text]):
+        evaluate(QRELS, RUN, [text])
+
+
+def test_topics_without_parameters():
+    with pytest.raises(
+        BadJudgments, match=r"1 of 2 judged topics have no parameters \('r'\); the table has 'q'. Add them, or write"
+    ):
+        evaluate(QRELS, RUN, ["ByTopic(measure=RBP(rel=1),parameters={'q':{'p':0.5}})"])
+    measure = ByTopic(measure=RBP(rel=1), parameters={"q": {"p": 0.5}, "s": {"p": 0.1}}, other="measure")
+    assert by_query(QRELS, RUN, measure) == pytest.approx({"q": 0.5, "r": 0.2}, abs=1e-9)
+    with pytest.raises(
+        BadJudgments, match=r"2 of 2 judged topics have no parameters \('q', 'r'\); the table has 's'. Add them."
+    ):
+        evaluate(QRELS, RUN, [measure(parameters={"s": {"p": 0.1}})])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    {
+        "": "the first line must have the names of the columns",
+        "topic\n": "the first line must have the names of the columns",
+        "name,p\nq,1\n": "It has 'name', 'p'",
+        "topic,p\nq,0.5,3\n": ":2: expected 2 fields \\(topic, p\\), found 3",
+        "topic,p\nq,0.5\nq,0.6\n": ":3: topic 'q' occurs twice",
+        "topic,p\n,0.5\n": ":2: a row without a topic",
+        "topic,p\n": "no rows after the line",
+    }.items(),
+)  # fmt: skip
+def test_broken_files(tmp_path, content, says):
+    (tmp_path / "p.csv").write_text(content)
+    with pytest.raises(MalformedFile, match=says):
+        ByTopic(measure=RBP(rel=1), parameters=tmp_path / "p.csv")
+    (tmp_path / "p.csv").write_bytes(b"topic,p\n\xff,1\n")
+    with pytest.raises(MalformedFile, match="not UTF-8"):
+        ByTopic(measure=RBP(rel=1), parameters=tmp_path / "p.csv")
