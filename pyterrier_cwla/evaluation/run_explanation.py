@@ -9,16 +9,19 @@ import numpy as np
 from ..data.alignment import Judgments
 from ..errors import BadParameter, near
 from ..files.inputs import loaded, named_pair, one_run
+from ..measures.mixtures import Mixture
 from ..measures.of_ir_measures import followed
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
+from ..measures.wrappers import ByTopic
+from .explained_mixture import ExplainedMixture
 from .explained_pair import ExplainedPair
 from .explanation import Explanation, explained
 
 _TAKES = "explain takes one run, or a dict of two runs by name"
 
 
-def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair:
+def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair | ExplainedMixture:
     """Explain the score of one query rank by rank, for one run or for two runs side by side.
 
     Parameters
@@ -30,13 +33,15 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     query : str
         Query id.
     measure : Measure or str
-        Measure of this package, or of ir_measures if this package computes it, that follows a user model.
+        Measure of this package, or of ir_measures if this package computes it, that follows a user model; or, for one
+        run, a Mixture of such measures.
 
     Returns
     -------
-    Explanation or ExplainedPair
+    Explanation, ExplainedPair or ExplainedMixture
         Values of the framework at each rank, and the score. For two runs, an :class:`ExplainedPair` of both with the
-        first rank at which they have different documents.
+        first rank at which they have different documents. For a Mixture, an :class:`ExplainedMixture` with what each
+        rank adds by class of users and in total.
 
     Raises
     ------
@@ -62,8 +67,13 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     """
     runs = named_pair(run)
     judgments = judged(loaded(qrels, "qrels"))
+    (measure,) = measures_of([measure])
+    mixed = isinstance(measure, type(Mixture))
     if runs is None:
-        return explain_run(judgments, one_run(run, _TAKES), query, measure)
+        explain_one = explain_mixture if mixed else explain_run
+        return explain_one(judgments, one_run(run, _TAKES), query, measure)
+    if mixed:
+        raise BadParameter(f"{measure}: two runs side by side need a measure of one class of users; give one run.")
     return ExplainedPair(
         {name: explain_run(judgments, one, query, measure, f"run {name!r}") for name, one in runs.items()}
     )
@@ -72,7 +82,8 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
 def explain_run(judgments: Judgments, run: Any, query: str, measure: Any, name: str = "the run") -> Explanation:
     """Explain the score of one query of one run, whose name errors give."""
     (measure,) = measures_of([measure])
-    metric = followed(measure, judgments)
+    own = measure.of_topic(query) if isinstance(measure, type(ByTopic)) else measure
+    metric = followed(own, judgments)
     if not isinstance(query, str):
         raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
     if query not in judgments.index:
@@ -90,3 +101,10 @@ def explain_run(judgments: Judgments, run: Any, query: str, measure: Any, name: 
     explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
     rows.warn_of_overlap()
     return explanation
+
+
+def explain_mixture(judgments: Judgments, run: Any, query: str, measure: Any) -> ExplainedMixture:
+    """Explain the score of one query of one run by a Mixture."""
+    classes = measure.classes
+    found = {name: explain_run(judgments, run, query, part) for name, (part, _) in classes.items()}
+    return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in classes.items()})

@@ -175,6 +175,16 @@ class _Mixture(Combination):
         parts = self.parts
         return {name: 1 / len(parts) if given is None else float(given[name]) for name in parts}
 
+    @property
+    def classes(self) -> dict[str, tuple[Measure, float]]:
+        """Measure and share of each class; a mixture within this one has classes "outer / inner"."""
+        found: dict[str, tuple[Measure, float]] = {}
+        for name, part in self.parts.items():
+            share = self.shares[name]
+            inner = part.classes if isinstance(part, _Mixture) else {"": (part, 1.0)}
+            found |= {f"{name} / {own}" if own else name: (one, share * p) for own, (one, p) in inner.items()}
+        return found
+
     def combined(self, of: Callable[[Measure], Computation]) -> Computation:
         """Return the computation of the expected value over the classes."""
         return _OverClasses([of(part) for part in self.parts.values()], [*self.shares.values()])

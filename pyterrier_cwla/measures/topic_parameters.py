@@ -110,7 +110,7 @@ def _table(value: Any) -> dict[str, dict[str, Any]]:
     if hasattr(value, "columns"):
         rows = _rows_of_frame(value)
     elif isinstance(value, Mapping) and value:
-        rows = value.items()
+        rows = iter(value.items())
     else:
         raise BadParameter(f"ByTopic(parameters=) takes {ParameterTable()}, not {shown(value)}.")
     found: dict[str, dict[str, Any]] = {}

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from ir_measures.measures import Measure
 
 from ...files.inputs import loaded, runs_by_name
 from ...measures.mixtures import Mixture
@@ -79,7 +78,7 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
         return Task.of(qrels, runs, measure, users, seed, reading, sampling)
     judgments = prepare(loaded(qrels, "qrels"))
     named = {name: loaded(run, "run") for name, run in runs_by_name(runs).items()}
-    leaves = _leaves(measure)
+    leaves = measure.classes
     tasks = {name: Task.of(judgments, named, one, users, seed, reading, sampling) for name, (one, _) in leaves.items()}
     first = next(iter(tasks.values()))
     evaluator = CWLAEvaluator([measure], judgments)
@@ -89,13 +88,3 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
         tasks=tasks,
         shares=np.array([share for _, share in leaves.values()]),
     )
-
-
-def _leaves(measure: Any, name: str = "", share: float = 1.0) -> dict[str, tuple[Measure, float]]:
-    """Return the measures of a mixture and their shares by class; classes of inner mixtures are "outer / inner"."""
-    if not isinstance(measure, type(Mixture)):
-        return {name: (measure, share)}
-    found: dict[str, tuple[Measure, float]] = {}
-    for own, part in measure.parts.items():
-        found |= _leaves(part, f"{name} / {own}" if name else own, share * measure.shares[own])
-    return found
