@@ -90,37 +90,49 @@ def explain(
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
+    from ..evaluation.explained_mixture import ExplainedMixture
     from ..evaluation.explained_pair import ExplainedPair
-    from .explanation_tables import print_explanation, print_pair
+    from .explanation_tables import print_explanation, print_mixture, print_pair
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     paths = [run] if other is None else [run, other]
     bound = BoundMeasures.of_one([measure], lengths, missing)
+    _check_mixture(bound.measures[0], other, plot)
     check_outputs([("--plot", plot)], [qrels, *paths, lengths, *bound.files], force)
     judgments = judgments_of(qrels)
     whole = missing is Missing.mean and lengths is None  # the mean length is that of the whole run
     names = names_of_runs(paths, run_name)
     with warnings_as_sentences() as warned:
         found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
+    notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
+    title = f"{bound.wanted[0]} of query {query} in {names[0]}: {found[0].score:.4f}"
+    if isinstance(found[0], ExplainedMixture):
+        print_mixture(found[0], title, depth or _DEPTH, notes)
+        return
     pair = None if other is None else ExplainedPair(dict(zip(names, found, strict=True)))
     if plot is not None:  # before the table: its reader may close the pipe
         _draw(pair or found[0], plot, depth)
-    notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
     if pair is not None:
         print_pair(pair, f"{bound.wanted[0]} of query {query}", depth or _DEPTH, notes)
     else:
-        title = f"{bound.wanted[0]} of query {query} in {names[0]}: {found[0].score:.4f}"
         print_explanation(found[0], title, depth or _DEPTH, notes)
+
+
+def _check_mixture(measure: Measure, other: Path | None, plot: Path | None) -> None:
+    """Raise BadParameter if a mixture is to be drawn or explained for two runs."""
+    if measure.NAME == "Mixture" and (other is not None or plot is not None):
+        what = "two runs side by side need" if other is not None else "--plot needs"
+        raise errors.BadParameter(f"{measure}: {what} a measure of one class of users; give that of one class.")
 
 
 def _explained(
     qrels: Path, judgments: Judgments, path: Path, run_name: str | None, query: str, measure: Measure, whole: bool
-) -> Explanation:
+) -> Any:
     """Explain one run; ``whole``: with all its queries, since the measure reads more than the one."""
     import pyarrow.compute as pc
 
-    from ..evaluation.run_explanation import explain_run
+    from ..evaluation.run_explanation import explain_one
 
     table = read_one_run(path, run_name)
     _check_common_query(table, path, judgments, qrels)
@@ -132,7 +144,7 @@ def _explained(
     if not one_query.num_rows:
         raise errors.BadParameter(f"{path}: no documents for query {query!r}.")
     with errors.speaking_of(qrels, path):
-        return explain_run(judgments, table if whole else one_query, query, measure)
+        return explain_one(judgments, table if whole else one_query, query, measure)
 
 
 def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:

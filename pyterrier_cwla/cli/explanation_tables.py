@@ -13,6 +13,7 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from ..evaluation.explained_mixture import ExplainedMixture
 from ..evaluation.explained_pair import ExplainedPair
 from ..evaluation.explanation import Explanation
 from ..rendering.labels import elided
@@ -60,6 +61,44 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
     console.print(facts)
     console.print()
     _print_notes(console, columns, left_out, notes)
+
+
+def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequence[str] = ()) -> None:
+    """Print the totals of each class of users, and what the first ``depth`` ranks add through each class."""
+    console = screen()
+    console.print(Text(title, style="bold"))
+    console.print()
+    totals, ranks = mixture.totals, mixture.table
+    console.print(_of_classes(totals))
+    console.print()
+    table = plain_table()
+    for name in ("rank", *ranks):
+        table.add_column(name, justify="left" if name == "docno" else "right", max_width=30, overflow="ellipsis")
+    for rank, row in ranks.head(depth).iterrows():
+        table.add_row(str(rank), *(_cell(str(name), value) for name, value in row.items()))
+    sums = ranks[[name for name in ranks if str(name).startswith("adds")]]
+    if len(ranks) > depth:
+        more = sums.iloc[depth:].sum()
+        cells = (decimal(more[name]) if name in more else "" for name in [*ranks][1:])
+        table.add_row("", f"… {len(ranks) - depth:,} more", *cells, style="dim")
+    total = sums.sum()
+    table.add_row("", "total", *(decimal(total[name]) if name in total else "" for name in [*ranks][1:]), style="bold")
+    console.print(table)
+    console.print()
+    meanings = {"share": "share of the users", "adds": "share times score, or what a rank adds to the score"}
+    prose(console, " · ".join(f"{name}: {meaning}" for name, meaning in meanings.items()))
+    for line in notes:
+        prose(console, line)
+
+
+def _of_classes(totals: pd.DataFrame) -> Table:
+    table = plain_table()
+    for name in ("class", *totals):
+        table.add_column(name, justify="left" if name == "class" else "right")
+    for number, (name, row) in enumerate(totals.iterrows(), 1):
+        cells = ("" if math.isnan(value) else decimal(value) for value in row)
+        table.add_row(str(name), *cells, style="bold" if number == len(totals) else None)
+    return table
 
 
 def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str] = ()) -> None:

@@ -12,6 +12,7 @@ from ..errors.sanitise import sanitised
 from .explanation import Explanation
 
 _ROWS = 20
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -87,7 +88,7 @@ class ExplainedMixture:
                 "gain": one.expected_total_gain,
                 "score": one.score,
                 "adds": self.shares[name] * one.score,
-                "beyond": self.shares[name] * (one.score - float(one.contributions.sum())),
+                "beyond": self.shares[name] * _below(one),
             }
             for name, one in self.explanations.items()
         }
@@ -122,3 +123,9 @@ class ExplainedMixture:
         tables = (self.totals, self.table.head(_ROWS))
         shown = "".join(table.to_html(na_rep="", float_format=lambda v: f"{v:.4g}") for table in tables)
         return f"<p><b>{escape(self.title)}</b>: score {self.score:.4f}</p>{shown}"
+
+
+def _below(explanation: Explanation) -> float:
+    """Return the part of a score that the ranks of the table do not add; 0 if it is only rounding."""
+    below = explanation.score - float(explanation.contributions.sum())
+    return below if abs(below) > _ROUNDING * max(1.0, abs(explanation.score)) else 0.0

@@ -68,11 +68,9 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     runs = named_pair(run)
     judgments = judged(loaded(qrels, "qrels"))
     (measure,) = measures_of([measure])
-    mixed = isinstance(measure, type(Mixture))
     if runs is None:
-        explain_one = explain_mixture if mixed else explain_run
         return explain_one(judgments, one_run(run, _TAKES), query, measure)
-    if mixed:
+    if isinstance(measure, type(Mixture)):
         raise BadParameter(f"{measure}: two runs side by side need a measure of one class of users; give one run.")
     return ExplainedPair(
         {name: explain_run(judgments, one, query, measure, f"run {name!r}") for name, one in runs.items()}
@@ -103,8 +101,10 @@ def explain_run(judgments: Judgments, run: Any, query: str, measure: Any, name: 
     return explanation
 
 
-def explain_mixture(judgments: Judgments, run: Any, query: str, measure: Any) -> ExplainedMixture:
-    """Explain the score of one query of one run by a Mixture."""
+def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Explanation | ExplainedMixture:
+    """Explain the score of one query of one run by a measure that follows a user model, or by a Mixture."""
+    if not isinstance(measure, type(Mixture)):
+        return explain_run(judgments, run, query, measure)
     classes = measure.classes
     found = {name: explain_run(judgments, run, query, part) for name, (part, _) in classes.items()}
     return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in classes.items()})
