@@ -99,8 +99,6 @@ def test_errors():
     measure = Mixture(measures={"all": "P@5", "judged": "P(judged_only=True)@5"})
     with pytest.raises(BadParameter, match="its classes see different rankings, because judged_only= differs"):
         explain(qrels, run, "q", measure)
-    with pytest.raises(BadParameter, match="follows no user model"):
-        explain(qrels, run, "q", Mixture(measures={"a": "IntentAware(measure=P@5)"}))
 
 
 def test_on_the_command_line(tmp_path, cli):

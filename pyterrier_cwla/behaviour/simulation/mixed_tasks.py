@@ -1,20 +1,21 @@
-"""Inputs of simulations whose users belong to classes, each with its own measure."""
+"""Inputs of simulations with several user models: one for each class of users, or one for each topic."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from ir_measures.measures import Measure
 
 from ...files.inputs import loaded, runs_by_name
-from ...measures.mixtures import Mixture
+from ...measures.mixtures import Combination, Mixture
 from ...measures.parsing import measures_of
-from ...measures.provider import CWLAEvaluator, prepare
+from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import pinned
 from ...model.metric import Metric
-from .user_paths import WHAT, Task
+from .user_paths import WHAT, Course, Task
 
 Array = np.ndarray
 
@@ -71,20 +72,62 @@ class MixedTask(Task):
         return units.pop() if len(units) == 1 else "effort"
 
 
+@dataclass(frozen=True)
+class TopicTask(Task):
+    """Inputs of a simulation with a user model for each topic; ``metric`` is that of the first topic.
+
+    Attributes
+    ----------
+    of_topic : dict of str to Task
+        The simulation of each topic.
+    """
+
+    of_topic: dict[str, Task]
+
+    def courses(self, qid: str) -> list[Course | None]:
+        """Return the ranking of each run for a query, with the user model of this query."""
+        return self.of_topic[qid].courses(qid)
+
+    def listed(self, name: str, qid: str) -> dict[str, Array]:
+        """Return the documents of a ranking as columns of a log."""
+        return self.of_topic[qid].listed(name, qid)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """User models of the topics."""
+        return [task.metric for task in self.of_topic.values()]
+
+
 def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
-    """Return the task of a measure that follows a user model, or of a mixture of such measures."""
+    """Return the task of a measure that follows one user model, several (Mixture), or one for each topic (ByTopic)."""
     (measure,) = pinned(measures_of([measure]))
-    if not isinstance(measure, type(Mixture)):
+    if not isinstance(measure, Combination):
         return Task.of(qrels, runs, measure, users, seed, reading, sampling)
-    judgments = prepare(loaded(qrels, "qrels"))
+    judgments = judged(loaded(qrels, "qrels"))
     named = {name: loaded(run, "run") for name, run in runs_by_name(runs).items()}
-    leaves = measure.classes
-    tasks = {name: Task.of(judgments, named, one, users, seed, reading, sampling) for name, (one, _) in leaves.items()}
-    first = next(iter(tasks.values()))
+
+    def task(one: Any) -> Task:
+        return task_of(judgments, named, one, users, seed, reading, sampling)
+
     evaluator = CWLAEvaluator([measure], judgments)
-    analytic = {name: evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
-    return MixedTask(
-        **{**vars(first), "measure": measure, "analytic": {str(name): found for name, found in analytic.items()}},
-        tasks=tasks,
-        shares=np.array([share for _, share in leaves.values()]),
-    )
+    analytic = {str(name): evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
+    if isinstance(measure, type(Mixture)):
+        classes = measure.classes
+        tasks = {name: task(one) for name, (one, _) in classes.items()}
+        shares = np.array([share for _, share in classes.values()])
+        return MixedTask(**_fields(tasks, measure, analytic), tasks=tasks, shares=shares)
+    by_measure: dict[Measure, Task] = {}
+    for qid in judgments.qids:
+        own = measure.of_topic(qid)
+        by_measure[own] = by_measure.get(own) or task(own)
+    of_topic = {qid: by_measure[measure.of_topic(qid)] for qid in judgments.qids}
+    return TopicTask(**_fields(of_topic, measure, analytic), of_topic=of_topic)
+
+
+def _fields(tasks: dict[str, Task], measure: Any, analytic: dict[str, Array]) -> dict[str, Any]:
+    """Return the fields of a task, from the first of several tasks on the same runs."""
+    first = next(iter(tasks.values()))
+    return {field.name: getattr(first, field.name) for field in fields(Task)} | {
+        "measure": measure,
+        "analytic": analytic,
+    }

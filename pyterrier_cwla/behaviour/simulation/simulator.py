@@ -256,7 +256,7 @@ def simulate(
     runs : DataFrame, dict of dicts, path, or mapping of these
         A run, or runs by name, as for :func:`evaluate`.
     measure : Measure or str
-        Measure that follows a user model, or a Mixture of such measures.
+        Measure that follows a user model, a ByTopic, or a Mixture of these.
     users : int, default=10_000
         Number of users per query.
     seed : int, default=0
@@ -359,7 +359,7 @@ def simulated_log(
     run : DataFrame, dict of dicts, or path
         One run, as for :func:`evaluate`.
     measure : Measure or str
-        Measure whose users click, with efforts in seconds, such as TBG.
+        Measure whose users click, with efforts in seconds, such as TBG or a ByTopic of it.
     users : int, default=100
         Number of users per query.
     seed : int, default=0
@@ -394,7 +394,11 @@ def simulated_log(
     >>> round(float(log.rows[log.rows.grade == 1].clicked.mean()), 2)
     0.64
     """
-    task = Task.of(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
+    task = task_of(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
+    if isinstance(task, MixedTask):
+        raise BadParameter(
+            f"{task.measure}: a log has one class of users; simulate one log for the measure of each class."
+        )
     if not clicks(task.metric) or task.metric.effort.name == "reading":
         raise BadParameter(
             f"{task.measure}: a log needs clicks and seconds; give a measure with a gain 'clicksave…' and an"

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from pyterrier_cwla import TBG, Mixture, evaluate
+from pyterrier_cwla import TBG, ByTopic, Mixture, evaluate
+from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.behaviour.simulation.preferences import prefer
-from pyterrier_cwla.behaviour.simulation.simulator import simulate
+from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
 from pyterrier_cwla.behaviour.simulation.user_draws import Luck
 from pyterrier_cwla.errors import BadParameter
 
@@ -117,8 +118,40 @@ def test_drawn_classes_have_the_shares():
         assert not np.isin(np.flatnonzero(np.equal(shares, 0)), drawn).any()
 
 
+def test_users_of_topics():
+    """Each topic has the users of its own measure, alone and within a mixture."""
+    parameters = {"q": {"p": 0.2}, "r": {"p": 0.9}}
+    measure = ByTopic(measure="RBP(rel=1)", parameters=parameters)
+    found = quietly(QRELS, RUNS, measure, users=2_000)
+    alone = {qid: quietly(QRELS, RUNS, measure.parts[qid], users=2_000).by_query for qid in parameters}
+    for run, qid in found.by_query.index:
+        assert found.by_query.loc[run, qid].equals(alone[qid].loc[run, qid])
+    assert found.measure == "ByTopic(measure='RBP(rel=1)')"
+    mixed = quietly(QRELS, RUNS, Mixture(measures={"own": measure, "usual": "RBP(p=0.5,rel=1)"}), users=5_000)
+    assert mixed.by_class.index.get_level_values("class").unique().tolist() == ["own", "usual"]
+    difference = (mixed.by_query["score"] - mixed.by_query["analytic"]).abs()
+    assert (difference <= 5 * mixed.by_query["error"]).all()
+
+
+def test_calibrations_of_simulated_topics_are_recovered():
+    """Logs of users with a half-life by topic lead back to the half-lives, and to the score."""
+    words = {f"d{number}": 300.0 for number in range(300)}
+    qrels = {qid: {document: int(number % 3 == 0) for number, document in enumerate(words)} for qid in ("q", "r")}
+    run = {qid: {document: -float(number) for number, document in enumerate(words)} for qid in ("q", "r")}
+    truth = ByTopic(measure=TBG(lengths=words), parameters={"q": {"half_life": 90}, "r": {"half_life": 400}})
+    log = simulated_log(qrels, run, truth, users=3_000, seed=2)
+    found = calibrate(log, by="topic", min_clicks=1, depth="seen", resamples=1, shapes=["exponential"])
+    half_lives = found.parameters["half_life"]
+    assert half_lives.loc["q"] == pytest.approx(90, rel=0.15)
+    assert half_lives.loc["r"] == pytest.approx(400, rel=0.15)
+    calibrated = ByTopic(measure=TBG(lengths=words), parameters=found)
+    scores = evaluate(qrels, run, {"truth": truth, "calibrated": calibrated}, by_query=True)
+    np.testing.assert_allclose(scores["calibrated"], scores["truth"], rtol=0.15)
+
+
 def test_errors():
+    words = {"a": 900, "b": 300, "c": 100, "x": 50}
+    with pytest.raises(BadParameter, match="a log has one class of users; simulate one log for the measure of each"):
+        simulated_log(QRELS, RUNS["one"], Mixture(measures={"a": TBG(lengths=words)}))
     with pytest.raises(BadParameter, match="has one class of users; give a Mixture for variances between classes"):
         _ = quietly(QRELS, RUNS, HASTY, users=10).variance
-    with pytest.raises(BadParameter, match="follows no user model"):
-        quietly(QRELS, RUNS, Mixture(measures={"a": "IntentAware(measure=RR)"}), users=10)
