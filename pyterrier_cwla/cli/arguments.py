@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -224,20 +224,16 @@ def lengths_from(path: Path) -> Lengths:
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
     from ..measures.labels import renamed
     from ..measures.of_ir_measures import needs_of
-    from ..measures.wrappers import changed_inside
+    from ..measures.wrappers import changed_inside, innermost_measures
 
-    def bound_inside(inner: Measure) -> Measure:
+    def more(inner: Measure) -> dict[str, Any]:
         lengths = needs_of(inner).lengths
-        more: dict[str, Any] = {}
-        if table is not None and lengths in ("run", "default"):
-            more["lengths"] = table
-        if missing is not None and lengths != "none":
-            more["missing"] = str(missing)
-        return cast("Measure", inner(**more)) if more else inner
+        with_table = {"lengths": table} if table is not None and lengths in ("run", "default") else {}
+        return {**with_table, "missing": str(missing)} if missing is not None and lengths != "none" else with_table
 
-    if needs_of(measure).lengths == "none" or (table is None and missing is None):
+    if not any(more(inner) for inner in innermost_measures(measure)):
         return measure
-    bound = changed_inside(measure, bound_inside)
+    bound = changed_inside(measure, lambda inner: inner(**more(inner)))
     return bound if str(bound) == str(measure) else renamed(bound, str(measure))
 
 

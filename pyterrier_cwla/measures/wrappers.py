@@ -138,6 +138,18 @@ def layers(measure: Measure) -> Iterator[Measure]:
         yield from layers(measure.inner)
 
 
+def innermost_measures(measure: Measure) -> list[Measure]:
+    """Return the measures that :func:`changed_inside` changes."""
+    found: list[Measure] = []
+
+    def note(inner: Measure) -> Measure:
+        found.append(inner)
+        return inner
+
+    changed_inside(measure, note)
+    return found
+
+
 def files_of(measures: Iterable[Measure]) -> Iterator[str]:
     """Yield the paths of files that measures name: tables of lengths, duplicates and parameters, and calibrations."""
     for measure in measures:

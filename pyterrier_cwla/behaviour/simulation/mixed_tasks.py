@@ -116,11 +116,10 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
         tasks = {name: task(one) for name, (one, _) in classes.items()}
         shares = np.array([share for _, share in classes.values()])
         return MixedTask(**_fields(tasks, measure, analytic), tasks=tasks, shares=shares)
-    by_measure: dict[Measure, Task] = {}
-    for qid in judgments.qids:
-        own = measure.of_topic(qid)
-        by_measure[own] = by_measure.get(own) or task(own)
-    of_topic = {qid: by_measure[measure.of_topic(qid)] for qid in judgments.qids}
+    by_topic: Any = measure
+    own = {qid: by_topic.of_topic(qid) for qid in judgments.qids}
+    by_measure: dict[Measure, Task] = {one: task(one) for one in dict.fromkeys(own.values())}
+    of_topic = {qid: by_measure[one] for qid, one in own.items()}
     return TopicTask(**_fields(of_topic, measure, analytic), of_topic=of_topic)
 
 
