@@ -15,11 +15,11 @@ from ..data.rankings import Array
 from ..errors import BadParameter, MissingLength
 from ..measures.of_ir_measures import metric_of, needs_of
 from ..measures.provider import PreparedMeasures, computed_here
-from ..measures.wrappers import pinned
+from ..measures.wrappers import IntentAware, pinned
 from ..model.language import In, OneOf, Parameter
+from .intent_rows import IntentRows
 from .labelled_rows import Samples
 from .metrics import greater_is_better_of
-from .swap_deltas import Ranked, by_paths, equal_gains_are_equal
 from .training_rows import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
 _SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
@@ -56,12 +56,24 @@ class LambdaMART:
     doc_length : array_like, shape (n_rows,), optional
         The number of words of each training row, if the metric needs it.
     docno : array_like, shape (n_rows,), optional
-        The document of each training row, for tables of the measure.
+        The document of each training row, for tables of the measure and for ``qrels``.
+    qid : array_like, shape (n_rows,), optional
+        The query of each training row, for ``qrels``.
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path, optional
+        For an IntentAware measure: judgments with intents, as for :func:`evaluate`. They give the grades of each row,
+        by ``qid`` and ``docno``; rows that are not judged for an intent have no gain for it. Judgments of other
+        documents, and the labels of the rows, are not used.
 
     Raises
     ------
     BadParameter, BadJudgments, MissingLength
         If the measure or the rows are not suitable.
+
+    Notes
+    -----
+    For an IntentAware measure, ``ΔM = Σ_t P(t|q)·ΔM_t`` over the intents of the query. A document should be above
+    another if its gain is higher for an intent and not lower for any; if neither is, the swap that raises the metric
+    decides.
 
     References
     ----------
@@ -87,29 +99,37 @@ class LambdaMART:
         n_jobs: int = 1,
         doc_length: Any = None,
         docno: Any = None,
+        qid: Any = None,
+        qrels: Any = None,
     ) -> None:
         self.measure = _learnable(measure)
         self.truncation_level, self.sigmoid, self.norm, self.pairs = truncation_level, sigmoid, norm, pairs
         self.n_jobs = n_jobs
-        self.doc_length, self.docno = doc_length, docno
+        self.doc_length, self.docno, self.qid, self.qrels = doc_length, docno, qid, qrels
         for parameter in _PARAMETERS:
             parameter.check(getattr(self, parameter.name), f"LambdaMART({parameter.name}=…)")
-        self._rows: TrainingRows | None = None
+        if is_intent_aware(self.measure) != (qrels is not None):
+            raise BadParameter(
+                f"{self.measure} reads the intents of the judgments: LambdaMART needs qrels=, with a column iteration."
+                if qrels is None
+                else f"qrels= are for intent-aware measures; the grades of {self.measure} are the labels of the rows."
+            )
+        self._rows: TrainingRows | IntentRows | None = None
 
-    def bound(self, doc_length: Any = None, docno: Any = None) -> LambdaMART:
+    def bound(self, doc_length: Any = None, docno: Any = None, qid: Any = None) -> LambdaMART:
         """Return the same objective for other training rows.
 
         Parameters
         ----------
-        doc_length, docno : array_like, shape (n_rows,), optional
-            The document length and the document of each training row.
+        doc_length, docno, qid : array_like, shape (n_rows,), optional
+            The document length, the document and the query of each training row.
 
         Returns
         -------
         LambdaMART
         """
         other = copy(self)
-        other.doc_length, other.docno, other._rows = doc_length, docno, None
+        other.doc_length, other.docno, other.qid, other._rows = doc_length, docno, qid, None
         return other
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[Array, Array]:
@@ -197,10 +217,9 @@ class LambdaMART:
         rows = self._prepared(y, group)
         pred = predictions(pred, len(rows.y))
         gradient, hessian = np.zeros(len(pred) + 1), np.zeros(len(pred) + 1)
-        dtype = np.float64 if rows.way is by_paths else np.float32  # C may be discontinuous in sums of gains
 
         def pull(chunk: tuple[Array, Array]) -> None:
-            place, ranked, scores = rows.ranked(*chunk, pred, dtype)
+            place, ranked, scores = rows.ranked(*chunk, pred, rows.dtype)
             gradient[place], hessian[place] = self._lambdas(rows, ranked, scores)
 
         with ThreadPoolExecutor(self.n_jobs) as workers:
@@ -238,18 +257,17 @@ class LambdaMART:
         for queries, place in rows.chunks:
             place, ranked, _ = rows.ranked(queries, place, pred, float)
             place = place - rows.start[queries][:, None]
-            for a, change in rows.way(rows.metric, ranked, ranked.r.shape[1] - 1):
+            for a, change in rows.changes(ranked, place.shape[1] - 1):
                 for query, n, at, of_one in zip(queries.tolist(), ranked.n.tolist(), place, change):
                     x, y_ = at[a : min(a + 1, n)], at[a + 1 : n]
-                    found[query][x, y_] = found[query][y_, x] = of_one[: len(y_)] * rows.scale[query]
+                    found[query][x, y_] = found[query][y_, x] = of_one[: len(y_)]
         return found
 
-    def _lambdas(self, rows: TrainingRows, ranked: Ranked, s: Array) -> tuple[Array, Array]:
-        r = ranked.r.astype(s.dtype)
+    def _lambdas(self, rows: Any, ranked: Any, s: Array) -> tuple[Array, Array]:
         differ = s[:, :1] != np.take_along_axis(s, np.maximum(ranked.n - 1, 0)[:, None], axis=1)
-        closest = np.where(differ, _SMALLEST, 1).astype(r.dtype)
-        gradient, hessian, total = np.zeros_like(r), np.zeros_like(r), np.zeros((len(r), 1), r.dtype)
-        for a, wrong, weight in self._pairs(rows, ranked, r):
+        closest = np.where(differ, _SMALLEST, 1).astype(s.dtype)
+        gradient, hessian, total = np.zeros_like(s), np.zeros_like(s), np.zeros((len(s), 1), s.dtype)
+        for a, wrong, weight in self._pairs(rows, ranked, s.shape[1]):
             apart = s[:, a : a + 1] - s[:, a + 1 :]
             p = apart * self.sigmoid
             with np.errstate(over="ignore"):  # the gradient vanishes for large differences
@@ -279,33 +297,33 @@ class LambdaMART:
             hessian *= factor
         return gradient, hessian
 
-    def _pairs(self, rows: TrainingRows, ranked: Ranked, r: Array) -> Iterator[tuple[int, Array, Array]]:
+    def _pairs(self, rows: Any, ranked: Any, width: int) -> Iterator[tuple[int, Array, Array]]:
         """Yield each rank a (from 0), a mask of the lower rows that should be above it, and |ΔM| of each swap."""
-        width = r.shape[1]
         inside = np.arange(width)[None, :] < ranked.n[:, None]
         ragged = not inside.all()
-        scale = rows.scale[ranked.topic][:, None].astype(r.dtype)
-        depth = min(self.truncation_level, width - 1, rows.metric.last_that_counts or width)
-        by_gain_alone = equal_gains_are_equal(rows.metric)
-        for a, change in rows.way(rows.metric, ranked, depth):
-            r_a, r_b = r[:, a : a + 1], r[:, a + 1 :]
+        depth = min(self.truncation_level, width - 1, rows.last_that_counts or width)
+        by_gain_alone = rows.equal_gains_are_equal
+        for a, change in rows.changes(ranked, depth):
             weight = np.abs(change)
-            weight *= scale
             if ragged:
                 weight *= inside[:, a + 1 :]
-            wrong = r_b > r_a
+            wrong = rows.higher(ranked, a)
             if not by_gain_alone:
-                equal = r_a == r_b
-                if self.pairs == "all":
-                    wrong |= equal & (change > 0)
-                else:
+                undecided, equal = rows.undecided(ranked, a)
+                wrong |= undecided & (change > 0)
+                if self.pairs == "gain":
                     weight[equal] = 0
             yield a, wrong, weight
 
-    def _prepared(self, y: Any, group: Any) -> TrainingRows:
+    def _prepared(self, y: Any, group: Any) -> Any:
+        """Return the :class:`TrainingRows` or :class:`IntentRows`."""
         y, group = np.asarray(y), sizes_of_groups(group, len(y))
         if self._rows is None or not (np.array_equal(self._rows.y, y) and np.array_equal(self._rows.sizes, group)):
-            self._rows = TrainingRows.of(self.measure, y, group, self.doc_length, self.docno)
+            if is_intent_aware(self.measure):
+                known = self.doc_length, self.docno, self.qid, self.qrels
+                self._rows = IntentRows.of(self.measure, y, group, *known)
+            else:
+                self._rows = TrainingRows.of(self.measure, y, group, self.doc_length, self.docno)
         return self._rows
 
 
@@ -464,11 +482,18 @@ def _of_these(name: str, values: Any, rows: int) -> Any:
     return fitting[0]
 
 
+def is_intent_aware(measure: Measure) -> bool:
+    """Return whether the measure is an IntentAware."""
+    return isinstance(measure, type(IntentAware))
+
+
 def _learnable(measure: Any) -> Measure:
+    found: Any
     (found,) = pinned(computed_here([measure]))
-    if not needs_of(found).user_model:
+    of_one = found.inner if is_intent_aware(found) else found
+    if not needs_of(of_one).user_model:
         raise BadParameter(f"{found} follows no user model, so LambdaMART has no ΔM for it: use a measure such as TBG.")
-    metric = metric_of(found)
+    metric = metric_of(of_one)
     if metric.duplicates is not None or metric.judged_only:
         what = "duplicates" if metric.duplicates is not None else "judged_only"
         raise BadParameter(f"{found}: LambdaMART does not remove or change rows. Use the measure without {what}=.")

@@ -61,7 +61,8 @@ class GroupedRanker(BaseEstimator):
         The ranker; by default ``LGBMRanker(verbosity=-1)``. Its parameters have names such as ``ranker__num_leaves``.
         LightGBM uses all cores by default: set its ``n_jobs=1`` if a search or cross-validation has ``n_jobs``.
     objective : str, Measure or LambdaMART, optional
-        The measure to optimise; by default the objective of the ranker.
+        The measure to optimise; by default the objective of the ranker. An IntentAware measure needs judgments with
+        intents, ``LambdaMART(measure, qrels=…)``; it is no default for `eval_measure`, since labels have no intents.
     eval_measure : str or Measure, optional
         The measure for validation queries and for :meth:`score`; by default that of the objective. If there is none
         either, the ranker validates with its own metric and :meth:`score` uses nDCG.
@@ -190,7 +191,7 @@ class GroupedRanker(BaseEstimator):
         objective = self._objective()
         measure = self._measure(objective)
         X = _features(self, X, reset=True)
-        learned = [] if objective is None else [objective.measure]
+        learned = [] if objective is None or objective.qrels is not None else [objective.measure]
         watched = [] if measure is None else [measure]
         known = {"qid": qid, "docno": docno, "doc_length": doc_length}
         samples = self._samples(X, y, known, learned + watched * (self.validation_fraction is not None))
@@ -298,17 +299,17 @@ class GroupedRanker(BaseEstimator):
             raise BadParameter(
                 f"objective={objective!r}: must be a measure, a LambdaMART, or None for the ranker's own."
             )
-        if objective is not None and (objective.doc_length is not None or objective.docno is not None):
+        if objective is not None and any(getattr(objective, name) is not None for name in _KNOWN):
             raise BadParameter(
-                "the objective has its own doc_length or docno, but fit changes the order of rows. Pass them to fit, or"
-                " as index levels of y or X."
+                "the objective has its own doc_length, docno or qid, but fit changes the order of rows. Pass them to"
+                " fit, or as index levels of y or X."
             )
         return objective
 
     def _measure(self, objective: LambdaMART | None) -> Measure | None:
         if self.eval_measure is not None:
             return self._computed(self.eval_measure)
-        return None if objective is None else objective.measure
+        return None if objective is None or objective.qrels is not None else objective.measure
 
     def _computed(self, given: Any) -> Measure:
         """Return the measure, with the default table of the process that has sent the estimator."""
@@ -458,7 +459,7 @@ def _train_lightgbm(ranker: Any, training: _Training) -> tuple[int, dict]:
     if measure is not None:
         ranker.set_params(metric="None")
     if objective is not None:
-        ranker.set_params(objective=objective.bound(rows.doc_length, rows.docno))
+        ranker.set_params(objective=objective.bound(rows.doc_length, rows.docno, rows.qid))
     evaluation: dict[str, Any] = {}
     if validation is not None:
         evaluation = {
@@ -523,7 +524,7 @@ def _boost(ranker: Any, training: _Training) -> dict:
         parameters,
         matrix,
         num_boost_round=ranker.get_num_boosting_rounds(),
-        obj=None if objective is None else objective.bound(rows.doc_length, rows.docno).xgboost,
+        obj=None if objective is None else objective.bound(rows.doc_length, rows.docno, rows.qid).xgboost,
         maximize=measure is None or greater_is_better_of(measure, None),
         early_stopping_rounds=ranker.early_stopping_rounds,
         evals_result=results,

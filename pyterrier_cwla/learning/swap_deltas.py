@@ -54,6 +54,11 @@ class Ranked:
     dtype: Any = float
 
     @cached_property
+    def gains(self) -> Array:
+        """Gains in the type of values for pairs."""
+        return self.r.astype(self.dtype)
+
+    @cached_property
     def rankings(self) -> Rankings:
         """Rankings of the relevant items."""
         return self.swapped(np.arange(len(self.n)), None, None)

@@ -17,7 +17,7 @@ from ..model.query_chunks import packed
 from ..model.scoring import divisor
 from ..model.view import Documents
 from .labelled_rows import Samples
-from .swap_deltas import Ranked, way_to_swap
+from .swap_deltas import Changes, Ranked, by_paths, equal_gains_are_equal, way_to_swap
 
 _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
 
@@ -97,6 +97,21 @@ class TrainingRows:
         """Function that computes the changes by swaps."""
         return way_to_swap(self.metric, int(self.sizes.max(initial=0)))
 
+    @property
+    def dtype(self) -> Any:
+        """Type of values for pairs: C may be discontinuous in sums of gains, which need float64."""
+        return np.float64 if self.way is by_paths else np.float32
+
+    @property
+    def last_that_counts(self) -> int | None:
+        """Last rank that counts, if there is one."""
+        return self.metric.last_that_counts
+
+    @property
+    def equal_gains_are_equal(self) -> bool:
+        """Whether swaps of items with equal gains do not change the score."""
+        return equal_gains_are_equal(self.metric)
+
     @cached_property
     def chunks(self) -> list[tuple[Array, Array]]:
         """Chunks of queries of similar size, with their rows as arrays of shape (n_queries, n_ranks).
@@ -110,18 +125,43 @@ class TrainingRows:
         return chunks
 
     def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Ranked, Array]:
-        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions.
+        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions."""
+        rows, scores = self.in_order(queries, rows, pred, dtype)
+        return rows, self.rankings(queries, rows, dtype), scores
+
+    def in_order(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Array]:
+        """Return the rows of a chunk in descending order of prediction, and their predictions.
 
         Cells without a row contain the last prediction of the query.
         """
         scores = np.append(pred, -np.inf)[rows]
         order = np.argsort(-scores, axis=1, kind="stable")
         rows, scores = (np.take_along_axis(values, order, axis=1) for values in (rows, scores))
-        n = self.sizes[queries]
-        scores = np.maximum(scores, np.take_along_axis(scores, n[:, None] - 1, axis=1)).astype(dtype)
+        last = self.sizes[queries][:, None] - 1
+        return rows, np.maximum(scores, np.take_along_axis(scores, last, axis=1)).astype(dtype)
+
+    def rankings(self, queries: Array, rows: Array, dtype: Any) -> Ranked:
+        """Return the rankings of the rows of a chunk, which are in rank order."""
         effort = None if self.effort is None else self.effort[rows]
-        ranked = Ranked(n, self.gain[rows], self.grade[rows], effort, queries, self.pool, dtype)
-        return rows, ranked, scores
+        return Ranked(self.sizes[queries], self.gain[rows], self.grade[rows], effort, queries, self.pool, dtype)
+
+    def changes(self, ranked: Ranked, depth: int) -> Changes:
+        """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
+        scale = self.scale[ranked.topic][:, None].astype(ranked.dtype)
+        plain = bool((scale == 1).all())
+        for a, change in self.way(self.metric, ranked, depth):
+            yield a, change if plain else change * scale
+
+    def higher(self, ranked: Ranked, a: int) -> Array:
+        """Return whether each item after rank a has a higher gain than the item there."""
+        r = ranked.gains
+        return r[:, a + 1 :] > r[:, a : a + 1]
+
+    def undecided(self, ranked: Ranked, a: int) -> tuple[Array, Array]:
+        """Return whether neither an item after rank a nor that at a has a higher gain, and whether they are equal."""
+        r = ranked.gains
+        equal = r[:, a + 1 :] == r[:, a : a + 1]
+        return equal, equal
 
 
 def sizes_of_groups(group: Any, rows: int) -> Array:
