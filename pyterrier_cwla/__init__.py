@@ -19,6 +19,7 @@ _SPECIFIC = [
     "GroupedRanker",
     "LambdaMART",
     "Lengths",
+    "SessionCWLA",
     "esNDCG",
     "nsDCG",
     "register_duplicates",

@@ -35,7 +35,13 @@ from .learning.cross_validation import out_of_fold as out_of_fold
 from .learning.lambdamart import LambdaMART as LambdaMART
 from .learning.rankers import GroupedRanker as GroupedRanker
 from .learning.scorers import register_scorers as register_scorers, scorer as scorer
-from .measures.sessions import esNDCG as esNDCG, evaluate_sessions as evaluate_sessions, nsDCG as nsDCG, sDCG as sDCG
+from .measures.sessions import (
+    SessionCWLA as SessionCWLA,
+    esNDCG as esNDCG,
+    evaluate_sessions as evaluate_sessions,
+    nsDCG as nsDCG,
+    sDCG as sDCG,
+)
 from .model.aggregations import aggregation as aggregation
 from .model.continuations import continuation as continuation
 from .model.efforts import effort as effort

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -34,6 +34,7 @@ from .outputs import check_outside, files_in
 
 if TYPE_CHECKING:
     import pandas as pd
+    from ir_measures.measures import Measure
 
     from ..studies.study import Study
     from ..studies.users.ratings import Rated
@@ -302,15 +303,16 @@ def users(
 
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
     """
+    from ..measures.sessions import of_sessions
     from ..studies.users.metric_grid import continuations, grid
     from ..studies.users.result import UserAgreement
     from ..studies.users.study import user_agreement
 
     rated = _rated(data, source, sessions, judged_by, one_per)
     all_C = continuations(rel=1) if source is Published.tiangong else None  # rr of the table of the paper
-    wanted: Any = (
-        _named(measures, lengths, missing) if measures else grid(all_C, max_rel=rated.shown.judgments.pool.highest)
-    )
+    parsed = of_sessions if rated.what == "session" else None
+    highest = rated.shown.judgments.pool.highest
+    wanted: Any = _named(measures, lengths, missing, parsed) if measures else grid(all_C, max_rel=highest)
     with _cached_in(output, [*data, sessions, lengths], wanted, UserAgreement):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
@@ -447,8 +449,13 @@ def _cells(path: Path) -> pd.DataFrame:
     return table
 
 
-def _named(texts: Sequence[str], lengths: Path | None, missing: Any) -> dict[str, Any]:
-    bound = BoundMeasures.of(texts, lengths, missing)
+def _named(
+    texts: Sequence[str],
+    lengths: Path | None,
+    missing: Any,
+    parsed: Callable[[list[str]], list[Measure]] | None = None,
+) -> dict[str, Any]:
+    bound = BoundMeasures.of(texts, lengths, missing, parsed)
     for line in bound.notes:
         note(line)
     return bound.by_name

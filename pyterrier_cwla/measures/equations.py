@@ -395,4 +395,14 @@ EQUATIONS = {
         " documents on the path;"
         " IDCG is the DCG of the topic's $|w|$ best documents",
     ),
+    "SessionCWLA": Equation(
+        "gain of a session",
+        r"\text{etg} &= \sum_q (1 - \rho_q)\,m_q, \quad \text{erg} = \frac{\text{etg}}{\sum_q u_q N_q} \\"
+        r" m_q &= F_q\,\rho_{q-1}\,\delta\,m_{q-1} + u_q T_q, \quad u_q = \rho_{q-1} F_{q-1} u_{q-1}",
+        "$q$ is the number of a query in its session; $u_q$ is the share of users who reach it ($u_1$ is 1), and $m_q$"
+        " the gain that users have when they leave its list, times their share ($m_0$ is 0); $T_q$ and $N_q$ are the"
+        " expected total gain and the expected effort of its list alone, and $F_q$ is the share of its users who leave"
+        r" it; $\rho_q$ is the probability of reformulating after query $q$, 0 after the last; $\delta$ is the share"
+        " of the gain that is remembered at the next query",
+    ),
 }

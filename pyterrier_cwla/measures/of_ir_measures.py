@@ -72,6 +72,9 @@ def better_of(measure: Measure) -> Better | None:
 
 def needs_of(measure: Measure) -> Needs:
     """Return the needs of a measure; empty needs for measures that are not computed here."""
+    own: Needs | None = getattr(measure, "needs", None)  # of session measures, which have no computation
+    if own is not None:
+        return own
     try:
         return computation_of(measure).needs
     except UnknownSpec:

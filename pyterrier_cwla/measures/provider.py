@@ -6,6 +6,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -159,6 +160,19 @@ def refuse_unsupported(measures: Iterable[Measure]) -> None:
             raise UnknownSpec(str(error).replace(str(inner), what, 1)) from None
 
 
+@contextmanager
+def naming(measure: Measure) -> Iterator[None]:
+    """Add the name of the measure to errors about judgments, lengths and values that are not finite."""
+    try:
+        yield
+    except BadJudgments as error:
+        raise BadJudgments(f"{measure}: {error}") from None
+    except MissingLength as error:
+        raise MissingLength(f"{measure}: {error}") from None
+    except NoFiniteValue as error:
+        raise NoFiniteValue(f"{measure}: {error}") from None
+
+
 class PreparedMeasures:
     """Measures that are prepared for judgments.
 
@@ -204,14 +218,8 @@ class PreparedMeasures:
         """Return one value per query for each measure, run after run."""
         values: dict[Measure, Array] = {}
         for measure, work in self._work:
-            try:
+            with naming(measure):
                 values[measure] = work(aligned)
-            except BadJudgments as error:
-                raise BadJudgments(f"{measure}: {error}") from None
-            except MissingLength as error:
-                raise MissingLength(f"{measure}: {error}") from None
-            except NoFiniteValue as error:
-                raise NoFiniteValue(f"{measure}: {error}") from None
         return values
 
     def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:

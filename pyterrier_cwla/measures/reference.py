@@ -20,7 +20,7 @@ from .catalogue import THEIRS, Row, SpecOf
 from .counting import COUNTS
 from .equations import EQUATIONS, Equation
 from .parsing import measures_of
-from .sessions import esNDCG, nsDCG, sDCG
+from .sessions import SessionCWLA, esNDCG, nsDCG, sDCG
 from .wrappers import MEASURES
 
 #: The kinds of entries, each with its heading.
@@ -285,7 +285,7 @@ def _measures() -> Iterator[Entry]:
 
 
 def _sessions() -> Iterator[Entry]:
-    for measure in (sDCG, nsDCG, esNDCG):
+    for measure in (sDCG, nsDCG, esNDCG, SessionCWLA):
         yield _of_declaration("session", measure, str(measure.NAME))
 
 

@@ -1,8 +1,9 @@
-"""Session measures: scores of sequences of queries by one user, such as sDCG, nsDCG and esNDCG."""
+"""Session measures: scores of sequences of queries by one user, such as sDCG, nsDCG, esNDCG and SessionCWLA."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -15,16 +16,18 @@ from ir_measures.measures import Measure, ParamInfo
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import columns_of_table, strings
 from ..data.rankings import Array, Rankings, summed
-from ..errors import BadParameter, BadSessions, some
+from ..errors import BadParameter, BadSessions, CWLAError, shown, some
 from ..files.inputs import is_runs, loaded
 from ..files.same_columns import the_only
 from ..model.ideal import ideal_ranking
-from ..model.language import In, OneOf, Parameter
+from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, parse
+from ..model.list_visits import Visits, visits
 from .catalogue import CUTOFF, PLAIN
+from .computing import Needs
 from .labels import by_name
-from .named import CWLAMeasure
+from .named import CWLA, CWLAMeasure, RowMeasure
 from .parsing import measures_of
-from .provider import CWLAEvaluator, prepare, refuse_unsupported
+from .provider import CWLAEvaluator, naming, prepare, refuse_unsupported
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,9 +47,9 @@ def evaluate_sessions(
         ``order`` (numbers or times), or a dict of lists of queries. All queries of the table count, also those without
         results in the run. Other queries of the run are ignored.
     measures : iterable of str or ir_measures.Measure, or dict of these by label
-        Session measures (``sDCG``, ``nsDCG``, ``esNDCG``), and any measure that :func:`evaluate` computes. The score
-        of a session with one of the latter is the mean over its queries (the sum for counts), where queries without
-        results have 0 [1]_.
+        Session measures (``sDCG``, ``nsDCG``, ``esNDCG``, ``SessionCWLA``), and any measure that :func:`evaluate`
+        computes. The score of a session with one of the latter is the mean over its queries (the sum for counts), where
+        queries without results have 0 [1]_.
     judged_by : str, default="session"
         The column of ``sessions`` that contains the query ids of the judgments: "session", "query_id", or another
         column, such as the topic of several sessions.
@@ -114,8 +117,8 @@ class SessionRun:
         columns: dict[str, Any] = {}
         for name, measure in measures.items():
             if isinstance(measure, SessionMeasure):
-                found = self.aligned.rankings()
-                columns[name] = measure.score(asked, found, ideal_ranking(PLAIN, found))
+                with naming(measure):
+                    columns[name] = measure.of_run(asked, self.aligned, self.judgments)
             else:
                 columns[name] = [mean[measure] for mean in means]
         return pd.DataFrame(columns, index=asked.sessions)
@@ -157,7 +160,9 @@ class SessionMeasure(CWLAMeasure):
     """Base class of the measures of whole sessions, which :func:`evaluate_sessions` computes."""
 
     def __init_subclass__(cls) -> None:
-        cls.SUPPORTED_PARAMS = {p.name: ParamInfo(default=p.default, desc=str(p.allowed)) for p in cls.PARAMETERS}
+        cls.SUPPORTED_PARAMS = {
+            p.name: ParamInfo(required=p.required, desc=str(p.allowed), **_default(p)) for p in cls.PARAMETERS
+        }
 
     def _check_parameters(self) -> None:
         """Do nothing: all combinations of parameters are valid."""
@@ -172,6 +177,26 @@ class SessionMeasure(CWLAMeasure):
             f"{self} is a session measure: evaluate_sessions(qrels, run, sessions, ['{self}']) computes it."
         )
 
+    @property
+    def needs(self) -> Needs:
+        """Data that the measure reads."""
+        return Needs()
+
+    def of_run(self, asked: Asked, aligned: Aligned, judgments: Judgments) -> Array:
+        """Return one score per session of a run.
+
+        Parameters
+        ----------
+        asked : Asked
+            The queries of the sessions.
+        aligned : Aligned
+            The run, aligned with the judgments of each query.
+        judgments : Judgments
+            These judgments.
+        """
+        found = aligned.rankings()
+        return self.score(asked, found, ideal_ranking(PLAIN, found))
+
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
         """Return one score per session.
 
@@ -183,6 +208,10 @@ class SessionMeasure(CWLAMeasure):
             The retrieved documents of each query, and its judged documents in descending order of grade.
         """
         raise NotImplementedError
+
+
+def _default(parameter: Parameter) -> dict[str, Any]:
+    return {} if parameter.required else {"default": parameter.default}
 
 
 _NEGLIGIBLE = 2.0**-60  # share of users
@@ -354,8 +383,168 @@ def _log(x: Array, base: float) -> Array:
     return logarithms
 
 
-sDCG, nsDCG, esNDCG = _sDCG(), _nsDCG(), _esNDCG()
-ir_measures.measures.registry.update({str(m): m for m in (sDCG, nsDCG, esNDCG)})
+@dataclass(frozen=True)
+class Reformulations:
+    """Values of a parameter: one probability, or a map from the number of a query in its session to a probability."""
+
+    def __str__(self) -> str:
+        return "a number in [0, 1], or a list or map of such numbers for queries 1, 2, …, such as {1: 0.8, 2: 0.5}"
+
+
+class _SessionCWLA(SessionMeasure):
+    """Gain of users who browse each list by a continuation C, and reformulate or end the session when they leave it.
+
+    Users browse the list of each query as under CWLA with the same C, gain and effort. Users who leave the list of
+    query q continue with query q + 1 with probability ρ_q, or end the session. All end it after the last query. At each
+    new query they remember a share δ of the gain so far. The score is the expected gain that users have at the end of
+    the session (A='etg'), or this gain divided by the expected effort of all lists, which is the number of items
+    inspected under unit effort (A='erg'). With ρ = 0 it is the score of the first query. With ρ = 1, δ = 1 and
+    A='etg' it is the sum over the queries. Users who never leave a list contribute 0 and see no later query; with
+    end='stop' all users leave at the last result. A document that several queries retrieve has its gain each time.
+
+    Parameters
+    ----------
+    C : str or continuation
+        The continuation within each list.
+    A : {"etg", "erg"}
+        The expected total gain, or the gain per unit of effort.
+    rho : float in [0, 1], or list or dict of these
+        The probability ρ of reformulating. A list or dict has a probability for query 1, 2, … of a session; it must
+        have one for every query but the last.
+    delta : float in [0, 1], default=1
+        The share δ of the gain that is remembered at the next query.
+    gain, effort, end, max_rel, unseen, lengths, missing, judged_only, duplicates, duplicate_gain, cutoff
+        As for CWLA, for the list of each query.
+
+    References
+    ----------
+    Wicaksono and Moffat, reference 41 of Moffat et al. (2022): the model of sessions. Moffat et al. (2022), Eq. 16 and
+    17: the gain of a query.
+    """
+
+    __name__ = NAME = PRETTY_NAME = "SessionCWLA"
+    SHORT_DESC = "Gain of users who browse each list by any continuation C, and reformulate with probability ρ."
+    PARAMETERS = (
+        next(parameter for parameter in CWLA.PARAMETERS if parameter.name == "C"),
+        Parameter("A", OneOf("etg", "erg")),
+        Parameter("rho", Reformulations()),
+        Parameter("delta", In("[0, 1]"), 1),
+        *(parameter for parameter in CWLA.PARAMETERS if parameter.name not in ("C", "A", "norm")),
+    )
+    _users: RowMeasure | None = None
+
+    def _canonical(self, parameter: Parameter, value: Any) -> Any:
+        if parameter.name == "A" and isinstance(value, Part | Spec):
+            value = str(parse(value, "aggregation"))
+        if parameter.name == "rho":
+            return self._checked_rho(value)
+        return super()._canonical(parameter, value)
+
+    def _checked_rho(self, given: Any) -> float | dict[int, float]:
+        """Return one probability, or probabilities by the number of the query."""
+        if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1:
+            given = dict(enumerate(given, 1))
+        by_query = Parameter("rho", Grades("probabilities", 1))
+        one = Parameter("rho", In("[0, 1]"))
+        with suppress(BadParameter):
+            if not isinstance(given, Mapping):
+                probability: float = one.check(given, "")
+                return probability
+            probabilities: dict[int, float] = by_query.check(given, "")
+            if [*probabilities] == [*range(1, len(probabilities) + 1)] and probabilities:
+                return probabilities
+        raise BadParameter(f"{self.__name__}(rho={shown(given)}): rho must be {Reformulations()}.")
+
+    def _check_parameters(self) -> None:
+        self.users  # noqa: B018  (raises)
+
+    @property
+    def users(self) -> RowMeasure:
+        """Measure with the users of a single query.
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is missing, or if the parameters do not fit together.
+        """
+        if self._users is None:
+            lacking = [p.name for p in self.PARAMETERS if p.required and p.name not in self.params]
+            if lacking:
+                raise BadParameter(
+                    f"{self.__name__} needs {' and '.join(f'{name}=' for name in lacking)}, as in"
+                    f" {self.__name__}(C='rbp(0.8)',A='etg',rho=0.5,max_rel=3)."
+                )
+            own = {k: v for k, v in {**self.params, **self._bound}.items() if k not in ("rho", "delta")}
+            try:
+                CWLA.ROW.metric(own)
+            except CWLAError as error:
+                raise type(error)(f"{self}: {error}") from None
+            self._users = CWLA(**own)
+        return self._users
+
+    @property
+    def needs(self) -> Needs:
+        """Data that the user model reads."""
+        return self.users.computation().needs
+
+    @property
+    def named_content(self) -> object:
+        """Functions and tables of the user model."""
+        return self.users.named_content
+
+    @property
+    def content(self) -> dict[str, object] | list[object]:
+        """Functions and tables of the user model."""
+        return self.users.content
+
+    def of_run(self, asked: Asked, aligned: Aligned, judgments: Judgments) -> Array:
+        """Return the expected gain of each session, or the gain per effort."""
+        metric = self.users.computation().metric_for(judgments)
+        rate = self.params["A"] == "erg"
+        gain, effort = self._expected(asked, visits(metric, aligned.rankings(metric.judged_only), rate))
+        if not rate:
+            return gain
+        shares: Array = np.divide(gain, effort, out=np.zeros_like(gain), where=gain > 0)
+        return shares
+
+    def _expected(self, asked: Asked, lists: Visits) -> tuple[Array, Array]:
+        """Return the expected gain and effort of each session, by a recursion over its queries.
+
+        ``users`` is the share of users who reach a query, and ``gain`` what these users have so far, times that share.
+        """
+        sizes = np.diff(asked.start)
+        rho, delta = self._rho_of_queries(asked, sizes), self["delta"]
+        users, gain = np.ones(len(sizes)), np.zeros(len(sizes))
+        total, effort = np.zeros((2, len(sizes)))
+        for number in range(int(sizes.max(initial=0))):
+            at = np.flatnonzero((sizes > number) & (users > 0))
+            query = asked.start[at] + number
+            if lists.effort is not None:
+                effort[at] += users[at] * lists.effort[query]
+            leave = 1 - lists.staying[query]
+            gain[at] = leave * delta * gain[at] + users[at] * lists.gain[query]
+            total[at] += (1 - rho[query]) * gain[at]
+            gain[at] *= rho[query]
+            users[at] *= rho[query] * leave
+        return total, effort
+
+    def _rho_of_queries(self, asked: Asked, sizes: Array) -> Array:
+        """Return the probability of reformulating after each query; 0 after the last of a session."""
+        given = self.params["rho"]
+        if isinstance(given, dict):
+            longest = int(np.argmax(sizes))
+            if sizes[longest] > len(given) + 1:
+                raise BadSessions(
+                    f"session {asked.sessions[longest]!r} has {sizes[longest]:,} queries, and rho has probabilities"
+                    f" after the first {len(given):,}: give {sizes[longest] - 1:,}, one for every query but the last."
+                )
+        by_number = np.array([*given.values(), 0.0]) if isinstance(given, dict) else np.full(int(sizes.max()), given)
+        number = asked.number
+        return np.where(number == np.repeat(sizes, sizes), 0.0, by_number[np.minimum(number, len(by_number)) - 1])
+
+
+sDCG, nsDCG, esNDCG, SessionCWLA = _sDCG(), _nsDCG(), _esNDCG(), _SessionCWLA()
+ir_measures.measures.registry.update({str(m): m for m in (sDCG, nsDCG, esNDCG, SessionCWLA)})
 
 
 def _asked(sessions: Any, judged_by: str) -> Asked:

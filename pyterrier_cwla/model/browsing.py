@@ -135,6 +135,11 @@ class Walk:
             spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
         return spent
 
+    @cached_property
+    def staying(self) -> Floats:
+        """Share of users who never leave, of shape [queries × 1]."""
+        return np.where(self._stay & ~self._free, self.reach, 0.0) if self._open else np.zeros((1, 1))
+
     def _refuse_endless_means(self, items: Floats) -> None:
         """Raise NoFiniteValue if all users leave, but V⁺ is infinite, so that no mean over items is defined."""
         if (np.isinf(items) & ~self._stay).any():

@@ -140,8 +140,10 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     (tmp_path / "qrels.txt").write_text("\n".join(rows) + "\n")
     shown = collection / "runs" / "r3.txt"
     text = prints("study", "users", tmp_path / "qrels.txt", shown, tmp_path / "r.csv", "--sessions",
-                  tmp_path / "sessions.csv", "-m", "nDCG@5", "-o", tmp_path / "a", "--cv", "3")  # fmt: skip
+                  tmp_path / "sessions.csv", "-m", "nDCG@5", "-m", "SessionCWLA(C=rbp(0.8),A=erg,rho=0.5,max_rel=2)",
+                  "-m", "sDCG", "-o", tmp_path / "a", "--cv", "3")  # fmt: skip
     assert "6 session ratings" in text
+    assert "SessionCWLA" in (tmp_path / "a" / "report.html").read_text()
     pairs = pd.DataFrame(
         {"first": ["q0", "q1", "q2", "q3"], "second": ["q4", "q5", "q6", "q7"], "preference": [1, -1, 0, 1]}
     )

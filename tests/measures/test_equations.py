@@ -266,9 +266,9 @@ VALUES = {
     "Bpref": bpref,
     "infAP": inf_ap,
 }  # fmt: skip
-#: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_by_topic.py and test_sessions.py
-#: have their formulas.
-ELSEWHERE = {"Residual", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG"}
+#: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_by_topic.py, test_sessions.py and
+#: test_session_users.py have their formulas.
+ELSEWHERE = {"Residual", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG", "SessionCWLA"}
 
 
 def topics(frames):

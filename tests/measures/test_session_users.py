@@ -1,0 +1,316 @@
+"""Sessions of a user model: all paths of a user through the lists, and simulated users."""
+
+import itertools
+import math
+import pickle
+from contextlib import suppress
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, SessionCWLA, continuation, evaluate, evaluate_sessions
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, MissingLength, NoFiniteValue
+from pyterrier_cwla.measures.reference import find
+from pyterrier_cwla.model.aggregations import erg
+from tests.measures.test_sessions import lists_of, logs
+from tests.support import reference
+
+pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+
+CONTINUATIONS = {
+    "rbp(0.7)": ("rbp", {"phi": 0.7}),
+    "inst(1)": ("inst", {"T": 1}),
+    "rr": ("rr", {}),
+    "rr(rel=2)": ("rr", {"rel": 2}),
+    "cascade(0.9)": ("cascade", {"gamma": 0.9}),
+    "prec(2)": ("prec", {"k": 2}),
+    "dcg(3)": ("dcg", {"k": 3}),
+    "bpm(1, 4)": ("bpm", {"T": 1, "K": 4}),
+    "decay(3)": ("decay", {"half_life": 3}),
+    "ap2": ("ap2", {}),
+    "product(rr, rbp(0.9))": ("product", {"first": ("rr", {}), "second": ("rbp", {"phi": 0.9})}),
+}
+EFFORTS = {"unit": ("unit", {}), "by_grade({0: 1, 1: 2, 2: 4, 3: 7})": ("by_grade", {"efforts": [1, 2, 4, 7]})}
+
+
+# ---- every path through a session
+
+
+class List:
+    """Ways to leave one list: the share of users and their gain for each; the share who stay; and Σ V(i)·e_i."""
+
+    def __init__(self, grades, judged, **model):
+        self.outcomes, self.staying, self.effort = [], 0.0, 0.0
+        if model["end"] == "stop" and not grades:
+            self.outcomes = [(1.0, 0.0)]
+            return
+        walk = reference._walk(
+            grades, model["C"], ("linear", {}), model["effort"], 3, model["end"], model["k"], judged, None, None
+        )
+        gained = 0.0
+        for share, r in zip(reference._leaving(walk), walk.r):
+            gained += r
+            self.outcomes.append((share, gained))
+        rest = 1 - math.fsum(share for share, _ in self.outcomes)
+        tail = reference._tail(walk)
+        if tail is not None and not tail.leave:
+            self.staying = rest
+        else:
+            self.outcomes.append((rest, gained))
+        self.effort = math.inf if self.staying > 1e-12 else reference._paid(walk)
+
+
+def slow_session(lists, judged, A, rho, delta, **model):
+    """Return the sum over the last query of a path and the rank at which each list up to it is left."""
+    found = [List(grades, judged, **model) for grades in lists]
+    goes_on = [rho] * (len(lists) - 1) if isinstance(rho, int | float) else list(rho)[: len(lists) - 1]
+    gain = effort = 0.0
+    for last in range(len(lists)):
+        ends = 1 if last == len(lists) - 1 else 1 - goes_on[last]
+        arrives = math.prod(goes_on[:last])
+        for path in itertools.product(*(one.outcomes for one in found[: last + 1])):
+            chance = math.prod(share for share, _ in path) * arrives * ends
+            gain += chance * math.fsum(delta ** (last - q) * r for q, (_, r) in enumerate(path))
+        reached = arrives * math.prod(math.fsum(share for share, _ in one.outcomes) for one in found[:last])
+        effort += reached * found[last].effort if reached > 1e-12 else 0.0
+    if A == "etg":
+        return gain
+    return gain / effort if gain else 0.0
+
+
+chances = st.sampled_from([0, 0.3, 0.8, 1])
+
+
+@given(
+    logs(),
+    st.sampled_from(sorted(CONTINUATIONS)),
+    st.sampled_from(["etg", "erg"]),
+    st.one_of(chances, st.tuples(chances, chances)),
+    chances,
+    st.sampled_from(["open", "stop", 3]),
+    st.sampled_from(sorted(EFFORTS)),
+    st.one_of(st.none(), st.integers(1, 3)),
+)
+def test_the_score_is_the_sum_over_all_paths(log, C, A, rho, delta, end, effort, k):
+    measure = SessionCWLA(C=C, A=A, rho=rho, delta=delta, end=end, effort=effort, max_rel=3, cutoff=k)
+    found = evaluate_sessions(*log, [measure]).iloc[:, 0]
+    model = {"C": CONTINUATIONS[C], "effort": EFFORTS[effort], "end": end, "k": k}
+    slow = [slow_session(*lists, A, rho, delta, **model) for lists in lists_of(*log)]
+    assert found.tolist() == pytest.approx(slow, abs=1e-9)
+
+
+# ---- simulated users
+
+
+@pytest.mark.parametrize(("C", "end"), [("rbp(0.7)", "stop"), ("rr", "stop"), ("inst(1)", 6), ("rr", 6)])
+def test_simulated_users_gain_as_much(C, end):
+    rng = np.random.default_rng(7)
+    lists = [rng.integers(0, 4, n).tolist() for n in (4, 1, 5)]
+    judged = [grade for grades in lists for grade in grades]
+    rho, delta, users = [0.9, 0.6], 0.7, 4000
+    model = {"C": CONTINUATIONS[C], "A": ("etg", {}), "max_rel": 3, "end": end, "judged": judged}
+    went = [reference.weights([*grades, *[0] * (end - len(grades))] if end != "stop" else grades, **model)["C"]
+            for grades in lists]  # fmt: skip
+    gains, seen = [], []
+    for _ in range(users):
+        gain = items = 0
+        for query, grades in enumerate(lists):
+            gain *= delta
+            for rank, c in enumerate(went[query]):
+                gain += grades[rank] / 3 if rank < len(grades) else 0
+                items += 1
+                if rng.random() >= c:
+                    break
+            if query == 2 or rng.random() >= rho[query]:
+                break
+        gains.append(gain)
+        seen.append(items)
+    qrels = {f"q{q}": {f"d{i}": grade for i, grade in enumerate(grades)} for q, grades in enumerate(lists)}
+    run = {f"q{q}": {f"d{i}": -i for i in range(len(grades))} for q, grades in enumerate(lists)}
+    table = pd.DataFrame({"session": "s", "query_id": list(run), "order": [0, 1, 2]})
+    same = {"C": C, "rho": rho, "delta": delta, "end": end, "max_rel": 3}
+    found = evaluate_sessions(qrels, run, table, [SessionCWLA(A=A, **same) for A in ("etg", "erg")], "query_id")
+    etg_, erg_ = found.loc["s"]
+    assert np.mean(gains) == pytest.approx(etg_, abs=4 * np.std(gains) / users**0.5)
+    assert np.mean(seen) == pytest.approx(etg_ / erg_, abs=4 * np.std(seen) / users**0.5)
+
+
+# ---- identities
+
+
+@given(logs(), st.sampled_from(sorted(CONTINUATIONS)), st.sampled_from(["open", "stop"]), chances)
+def test_with_rho_0_only_the_first_query_counts_and_with_1_all_do(log, C, end, delta):
+    qrels, run, sessions = log
+    same = {"C": C, "end": end, "max_rel": 3}
+    by_query = {query: qrels[name] for name, queries in sessions.items() for query in queries}
+    alone = evaluate(by_query, run, [CWLA(A=A, **same) for A in ("etg", "erg")], by_query=True).loc["run"]
+    found = evaluate_sessions(*log, [SessionCWLA(A=A, rho=0, delta=delta, **same) for A in ("etg", "erg")])
+    firsts = alone.loc[[queries[0] for queries in sessions.values()]]
+    assert found.to_numpy() == pytest.approx(firsts.to_numpy(), abs=1e-10)
+    if C not in ("rr", "rr(rel=2)", "ap2", "bpm(1, 4)") or end == "stop":  # all users leave
+        found = evaluate_sessions(*log, [SessionCWLA(A="etg", rho=1, **same)]).iloc[:, 0]
+        sums = [alone.loc[queries].iloc[:, 0].sum() for queries in sessions.values()]
+        assert found.tolist() == pytest.approx(sums, abs=1e-10)
+
+
+@given(logs(), chances, chances)
+def test_relabelled_sessions_have_the_same_scores(log, rho, delta):
+    """The score of a session is the same to the last bit, whatever other sessions are scored with it."""
+    qrels, run, sessions = log
+    measure = SessionCWLA(C="inst(1)", A="erg", rho=rho, delta=delta, max_rel=3)
+    together = evaluate_sessions(qrels, run, sessions, [measure])
+    for name, queries in sessions.items():
+        assert evaluate_sessions(qrels, run, {name: queries}, [measure]).iloc[0, 0] == together.loc[name].item()
+
+
+# ---- users who never leave, queries without results, and what is unseen
+
+QRELS = {"s": {"a": 1, "b": 1}}
+RUN = {"q1": {"x": 3.0, "y": 2.0}, "q2": {"a": 1.0}}
+SESSIONS = {"s": ["q1", "q2"]}
+
+
+def of_session(qrels=QRELS, run=RUN, sessions=SESSIONS, **parameters):
+    measure = SessionCWLA(**{"C": "rbp(0.5)", "A": "etg", "rho": 1, "gain": "binary"} | parameters)
+    return evaluate_sessions(qrels, run, sessions, [measure]).iloc[0, 0]
+
+
+def test_users_who_never_leave_a_list_see_no_later_query():
+    assert of_session(C="rr") == of_session(C="rr", A="erg") == 0
+    assert of_session(C="rr", end="stop") == 1
+    assert of_session(C="rr", A="erg", end="stop") == pytest.approx(1 / 3)
+    satisfied = {"q1": {"a": 1.0}, "q2": {"x": 2.0}}
+    assert of_session(run=satisfied, C="rr") == 0
+    assert of_session(run=satisfied, C="rr", rho=0.25) == 0.75
+    assert of_session(run=satisfied, C="rr", rho=0, A="erg") == 1
+
+
+def test_a_query_without_results_is_a_list_of_unseen_items():
+    """At end="stop" it has no items, and costs nothing."""
+    sessions = {"s": ["q0", "q2"]}
+    assert of_session(sessions=sessions, A="erg") == pytest.approx(1 / 4)
+    assert of_session(sessions=sessions, A="erg", end="stop") == 1
+    assert of_session(sessions=sessions, C="rr") == 0
+    assert of_session(sessions=sessions, C="rr", A="erg", end="stop") == 1
+    assert of_session(sessions={"s": ["q0"]}, A="erg", end="stop") == 0
+
+
+def test_a_session_by_hand():
+    """The users of rbp(0.5) gain 1/2 from b at rank 2 of q1 and 1 from a in q2."""
+    run = {"q1": {"x": 2.0, "b": 1.0}, "q2": {"a": 1.0}}
+    assert of_session(run=run, rho=0.5) == pytest.approx(0.5 * 0.5 + 0.5 * (0.5 + 1))
+    assert of_session(run=run, rho=0.5, delta=0.2) == pytest.approx(0.5 * 0.5 + 0.5 * (0.2 * 0.5 + 1))
+    assert of_session(run=run, rho=0.5, A="erg") == pytest.approx((0.5 * 0.5 + 0.5 * 1.5) / (2 + 0.5 * 2))
+
+
+def test_the_effort_of_unseen_documents_is_needed_for_a_rate_only():
+    words = {"x": 100, "y": 300, "a": 50}
+    same = {"C": "decay(60)", "effort": "time", "lengths": words}
+    by_query = evaluate(dict.fromkeys(RUN, QRELS["s"]), RUN, [CWLA(A="etg", gain="binary", **same)], by_query=True)
+    assert of_session(**same) == pytest.approx(by_query.sum().item())
+    with pytest.raises(NoFiniteValue, match=r"SessionCWLA\(.*effort of unseen documents is needed .* unseen="):
+        of_session(A="erg", **same)
+    assert 0 < of_session(A="erg", unseen=12, **same) < of_session(A="erg", end="stop", **same)
+    with pytest.raises(MissingLength, match=r"SessionCWLA\(.*1 of 3 have none"):
+        of_session(**same | {"lengths": {"x": 100, "a": 50}})
+
+
+def test_a_rate_without_a_finite_number_of_items_is_refused():
+    assert of_session(C="dcg") > 0
+    with pytest.raises(
+        NoFiniteValue, match=r"SessionCWLA\(C='dcg',A='erg',rho=1.*infinite V⁺, so A='erg' is not defined"
+    ):
+        of_session(C="dcg", A="erg")
+    assert of_session(C="dcg", A="erg", end="stop") > 0
+
+
+def test_condensed_lists_and_functions_of_users():
+    run = {"q1": {"x": 3.0, "b": 2.0}, "q2": {"y": 2.0, "a": 1.0}}
+    assert of_session(run=run) == 1
+    assert of_session(run=run, judged_only=True) == 2
+
+    @continuation(eventually_leaves=True)
+    def third_chance(view):
+        return 1 / 3
+
+    assert of_session(run=run, C=third_chance) == pytest.approx(of_session(run=run, C="rbp(0.3333333333333333)"))
+
+
+# ---- parameters and texts
+
+
+@pytest.mark.parametrize(
+    ("parameters", "text"),
+    [
+        ({"rho": 0.5}, "SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)"),
+        ({"rho": np.float64(1), "A": erg, "delta": 1.0}, "SessionCWLA(C='rbp(0.8)',A='erg',rho=1)"),
+        ({"rho": [0.5, 1.0]}, "SessionCWLA(C='rbp(0.8)',A='etg',rho={1:0.5,2:1})"),
+        ({"rho": {2: 0, 1: 0.5}, "delta": 0.1, "cutoff": 9}, "SessionCWLA(C='rbp(0.8)',A='etg',rho={1:0.5,2:0},delta=0.1)@9"),
+    ],
+)  # fmt: skip
+def test_texts_are_read_as_they_are_written(parameters, text):
+    measure = SessionCWLA(**{"C": "rbp(0.8)", "A": "etg", "gain": "binary"} | parameters)
+    head, _, cutoff = text.partition("@")
+    text = f"{head[:-1]},gain='binary'){'@' * bool(cutoff)}{cutoff}"
+    assert repr(measure) == text
+    assert ir_measures.parse_measure(text) == measure == pickle.loads(pickle.dumps(measure))
+    (column,) = evaluate_sessions(QRELS, RUN, SESSIONS, {"mine": text}).columns
+    assert column == "mine"
+    assert evaluate_sessions(QRELS, RUN, SESSIONS, [text]).equals(evaluate_sessions(QRELS, RUN, SESSIONS, [measure]))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rho": 1.2}, r"rho=1.2\): rho must be a number in \[0, 1\], or a list or map of such numbers"),
+        ({"rho": []}, r"rho=\{\}\): rho must be"),
+        ({"rho": "often"}, r"rho='often'\): rho must be"),
+        ({"rho": [0.5, 2]}, r"rho must be"),
+        ({"rho": {1: 0.5, 3: 0.5}}, r"rho must be"),
+        ({"delta": -1}, r"delta must be a number in \[0, 1\]"),
+        ({"A": "avg"}, r"A must be 'etg' or 'erg'"),
+        ({"norm": "ideal"}, r"SessionCWLA has no parameter 'norm'"),
+        ({"end": "far"}, r"^SessionCWLA\(.*\): end='far': end must be"),
+        ({"gain": "linear"}, r"^SessionCWLA\(.*\): gain='linear' needs max_rel="),
+        ({"C": "rbp"}, r"rbp"),
+    ],
+)
+def test_parameters_out_of_range(parameters, message):
+    with pytest.raises(BadParameter, match=message):
+        of_session(**parameters)
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(BadParameter, match=r"SessionCWLA needs C= and A= and rho=, as in SessionCWLA\(C='rbp"):
+        evaluate_sessions(QRELS, RUN, SESSIONS, ["SessionCWLA"])
+    with pytest.raises(BadSessions, match=r"session 's' has 3 queries, .* give 2, one for every query but the last"):
+        of_session(rho=[0.5], sessions={"t": ["q3"], "s": ["q1", "q2", "q4"]}, qrels=QRELS | {"t": {"a": 1}})
+    assert of_session(rho=[0.5, 0.1, 0.2]) == of_session(rho=0.5)
+    with pytest.raises(BadJudgments, match=r"SessionCWLA\(.*grade 1, above max_rel"):
+        of_session(gain="linear", max_rel=0.5)
+
+
+def test_queries_alone_have_no_score():
+    measure = SessionCWLA(C="rbp(0.8)", A="etg", rho=0.5, gain="binary")
+    for ask in (
+        lambda: evaluate(QRELS, RUN, [measure]),
+        lambda: evaluate(QRELS, RUN, [f"Residual(measure={str(measure)!r})"]),
+        lambda: ir_measures.calc_aggregate([measure], QRELS, RUN),
+    ):
+        with pytest.raises(BadParameter, match=r"session measure: evaluate_sessions|takes a measure that follows"):
+            ask()
+
+
+def test_the_table_may_have_other_forms_and_the_catalogue_has_the_measure():
+    table = pl.DataFrame({"session": ["s", "s"], "query_id": ["q2", "q1"], "order": [2, 1]})
+    assert of_session(sessions=table, rho=0.3) == of_session(rho=0.3)
+    (entry,) = find("SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)")
+    assert entry.kind == "session"
+    assert {given.name for given in entry.parameters} == {p.name for p in SessionCWLA.PARAMETERS}
+    with suppress(ImportError):
+        assert "ρ" in SessionCWLA(C="rbp(0.8)", A="etg", rho=0.5, gain="binary")._repr_html_()
