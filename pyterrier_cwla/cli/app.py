@@ -26,6 +26,7 @@ _MODULES = {
     "evaluation": ("evaluate", "compare"),
     "explanation": ("explain", "measures"),
     "explorer": ("explore",),
+    "session": ("sessions",),
     "demo": ("demo",),
     "log": ("calibrate", "simulate"),
     "study": ("study",),

@@ -77,7 +77,7 @@ class Scores:
     Attributes
     ----------
     table : DataFrame, or dict of columns by name
-        Columns ``run``, ``query_id`` (for scores by query) and one per measure.
+        Columns ``run``, ``query_id`` or another `part` (for scores by query) and one per measure.
     columns : sequence of Column
         Columns of the measures.
     notes : sequence of str
@@ -89,15 +89,21 @@ class Scores:
     notes: Sequence[str] = ()
     origin: dict[str, Any] = field(default_factory=dict)
     """Metadata of saved results: version, inputs and parameters."""
+    part: str = "query_id"
+    """Column with the parts of a run that have scores of their own: queries or sessions."""
 
     @property
     def by_query(self) -> bool:
-        """Whether the table has one row per query."""
-        return "query_id" in self.table
+        """Whether the table has one row per query or session."""
+        return self.part in self.table
+
+    @property
+    def _heads(self) -> list[str]:
+        return ["run", self.part.removesuffix("_id")]
 
     @property
     def _ids(self) -> list[str]:
-        return ["run", "query_id"] if self.by_query else ["run"]
+        return ["run", self.part] if self.by_query else ["run"]
 
     def notes_beside(self, form: Format) -> list[str]:
         """Return the notes, with a note per residual on whether it is a bound."""
@@ -105,7 +111,7 @@ class Scores:
 
     def latex(self) -> str:
         """Return a LaTeX table with the style of booktabs."""
-        names = ["run", "query"] if self.by_query else ["run"]
+        names = self._heads[: len(self._ids)]
         head = [*names, *(escaped(column.name) for column in self.columns)]
         body = (table_row(map(escaped, cells)) for cells in self._cells())
         alignment = "l" * len(names) + "r" * len(self.columns)
@@ -113,7 +119,7 @@ class Scores:
         return "\n".join(lines) + "\n"
 
     def _cells(self) -> Iterable[list[str]]:
-        ids = [column_of(self.table, name) for name in ("run", "query_id") if name in self.table]
+        ids = [column_of(self.table, name) for name in self._ids]
         values = [[column.written(v) for v in column_of(self.table, column.name)] for column in self.columns]
         return (list(row) for row in zip(*ids, *values, strict=True))
 
@@ -121,7 +127,7 @@ class Scores:
         """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
         ids = [column_of(self.table, name) for name in self._ids]
         more = [f"all {len(ids[0])}"] if self.by_query else []
-        longest = [max(map(len, [*column, name, *more])) for column, name in zip(ids, ("run", "query"))]
+        longest = [max(map(len, [*column, name, *more])) for column, name in zip(ids, self._heads)]
         groups = self._groups()
         columns = len(self.columns) + len(ids)
         wide = sum(longest) + 2 * (columns - 1) + sum(map(self._width, self.columns))
@@ -162,7 +168,7 @@ class Scores:
     def _block(self, block: list[Column], widths: Sequence[int], gap: int) -> RichTable:
         table = plain_table(gap=gap)
         height = max(len(column.head) for column in block)
-        for name, width in zip(["run", "query"], widths):
+        for name, width in zip(self._heads, widths):
             table.add_column(column_head([name], height), overflow="fold", max_width=width)
         for column in block:
             table.add_column(column_head(column.head, height), justify="right", no_wrap=True)

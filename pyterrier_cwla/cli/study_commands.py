@@ -28,12 +28,12 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
+from .given_tables import SESSIONS_HELP, JudgedBy, cells
 from .input_paths import check_exists, resolved
 from .log_commands import Seed
 from .outputs import check_outside, files_in
 
 if TYPE_CHECKING:
-    import pandas as pd
     from ir_measures.measures import Measure
 
     from ..studies.study import Study
@@ -131,11 +131,8 @@ SessionsFile = Annotated[
     typer.Option(
         "--sessions",
         metavar="FILE",
-        help="Queries of the sessions that were rated, with columns session, query_id, order.",
+        help=SESSIONS_HELP.format(" that were rated"),
     ),
-]
-JudgedBy = Annotated[
-    str, typer.Option(metavar="COLUMN", help="Column of --sessions with the query ids of the judgments.")
 ]
 PairLabels = Annotated[
     OnePer | None,
@@ -212,7 +209,7 @@ def robustness(
 def _groups(path: Path | None) -> dict[str, str]:
     if path is None:
         raise errors.BadParameter("--holes groups needs --groups FILE, with the group of each run.")
-    table = _cells(path)
+    table = cells(path)
     for name in ("run", "group"):
         if name not in table:
             raise errors.BadParameter(f"{path}: no column {name!r}; there is {errors.some(table.columns, 8)}.")
@@ -424,29 +421,15 @@ def _rated(
         raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder or file of a study.")
     for path in data:
         check_exists(path)
-    qrels, run, ratings = judgments_of(data[0]), data[1], _cells(data[2])
+    qrels, run, ratings = judgments_of(data[0]), data[1], cells(data[2])
     if sessions is not None:
-        return Rated.sessions(qrels, run, _cells(sessions), ratings, judged_by)
+        return Rated.sessions(qrels, run, cells(sessions), ratings, judged_by)
     if "preference" in ratings:
         wanted: Any = one_per and str(one_per)
         return Rated.preferences(qrels, run, ratings, wanted)
     if one_per is not None:
         raise errors.BadParameter(f"--one-per {one_per}: {data[2]} has no column 'preference'. Leave the option out.")
     return Rated.lists(qrels, run, ratings)
-
-
-def _cells(path: Path) -> pd.DataFrame:
-    """Read a table; columns of numbers are converted, except ids."""
-    import pandas as pd
-
-    from ..behaviour.logs.log_files import read
-
-    check_exists(path)
-    table = read(str(path))[0]
-    for name in table.columns.difference(["query_id", "qid", "session", "user", "topic", "first", "second"]):
-        with suppress(ValueError, TypeError):
-            table[name] = pd.to_numeric(table[name])
-    return table
 
 
 def _named(

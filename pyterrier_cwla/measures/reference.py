@@ -70,6 +70,8 @@ _MEANS = {
     "judged_only": "whether unjudged documents and documents with a negative grade are removed from the rankings first",
     "duplicates": "clusters of duplicate documents; a duplicate takes no time to read",
     "duplicate_gain": "whether a duplicate has the gain of its grade, or none",
+    "rho": "the probability of a further query after the list of a query, ρ",
+    "delta": "the share of the gain so far that is remembered, δ",
     "half_life": "the effort after which half of the users have left",
     "summary_seconds": "the time to read a summary, T_S",
     "seconds_per_word": "the time to read a word, a",
@@ -286,7 +288,8 @@ def _measures() -> Iterator[Entry]:
 
 def _sessions() -> Iterator[Entry]:
     for measure in (sDCG, nsDCG, esNDCG, SessionCWLA):
-        yield _of_declaration("session", measure, str(measure.NAME))
+        given = tuple(Given.of(parameter) for parameter in measure.PARAMETERS)
+        yield replace(_of_declaration("session", measure, str(measure.NAME)), parameters=given)
 
 
 def _of_row(kind: str, row: Row) -> Entry:

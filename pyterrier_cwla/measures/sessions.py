@@ -401,6 +401,7 @@ class _SessionCWLA(SessionMeasure):
     inspected under unit effort (A='erg'). With ρ = 0 it is the score of the first query. With ρ = 1, δ = 1 and
     A='etg' it is the sum over the queries. Users who never leave a list contribute 0 and see no later query; with
     end='stop' all users leave at the last result. A document that several queries retrieve has its gain each time.
+    Unit: gain, or gain per unit of effort. Range [0, ∞).
 
     Parameters
     ----------
@@ -418,8 +419,7 @@ class _SessionCWLA(SessionMeasure):
 
     References
     ----------
-    Wicaksono and Moffat, reference 41 of Moffat et al. (2022): the model of sessions. Moffat et al. (2022), Eq. 16 and
-    17: the gain of a query.
+    Sessions in the manner of Wicaksono and Moffat (2021); Moffat et al. (2022), Eq. 16 and 17.
     """
 
     __name__ = NAME = PRETTY_NAME = "SessionCWLA"

@@ -34,6 +34,8 @@ WRITERS = {
     "evaluate wrapped": "evaluate qrels.txt runs/a.txt -m GeometricMean(measure=\"TBG(lengths='words.tsv',unseen=9)\")"
     " --format csv -o OUT",
     "compare": "compare qrels.txt runs -m AP -m TBG --lengths words.tsv --format csv -o OUT",
+    "sessions": "sessions qrels.txt runs --sessions sessions.csv --judged-by query_id -m TBG(lengths='words.tsv',unseen=9)"
+    " -m sDCG --format csv -o OUT",
     "explain": "explain qrels.txt runs/a.txt -q q1 -m TBG --lengths words.tsv --plot OUT",
     "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --users 20 --format csv -o OUT",
     "calibrate": "calibrate log.csv --resamples 5 --min-clicks 2 -o OUT",
@@ -107,9 +109,9 @@ def options_that_are_paths():
 
 
 def test_all_commands_that_write_are_tried():
-    read = {"lengths", "groups", "sessions", "runs", "qrels", "texts"}
+    read = {"lengths", "groups", "sessions", "table", "runs", "qrels", "texts"}
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
-    tried = {("evaluate", "output"), ("compare", "output"), ("explain", "plot"), ("simulate", "output"),
+    tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
              ("agreement", "output"), ("users", "output"), ("fit", "output"), ("demo", "save")}  # fmt: skip
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept

@@ -1,0 +1,98 @@
+"""Command ``sessions``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._version import __version__
+from .arguments import (
+    BoundMeasures,
+    Force,
+    FormatName,
+    LengthsFile,
+    Measures,
+    Output,
+    Qrels,
+    Runs,
+    WhereMissing,
+    about_grades,
+    app,
+    judgments_of,
+    runs_by_name,
+)
+from .given_tables import SESSIONS_HELP, JudgedBy, cells
+from .input_paths import resolved
+from .options import displayed
+from .output_formats import format_for, write_results
+from .outputs import check_outputs
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_DEFAULTS = ("nDCG@10", "sDCG@10", "nsDCG@10", "esNDCG@10")
+
+
+@app.command()
+def sessions(
+    qrels: Qrels,
+    runs: Runs,
+    table: Annotated[
+        Path,
+        typer.Option(
+            "--sessions", metavar="FILE", help=SESSIONS_HELP.format(""), show_default=False, callback=resolved
+        ),
+    ],
+    judged_by: JudgedBy = "session",
+    measures: Measures = None,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+    by_session: Annotated[bool, typer.Option("--by-session", help="One line for each run and session.")] = False,
+    form: FormatName = None,
+    output: Output = None,
+    force: Force = False,
+) -> None:
+    """Score search sessions: one line per run, with the mean of each measure over the sessions.
+
+    Example: pyterrier-cwla sessions qrels.txt run.txt --sessions sessions.csv -m sDCG
+    """
+    from ..errors import speaking_of
+    from ..measures.sessions import evaluate_sessions, of_sessions
+    from .score_tables import Column, Scores
+
+    form = format_for(form, output)
+    files = runs_by_name(runs)
+    bound = BoundMeasures.of(measures or _DEFAULTS, lengths, missing, of_sessions)
+    check_outputs([("-o", output)], [qrels, *runs, table, lengths, *bound.files], force)
+    judgments, asked = judgments_of(qrels), cells(table)
+    columns = list(map(Column.of, bound.wanted))
+    found: dict[str, pd.DataFrame] = {}
+    for name, file in files.items():
+        with speaking_of(qrels, file):
+            found[name] = evaluate_sessions(judgments, file, asked, bound.by_name, judged_by)
+    notes = [*bound.notes, *about_grades(qrels, judgments)]
+    if not by_session:
+        notes.insert(0, _about(found, columns))
+    origin: dict[str, Any] = {"version": __version__, "qrels": displayed(str(qrels)), "sessions": displayed(str(table)),
+                              "judged_by": judged_by, **bound.origin}  # fmt: skip
+    write_results(Scores(_rows(found, columns, by_session), columns, notes, origin, "session"), form, output)
+
+
+def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) -> pd.DataFrame:
+    """Return one row per run and session, or the means over sessions (the sums of counts) of each run."""
+    import pandas as pd
+
+    if by_session:
+        return pd.concat(found, names=["run"]).reset_index()
+    counts = {column.name for column in columns if column.counts}
+    totals = {run: scores.agg({name: "sum" if name in counts else "mean" for name in scores})
+              for run, scores in found.items()}  # fmt: skip
+    return pd.DataFrame(totals).T.rename_axis(index="run").reset_index()
+
+
+def _about(found: dict[str, pd.DataFrame], columns: list[Any]) -> str:
+    number = len(next(iter(found.values())))
+    sums = [column.name for column in columns if column.counts]
+    return f"Means over {number:,} sessions" + (f"; sums of {', '.join(sums)}." if sums else ".")
