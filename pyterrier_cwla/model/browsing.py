@@ -140,6 +140,13 @@ class Walk:
         """Share of users who never leave, of shape [queries × 1]."""
         return np.where(self._stay & ~self._free, self.reach, 0.0) if self._open else np.zeros((1, 1))
 
+    @cached_property
+    def total_gain(self) -> Floats:
+        """Σ L(i)·G(i), of shape [queries × 1], where unseen items have no gain: the score with the aggregation etg."""
+        G = np.broadcast_to(self.view.G, self.L.shape)
+        on_list: Floats = (self.L * G).sum(axis=-1, keepdims=True)
+        return on_list + (self.reach - self.staying) * G[:, -1:] if self._open else on_list
+
     def _refuse_endless_means(self, items: Floats) -> None:
         """Raise NoFiniteValue if all users leave, but V⁺ is infinite, so that no mean over items is defined."""
         if (np.isinf(items) & ~self._stay).any():

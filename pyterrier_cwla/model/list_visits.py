@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
 
 import numpy as np
 
@@ -12,11 +11,10 @@ from ..data.arrays import Floats, distinct
 from ..data.rankings import Rankings
 from ..errors import NoFiniteValue
 from .aggregations import erg, etg
-from .browsing import Walk
 from .metric import Metric
 from .scoring import raw_score
 from .view_columns import seen_part
-from .walk_scores import over_all_ranks, over_hits, passes_items_without_gain
+from .walk_scores import walk_values
 
 
 @dataclass(frozen=True)
@@ -57,29 +55,26 @@ def visits(metric: Metric, rankings: Rankings, with_effort: bool) -> Visits:
     UnknownEffort
         If the effort of unseen items is needed and is not known.
     """
-    total, rate = (replace(metric.fresh, A=A(), norm="none") for A in (etg, erg))
-    gain = raw_score(total, rankings)
+    metric = metric.fresh
+    total = replace(metric, A=etg(), norm="none")
+    walked = replace(metric, A=erg(), norm="none") if with_effort else total  # erg needs the effort of unseen items
+    names = ["staying", *["expected_effort"] * with_effort]
+    if metric.rank_only and metric.unit_effort:
+        gain, values = raw_score(total, rankings), _of_lengths(walked, seen_part(metric, rankings), names)
+    elif not with_effort and (metric.end != "open" or metric.C.fact("eventually_leaves")):
+        gain, values = raw_score(total, rankings), np.zeros((len(rankings), 1))
+    else:
+        found = walk_values(walked, seen_part(metric, rankings), ["total_gain", *names])
+        gain, values = found[:, 0], found[:, 1:]
     if not np.isfinite(gain).all():
         raise NoFiniteValue("the gain is too large for a floating-point number.")
-    leaves = metric.end != "open" or metric.C.fact("eventually_leaves")
-    staying = np.zeros(len(rankings)) if leaves else _of_walks(total, rankings, attrgetter("staying"))
-    effort = _of_walks(rate, rankings, attrgetter("expected_effort")) if with_effort else None
-    return Visits(gain, staying, effort)
+    return Visits(gain, values[:, 0], values[:, 1] if with_effort else None)
 
 
-def _of_walks(metric: Metric, rankings: Rankings, of_walk: Callable[[Walk], Floats]) -> Floats:
-    """Return a value of the users of each list that depends on C and efforts, but on gains only through C."""
-    rankings = seen_part(metric, rankings)
-    if metric.rank_only and metric.unit_effort:
-        return _of_lengths(metric, rankings, of_walk)
-    if passes_items_without_gain(metric):
-        return over_hits(metric, rankings, of_walk)
-    return over_all_ranks(metric, rankings, of_walk=of_walk)
-
-
-def _of_lengths(metric: Metric, rankings: Rankings, of_walk: Callable[[Walk], Floats]) -> Floats:
-    """Return the same for users whom only the end of the list distinguishes: one walk for each length of a list."""
+def _of_lengths(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
+    """Return values of users whom only the end of the list distinguishes, from one walk for each length of a list."""
     lengths = distinct(rankings.n) if metric.end == "stop" else np.zeros(1, np.int64)
     none = np.zeros(0, np.int64)
-    values = over_all_ranks(metric, Rankings.of_hits(lengths, none, none, none), of_walk=of_walk)
-    return values[np.searchsorted(lengths, rankings.n)] if metric.end == "stop" else np.repeat(values, len(rankings))
+    values = walk_values(metric, Rankings.of_hits(lengths, none, none, none), names)
+    of_lists: Floats = values[np.searchsorted(lengths, rankings.n) if metric.end == "stop" else [0] * len(rankings)]
+    return of_lists

@@ -1,14 +1,10 @@
-"""Scores of users who are followed through the rankings, in chunks of queries: over hits only, or over all ranks.
-
-``of_walk`` is the value that is returned for each query, by default the score.
-"""
+"""Scores of users who are followed through the rankings, in chunks of queries: over hits only, or over all ranks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 
 import numpy as np
 
@@ -21,26 +17,19 @@ from .query_chunks import chunks_of_equal_width, ranks_that_matter, roomy
 from .view import UnknownEffort
 from .view_columns import Seen, view_of_hits, view_of_ranks
 
-OfWalk = Callable[[Walk], Floats]
-_score: OfWalk = attrgetter("score")
-
 
 def passes_items_without_gain(metric: Metric) -> bool:
     """Return whether C is 1 at every item without gain, and all these items have the same effort."""
     return metric.flat_effort is not None and bool(metric.C.fact("ignores_zero_gain"))
 
 
-def over_hits(metric: Metric, rankings: Rankings, of_walk: OfWalk = _score) -> Floats:
+def over_hits(metric: Metric, rankings: Rankings) -> Floats:
     """Return Σ L(i)·A(i) per query from the hits only, for metrics under which nobody leaves at other items."""
-    return _values(metric, rankings, roomy(np.diff(rankings.start) + 1), view_of_hits, of_walk=of_walk)
+    return _values(metric, rankings, _widths_of_hits(rankings), view_of_hits)[:, 0]
 
 
 def over_all_ranks(
-    metric: Metric,
-    rankings: Rankings,
-    unjudged: tuple[float, float] = (0.0, 0.0),
-    which: Array | None = None,
-    of_walk: OfWalk = _score,
+    metric: Metric, rankings: Rankings, unjudged: tuple[float, float] = (0.0, 0.0), which: Array | None = None
 ) -> Floats:
     """Return Σ L(i)·A(i) per query, computed rank by rank, for any metric.
 
@@ -54,8 +43,6 @@ def over_all_ranks(
         Gain and grade of unjudged and unseen items.
     which : ndarray of bool, shape (n_queries,), optional
         Queries to score; the others get 0. By default all.
-    of_walk : callable, optional
-        Value of a walk, of shape [queries × 1]; by default its score.
 
     Returns
     -------
@@ -63,7 +50,33 @@ def over_all_ranks(
         Scores before normalisation.
     """
     widths = ranks_that_matter(metric, rankings, unjudged[0])
-    return _values(metric, rankings, widths, partial(view_of_ranks, unjudged=unjudged), which, of_walk)
+    return _values(metric, rankings, widths, partial(view_of_ranks, unjudged=unjudged), which)[:, 0]
+
+
+def walk_values(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
+    """Return several values of the users of each query, such as their expected effort, from one walk.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Rankings from :func:`seen_part`.
+    names : sequence of str
+        Names of values of shape [queries × 1] of :class:`pyterrier_cwla.model.browsing.Walk`.
+
+    Returns
+    -------
+    ndarray, shape (n_queries, n_names)
+        Values; 0 for empty rankings with ``end="stop"``.
+    """
+    if passes_items_without_gain(metric):
+        return _values(metric, rankings, _widths_of_hits(rankings), view_of_hits, names=names)
+    return _values(metric, rankings, ranks_that_matter(metric, rankings), view_of_ranks, names=names)
+
+
+def _widths_of_hits(rankings: Rankings) -> Array:
+    return roomy(np.diff(rankings.start) + 1)
 
 
 def _values(
@@ -72,22 +85,29 @@ def _values(
     widths: Array,
     view_of: Callable[[Metric, Rankings, Array, int], Seen],
     which: Array | None = None,
-    of_walk: OfWalk = _score,
+    names: Sequence[str] = ("score",),
 ) -> Floats:
-    values = np.zeros(len(rankings))
+    values = np.zeros((len(rankings), len(names)))
     for queries, width in chunks_of_equal_width(metric, rankings, widths, which):
         try:
-            found = of_walk(Walk(metric, *view_of(metric, rankings, queries, width)))
+            found = _walked(metric, view_of(metric, rankings, queries, width), names)
         except UnknownEffort:
             # The effort of unseen items was read; it is needed only if values differ between two values of it.
             cheap, dear = (replace(metric, unseen=cost) for cost in (1.0, 100.0))
             try:
-                found, other = (of_walk(Walk(one, *view_of(one, rankings, queries, width))) for one in (cheap, dear))
+                found, other = (_walked(one, view_of(one, rankings, queries, width), names) for one in (cheap, dear))
             except NoFiniteValue as error:
                 if metric.effort_only and not isinstance(error, UnknownEffort):
                     raise UnknownEffort from error
                 raise
             if not np.allclose(found, other, rtol=1e-10, atol=1e-12):
                 raise
-        values[queries] = np.broadcast_to(found, (len(queries), 1))[:, 0]
+        values[queries] = found
     return values
+
+
+def _walked(metric: Metric, seen: Seen, names: Sequence[str]) -> Floats:
+    """Return values of one walk, of shape [queries × names] or [1 × names]."""
+    walk = Walk(metric, *seen)
+    found = [np.asarray(getattr(walk, name)) for name in names]
+    return found[0] if len(found) == 1 else np.hstack(np.broadcast_arrays(*found))
