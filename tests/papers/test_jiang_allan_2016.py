@@ -13,6 +13,7 @@ from sklearn.model_selection import RepeatedKFold, cross_val_score
 
 from pyterrier_cwla import evaluate_sessions, explain_gains, score
 from tests.measures.test_catalogue import AP, DCG, ERR, GAP, GP, RBP, RR, P, nDCG, shares
+from tests.measures.test_session_users import slow_session
 from tests.measures.test_sessions import best_first, slow_esndcg, slow_nsdcg, slow_sdcg
 
 K = 9  # results per page
@@ -255,6 +256,16 @@ def test_the_printed_expected_session_ndcg_has_no_rank_discount(log):
     assert r.round(3).tolist() == [0.355, 0.313]
 
 
+@pytest.mark.real_data
+def test_gain_per_item_of_whole_sessions_agrees_with_ratings_and_total_gain_does_not(log):
+    """docs/guide.rst has these correlations."""
+    users = "SessionCWLA(C='rbp(0.8)',A='{}',rho=1,gain='threshold(0.4,0.6)')"
+    r = scores(log, [users.format("etg"), users.format("erg")]).corrwith(log.ratings)
+    assert r.round(2).tolist() == [-0.02, 0.41]
+    mean = scores(log, ["AdaptiveGRBP(p=0.8)"]).corrwith(log.ratings).item()
+    assert round(mean, 2) == 0.41
+
+
 # ---- generated data of the same form
 
 
@@ -274,6 +285,18 @@ def twin(tmp_path):
     for name, lines in (("session", sessions), ("qrels", qrels), ("results", results)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     return read(tmp_path)
+
+
+def test_generated_sessions_of_a_user_model_score_as_by_all_paths(twin):
+    """The first two queries of each session, in the files' form."""
+    first = twin.sessions[twin.sessions["order"].groupby(twin.sessions["session"]).rank() <= 2]
+    parameters = {"C": ("rbp", {"phi": 0.8}), "effort": ("unit", {}), "end": "stop", "k": 4}
+    for A in ("etg", "erg"):
+        measure = f"SessionCWLA(C='rbp(0.8)',A='{A}',rho=0.7,delta=0.6,max_rel=3,end='stop')@4"
+        found = evaluate_sessions(twin.qrels, twin.run, first, [measure]).iloc[:, 0]
+        for session, value in found.items():
+            slow = slow_session(twin.lists[session][:2], twin.judged[session], A, 0.7, 0.6, **parameters)
+            assert value == pytest.approx(slow, abs=1e-12)
 
 
 def test_generated_sessions_score_as_by_the_loops(twin):
