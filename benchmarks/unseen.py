@@ -17,7 +17,7 @@ QUERIES, RANKS = 1000, 100
 
 
 @continuation(gives_survival=True, vanishes=True)
-def weibull(view, shape: float, scale: float):
+def own_weibull(view, shape: float, scale: float):
     """Return the share of users who have not left at an effort E: exp(−(E/scale)^shape)."""
     return np.exp(-((view.E / scale) ** shape))
 
@@ -39,7 +39,7 @@ def unseen_items(repeats: int) -> Table:
     rng = np.random.default_rng(1)
     gains, efforts = rng.random((QUERIES, RANKS)), rng.uniform(2, 40, (QUERIES, RANKS))
     rows = []
-    for C in ("decay(224)", "weibull(0.7, 323)"):
+    for C in ("decay(224)", "own_weibull(0.7, 323)"):
         for A in ("etg", "avg", "erg"):
             ways = [partial(score, gains, C=C, A=A, efforts=efforts, unseen=unseen) for unseen in (12, 0)]
             costly, free = map(statistics.median, in_turns(ways, repeats))
@@ -51,7 +51,7 @@ def unseen_items(repeats: int) -> Table:
         rows,
         [
             f"`score` of {QUERIES:,} lists of {RANKS} items, efforts of 2 to 40; medians of {repeats} times, in turns.",
-            "weibull: a user's own function of effort. At unseen=0, avg and erg are integrals over efforts.",
+            "own_weibull: a user's own function of effort. At unseen=0, avg and erg are integrals over efforts.",
         ],
     )
 

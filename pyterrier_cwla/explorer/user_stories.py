@@ -22,6 +22,14 @@ GO_ON = {
     "insq": "A user wants T = {T} relevant documents. The more are wanted, the deeper users read, whatever they find.",
     "decay": "Users leave as time (or other effort) goes by: after {half_life} {unit}, half of them have gone. The"
     " larger this half-life is, the deeper users read.",
+    "weibull": "Users leave as time (or other effort) goes by: after {scale} {unit}, 37 % are left. With a shape of {shape},"
+    " below 1 those who have stayed long leave more slowly, and above 1 faster.",
+    "log_logistic": "Users leave as time (or other effort) goes by: after {scale} {unit}, half of them have gone. The"
+    " smaller the shape, {shape}, the more users stay very long.",
+    "log_normal": "Users leave as time (or other effort) goes by: after {scale} {unit}, half of them have gone. The"
+    " larger the shape, {shape}, the more the times of users differ.",
+    "hyperbolic": "Users leave as time (or other effort) goes by, at a rate that falls with the time spent: {shape}"
+    " divided by {scale} {unit} and the time spent.",
     "carterette1": "Rank i is seen by 1/i of the users, down to rank {k}.",
     "carterette2": "A user goes on after every document without gain, down to rank {k}. After a gain, the more was"
     " found so far, the more users go on.",

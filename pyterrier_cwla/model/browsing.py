@@ -73,7 +73,8 @@ class Walk:
         """Return C and V(1) for a function that returns V."""
         V = np.broadcast_to(self._given(self.metric.C, self.view), self.view.r.shape)
         after = np.zeros((1, 1))
-        if self._open and self.view.unseen == 0 and self.metric.effort_only:
+        C = self.metric.C
+        if self._open and self.view.unseen == 0 and self.metric.effort_only and "E_before" not in reads(C):
             after = V[:, -1:]
         elif self._open:
             try:
@@ -328,6 +329,10 @@ class Walk:
         if A is None:
             whole = np.where(stay & (reach > 0), np.inf, nodes.total(V))
             rest = left if vanish_only else left * nodes.m[0, -1]
+            if not vanish_only and nodes.m[0, -1] > _FAR:
+                after, doubt = nodes.power_law_after(V)
+                known = (rest > 1e-10 * np.maximum(whole, 1e-3)) & (doubt <= 1e-10 * whole)
+                whole, rest = np.where(known, whole + after, whole), np.where(known, 0.0, rest)
             allowed = np.full(whole.shape, 1e-10) if vanish_only else 1e-10 * np.maximum(whole, 1e-3)
         else:
             with np.errstate(divide="ignore", over="ignore"):

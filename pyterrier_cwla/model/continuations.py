@@ -353,6 +353,117 @@ def decay(view: View, half_life: Positive = 224) -> Values:
     return C
 
 
+_law = continuation(gives_survival=True, vanishes=True, eventually_leaves=True, not_in_products=True)
+
+
+@_law
+def weibull(view: View, shape: Positive, scale: Positive) -> Values:
+    """Leave after an effort that has a Weibull distribution; with a shape below 1, users who stay leave ever more slowly.
+
+    V(i) = exp(−(E(i−1)/scale)^shape), C(i) = V(i+1)/V(i). Static. With shape 1 it is ``decay(scale·ln 2)``.
+
+    Parameters
+    ----------
+    shape : float above 0
+        Shape. Below 1 the rate of leaving falls with the effort spent; above 1 it rises.
+    scale : float above 0
+        Effort after which a share 1/e of the users is left, in the unit of the effort (for example seconds).
+
+    References
+    ----------
+    Liu, White and Dumais (2010), on the time that users stay on pages.
+
+    Examples
+    --------
+    >>> round(score([0, 1], C="weibull(2, 1)", A="etg"), 4)
+    0.3679
+    """
+    with np.errstate(over="ignore"):
+        return np.exp(-((view.E_before / scale) ** shape))
+
+
+@_law
+def log_logistic(view: View, shape: Positive, scale: Positive) -> Values:
+    """Leave after an effort that has a log-logistic distribution; half of the users leave before the effort scale.
+
+    V(i) = 1/(1 + (E(i−1)/scale)^shape), C(i) = V(i+1)/V(i). Static. V⁺ is infinite for a shape of at most 1.
+
+    Parameters
+    ----------
+    shape : float above 0
+        Shape: the share of users who are left falls like E^(−shape) in the end.
+    scale : float above 0
+        Effort after which half of the users have left, in the unit of the effort (for example seconds).
+
+    References
+    ----------
+    Bennett (1983), on the distribution.
+
+    Examples
+    --------
+    >>> score([0, 1], C="log_logistic(2, 3)", A="etg")
+    0.9
+    """
+    with np.errstate(over="ignore"):
+        return 1 / (1 + (view.E_before / scale) ** shape)
+
+
+@_law
+def log_normal(view: View, shape: Positive, scale: Positive) -> Values:
+    """Leave after an effort whose logarithm has a normal distribution; half of the users leave before the effort scale.
+
+    V(i) = Φ(−ln(E(i−1)/scale)/shape), Φ the normal distribution function; C(i) = V(i+1)/V(i). Static.
+
+    Parameters
+    ----------
+    shape : float above 0
+        Standard deviation of the logarithm of the effort.
+    scale : float above 0
+        Effort after which half of the users have left, in the unit of the effort (for example seconds).
+
+    References
+    ----------
+    Aitchison and Brown (1957), on the distribution.
+
+    Examples
+    --------
+    >>> score([0, 1], C="log_normal(1.5, 1)", A="etg")
+    0.5
+    """
+    from scipy.special import ndtr
+
+    with np.errstate(divide="ignore", over="ignore"):
+        V: Floats = ndtr(-np.log(view.E_before / scale) / shape)
+    return V
+
+
+@_law
+def hyperbolic(view: View, shape: Positive, scale: Positive) -> Values:
+    """Leave at a rate that falls hyperbolically with the effort spent: some users are patient, others are not.
+
+    V(i) = (1 + E(i−1)/scale)^(−shape), C(i) = V(i+1)/V(i). Static. The users of ``decay`` with gamma-distributed rates
+    of leaving. V⁺ is infinite for a shape of at most 1.
+
+    Parameters
+    ----------
+    shape : float above 0
+        Shape: the share of users who are left falls like E^(−shape) in the end.
+    scale : float above 0
+        Scale, in the unit of the effort (for example seconds). The rate of leaving is shape/(scale + E).
+
+    References
+    ----------
+    Lomax (1954), on the distribution.
+
+    Examples
+    --------
+    >>> score([0, 1], C="hyperbolic(1, 3)", A="etg")
+    0.75
+    """
+    V: Floats = np.exp(-shape * np.log1p(view.E_before / scale))
+    return V
+
+
 @continuation(constant_beyond_list=True, last_rank=lambda k: k)
 def carterette1(view: View, k: Rank) -> Values:
     """Continue with a probability that rises with the rank, so that a share of 1/i of the users sees rank i, up to k.

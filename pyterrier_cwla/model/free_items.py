@@ -77,6 +77,11 @@ class Endless(View):
         """Cumulative effort."""
         return self._of(self.seen.E) + self.t
 
+    @property
+    def E_before(self) -> Floats:
+        """Cumulative effort before the item."""
+        return self.E
+
     @cached_property
     def G(self) -> Floats:
         """Cumulative gain."""

@@ -131,13 +131,13 @@ class Metric:
     @property
     def rank_only(self) -> bool:
         """Whether C depends on ranks and efforts only, and not on gains."""
-        return reads(self.C) <= {"i", "e", "E"}
+        return reads(self.C) <= {"i", "e", "E", "E_before"}
 
     @property
     def effort_only(self) -> bool:
         """Whether C depends on efforts only, and not on ranks or gains."""
         names = reads(self.C)
-        return bool(names) and names <= {"e", "E"}
+        return bool(names) and names <= {"e", "E", "E_before"}
 
     @property
     def leaves_with_effort(self) -> bool:

@@ -79,6 +79,21 @@ class Grid:
             whole = whole + _sums(block, sums[-1:])
         return whole
 
+    def power_law_after(self, V: Floats) -> tuple[Floats, Floats]:
+        """Return the sum of V over the ranks after the last block if V is a power law there, and its possible error.
+
+        Σ_{i>n} V(n)·(i/n)^(−p) = V(n)·(n/(p−1) − 1/2) for p > 1 and large n, with p from the last block. The error is
+        estimated from the p of the block before; it is infinite for p ≤ 1.
+        """
+        last = self.m[0, -1]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            earlier, p = (
+                np.log(V[..., [a]] / V[..., [b]]) / np.log(self.m[0, b] / self.m[0, a])
+                for a, b in ((-1 - 2 * _POINTS, -1 - _POINTS), (-1 - _POINTS, -1))
+            )
+            after = V[..., -1:] * (last / (p - 1) - 0.5)
+            return after, np.where(p > 1, after * np.abs(p - earlier) / (p - 1), np.inf)
+
     def doubt(self, values: Floats) -> Floats:
         """Return an estimate of the error of the total: the contribution of the highest coefficients."""
         doubts = [

@@ -86,8 +86,8 @@ class View:
         Effort of item i.
     G, G_before
         Σ_{j≤i} r_j and Σ_{j<i} r_j.
-    E
-        Σ_{j≤i} e_j.
+    E, E_before
+        Σ_{j≤i} e_j and Σ_{j<i} e_j.
     best
         max_{j≤i} r_j.
     total
@@ -133,6 +133,13 @@ class View:
         if self._E is not None:
             return self._E
         return self.i if self._e is None else np.cumsum(self._e, axis=-1)
+
+    @property
+    def E_before(self) -> Floats:
+        """Cumulative effort before item i, Σ_{j<i} e_j."""
+        if self._e is not None and self._E is None:
+            return before(self.E)
+        return self.E - self.e  # there may be ranks between two columns
 
     @property
     def steps(self) -> Values:
@@ -274,6 +281,12 @@ class Beyond(View):
     def E(self) -> Floats:
         """Cumulative effort."""
         return self.seen.E[..., -1:] + self.e * self.m
+
+    @property
+    def E_before(self) -> Floats:
+        """Cumulative effort before the item; before the first one it does not depend on the effort of unseen items."""
+        E = self.seen.E[..., -1:]
+        return E + 0 * self.m if (self.m == 1).all() else E + self.e * (self.m - 1)
 
     @cached_property
     def G(self) -> Floats:

@@ -61,6 +61,13 @@ CONTINUATIONS = {
     "ift_rate(0.3,2,1.5)": ("ift_rate", {"A": 0.3, "b2": 2, "R2": 1.5}),
     "patience(7.5)": ("patience", {"T": 7.5}),
     "patience(300)": ("patience", {"T": 300}),
+    "weibull(0.7,40)": ("weibull", {"shape": 0.7, "scale": 40}),
+    "weibull(1.5,300)": ("weibull", {"shape": 1.5, "scale": 300}),
+    "log_logistic(1.3,30)": ("log_logistic", {"shape": 1.3, "scale": 30}),
+    "log_logistic(0.8,60)": ("log_logistic", {"shape": 0.8, "scale": 60}),
+    "log_normal(0.6,40)": ("log_normal", {"shape": 0.6, "scale": 40}),
+    "hyperbolic(1.4,50)": ("hyperbolic", {"shape": 1.4, "scale": 50}),
+    "hyperbolic(0.7,50)": ("hyperbolic", {"shape": 0.7, "scale": 50}),
     "fixed(0.9,1,0.3,0.5)": ("fixed", {"values": [0.9, 1, 0.3, 0.5]}),
 }
 AGGREGATIONS = {
@@ -313,6 +320,7 @@ def test_many_rankings_of_many_lengths_in_one_call(C):
 
 LEAVE_WITH_EFFORT = {
     **{C: CONTINUATIONS[C] for C in ("decay(5)", "decay(500)", "patience(7.5)", "patience(300)")},
+    **{C: value for C, value in CONTINUATIONS.items() if value[0] in reference.SHARES},
     "product(rr,decay(40))": ("product", {"first": ("rr", {}), "second": ("decay", {"half_life": 40})}),
 }
 OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)", "insq(3)", "prec(4)")

@@ -29,7 +29,7 @@ RUN = {"q": {"d1": 6.0, "d2": 5.0, "d3": 4.0, "d4": 3.0}}
 
 
 @continuation(gives_survival=True)
-def weibull(view, shape: float, scale: float):
+def own_weibull(view, shape: float, scale: float):
     return np.exp(-((view.E / scale) ** shape))
 
 
@@ -101,7 +101,7 @@ def test_the_last_unseen_items_cost_what_those_without_gain_cost():
 
 LAWS = [
     *("decay(9)", "patience(30)", "product(rr,decay(9))", "product(ap2,decay(9))", "product(decay(20),carterette3(0.3))"),
-    *("weibull(0.7,20)", "weibull(1.5,20)", "power_law(10,2.5)", "own_decay(9)", "ever_faster(5)"),
+    *("own_weibull(0.7,20)", "own_weibull(1.5,20)", "power_law(10,2.5)", "own_decay(9)", "ever_faster(5)"),
 ]  # fmt: skip
 FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.5)", "fgt(1)", "pe(0.3)", "effort", "utility(log2)", "smeared(9)",
         "second_thoughts(0.3)", "rushed"]  # fmt: skip
@@ -158,7 +158,7 @@ def test_averages_are_integrals():
     weibull_tail = mpmath.quad(
         lambda t: mpmath.diff(lambda s: -mpmath.exp(-(((3 + s) / 20) ** 0.7)), t) / (3 + t), [0, 1, 10, 100, 1000, 5000]
     )
-    assert score([1], efforts=[3], C="weibull(0.7,20)", A="avg", unseen=0) == pytest.approx(
+    assert score([1], efforts=[3], C="own_weibull(0.7,20)", A="avg", unseen=0) == pytest.approx(
         float(weibull_tail), rel=1e-9
     )
     assert score([1], efforts=[3], C="decay(9)", A="effort", unseen=0) == pytest.approx(
@@ -182,7 +182,7 @@ def test_users_of_some_rankings_leave_at_an_item_and_of_others_after_infinitely_
 
 @pytest.mark.parametrize(
     ("C", "A", "gains"),
-    [("decay(3)", "items", [1]), ("patience(9)", "items", [0]), ("decay(3)", "err", []), ("weibull(0.7,20)", "items", [1]),
+    [("decay(3)", "items", [1]), ("patience(9)", "items", [0]), ("decay(3)", "err", []), ("own_weibull(0.7,20)", "items", [1]),
      ("power_law(10,0.9)", "effort", [1])],
 )  # fmt: skip
 def test_infinite_limits_are_errors(C, A, gains):
@@ -210,7 +210,7 @@ def test_whoever_leaves_for_other_reasons_never_leaves(C):
 @pytest.mark.slow
 def test_residuals_are_limits():
     same = {"gains": [[0.5, None, 0.25]], "efforts": [[1, 2, 0.5]]}
-    for C in ("decay(9)", "patience(30)", "weibull(0.7,20)"):
+    for C in ("decay(9)", "patience(30)", "own_weibull(0.7,20)"):
         for A in ("max", "fin", "pe(0.3)", "fgt(0.5)", "err"):
             limit = of_small_costs(lambda unseen, C=C, A=A: residual(**same, C=C, A=A, unseen=unseen))
             assert residual(**same, C=C, A=A, unseen=0) == pytest.approx(limit, rel=2e-3), (C, A)
@@ -248,7 +248,7 @@ def test_explanations_show_the_limit():
     assert explain(QRELS, RUN, "q", TBG(lengths=LENGTHS, unseen=0)).score == value(TBG(lengths=LENGTHS))
 
 
-@pytest.mark.parametrize("C", ["decay(60)", "patience(90)", "weibull(0.7,50)", "ever_faster(30)"])
+@pytest.mark.parametrize("C", ["decay(60)", "patience(90)", "own_weibull(0.7,50)", "ever_faster(30)"])
 @pytest.mark.parametrize("A", ["etg", "avg", "rushed"])
 def test_simulated_users_leave_after_infinitely_many_items(C, A):
     for gain, unit in (("clicksave", "time"), ("linear", "by_grade({0:0,1:5,2:9})")):
@@ -266,7 +266,7 @@ def test_simulated_users_leave_after_infinitely_many_items(C, A):
             assert spent is None or row["time"] == pytest.approx(spent, rel=0.05)
 
 
-@pytest.mark.parametrize("C", ["decay(9)", "patience(30)", "product(rr,decay(9))", "weibull(0.7,20)"])
+@pytest.mark.parametrize("C", ["decay(9)", "patience(30)", "product(rr,decay(9))", "own_weibull(0.7,20)"])
 @pytest.mark.parametrize("A", ["etg", "erg", "avg", "max", "effort"])
 def test_swaps_change_scores_as_they_say(C, A):
     grades, words = [2, 0, 1, 0, 2], [40, 0, 300, 900, 40]
@@ -289,7 +289,7 @@ def test_swaps_change_scores_as_they_say(C, A):
 
 
 @pytest.mark.parametrize(
-    "C", ["weibull(0.7,323)", "budget(60)", "power_law(100,2)", "own_decay(60)", "ever_faster(60)"]
+    "C", ["own_weibull(0.7,323)", "budget(60)", "power_law(100,2)", "own_decay(60)", "ever_faster(60)"]
 )
 @pytest.mark.parametrize("A", ["etg", "max", "smeared(60)"])
 def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
@@ -301,13 +301,13 @@ def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
     assert values == pytest.approx([values[0]] * 5, rel=1e-9)
 
 
-@pytest.mark.parametrize("C", ["weibull(0.7,323)", "weibull(2,323)", "weibull(2,1e6)", "own_decay(60)"])
+@pytest.mark.parametrize("C", ["own_weibull(0.7,323)", "own_weibull(2,323)", "own_weibull(2,1e6)", "own_decay(60)"])
 @pytest.mark.parametrize("A", ["avg", "effort", "items", "fgt(0.5)"])
 def test_where_the_cost_of_unseen_documents_matters_the_error_says_so(C, A):
     parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}
     with pytest.raises(NoFiniteValue, match="give unseen=, their effort"):
         value(CWLA(**parts))
-    if C != "weibull(2,1e6)":  # not smooth at such small costs
+    if C != "own_weibull(2,1e6)":  # not smooth at such small costs
         assert value(CWLA(**parts, unseen=12)) > 0
 
 
@@ -320,7 +320,7 @@ def test_laws_that_fall_below_the_smallest_float_are_summed(A, unseen):
     V = np.exp(-((E / 20) ** 0.7))
     felt = {"avg": 1 / E, "effort": E, "items": i, "fgt(0.5)": 0.5 ** (i - 1)}[A]
     expected = ((V[:-1] - V[1:]) * felt[:-1]).sum()
-    assert score([1], efforts=[3], C="weibull(0.7,20)", A=A, unseen=unseen) == pytest.approx(expected, rel=1e-8)
+    assert score([1], efforts=[3], C="own_weibull(0.7,20)", A=A, unseen=unseen) == pytest.approx(expected, rel=1e-8)
 
 
 def test_efforts_that_are_given_have_to_be_given():

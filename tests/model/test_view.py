@@ -16,7 +16,7 @@ BEST = {"none": (0.0, 0), "best": (0.75, 2)}
 
 #: Attributes and methods of a view.
 NAMES = {
-    **{name: lambda view, name=name: getattr(view, name) for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before")},
+    **{name: lambda view, name=name: getattr(view, name) for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before", "E_before")},
     "fading(0)": lambda view: view.fading(0),
     "fading(0.5)": lambda view: view.fading(0.5),
     "fading(1)": lambda view: view.fading(1),
@@ -24,7 +24,7 @@ NAMES = {
     **{
         f"at_least({rel}).{name}": lambda view, rel=rel, name=name: getattr(view.at_least(rel), name)
         for rel in (None, 1, 2, 3)
-        for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before")
+        for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before", "E_before")
     },
 }  # fmt: skip
 #: Attributes without a value if unseen items have gain.
@@ -86,7 +86,20 @@ def test_between_hits_lie_ranks_without_gain():
     row = np.array([[0], [1]])
     whole = View(i, r, r, totals, e)
     some = View(i.repeat(2, axis=0)[row, hits], r[row, hits], r[row, hits], totals, e[row, hits], E=whole.E[row, hits])
-    for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before", "fading(0)", "fading(0.5)", "fading(1)"):
+    for name in (
+        "i",
+        "r",
+        "grade",
+        "e",
+        "E",
+        "G",
+        "best",
+        "G_before",
+        "E_before",
+        "fading(0)",
+        "fading(0.5)",
+        "fading(1)",
+    ):
         np.testing.assert_allclose(NAMES[name](some), spread(NAMES[name](whole), 7)[row, hits], err_msg=name)
     np.testing.assert_allclose(whole.steps, e)
     np.testing.assert_allclose(np.cumsum(some.steps, axis=1), whole.E[row, hits])

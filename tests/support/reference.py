@@ -16,6 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
+import mpmath
+
 
 def score(
     grades,
@@ -203,7 +205,7 @@ def of_ranks(C, A, effort, end):
     """Return whether C depends on ranks only, and A is a sum of gains with weights that decrease with the rank."""
     static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "fixed")
     if effort[0] == "unit":
-        static = static or C[0] in ("decay", "patience")
+        static = static or C[0] in ("decay", "patience", *SHARES)
         return static and (A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg") and end != "stop"))
     return static and A[0] in ("etg", "utility")
 
@@ -611,6 +613,45 @@ def decay(walk, i, half_life=224):
     return 2 ** (-walk.cost(i) / half_life)
 
 
+def weibull(walk, i, **parameters):
+    """S(E(i))/S(E(i−1)) with S(t) = exp(−(t/scale)^shape), so that V(i) = S(E(i−1))."""
+    return _ratio_of_shares("weibull", walk, i, parameters)
+
+
+def log_logistic(walk, i, **parameters):
+    """S(E(i))/S(E(i−1)) with S(t) = 1/(1 + (t/scale)^shape)."""
+    return _ratio_of_shares("log_logistic", walk, i, parameters)
+
+
+def log_normal(walk, i, **parameters):
+    """S(E(i))/S(E(i−1)) with S(t) = Φ(−ln(t/scale)/shape)."""
+    return _ratio_of_shares("log_normal", walk, i, parameters)
+
+
+def hyperbolic(walk, i, **parameters):
+    """S(E(i))/S(E(i−1)) with S(t) = (1 + t/scale)^(−shape)."""
+    return _ratio_of_shares("hyperbolic", walk, i, parameters)
+
+
+def _ratio_of_shares(law, walk, i, parameters):
+    here = SHARES[law](walk.spent(i - 1), **parameters)
+    return SHARES[law](walk.spent(i), **parameters) / here if here else 0
+
+
+SHARES = {  # S(t) of the laws of leaving
+    "weibull": lambda t, shape, scale: _exp(-((t / scale) ** shape)),
+    "log_logistic": lambda t, shape, scale: 1 / (1 + (t / scale) ** shape),
+    "log_normal": lambda t, shape, scale: math.erfc(math.log(t / scale) / shape / math.sqrt(2)) / 2 if t else 1.0,
+    "hyperbolic": lambda t, shape, scale: (1 + t / scale) ** -shape,
+}
+TIMES = {  # S⁻¹(q)
+    "weibull": lambda q, shape, scale: scale * (-mpmath.log(q)) ** (1 / mpmath.mpf(shape)),
+    "log_logistic": lambda q, shape, scale: scale * (1 / q - 1) ** (1 / mpmath.mpf(shape)),
+    "log_normal": lambda q, shape, scale: scale * mpmath.exp(shape * mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * q)),
+    "hyperbolic": lambda q, shape, scale: scale * (q ** (-1 / mpmath.mpf(shape)) - 1),
+}
+
+
 def carterette1(walk, i, k):
     """i/(i+1), to depth k (Carterette, 2011)."""
     return i / (i + 1) if i < k else 0
@@ -678,7 +719,7 @@ CONTINUATIONS = {
     f.__name__: f
     for f in (
         *(prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1, carterette2, carterette3),
-        *(product, bpm, ift_goal, ift_rate, patience, fixed),
+        *(product, bpm, ift_goal, ift_rate, patience, fixed, weibull, log_logistic, log_normal, hyperbolic),
     )
 }
 
@@ -1006,6 +1047,8 @@ def _tail(walk):
         if walk.unseen == 0:
             return exponential_time(math.log(2) / parameters.get("half_life", 224))
         return geometric_tail(lambda: decay(walk, walk.n + 1, **parameters))
+    if name in SHARES:
+        return law_tail(walk, name, parameters)
     if name == "dcg":
         return logarithmic_tail(walk.n)
     T = parameters["T"]
@@ -1084,17 +1127,46 @@ def exponential_time(rate):
             a, b = b, min(2 * b, b + 1 / rate)
         return math.fsum(parts)
 
-    return _time_tail(inverse, 1 / rate)
+    return _time_tail(inverse, lambda: 1 / rate)
 
 
 def uniform_time(walk, T):
     """The limit of ever smaller costs: users with patience left after E leave at a uniform time from E to T."""
     left = T - walk.spent(walk.n)
-    return _time_tail(lambda E, u: math.log(T / E) / left if E else math.inf, left / 2)
+    return _time_tail(lambda E, u: math.log(T / E) / left if E else math.inf, lambda: left / 2)
+
+
+def law_tail(walk, name, parameters):
+    """v(m) = S(E(n) + (m−1)·u)/S(E(n)), u the effort of an unseen item; in the limit u → 0 a time with share S."""
+    spent, shape = walk.spent(walk.n), parameters["shape"]
+    here = SHARES[name](spent, **parameters)
+    if walk.unseen == 0:
+
+        def mean(f):  # with y = −log q, q uniform
+            def at(y):
+                return f(TIMES[name](mpmath.exp(-y) * here, **parameters) - spent) * mpmath.exp(-y)
+
+            return float(mpmath.quad(at, [0, 1, 4, 16, 64, 256, mpmath.inf]))
+
+        return _time_tail(
+            lambda E, u: mean(lambda t: 1 / (E + t)) if E else math.inf,
+            lambda: math.inf if endless_law(name, shape) else mean(lambda t: t),
+        )
+    if name == "log_normal":
+        return finite_tail(walk)
+
+    def v(t):
+        return SHARES[name](spent + (t - 1) * walk.unseen_effort(), **parameters) / here
+
+    return _smooth_tail(None if endless_law(name, shape) else v, lambda t: v(t) - v(t + 1))
+
+
+def endless_law(name, shape):
+    return name in ("log_logistic", "hyperbolic") and shape <= 1
 
 
 def _time_tail(inverse, spent):
-    return Tail(views=lambda: math.inf, fading=lambda delta: 0.0, inverse=inverse, endless=True, spent=lambda: spent)
+    return Tail(views=lambda: math.inf, fading=lambda delta: 0.0, inverse=inverse, endless=True, spent=spent)
 
 
 def square_tail(y):
