@@ -22,8 +22,8 @@ GO_ON = {
     "insq": "A user wants T = {T} relevant documents. The more are wanted, the deeper users read, whatever they find.",
     "decay": "Users leave as time (or other effort) goes by: after {half_life} {unit}, half of them have gone. The"
     " larger this half-life is, the deeper users read.",
-    "weibull": "Users leave as time (or other effort) goes by: after {scale} {unit}, 37 % are left. With a shape of {shape},"
-    " below 1 those who have stayed long leave more slowly, and above 1 faster.",
+    "weibull": "Users leave as time (or other effort) goes by: after {scale} {unit}, 37 % are left. The shape is"
+    " {shape}: below 1, users who have stayed long leave more slowly, and above 1 faster.",
     "log_logistic": "Users leave as time (or other effort) goes by: after {scale} {unit}, half of them have gone. The"
     " smaller the shape, {shape}, the more users stay very long.",
     "log_normal": "Users leave as time (or other effort) goes by: after {scale} {unit}, half of them have gone. The"

@@ -358,7 +358,7 @@ _law = continuation(gives_survival=True, vanishes=True, eventually_leaves=True, 
 
 @_law
 def weibull(view: View, shape: Positive, scale: Positive) -> Values:
-    """Leave after an effort that has a Weibull distribution; with a shape below 1, users who stay leave ever more slowly.
+    """Leave after an effort with a Weibull distribution; for shapes below 1, users leave ever more slowly.
 
     V(i) = exp(−(E(i−1)/scale)^shape), C(i) = V(i+1)/V(i). Static. With shape 1 it is ``decay(scale·ln 2)``.
 
@@ -410,7 +410,7 @@ def log_logistic(view: View, shape: Positive, scale: Positive) -> Values:
 
 @_law
 def log_normal(view: View, shape: Positive, scale: Positive) -> Values:
-    """Leave after an effort whose logarithm has a normal distribution; half of the users leave before the effort scale.
+    """Leave after an effort whose logarithm has a normal distribution, with half of the users before the effort scale.
 
     V(i) = Φ(−ln(E(i−1)/scale)/shape), Φ the normal distribution function; C(i) = V(i+1)/V(i). Static.
 

@@ -63,10 +63,10 @@ CONTINUATIONS = {
     "patience(300)": ("patience", {"T": 300}),
     "weibull(0.7,40)": ("weibull", {"shape": 0.7, "scale": 40}),
     "weibull(1.5,300)": ("weibull", {"shape": 1.5, "scale": 300}),
-    "log_logistic(1.3,30)": ("log_logistic", {"shape": 1.3, "scale": 30}),
+    "log_logistic(1.8,30)": ("log_logistic", {"shape": 1.8, "scale": 30}),
     "log_logistic(0.8,60)": ("log_logistic", {"shape": 0.8, "scale": 60}),
     "log_normal(0.6,40)": ("log_normal", {"shape": 0.6, "scale": 40}),
-    "hyperbolic(1.4,50)": ("hyperbolic", {"shape": 1.4, "scale": 50}),
+    "hyperbolic(2.5,50)": ("hyperbolic", {"shape": 2.5, "scale": 50}),
     "hyperbolic(0.7,50)": ("hyperbolic", {"shape": 0.7, "scale": 50}),
     "fixed(0.9,1,0.3,0.5)": ("fixed", {"values": [0.9, 1, 0.3, 0.5]}),
 }

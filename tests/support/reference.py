@@ -644,12 +644,13 @@ SHARES = {  # S(t) of the laws of leaving
     "log_normal": lambda t, shape, scale: math.erfc(math.log(t / scale) / shape / math.sqrt(2)) / 2 if t else 1.0,
     "hyperbolic": lambda t, shape, scale: (1 + t / scale) ** -shape,
 }
-TIMES = {  # S⁻¹(q)
-    "weibull": lambda q, shape, scale: scale * (-mpmath.log(q)) ** (1 / mpmath.mpf(shape)),
-    "log_logistic": lambda q, shape, scale: scale * (1 / q - 1) ** (1 / mpmath.mpf(shape)),
-    "log_normal": lambda q, shape, scale: scale * mpmath.exp(shape * mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * q)),
-    "hyperbolic": lambda q, shape, scale: scale * (q ** (-1 / mpmath.mpf(shape)) - 1),
+TIMES = {  # S⁻¹(e^(−y)); for log_normal the time at the normal deviate y
+    "weibull": lambda y, shape, scale: scale * y ** (1 / mpmath.mpf(shape)),
+    "log_logistic": lambda y, shape, scale: scale * mpmath.expm1(y) ** (1 / mpmath.mpf(shape)),
+    "log_normal": lambda y, shape, scale: scale * mpmath.exp(shape * y),
+    "hyperbolic": lambda y, shape, scale: scale * mpmath.expm1(y / mpmath.mpf(shape)),
 }
+ENDS = [0, 1, 4, 16, 40, 64, 256, math.inf]
 
 
 def carterette1(walk, i, k):
@@ -1142,12 +1143,14 @@ def law_tail(walk, name, parameters):
     here = SHARES[name](spent, **parameters)
     if walk.unseen == 0:
 
-        def mean(f):  # with y = −log q, q uniform
-            def at(y):
-                return f(TIMES[name](mpmath.exp(-y) * here, **parameters) - spent) * mpmath.exp(-y)
+        def mean(f):
+            return float(mpmath.quad(lambda y: f(time(y) - spent) * density(y) / here, [first + y for y in ENDS]))
 
-            return float(mpmath.quad(at, [0, 1, 4, 16, 64, 256, mpmath.inf]))
-
+        first = -math.log(here)  # y = −log q, q uniform
+        time, density = (lambda y: TIMES[name](y, **parameters)), lambda y: mpmath.exp(-y)
+        if name == "log_normal":  # y normal
+            first = math.log(spent / parameters["scale"]) / shape if spent else -40.0
+            density = mpmath.npdf
         return _time_tail(
             lambda E, u: mean(lambda t: 1 / (E + t)) if E else math.inf,
             lambda: math.inf if endless_law(name, shape) else mean(lambda t: t),
