@@ -11,17 +11,13 @@ import ir_measures
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near
-from ..measures.named import CWLA, CWLAMeasure
+from ..measures.named import CWLAMeasure, cwla_of
 from ..measures.of_ir_measures import metric_of
 from ..measures.parsing import measures_of
 from ..model.language import ROLES, TABLES, Grades, Named, Parameter, Spec, parse
 from .controls import CHOICES, OWN, ROWS, START, clashing, numbers_of
 
 _OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
-_OF_METRIC = (
-    *("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only", "cutoff"),
-    *("lengths", "missing", "duplicates", "duplicate_gain"),
-)
 
 
 def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
@@ -96,8 +92,7 @@ def _given(measure: Measure, values: Mapping[str, Any]) -> Measure:
 def _as_cwla(measure: Measure, highest: float) -> Measure:
     """Return the CWLA measure with the choices of a named measure."""
     metric = metric_of(measure, highest)
-    values = {name: getattr(metric, name) for name in _OF_METRIC if getattr(metric, name) is not None}
-    return CWLA(**values, max_rel=metric.max_rel or highest)
+    return cwla_of(metric, max_rel=metric.max_rel or highest)
 
 
 def _first_spec(kind: str, text: str, highest: float) -> Spec:

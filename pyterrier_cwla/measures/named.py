@@ -399,3 +399,14 @@ globals().update({f"_{name}": kind for name, kind in CLASSES.items()})  # pickle
 
 
 CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()
+
+_OF_METRIC = (
+    *("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only", "cutoff", "max_rel"),
+    *("lengths", "missing", "duplicates", "duplicate_gain"),
+)
+
+
+def cwla_of(metric: Metric, **values: Any) -> CWLAMeasure:
+    """Return the CWLA measure with the choices of a metric, or with other values for some of them."""
+    own = {name: value for name in _OF_METRIC if (value := getattr(metric, name)) is not None}
+    return CWLA(**own | values)

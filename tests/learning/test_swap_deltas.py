@@ -76,6 +76,8 @@ MEASURES = [
     "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)", "CWLA(C='inst(2)',A='erg',max_rel=3)@3",
     "CWLA(C='inst(1)',A='max',max_rel=3)@3", "CWLA(C='patience(9)',A='erg',max_rel=3)",
     "CWLA(C='patience(4)',A='erg',effort='ratio(4)',max_rel=3)@3", "CWLA(C='inst(1)',A='avg',max_rel=3,end='stop')@4",
+    "CWLA(C='weibull(0.7,9)',A='erg',max_rel=3)", "CWLA(C='log_logistic(2,9)',A='avg',effort='ratio(4)',max_rel=3)",
+    "CWLA(C='log_normal(1,9)',A='etg',effort='ratio(4)',max_rel=3)@4", "CWLA(C='hyperbolic(2.5,9)',A='erg',effort='ratio(4)',max_rel=3)",
     "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)", "Success(rel=2)@3", "CWLA(C='ap1',A='erg',max_rel=3)",
     "CWLA(C='bpm(1,3)',A='max',max_rel=3,effort='ratio(4)')@4", "CWLA(C='inst(1)',A='erg',max_rel=3,end=12)@4",
 ]  # fmt: skip

@@ -121,11 +121,14 @@ class Calibration:
         """Return the estimated parameters of ``GradedTBG``, by name; grades are those of the log, from 0."""
         return graded_parameters_of(self.table, self.about)
 
-    def measure(self, **more: Any) -> Any:
+    def measure(self, law: str | None = None, **more: Any) -> Any:
         """Return time-biased gain with the estimated parameters.
 
         Parameters
         ----------
+        law : str, optional
+            Distribution of leaving times, one of ``shapes``, such as "Weibull". The result is then a ``CWLA`` measure
+            with the continuation of this distribution in the place of the exponential decay.
         **more
             Other parameters of ``TBG``, which replace the estimates: ``calibration.measure(lengths="robust04")``.
 
@@ -136,13 +139,33 @@ class Calibration:
         Raises
         ------
         BadParameter
-            If a required parameter was neither estimated nor given.
+            If a required parameter was neither estimated nor given, or the calibration has no fit of the law.
         """
-        from ...measures.named import TBG
+        from ...measures.named import TBG, cwla_of
 
         parameters = self.parameters() | more
-        self._complete([name for name in OF_TBG if name not in parameters], "measure")
-        return TBG(**parameters)
+        if law is None:
+            self._complete([name for name in OF_TBG if name not in parameters], "measure")
+            return TBG(**parameters)
+        if "half_life" in more:
+            raise BadParameter(f"give law={law!r} or half_life=, not both: both say when users leave.")
+        self._complete([name for name in OF_TBG if name not in parameters and name != "half_life"], "measure")
+        C = self._fit_of(law).continuation
+        return cwla_of(TBG(**{"half_life": _EXAMPLE["half_life"], **parameters}).metric, C=C)
+
+    def _fit_of(self, law: str) -> Fit:
+        """Return the fit of a distribution of leaving times."""
+        fits = {fit.shape: fit for fit in self.shapes}
+        if law in fits:
+            return fits[law]
+        if law in SHAPES:
+            why = (
+                f": {self.missing['half_life']}"
+                if "half_life" in self.missing
+                else f"; give calibrate shapes=[{law!r}]"
+            )
+            raise BadParameter(f"this calibration has no fit of the {law} distribution{why}.")
+        raise BadParameter(f"no law {law!r} of leaving. {near(str(law), SHAPES)}")
 
     def graded_measure(self, **more: Any) -> Any:
         """Return time-biased gain with parameters by grade.

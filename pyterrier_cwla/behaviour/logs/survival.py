@@ -23,6 +23,15 @@ SHAPES = {
 }
 
 
+#: Continuations with these distributions; their parameters are those of the fit, in the same order.
+LAWS = {
+    "Weibull": "weibull",
+    "log-logistic": "log_logistic",
+    "log-normal": "log_normal",
+    "hyperbolic": "hyperbolic",
+}
+
+
 @dataclass(frozen=True)
 class Stays:
     """Durations of sessions with censoring and truncation, in seconds from the start of the session.
@@ -245,6 +254,21 @@ class Fit:
     aic: float
     distance: float
     r_squared: float
+
+    @property
+    def continuation(self) -> str:
+        """The continuation with this distribution of leaving times, as the text of ``C=``.
+
+        Examples
+        --------
+        >>> fit(Stays.of([100, 300]), "exponential").continuation
+        'decay(138.62943611198907)'
+        """
+        if not np.isfinite(self.parameters).all():
+            raise BadParameter(f"the {self.shape} distribution has no estimate, so no continuation has its parameters.")
+        if self.shape == "exponential":
+            return f"decay({self.half_life!r})"
+        return f"{LAWS[self.shape]}({','.join(map(repr, self.parameters))})"
 
     def share(self, seconds: Any, begin: float = 0.0, limit: float = np.inf) -> Array:
         """Return the share of users who are still present, among those who stay until `begin` and leave before `limit`.

@@ -248,9 +248,21 @@ class Course:
                 if walk._constant_beyond:
                     C = walk.goes_on([[1.0]])
                     return np.where(C < 1, np.maximum(np.ceil(np.log(left) / np.log(C)), 1.0), np.inf)
-                return self._step_by_step(walk, left)
+                m = self._step_by_step(walk, left)
+                if walk.view.unseen and self.metric.effort_only and self.metric.C.fact("gives_survival"):
+                    m = self._by_effort(walk, left, m)
+                return m
             except UnknownEffort:
                 return np.full(left.shape, np.nan)
+
+    def _by_effort(self, walk: Walk, left: Array, m: Array) -> Array:
+        """Return the numbers of items of users who go on further than the ranks that were tried, from their efforts."""
+        row, column = np.nonzero(np.isinf(m))
+        for some in np.array_split(np.arange(len(row)), len(row) // _CELLS + 1):
+            at = row[some], column[some]
+            spent = walk._effort.spent_by(left[at][:, None], at[0] if len(walk.reach) > 1 else np.zeros(len(some), int))
+            m[at] = np.ceil(spent[:, 0] / float(walk.view.unseen or 0.0))
+        return m
 
     def _effort_beyond(self, walk: Walk, patience: Array) -> Array:
         """Return the effort after the list of users who leave after infinitely many items without effort; 0 for others.

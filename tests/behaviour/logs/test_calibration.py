@@ -10,13 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import TBG
+from pyterrier_cwla import CWLA, TBG, evaluate, score
 from pyterrier_cwla.behaviour import simulated_log
 from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate
 from pyterrier_cwla.behaviour.logs.calibration_plots import progress, reading_points
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.logs.rates import correlation, correlation_sums, line
+from pyterrier_cwla.behaviour.logs.survival import SHAPES
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.model.language import parse
 from tests.support.generated_logs import TABLE_1, generated_log
 
 TBG_PARAMETERS = list(TABLE_1)[:7]
@@ -929,3 +932,68 @@ def test_a_file_has_the_fields_of_what_it_is_made_of():
     assert calibration_files.CURVES.keys() == SHAPES.keys()
     assert list(calibration_files._READING) == [field.name for field in fields(Reading)]
     assert list(calibration_files._FIT) == [field.name for field in fields(Fit)]
+
+
+# ---- laws of leaving
+
+LAWS_OF_USERS = {
+    "Weibull": "weibull(0.7,120)",
+    "log-logistic": "log_logistic(2,90)",
+    "log-normal": "log_normal(1,90)",
+    "hyperbolic": "hyperbolic(3,300)",
+}
+
+
+def log_of(C, seed=0, users=600):
+    """Return a log of users who leave by this law, on one long ranking."""
+    documents = [f"d{n}" for n in range(150)]
+    qrels = {"q": {docno: n % 2 for n, docno in enumerate(documents)}}
+    run = {"q": {docno: -float(n) for n, docno in enumerate(documents)}}
+    measure = CWLA(C=C, A="etg", gain="clicksave", effort="time(2,0,5)", unseen=1)
+    return simulated_log(qrels, run, measure, users=users, seed=seed, reading="exponential")
+
+
+@pytest.mark.parametrize("law", LAWS_OF_USERS)
+def test_laws_of_leaving_are_recovered_from_simulated_logs(law):
+    """The parameters of the fit are those of the continuation, in the same order."""
+    C = parse(LAWS_OF_USERS[law], "continuation")
+    found = calibrate(log_of(C), min_clicks=0, depth="seen", shapes=list(SHAPES), resamples=20)
+    fit = found._fit_of(law)
+    best = min(found.shapes, key=lambda other: other.aic)
+    assert fit.aic <= best.aic + 2
+    near_law = parse(fit.continuation, "continuation")
+    assert near_law.name == C.name
+    for t in (20, 60, 150, 300):
+        shares = [score([0, 1], efforts=[t, 1], C=of, A="etg", unseen=1) for of in (C, near_law)]
+        assert shares[1] == pytest.approx(shares[0], abs=0.06)
+    if law != "hyperbolic":  # its two parameters are strongly correlated
+        assert near_law["shape"] == pytest.approx(C["shape"], rel=0.15)
+        assert near_law["scale"] == pytest.approx(C["scale"], rel=0.15)
+
+
+def test_a_calibration_is_a_measure_with_another_law():
+    found = calibrate(log_of("weibull(0.7,120)"), min_clicks=0, depth="seen", shapes=["Weibull"], resamples=20)
+    measure = found.measure(law="Weibull", cutoff=5, seconds_per_word=0.01, lengths={"a": 100, "b": 20})
+    (fit,) = found.shapes
+    assert measure.metric.C == parse(f"weibull{fit.parameters}", "continuation")
+    usual = found.measure(cutoff=5, seconds_per_word=0.01, lengths={"a": 100, "b": 20})
+    assert (measure.metric.A, measure.metric.gain, measure.metric.effort, measure.metric.cutoff) == (
+        usual.metric.A, usual.metric.gain, usual.metric.effort, 5)  # fmt: skip
+    assert measures_of([str(found.measure(law="Weibull", seconds_per_word=0.01))])
+    qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    value, exponential = evaluate(qrels, run, [measure, usual]).iloc[0]
+    assert value != exponential
+    with pytest.raises(BadParameter, match="no law 'weibul' of leaving.*Weibull"):
+        found.measure(law="weibul")
+    with pytest.raises(BadParameter, match=r"no fit of the hyperbolic distribution; give calibrate shapes=\['hyper"):
+        found.measure(law="hyperbolic")
+    with pytest.raises(BadParameter, match="not both"):
+        found.measure(law="Weibull", half_life=3)
+
+
+def test_an_exponential_law_is_decay():
+    found = calibrate(log_of("decay(90)"), min_clicks=0, depth="seen", shapes=["exponential"], resamples=20)
+    (fit,) = found.shapes
+    C = parse(fit.continuation, "continuation")
+    assert (C.name, C["half_life"]) == ("decay", fit.half_life)
+    assert fit.half_life == pytest.approx(found["half_life"].value)
