@@ -159,12 +159,8 @@ class Calibration:
         if law in fits:
             return fits[law]
         if law in SHAPES:
-            why = (
-                f": {self.missing['half_life']}"
-                if "half_life" in self.missing
-                else f"; give calibrate shapes=[{law!r}]"
-            )
-            raise BadParameter(f"this calibration has no fit of the {law} distribution{why}.")
+            why = self.missing.get("half_life", f"give calibrate(…, shapes=[{law!r}])")
+            raise BadParameter(f"this calibration has no fit of the {law} distribution: {why}.")
         raise BadParameter(f"no law {law!r} of leaving. {near(str(law), SHAPES)}")
 
     def graded_measure(self, **more: Any) -> Any:

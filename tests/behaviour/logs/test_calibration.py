@@ -983,9 +983,11 @@ def test_a_calibration_is_a_measure_with_another_law():
     qrels, run = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
     value, exponential = evaluate(qrels, run, [measure, usual]).iloc[0]
     assert value != exponential
-    with pytest.raises(BadParameter, match="no law 'weibul' of leaving.*Weibull"):
+    with pytest.raises(BadParameter, match=r"no law 'weibul' of leaving.*Weibull"):
         found.measure(law="weibul")
-    with pytest.raises(BadParameter, match=r"no fit of the hyperbolic distribution; give calibrate shapes=\['hyper"):
+    with pytest.raises(
+        BadParameter, match=r"no fit of the hyperbolic distribution: give calibrate\(…, shapes=\['hyper"
+    ):
         found.measure(law="hyperbolic")
     with pytest.raises(BadParameter, match="not both"):
         found.measure(law="Weibull", half_life=3)
