@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..data.alignment import Rows
+from ..data.alignment import Judgments, Rows
 from ..data.rankings import Array, Rankings
 from ..errors import BadParameter, NoFiniteValue, shown
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, one_run
 from ..files.memory_limit import refuse_beyond_memory
+from ..measures.mixtures import Mixture
 from ..measures.of_ir_measures import followed, needs_of
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
@@ -315,7 +316,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
 
     For ERR, this is the probability that a user is satisfied at rank i (Chapelle et al., 2009, Algorithm 2). For an
     intent-aware measure, it is the mixture over intents, Σ_t P(t|q)·L_t(i) (the same paper, section 7.5). Users whose
-    intent has no relevant judged documents find nothing.
+    intent has no relevant judged documents find nothing. For a Mixture, it is the mixture over classes, Σ_u p_u·L_u(i).
 
     Parameters
     ----------
@@ -324,7 +325,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     run : DataFrame, dict of dicts, iterable of named tuples, or path
         One run, as for :func:`evaluate`.
     measure : Measure or str
-        Measure that follows a user model.
+        Measure that follows a user model, an IntentAware or a Mixture of such measures.
     depth : int, optional
         Last rank with a column of its own; by default the length of the longest ranking, up to the cutoff of the
         measure.
@@ -360,6 +361,8 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     if depth is not None and not (whole and 1 <= depth <= FARTHEST):
         raise BadParameter(f"depth={shown(depth)}: give a rank from 1 to {FARTHEST:,}.")
     judgments = judged(loaded(qrels, "qrels"))
+    if isinstance(measure, type(Mixture)):
+        return _stops_of_mixture(judgments, one_run(run), measure, depth)
     users, by_intent = [np.ones(len(judgments.qids))], [judgments]
     aware = needs_of(measure).intents
     metric = followed(measure.inner if aware else measure, judgments)
@@ -376,6 +379,16 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     table = pd.DataFrame(stops, pd.Index(judgments.qids, name="query_id"), [*range(depth + 1), "later"])
     table.attrs["measure"] = str(measure)
     return table[np.isin(np.arange(len(table)), rows.query)]
+
+
+def _stops_of_mixture(judgments: Judgments, run: Any, measure: Any, depth: int | None) -> pd.DataFrame:
+    """Return the mean of the distributions of all classes, to the depth of the deepest."""
+    classes = [*measure.classes.values()]
+    if depth is None:
+        depth = max(len(stop_distribution(judgments, run, part).columns) - 2 for part, _ in classes)
+    table: pd.DataFrame = sum(share * stop_distribution(judgments, run, part, depth) for part, share in classes)
+    table.attrs["measure"] = str(measure)
+    return table
 
 
 _CELLS = 1 << 17  # queries × ranks per chunk

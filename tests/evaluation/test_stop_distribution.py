@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, TBG, IntentAware, explain
+from pyterrier_cwla import CWLA, TBG, IntentAware, Mixture, explain
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from tests.support.generated import collection
@@ -67,6 +67,19 @@ def test_intent_aware(weights):
     expected = [shares[0] * one + shares[1] * other for one, other in zip(a, b, strict=True)]
     assert found.loc["q"].tolist() == pytest.approx([0, *expected[:3], expected[3] + shares[2]], abs=1e-12)
     assert found.loc["none"].tolist() == [0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize("depth", [None, 3])
+def test_a_mixture_is_the_mean_of_its_classes(depth):
+    frames = collection(2)
+    classes, shares = {"first": "P@2", "deep": "RBP(p=0.5,rel=1)"}, {"first": 0.25, "deep": 0.75}
+    measure = Mixture(measures={"all": Mixture(measures=classes, weights=shares)}, label="users")
+    found = stop_distribution(frames.qrels, frames.run, measure, depth)
+    deepest = len(found.columns) - 2
+    parts = [stop_distribution(frames.qrels, frames.run, part, deepest) for part in classes.values()]
+    pd.testing.assert_frame_equal(found, 0.25 * parts[0] + 0.75 * parts[1], rtol=1e-12)
+    assert found.attrs["measure"] == "users"
+    assert deepest == (depth or 30)
 
 
 def test_nobody_stays_beyond_the_rank_where_everybody_leaves():

@@ -91,11 +91,7 @@ class Simulation:
         """
         if self.by_class is None:
             raise BadParameter(f"{self.measure} has one class of users; give a Mixture for variances between classes.")
-        p, mean, own = (self.by_class[name] for name in ("share", "score", "score_var"))
-        queries = ["run", "query_id"]
-        overall = (p * mean).groupby(queries, sort=False).transform("sum")
-        within, between = ((p * of).groupby(queries, sort=False).sum() for of in (own, (mean - overall) ** 2))
-        return pd.DataFrame({"within": within, "between": between, "total": within + between})
+        return _variance(self.by_class)
 
     @cached_property
     def mean(self) -> pd.DataFrame:
@@ -320,6 +316,7 @@ def simulate(
     pairs = [(run, qid) for run in task.rankings for qid in task.queries]
     index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
     by_query = pd.DataFrame([found[pair] for pair in pairs], index)
+    by_class = _by_class(of_classes, pairs, task) if isinstance(task, MixedTask) else None
     return Simulation(
         measure=str(task.measure),
         unit=task.unit,
@@ -328,9 +325,9 @@ def simulate(
         reading=str(task.reading) if any(map(clicks, task.metrics)) else None,
         sampling=sampling,
         by_query=by_query,
-        notes=_notes(task, by_query),
+        notes=(*_notes(task, by_query), *([] if by_class is None else [_note_of_classes(by_class)])),
         kept={pair: kept[pair] for pair in pairs} if keep else {},
-        by_class=_by_class(of_classes, pairs, task) if isinstance(task, MixedTask) else None,
+        by_class=by_class,
         classes={qid: task.class_of_users(qid) for qid in task.queries} if keep and isinstance(task, MixedTask) else {},
     )
 
@@ -451,6 +448,25 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
             " mean exactly."
         )
     return tuple(notes)
+
+
+def _variance(by_class: pd.DataFrame) -> pd.DataFrame:
+    """Return the variance of the scores within and between classes, by run and query."""
+    p, mean, own = (by_class[name] for name in ("share", "score", "score_var"))
+    queries = ["run", "query_id"]
+    overall = (p * mean).groupby(queries, sort=False).transform("sum")
+    within, between = ((p * of).groupby(queries, sort=False).sum() for of in (own, (mean - overall) ** 2))
+    return pd.DataFrame({"within": within, "between": between, "total": within + between})
+
+
+def _note_of_classes(by_class: pd.DataFrame) -> str:
+    """Return the range over runs of the share of the variance that is between the classes."""
+    mean = _variance(by_class).groupby("run").mean()
+    if not (mean["total"] > 0).all():
+        return "All users of a run have the same score."
+    low, high = (getattr(mean["between"] / mean["total"], end)() for end in ("min", "max"))
+    shares = f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
+    return f"{shares} of the variance of the scores is between the classes of users, the rest within them (.variance)."
 
 
 def _above(by_query: pd.DataFrame) -> bool:

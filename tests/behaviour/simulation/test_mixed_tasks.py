@@ -68,6 +68,11 @@ def test_variances_are_those_of_the_users():
     np.testing.assert_allclose(by_class["share"], shares, rtol=1e-12)
     np.testing.assert_allclose(by_class["items"], users.groupby(["query_id", "class"])["items"].mean(), rtol=1e-12)
     assert list(by_class.index.names) == ["query_id", "class"]
+    mean = found.variance.groupby("run").mean()
+    low, high = sorted((mean["between"] / mean["total"]).tolist())
+    assert f"{low:.0%} to {high:.0%} of the variance of the scores is between the classes" in found.notes[-1]
+    still = quietly(QRELS, RUNS, Mixture(measures={"a": "P@1", "b": "P@1"}), users=10)
+    assert still.notes[-1] == "All users of a run have the same score."
 
 
 def test_users_of_a_class_are_users_of_its_measure():
