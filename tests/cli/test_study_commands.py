@@ -154,7 +154,7 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     several = pd.concat([pairs.assign(user=user) for user in "xyz"])
     several.to_csv(tmp_path / "several.csv", index=False)
     for more, said in (
-        ((), "4 preferences from 12 labels"),
+        (("--one-per", "pair"), "4 preferences from 12 labels"),
         (("--one-per", "user"), "12 preferences of 3 users"),
         (("--one-per", "label"), "12 preferences of 3 users"),
     ):
