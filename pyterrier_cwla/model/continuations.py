@@ -401,8 +401,8 @@ def log_logistic(view: View, shape: Positive, scale: Positive) -> Values:
 
     Examples
     --------
-    >>> score([0, 1], C="log_logistic(2, 3)", A="etg")
-    0.9
+    >>> score([0, 1], C="log_logistic(1, 3)", A="etg")
+    0.75
     """
     with np.errstate(over="ignore"):
         return 1 / (1 + (view.E_before / scale) ** shape)

@@ -101,6 +101,7 @@ def test_the_last_unseen_items_cost_what_those_without_gain_cost():
 
 LAWS = [
     *("decay(9)", "patience(30)", "product(rr,decay(9))", "product(ap2,decay(9))", "product(decay(20),carterette3(0.3))"),
+    *("weibull(0.7,20)", "weibull(1.5,20)", "log_logistic(2.5,20)", "log_normal(0.8,20)", "hyperbolic(2.5,20)"),
     *("own_weibull(0.7,20)", "own_weibull(1.5,20)", "power_law(10,2.5)", "own_decay(9)", "ever_faster(5)"),
 ]  # fmt: skip
 FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.5)", "fgt(1)", "pe(0.3)", "effort", "utility(log2)", "smeared(9)",
@@ -248,7 +249,10 @@ def test_explanations_show_the_limit():
     assert explain(QRELS, RUN, "q", TBG(lengths=LENGTHS, unseen=0)).score == value(TBG(lengths=LENGTHS))
 
 
-@pytest.mark.parametrize("C", ["decay(60)", "patience(90)", "own_weibull(0.7,50)", "ever_faster(30)"])
+@pytest.mark.parametrize(
+    "C",
+    ["decay(60)", "patience(90)", "weibull(0.7,50)", "hyperbolic(2.5,90)", "own_weibull(0.7,50)", "ever_faster(30)"],
+)
 @pytest.mark.parametrize("A", ["etg", "avg", "rushed"])
 def test_simulated_users_leave_after_infinitely_many_items(C, A):
     for gain, unit in (("clicksave", "time"), ("linear", "by_grade({0:0,1:5,2:9})")):

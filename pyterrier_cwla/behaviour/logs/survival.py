@@ -261,8 +261,8 @@ class Fit:
 
         Examples
         --------
-        >>> fit(Stays.of([100, 300]), "exponential").continuation
-        'decay(138.62943611198907)'
+        >>> Fit("Weibull", (0.7, 323.0), 191.3, -2000.0, 4004.0, 0.05, 0.99).continuation
+        'weibull(0.7,323.0)'
         """
         if not np.isfinite(self.parameters).all():
             raise BadParameter(f"the {self.shape} distribution has no estimate, so no continuation has its parameters.")

@@ -1,0 +1,111 @@
+"""Continuations by a law of leaving: V against distributions of scipy, tails against closed forms, and simulated users."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special, stats
+
+from pyterrier_cwla import CWLA, evaluate, explain_gains, score
+from pyterrier_cwla.behaviour.simulation.simulator import simulate
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+
+#: Distributions of the time of leaving in scipy.
+LAWS = {
+    "weibull": stats.weibull_min,
+    "log_logistic": stats.fisk,
+    "log_normal": stats.lognorm,
+    "hyperbolic": stats.lomax,
+}
+POSITIVE = st.floats(0.2, 5)
+EFFORTS = st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0, 40.0]), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@given(shape=POSITIVE, scale=st.floats(0.1, 100), efforts=EFFORTS)
+def test_item_i_is_seen_by_users_who_stay_longer_than_the_items_before_it(law, shape, scale, efforts):
+    seen = explain_gains([1.0] * len(efforts), efforts=efforts, C=f"{law}({shape},{scale})", A="etg", unseen=1)
+    spent = np.concatenate([[0.0], np.cumsum(efforts)])
+    S = LAWS[law](shape, scale=scale).sf(spent)
+    np.testing.assert_allclose(seen.table["V"], S[:-1], rtol=1e-9, atol=1e-12)
+    assert seen.score == pytest.approx(S[:-1].sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("A", ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.5)", "items", "effort", "smeared(9)"])
+@given(scale=st.floats(2, 300), efforts=EFFORTS, unseen=st.sampled_from([1.0, 12.0]))
+def test_with_shape_1_the_weibull_law_is_decay(A, scale, efforts, unseen):
+    gains = [float(n % 2) for n in range(len(efforts))]
+    values = [
+        score(gains, efforts=efforts, C=C, A=A, unseen=unseen)
+        for C in (f"weibull(1,{scale})", f"decay({scale * math.log(2)})")
+        if sum(efforts) or A not in ("avg", "err")
+    ]
+    if values:
+        assert values[0] == pytest.approx(values[1], rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (2.5, 300, 0.01), (1.01, 5, 40)])
+def test_the_tail_of_the_hyperbolic_law_is_hurwitz_zeta(shape, scale, unseen):
+    """Σ_{j≥0} (1 + j·e/s)^(−c) = (e/s)^(−c)·ζ(c, s/e)."""
+    found = score([1], efforts=[unseen], C=f"hyperbolic({shape},{scale})", A="items", unseen=unseen)
+    assert found == pytest.approx((unseen / scale) ** -shape * special.zeta(shape, scale / unseen), rel=1e-9)
+
+
+@pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (1.5, 300, 0.01), (3, 50, 2)])
+def test_the_tail_of_the_log_logistic_law_is_an_incomplete_beta_function(shape, scale, unseen):
+    """20,000 ranks, and after them (by Euler and Maclaurin) ∫S/e + S/2, with a beta function as the integral."""
+    ranks, end = np.arange(20_000) * unseen, 20_000 * unseen
+    S = 1 / (1 + (end / scale) ** shape)
+    a, b = 1 - 1 / shape, 1 / shape
+    rest = scale / shape * special.beta(a, b) * special.betainc(a, b, S) / unseen + S / 2
+    expected = (1 / (1 + (ranks / scale) ** shape)).sum() + rest
+    found = score([1], efforts=[unseen], C=f"log_logistic({shape},{scale})", A="items", unseen=unseen)
+    assert found == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("C", ["hyperbolic(1,30)", "hyperbolic(0.5,30)", "log_logistic(1,30)", "log_logistic(0.7,30)"])
+def test_without_a_finite_number_of_items_there_is_no_gain_per_item(C):
+    for A in ("erg", "items", "effort"):
+        with pytest.raises(NoFiniteValue, match="infinite V⁺"):
+            score([1, 0], C=C, A=A)
+    for A in ("etg", "avg", "err", "max"):
+        assert 0 < score([1, 0], C=C, A=A) <= 1
+    assert score([1, 0], C=C, A="erg", end="stop") > 0
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_parameters_are_checked(law):
+    for values in ("0,1", "1,0", "-1,2"):
+        with pytest.raises(BadParameter, match=r"shape|scale"):
+            score([1], C=f"{law}({values})", A="etg")
+    with pytest.raises(BadParameter, match="cannot be a factor of a product"):
+        score([1], C=f"product(rr,{law}(1,2))", A="etg")
+
+
+QRELS, RUN = {"q": {"a": 1, "b": 0, "c": 2}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_measure_has_a_text_and_needs_no_cost_of_unseen_documents(law):
+    parts = {"C": f"{law}(1.5,40)", "A": "etg", "gain": "clicksave", "effort": "time"}
+    measure = CWLA(**parts, lengths={"a": 200, "b": 30, "c": 900})
+    seconds = [4.4 + p * (0.018 * words + 7.8) for p, words in ((0.64, 200), (0.39, 30))]
+    V = LAWS[law](1.5, scale=40).sf([0, seconds[0], sum(seconds)])
+    assert evaluate(QRELS, RUN, [measure]).iloc[0, 0] == pytest.approx(0.64 * 0.77 * (V[0] + V[2]), rel=1e-12)
+    assert f"C='{law}(1.5,40)'" in str(CWLA(**parts))
+
+
+@pytest.mark.parametrize("C", ["hyperbolic(0.5,60)", "log_logistic(0.7,60)", "weibull(0.3,60)", "log_normal(3,60)"])
+def test_simulated_users_leave_by_the_law_however_late(C):
+    """The time of users is the first end of an item after the time of leaving, also after a million items."""
+    name, parameters = C.split("(")[0], eval(C[C.index("(") :])
+    measure = CWLA(C=C, A="etg", gain="linear", effort="by_grade({0:2,1:5,2:9})", max_rel=2)
+    users = simulate(QRELS, RUN, measure, users=4000, sampling="stratified", keep=True, progress=False).users()
+    time = users["time"].to_numpy()
+    assert np.isfinite(time).all()
+    for t in (16.0, 100.0, 1e4, 1e6):
+        expected = LAWS[name](parameters[0], scale=parameters[1]).sf(t)
+        assert (time > t).mean() == pytest.approx(expected, abs=2e-3)
+    assert time.max() > 1e5
