@@ -21,7 +21,9 @@ GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains explore find_duplicates gain
     lengths_of_index lengths_of_texts out_of_fold register_scorers score scorer stream
 """
-PIPELINES = "DocLength DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"
+PIPELINES = (
+    "DocLength DocSeconds DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"
+)
 COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
 PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)
 PACKAGES = (

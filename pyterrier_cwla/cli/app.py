@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NoReturn
 
-from ..errors import CWLAError, MissingLength, UnknownFunction
+from ..errors import CWLAError, MissingLength, MissingSeconds, UnknownFunction
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: Modules of commands with their commands, in the order of the help.
 _MODULES = {
     "evaluation": ("evaluate", "compare"),
+    "page": ("pages",),
     "explanation": ("explain", "measures"),
     "explorer": ("explore",),
     "session": ("sessions",),
@@ -109,7 +110,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return app(args=arguments, prog_name="pyterrier-cwla", standalone_mode=False) or 0
     except MissingLength as error:
-        return _fail(f"{error}{_ways_out(words)}")
+        return _fail(f"{error}{_ways_out(words, '--seconds' if isinstance(error, MissingSeconds) else '--lengths')}")
     except UnknownFunction as error:
         return _fail(f"{error} Your own functions are available in Python only.")
     except CWLAError as error:
@@ -126,10 +127,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
 
 
-def _ways_out(words: Sequence[str]) -> str:
-    """Return the options for document lengths that are not given yet, as a sentence with a leading blank."""
+def _ways_out(words: Sequence[str], table: str = "--lengths") -> str:
+    """Return the options for document lengths, or costs, that are not given yet: a sentence with a leading blank."""
     given = {word.partition("=")[0] for word in words}
-    options = [option for option in ("--lengths FILE", "--missing mean") if option.split()[0] not in given]
+    options = [option for option in (f"{table} FILE", "--missing mean") if option.split()[0] not in given]
     return f" On the command line: {', '.join(options)}." if options else ""
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..data.lengths import Lengths
+    from ..data.seconds import Seconds
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of the help of all commands."""
@@ -91,6 +92,15 @@ LengthsFile = Annotated[
         callback=resolved,
     ),
 ]
+SecondsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--seconds",
+        metavar="FILE",
+        help="Known costs of documents in seconds, for efforts that read them; - is standard input.",
+        callback=resolved,
+    ),
+]
 CacheDir = Annotated[
     Path | None,
     typer.Option("--cache-dir", metavar="DIR", help="Cache for finished work; the same command resumes from it."),
@@ -137,12 +147,15 @@ class BoundMeasures:
         Sentences about the lengths for readers of the results.
     lengths : Path or None
         File of the lengths, if any measure uses it.
+    seconds : Path or None
+        File of the known costs, if any measure uses it.
     """
 
     wanted: Sequence[Measure]
     measures: Sequence[Measure]
     notes: Sequence[str]
     lengths: Path | None
+    seconds: Path | None = None
 
     @classmethod
     def of(
@@ -151,6 +164,7 @@ class BoundMeasures:
         lengths: Path | None,
         missing: Missing | None,
         parsed: Callable[[list[str]], list[Measure]] | None = None,
+        seconds: Path | None = None,
     ) -> BoundMeasures:
         """Parse and bind measures, of which one text may contain several; duplicates are dropped.
 
@@ -163,8 +177,25 @@ class BoundMeasures:
         each = [one for text in texts for one in split_measures(text)]
         wanted = list(by_name((parsed or computed_here)(each)).values())
         table = None if lengths is None else lengths_from(lengths)
-        measures = [_bound(measure, table, missing) for measure in wanted]
-        changed = [str(old) for old, new in zip(wanted, measures, strict=True) if old is not new]
+        costs = None if seconds is None else seconds_from(seconds)
+        timed = [_bound(measure, table, missing) for measure in wanted]
+        changed = [str(old) for old, new in zip(wanted, timed, strict=True) if old is not new]
+        measures = timed if costs is None else [_with_costs(measure, costs) for measure in timed]
+        costly = [str(old) for old, new in zip(timed, measures, strict=True) if old is not new]
+        notes = []
+        if seconds is not None:
+            users = f"{', '.join(costly)}: with" if costly else "None of these measures uses"
+            notes = [f"{users} the costs of {displayed(str(seconds))}."]
+        return cls(
+            wanted,
+            measures,
+            [*cls._about_lengths(changed, lengths, missing), *notes],
+            lengths if changed else None,
+            seconds if costly else None,
+        )
+
+    @staticmethod
+    def _about_lengths(changed: Sequence[str], lengths: Path | None, missing: Missing | None) -> list[str]:
         notes = []
         if changed:
             given = [f"with the lengths of {displayed(str(lengths))}"] if lengths else []
@@ -174,12 +205,14 @@ class BoundMeasures:
             notes = [f"None of these measures uses the lengths of {displayed(str(lengths))}."]
         elif missing is not None:
             notes = ["None of these measures uses document lengths: --missing has no effect."]
-        return cls(wanted, measures, notes, lengths if changed else None)
+        return notes
 
     @classmethod
-    def of_one(cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None) -> BoundMeasures:
+    def of_one(
+        cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None, seconds: Path | None = None
+    ) -> BoundMeasures:
         """Parse and bind one measure; raise BadParameter if the texts contain several."""
-        bound = cls.of(texts, lengths, missing)
+        bound = cls.of(texts, lengths, missing, seconds=seconds)
         if len(bound.wanted) > 1:
             names = ", ".join(map(str, bound.wanted))
             raise errors.BadParameter(f"this command takes one measure, and -m gives {len(bound.wanted)}: {names}.")
@@ -199,16 +232,14 @@ class BoundMeasures:
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Path and SHA-256 of the table of lengths, for the metadata of saved results."""
-        if self.lengths is None:
-            return {}
-        with open(self.lengths, "rb") as file:
-            return {
-                "lengths": {
-                    "path": displayed(str(self.lengths)),
-                    "sha256": hashlib.file_digest(file, "sha256").hexdigest(),
-                }
-            }
+        """Paths and SHA-256 of the tables of lengths and of known costs, for the metadata of saved results."""
+        found: dict[str, Any] = {}
+        for name, path in (("lengths", self.lengths), ("seconds", self.seconds)):
+            if path is not None:
+                with open(path, "rb") as file:
+                    digest = hashlib.file_digest(file, "sha256").hexdigest()
+                found[name] = {"path": displayed(str(path)), "sha256": digest}
+        return found
 
 
 def lengths_from(path: Path) -> Lengths:
@@ -221,15 +252,41 @@ def lengths_from(path: Path) -> Lengths:
     return table
 
 
+def seconds_from(path: Path) -> Seconds:
+    """Read a table of known costs at once, so that errors in it appear before the first run is scored."""
+    from ..data.seconds import Seconds
+
+    check_exists(path)
+    table = Seconds(str(path), path=str(path))
+    len(table)
+    return table
+
+
+def _with_costs(measure: Measure, costs: Seconds) -> Measure:
+    """Return a measure with a table of known costs, or the same object if it needs none or has its own."""
+    from ..measures.labels import renamed
+    from ..measures.of_ir_measures import needs_of
+    from ..measures.wrappers import changed_inside, innermost_measures
+
+    def reads(inner: Measure) -> bool:
+        return needs_of(inner).seconds == "run"
+
+    if not any(map(reads, innermost_measures(measure))):
+        return measure
+    bound = changed_inside(measure, lambda inner: inner(doc_seconds=costs) if reads(inner) else inner)
+    return bound if str(bound) == str(measure) else renamed(bound, str(measure))
+
+
 def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
     from ..measures.labels import renamed
     from ..measures.of_ir_measures import needs_of
     from ..measures.wrappers import changed_inside, innermost_measures
 
     def more(inner: Measure) -> dict[str, Any]:
-        lengths = needs_of(inner).lengths
+        needs = needs_of(inner)
+        lengths, reads = needs.lengths, (needs.lengths, needs.seconds) != ("none", "none")
         with_table = {"lengths": table} if table is not None and lengths in ("run", "default") else {}
-        return {**with_table, "missing": str(missing)} if missing is not None and lengths != "none" else with_table
+        return {**with_table, "missing": str(missing)} if missing is not None and reads else with_table
 
     if not any(more(inner) for inner in innermost_measures(measure)):
         return measure

@@ -26,6 +26,7 @@ from .arguments import (
     Output,
     Qrels,
     Runs,
+    SecondsFile,
     WhereMissing,
     about_grades,
     app,
@@ -61,6 +62,7 @@ def evaluate(
     runs: Runs,
     measures: Measures = None,
     lengths: LengthsFile = None,
+    seconds: SecondsFile = None,
     missing: WhereMissing = None,
     by_query: ByQuery = False,
     residuals: Annotated[
@@ -86,8 +88,8 @@ def evaluate(
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
     wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.of(wanted, lengths, missing)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force, [("--cache-dir", cache_dir)])
+    bound = BoundMeasures.of(wanted, lengths, missing, seconds=seconds)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force, [("--cache-dir", cache_dir)])
     found = FileScores(qrels, judgments, list(map(Column.of, bound.wanted)), bound.measures)
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
@@ -134,6 +136,7 @@ def compare(
         typer.Option(metavar="NAME", help="Run to compare the others with; by default the first."),
     ] = None,
     lengths: LengthsFile = None,
+    seconds: SecondsFile = None,
     missing: WhereMissing = None,
     no_baseline: Annotated[
         bool, typer.Option("--no-baseline", help="Only scores and their intervals, without a baseline.")
@@ -166,8 +169,8 @@ def compare(
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
     wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
+    bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere, seconds)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
     _check_needs_of_baseline(context, baseline, no_baseline)
     if baseline not in files:  # perhaps a path
         baseline = next((name for name, path in files.items() if str(path) == baseline), baseline)

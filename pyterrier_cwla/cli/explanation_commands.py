@@ -20,6 +20,7 @@ from .arguments import (
     LengthsFile,
     Missing,
     Qrels,
+    SecondsFile,
     WhereMissing,
     about_grades,
     app,
@@ -81,6 +82,7 @@ def explain(
     other: Other = None,
     run_name: RunName = None,
     lengths: LengthsFile = None,
+    seconds: SecondsFile = None,
     missing: WhereMissing = None,
     depth: Depth = None,
     plot: PlotFile = None,
@@ -97,11 +99,11 @@ def explain(
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     paths = [run] if other is None else [run, other]
-    bound = BoundMeasures.of_one([measure], lengths, missing)
+    bound = BoundMeasures.of_one([measure], lengths, missing, seconds)
     _check_mixture(bound.measures[0], other, plot)
-    check_outputs([("--plot", plot)], [qrels, *paths, lengths, *bound.files], force)
+    check_outputs([("--plot", plot)], [qrels, *paths, lengths, seconds, *bound.files], force)
     judgments = judgments_of(qrels)
-    whole = missing is Missing.mean and lengths is None  # the mean length is that of the whole run
+    whole = missing is Missing.mean and None in (lengths, seconds)  # the mean is that of the whole run
     names = names_of_runs(paths, run_name)
     with warnings_as_sentences() as warned:
         found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]

@@ -24,6 +24,7 @@ from .arguments import (
     Output,
     Qrels,
     Runs,
+    SecondsFile,
     WhereMissing,
     about_grades,
     app,
@@ -222,6 +223,7 @@ def simulate(
     sampling: Draws = Sampling.plain,
     run_name: RunName = None,
     lengths: LengthsFile = None,
+    seconds: SecondsFile = None,
     missing: WhereMissing = None,
     by_query: ByQuery = False,
     form: FormatName = None,
@@ -239,8 +241,8 @@ def simulate(
     files = runs_by_name(runs)
     if run_name is not None and len(files) > 1:
         raise errors.BadParameter(f"--run {run_name} chooses a run of one file, and {len(files)} are given.")
-    bound = BoundMeasures.of_one(measure, lengths, missing)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, *bound.files], force)
+    bound = BoundMeasures.of_one(measure, lengths, missing, seconds)
+    check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
     judgments = judgments_of(qrels)
     with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(

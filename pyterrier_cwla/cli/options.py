@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import near
 
 #: Parameters of measures that are also options of some commands. Errors about them name the option already.
-_OF_MEASURES = {"measure", "measures", "lengths", "missing", "output"}
+_OF_MEASURES = {"measure", "measures", "lengths", "seconds", "missing", "output"}
 
 #: Options under names that earlier versions or the functions in Python have.
 _EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "query_id": "--query", "qid": "--query",

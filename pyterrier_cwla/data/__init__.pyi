@@ -11,3 +11,11 @@ from .lengths import (
     lengths_of_texts as lengths_of_texts,
     register_lengths as register_lengths,
 )
+from .result_pages import (
+    read_element_costs as read_element_costs,
+    read_element_gains as read_element_gains,
+    read_result_pages as read_result_pages,
+    with_element_costs as with_element_costs,
+    with_element_gains as with_element_gains,
+)
+from .seconds import Seconds as Seconds, register_doc_seconds as register_doc_seconds

@@ -38,6 +38,8 @@ class Columns:
         Original of each document of a run; null for documents that are no duplicates.
     iteration : Arrow array of str, optional
         Intent of each judgment.
+    doc_seconds : ndarray, optional
+        Known costs of the documents of a run, in seconds.
     """
 
     query_id: Ids
@@ -46,6 +48,7 @@ class Columns:
     doc_length: Array | None = None
     duplicate_of: Ids | None = None
     iteration: Ids | None = None
+    doc_seconds: Array | None = None
 
     def __len__(self) -> int:
         return len(self.value)
@@ -61,13 +64,14 @@ class Columns:
     def taken(self, order: Array) -> Columns:
         """Return some rows of a run or of judgments."""
         rows = of_numbers(order)
-        lengths, originals = self.doc_length, self.duplicate_of
+        lengths, originals, seconds = self.doc_length, self.duplicate_of, self.doc_seconds
         return Columns(
             self.query_id.take(rows),
             self.doc_id.take(rows),
             self.value[order],
             None if lengths is None else lengths[order],
             None if originals is None else originals.take(rows),
+            doc_seconds=None if seconds is None else seconds[order],
         )
 
 
@@ -118,7 +122,10 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         values = values.astype(np.float64, copy=False)  # gains of float32 grades would be rounded to float32
     if of_run and "run" in named:
         _refuse_several(named["run"])
-    lengths = named.get("doc_length", of_run)
+    known = {name: named.get(name, of_run) for name in ("doc_length", "doc_seconds")}
+    lengths, seconds = (
+        None if column is None else numbers(column, name, what, error, describe) for name, column in known.items()
+    )
     originals = named.get("duplicate_of", of_run)
     intents = named.get("iteration", not of_run)
     as_ids = identifiers if of_run else strings
@@ -126,9 +133,10 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         as_ids(query_id, named.given_as("query_id"), what, error),
         as_ids(doc_id, named.given_as("doc_id"), what, error),
         values,
-        None if lengths is None else numbers(lengths, "doc_length", what, error, describe),
+        lengths,
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
         None if intents is None else _as_text(intents, error),
+        seconds,
     )
 
 
@@ -377,5 +385,7 @@ def numbers(
 def of_columns(columns: Columns) -> str:
     """Return a hash of the columns of a run or of judgments."""
     ids = (columns.query_id, columns.doc_id, columns.duplicate_of, columns.iteration)
-    numbers = (columns.value, columns.doc_length)
-    return fingerprint([None if c is None else of_strings(c) for c in ids], list(numbers))
+    numbers = [columns.value, columns.doc_length]
+    if columns.doc_seconds is not None:
+        numbers.append(columns.doc_seconds)
+    return fingerprint([None if c is None else of_strings(c) for c in ids], numbers)

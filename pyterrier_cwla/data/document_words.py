@@ -1,4 +1,4 @@
-"""Lengths in words of the documents of runs and pools, from the table of a metric, the run, or the default table."""
+"""Lengths and known costs of the documents of runs and pools, from the table of a metric, the run, or a default."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import cast
 
 import numpy as np
 
-from ..errors import MissingLength, shown, some
+from ..errors import MissingLength, MissingSeconds, shown, some
 from .arrays import Array, Floats
-from .lengths import Lengths
 from .metric_like import MetricLike, PoolJudgments, RowsWithLengths
+from .number_tables import NumberTable
+from .quantities import LENGTH, Quantity
 from .rankings import Rankings
 from .replaced_lengths import ReplacedLengths
 
@@ -20,11 +21,12 @@ def words_of_rows(
     rows: RowsWithLengths,
     read: Array | None = None,
     note: Callable[[str, ReplacedLengths], None] | None = None,
+    quantity: Quantity = LENGTH,
 ) -> Floats:
-    """Return the words of the documents of a run in row order.
+    """Return the words of the documents of a run in row order, or their seconds.
 
     They come from the table of the metric, else from the run's column doc_length, else from the default table. All
-    lengths of a run have one source.
+    lengths of a run have one source. Seconds come from the table of the metric, else from the column doc_seconds.
 
     Parameters
     ----------
@@ -36,39 +38,57 @@ def words_of_rows(
         Mask of the rows whose length the metric reads; by default all. Other rows may have no length.
     note : callable, optional
         Function of the name of the table and the number of lengths that the mean replaces, for ``missing="mean"``.
+    quantity : Quantity, default=LENGTH
+        Number to return for each document.
 
     Raises
     ------
     MissingLength
         If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    MissingSeconds
+        The same for seconds.
     """
     needed = np.repeat(rows.query >= 0, rows.sizes)
     if read is not None:
         needed &= read
     if not needed.any():
         return np.zeros(len(needed))
-    table = metric.lengths
-    if table is None and rows.doc_length is None:
-        table = metric.default_lengths
+    table, column = table_of(metric, quantity), getattr(rows, quantity.column)
+    if table is None and column is None:
+        table = _default_of(metric, quantity)
     if table is not None:
-        words = table.words(rows.doc_id)
-    elif rows.doc_length is not None:
-        words = np.asarray(rows.doc_length, float)
+        words = table.of_documents(rows.doc_id)
+    elif column is not None:
+        words = np.asarray(column, float)
     else:
-        raise MissingLength(
-            "the lengths of documents are needed: give lengths= (a table, a path or a name), or a column doc_length in"
-            " the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures with"
-            " register_lengths(words)."
+        raise _error(quantity)(
+            f"the {quantity.nouns} of documents are needed: give {quantity.parameter}= (a table, a path or a name),"
+            f" {quantity.ways}"
         )
     if metric.missing == "mean" and note is not None:
-        note("" if table is None else table.name, _replaced(words, needed, table, rows.pair))
+        name = "" if table is None else table.name
+        key = name if quantity is LENGTH else f"{quantity.column} {name}"
+        note(key, _replaced(words, needed, table, rows.pair, quantity))
     if metric.missing != "mean":  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
-    return _without_holes(words, needed, metric, table, rows.pair)
+    return _without_holes(words, needed, metric, table, rows.pair, quantity)
 
 
-def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
-    """Return the words of all judged documents in the order of the pool, for ideal rankings.
+def table_of(metric: MetricLike, quantity: Quantity) -> NumberTable | None:
+    """Return the table of a metric with its numbers of documents, if it has one."""
+    return cast("NumberTable | None", getattr(metric, quantity.parameter))
+
+
+def _default_of(metric: MetricLike, quantity: Quantity) -> NumberTable | None:
+    return cast("NumberTable | None", getattr(metric, quantity.default)) if quantity.default else None
+
+
+def _error(quantity: Quantity) -> type[MissingLength]:
+    return MissingLength if quantity is LENGTH else MissingSeconds
+
+
+def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = LENGTH) -> Floats:
+    """Return the words, or the seconds, of all judged documents in the order of the pool, for ideal rankings.
 
     Raises
     ------
@@ -77,23 +97,27 @@ def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
     """
     pool = rankings.pool
     judgments = cast(PoolJudgments, pool.judgments)
-    table = metric.lengths
-    if table is None and pool.words is None and rankings.rows is not None and not rankings.rows.has_doc_length:
-        table = metric.default_lengths
-    if table is None and pool.words is not None:
-        words = pool.words(metric)
+    table, known = table_of(metric, quantity), pool.words if quantity is LENGTH else None
+    if table is None and known is None and rankings.rows is not None and not rankings.rows.has_doc_length:
+        table = _default_of(metric, quantity)
+    if table is None and known is not None:
+        words = known(metric)
     elif table is None or rankings.rows is None:
-        raise MissingLength(
-            "norm='ideal' needs the length of every judged document, retrieved or not: give lengths=, a table. A column"
-            " doc_length of the run has the lengths of retrieved documents only."
+        raise _error(quantity)(
+            f"norm='ideal' needs the {quantity.noun} of every judged document, retrieved or not: give"
+            f" {quantity.parameter}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
+            " retrieved documents only."
         )
     else:
-        words = table.words(judgments.columns.doc_id)[judgments.pool_order]
-    if metric.duplicates is not None and metric.duplicate_gain == "keep":  # an upper bound: copies take no time
+        words = table.of_documents(judgments.columns.doc_id)[judgments.pool_order]
+    keeps_copies = metric.duplicates is not None and metric.duplicate_gain == "keep" and quantity is LENGTH
+    if metric.duplicates is not None and keeps_copies:  # an upper bound: copies take no time
         repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
         words = np.where(repeated, 0.0, words)
     if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
-        raise MissingLength("no judged document is in the table of lengths. Is the table of another collection?")
+        raise _error(quantity)(
+            f"no judged document is in the table of {quantity.nouns}. Is the table of another collection?"
+        )
     # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
     needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
 
@@ -101,32 +125,38 @@ def words_of_pool(metric: MetricLike, rankings: Rankings) -> Floats:
         columns, row = judgments.columns, np.arange(len(words))[judgments.pool_order][at]
         return columns.query_id[row].as_py(), columns.doc_id[row].as_py()
 
-    return _without_holes(words, needed, metric, table, pair)
+    return _without_holes(words, needed, metric, table, pair, quantity)
 
 
 def _replaced(
-    words: Array, needed: Array, table: Lengths | None, describe: Callable[[int], tuple[str, str]]
+    words: Array,
+    needed: Array,
+    table: NumberTable | None,
+    describe: Callable[[int], tuple[str, str]],
+    quantity: Quantity,
 ) -> ReplacedLengths:
     """Return the number of required lengths that the mean replaces."""
     holes = np.flatnonzero(np.isnan(words) & needed)
     first = describe(int(holes[0])) if len(holes) else ("", "")
     name = None if table is None else "" if table.anonymous and table.path is None else shown(table.name)
-    return ReplacedLengths(len(holes), int(needed.sum()), *first, name)
+    return ReplacedLengths(len(holes), int(needed.sum()), *first, name, quantity)
 
 
 def _without_holes(
     words: Array,
     needed: Array,
     metric: MetricLike,
-    table: Lengths | None,
+    table: NumberTable | None,
     describe: Callable[[int], tuple[str, str]],
+    quantity: Quantity,
 ) -> Array:
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
     odd = np.flatnonzero((words < 0) | np.isinf(words))
     if len(odd):
         topic, document = describe(int(odd[0]))
-        raise MissingLength(
-            f"topic {topic!r}: the length of {document!r} is {words[odd[0]]:g}: lengths are words, 0 or more."
+        raise _error(quantity)(
+            f"topic {topic!r}: the {quantity.noun} of {document!r} is {words[odd[0]]:g}: {quantity.nouns} are"
+            f" {quantity.unit}, 0 or more."
         )
     holes = np.isnan(words)
     if not holes.any():
@@ -135,7 +165,8 @@ def _without_holes(
         known = words[~holes]
         mean = table.mean if table is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
-            raise MissingLength("no document has a length, so there is no mean length for missing='mean'.")
+            noun = quantity.noun
+            raise _error(quantity)(f"no document has a {noun}, so there is no mean {noun} for missing='mean'.")
         return np.where(holes, mean, words)
     lacking = np.flatnonzero(holes & needed)
     if not len(lacking):
@@ -144,8 +175,8 @@ def _without_holes(
     examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
     almost_none = table is not None and len(lacking) > 0.9 * needed.sum() > 9
     question = " Is the table of another collection?" if almost_none else ""
-    raise MissingLength(
-        f"time as effort needs the length of every document, and {len(lacking):,} of {int(needed.sum()):,} have none"
-        f" (topic {topic!r}: {some(examples, 2)}).{question} Give lengths= a table that has them, read fewer"
-        " documents with @k, or give missing='mean'."
+    raise _error(quantity)(
+        f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
+        f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
+        f" {quantity.parameter}= a table that has them, read fewer documents with @k, or give missing='mean'."
     )

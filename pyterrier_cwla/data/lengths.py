@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from ..errors import BadParameter, CWLAError, MissingLength, shown
-from ..errors.sanitise import harmless, sanitised
+from ..errors import BadParameter, CWLAError, MissingLength
+from ..errors.sanitise import sanitised
 from ..files.arrow_arrays import to_numpy
-from ..files.id_columns import Ids, places
+from ..files.id_columns import Ids
 from ..files.pisa_indexes import read_pisa_index
 from ..tasks.progress import bar
 from .arrays import Floats
-from .columns import numbers, strings
-from .document_tables import DocumentTable
+from .columns import strings
+from .number_tables import NumberTable
+from .quantities import LENGTH
 from .table_display import lengths_html
 from .texts import Split, documents, tokeniser_named
 
 _NOT_GIVEN: Any = object()
 
 
-class Lengths(DocumentTable):
+class Lengths(NumberTable):
     """Document lengths in words by document id, for ``TBG(lengths=…)``.
 
     Examples
@@ -37,22 +36,9 @@ class Lengths(DocumentTable):
     225.0
     """
 
-    what, meanings = "lengths", (("doc_length", "words", "length"),)
+    quantity, what, meanings = LENGTH, "lengths", (("doc_length", "words", "length"),)
     default: ClassVar[Lengths | None] = None
     """Table of measures without ``lengths=`` for runs without a column ``doc_length``."""
-
-    def __len__(self) -> int:
-        return len(self._columns[1])
-
-    def __repr__(self) -> str:
-        try:
-            number = len(self.current)
-            mean = self.mean if number else np.nan
-        except CWLAError:  # the file is missing or is not a table
-            return f"<lengths {self.name!r}: the file cannot be read>"
-        content = f"{number:,} document{'s' * (number != 1)}" + (f", mean {mean:,.1f} words" if number else "")
-        tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
-        return f"<lengths {self.name!r}: {content}{tokeniser}>"
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -60,15 +46,6 @@ class Lengths(DocumentTable):
             return lengths_html(repr(self), self._columns[1], self.mean if len(self) else np.nan)
         except CWLAError:  # the file is missing or is not a table
             return f"<p>{escape(repr(self))}</p>"
-
-    @property
-    def mean(self) -> float:
-        """Mean length of all documents of the table, in words."""
-        return self.current._mean
-
-    @cached_property
-    def _mean(self) -> float:
-        return float(self._columns[1].mean())
 
     def words(self, doc_id: Ids) -> Floats:
         """Return the lengths of documents in words.
@@ -83,23 +60,7 @@ class Lengths(DocumentTable):
         ndarray of float, shape (n_rows,)
             Lengths; NaN for documents that are not in the table.
         """
-        ids, words = self._columns
-        found: Floats = np.append(words, np.nan)[places(doc_id, ids)]
-        return found
-
-    @classmethod
-    def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:
-        words = np.array(numbers(values, column, cls.what, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
-        if len(words) and not (np.isfinite(words).all() and words.min() >= 0):
-            odd = int(np.flatnonzero(~(np.isfinite(words) & (words >= 0)))[0])
-            raise BadParameter(
-                f"the length of {doc_id[odd].as_py()!r} is {words[odd]:g}: lengths are words, 0 or more."
-            )
-        return doc_id, words
-
-    @classmethod
-    def _content(cls, columns: tuple[Ids, Floats]) -> tuple[str, Ids, NDArray[np.uint64]]:
-        return "table", columns[0], columns[1].view(np.uint64)
+        return self.of_documents(doc_id)
 
     @staticmethod
     def _read(path: str) -> tuple[Ids, Floats]:
@@ -107,9 +68,6 @@ class Lengths(DocumentTable):
 
         table = read_lengths(path)
         return strings(table["doc_id"], "doc_id", "lengths", MissingLength), to_numpy(table["doc_length"])
-
-    def _rows(self) -> pa.Table:
-        return pa.table(dict(zip(("docno", "doc_length"), self._columns, strict=True)))
 
 
 @overload

@@ -10,6 +10,8 @@ from .arrays import Array, Floats
 from .columns import Columns
 from .duplicates import Duplicates
 from .lengths import Lengths
+from .quantities import LENGTH, Quantity
+from .seconds import Seconds
 
 
 class GainFunction(Protocol):
@@ -42,6 +44,10 @@ class MetricLike(Protocol):
     @property
     def default_lengths(self) -> Lengths | None:
         """Table for runs without a column doc_length, if ``lengths`` is None."""
+
+    @property
+    def doc_seconds(self) -> Seconds | None:
+        """Table of known costs."""
 
     @property
     def missing(self) -> str:
@@ -102,8 +108,8 @@ class FlatRows(Protocol):
     def tied(self) -> Array:
         """Whether each row has the score of the row above it in its ranking."""
 
-    def words(self, metric: MetricLike) -> Array:
-        """Return the words of all documents."""
+    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents."""
 
     def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
         """Return whether each row duplicates an earlier row of its ranking."""
@@ -135,6 +141,10 @@ class RowsWithLengths(Protocol):
     @property
     def doc_length(self) -> Array | None:
         """Lengths of documents in words."""
+
+    @property
+    def doc_seconds(self) -> Array | None:
+        """Known costs of documents in seconds."""
 
     def pair(self, row: int) -> tuple[str, str]:
         """Return the query and document of a row."""

@@ -12,6 +12,7 @@ import numpy as np
 from .arrays import Array
 from .duplicates import Duplicates
 from .metric_like import MetricLike
+from .quantities import LENGTH, Quantity
 from .rankings import Pool, Rankings
 
 
@@ -90,16 +91,16 @@ class RankedRows(ABC):
     def has_doc_length(self) -> bool:
         """Whether the rows have a column of document lengths."""
 
-    def words(self, metric: MetricLike) -> Array:
-        """Return the words of all documents, grouped by query in rank order."""
-        key = (metric.lengths, metric.default_lengths, metric.missing)
+    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, grouped by query in rank order."""
+        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing)
         if key not in self._flat:
-            self._flat[key] = self.in_rank_order(self.words_of_rows(metric))
+            self._flat[key] = self.in_rank_order(self.words_of_rows(metric, quantity))
         return self._flat[key]
 
     @abstractmethod
-    def words_of_rows(self, metric: MetricLike) -> Array:
-        """Return the words of all documents, in the order of the rows."""
+    def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, in the order of the rows."""
 
     @abstractmethod
     def clusters(self, duplicates: Duplicates) -> Array:

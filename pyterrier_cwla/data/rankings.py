@@ -14,6 +14,7 @@ from ..errors import BadRun
 from .arrays import Array as Array
 from .duplicates import Duplicates
 from .metric_like import FlatRows, MetricLike, PoolJudgments, RowsOfRun
+from .quantities import LENGTH, Quantity
 
 T = TypeVar("T")
 
@@ -266,18 +267,21 @@ class Rankings:
             return self.grade
         return np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
 
-    def words(self, metric: MetricLike, queries: Array, width: int) -> Array:
+    def words(self, metric: MetricLike, queries: Array, width: int, quantity: Quantity = LENGTH) -> Array:
         """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
+
+        Known seconds are those of the item, also if it is a duplicate.
 
         Returns
         -------
         ndarray of shape (n_queries, width)
-            Numbers of words.
+            Numbers of words, or of seconds.
         """
-        key = ("words", metric.lengths, metric.default_lengths, metric.missing, metric.duplicates)
+        copies = metric.duplicates if quantity is LENGTH else None
+        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing, copies)
         if key not in self.views:
-            flat = self._rows.words(metric)
-            read = flat if metric.duplicates is None else np.where(self._repeats(metric.duplicates), 0.0, flat)
+            flat = self._rows.words(metric, quantity)
+            read = flat if copies is None else np.where(self._repeats(copies), 0.0, flat)
             self.views[key] = np.append(read, 0.0)
         flat = cast(Array, self.views[key])
         inside = np.arange(width)[None, :] < self.n[queries][:, None]
@@ -323,7 +327,7 @@ class Rankings:
     @property
     def _rows(self) -> FlatRows:
         if self.rows is None:
-            raise BadRun("documents have no lengths here: give efforts=, a number for each item.")
+            raise BadRun("documents have neither lengths nor known costs here: give efforts=, a number for each item.")
         return self.rows
 
 
@@ -349,9 +353,9 @@ class StackedRows:
         """Whether each row has the score of the row above it in its ranking."""
         return np.concatenate([rows.tied for rows in self.runs])
 
-    def words(self, metric: MetricLike) -> Array:
-        """Return the words of all documents, in rank order."""
-        return np.concatenate([rows.words(metric) for rows in self.runs])
+    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, in rank order."""
+        return np.concatenate([rows.words(metric, quantity) for rows in self.runs])
 
     def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
         """Return whether each row duplicates an earlier row of its ranking; see :meth:`RankedRows.repeats`."""

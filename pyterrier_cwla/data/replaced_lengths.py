@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ..errors import MissingLength, shown
+from ..errors import MissingLength, MissingSeconds, shown
+from .quantities import LENGTH, Quantity
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,8 @@ class ReplacedLengths:
         First document without a length, and its query; empty if there is none.
     table : str, optional
         Name of the table of lengths for messages, empty if it has none; None for the column doc_length.
+    quantity : Quantity, default=LENGTH
+        What the numbers are: lengths, or known costs.
     """
 
     replaced: int
@@ -26,6 +29,7 @@ class ReplacedLengths:
     query: str
     document: str
     table: str | None
+    quantity: Quantity = LENGTH
 
     def __add__(self, other: ReplacedLengths) -> ReplacedLengths:
         first = self if self.replaced else other
@@ -42,14 +46,15 @@ class ReplacedLengths:
         if not self.replaced:
             return None
         example = f"{shown(self.document)} of query {shown(self.query)}"
-        source = "the column doc_length" if self.table is None else f"the table of lengths {self.table}".rstrip()
+        of = self.quantity
+        source = f"the column {of.column}" if self.table is None else f"the table of {of.nouns} {self.table}".rstrip()
         if self.replaced == self.documents and self.table is not None:
-            raise MissingLength(
+            raise (MissingLength if of is LENGTH else MissingSeconds)(
                 f"none of {self.documents:,} documents of {run} is in {source}, such as {example}. Is the table of"
                 " another collection, or are the ids written differently?"
             )
         share = 100 * self.replaced / self.documents
         return (
-            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no length in {source},"
+            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no {of.noun} in {source},"
             f" such as {example}: missing='mean' replaces them by the mean."
         )

@@ -17,6 +17,7 @@ from .columns import Columns, run_columns
 from .document_words import words_of_rows
 from .duplicates import Duplicates
 from .metric_like import MetricLike
+from .quantities import LENGTH, Quantity
 from .ranked_rows import Judged, RankedRows
 from .replaced_lengths import ReplacedLengths
 
@@ -189,32 +190,37 @@ class RunRows(RankedRows):
         return self.columns.doc_length
 
     @property
+    def doc_seconds(self) -> Array | None:
+        """Known costs of documents in seconds, if the run has them."""
+        return self.columns.doc_seconds
+
+    @property
     def has_doc_length(self) -> bool:
         """Whether the run has a column of document lengths."""
         return self.columns.doc_length is not None
 
-    def words(self, metric: MetricLike) -> Array:
-        """Return the words of all documents, grouped by query in rank order.
+    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, grouped by query in rank order.
 
         Below the last rank that the metric reads, documents may have no length. Their words are then 0.
         """
         last = None if metric.judged_only or metric.missing == "mean" else metric.last_that_counts
         try:
-            return super().words(metric)
+            return super().words(metric, quantity)
         except MissingLength:
             if last is None:
                 raise
-        key = (metric.lengths, metric.default_lengths, last)
+        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, "up to", last)
         if key not in self._flat:
             row = self.in_rank_order(np.arange(len(self.columns)))
             read = np.zeros(len(row), bool)
             read[row] = np.arange(len(row)) - np.repeat(self.starts, self.sizes) < last
-            self._flat[key] = self.in_rank_order(words_of_rows(metric, self, read))
+            self._flat[key] = self.in_rank_order(words_of_rows(metric, self, read, quantity=quantity))
         return self._flat[key]
 
-    def words_of_rows(self, metric: MetricLike) -> Array:
-        """Return the words of all documents, in the order of the rows."""
-        return words_of_rows(metric, self, note=self.replaced_lengths.__setitem__)
+    def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, in the order of the rows."""
+        return words_of_rows(metric, self, note=self.replaced_lengths.__setitem__, quantity=quantity)
 
     def clusters(self, duplicates: Duplicates) -> Array:
         """Return a code per document, in the order of the rows, that is equal for duplicates."""

@@ -62,6 +62,10 @@ class MissingLength(CWLAError):
     """Missing length of a document."""
 
 
+class MissingSeconds(MissingLength):
+    """Missing cost of a document, in seconds. The treatment is that of a missing length."""
+
+
 class NoFiniteValue(CWLAError):
     """Measure whose expected effort or score is infinite, or cannot be shown to be finite."""
 
@@ -163,6 +167,7 @@ _PARAMETERS_ELSEWHERE = {
     **dict.fromkeys(("max_grade", "max_relevance", "max_label", "max_gain"), "max_rel"),
     **dict.fromkeys(("phi", "persistence", "patience"), "p"),
     **dict.fromkeys(("doc_length", "doc_lengths", "words"), "lengths"),
+    **dict.fromkeys(("costs", "cost"), "doc_seconds"),
 }
 
 

@@ -22,7 +22,7 @@ from ..data.columns import PYTERRIER, NamedColumns, expected_name, run_columns, 
 from ..data.overlap import Overlap
 from ..errors import BadRun, CWLAError, MalformedFile, some
 from ..files.inputs import RunNames
-from ..files.run_files import Part, Source
+from ..files.run_files import EXTRAS, Part, Source
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, aggregated
 from .row_counts import Counts
@@ -150,7 +150,7 @@ class _Frame:
     def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
         with _of_partition(self.number):
             columns = run_columns(self.frame.loc[:, self.frame.columns != "run"])
-            given = {"doc_length": columns.doc_length, "duplicate_of": columns.duplicate_of}
+            given = {name: getattr(columns, name) for name in EXTRAS}
             ids = _ids(self.frame) | {"doc_id": columns.doc_id, "score": columns.value}
             yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
 

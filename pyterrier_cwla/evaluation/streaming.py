@@ -15,7 +15,8 @@ from ir_measures.measures import Measure
 from ..data.alignment import Aligned, Rows
 from ..data.columns import Columns
 from ..data.overlap import Overlap
-from ..errors import MalformedFile, MissingLength, naming
+from ..data.quantities import COST, LENGTH
+from ..errors import MalformedFile, MissingLength, MissingSeconds, naming
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
@@ -66,6 +67,7 @@ def extras_of(measures: Iterable[Measure]) -> list[str]:
     extras = {
         "doc_length": any(need.lengths in ("run", "default") for need in needs),
         "duplicate_of": any(need.duplicates == "run" for need in needs),
+        "doc_seconds": any(need.seconds == "run" for need in needs),
     }
     return [name for name, read in extras.items() if read]
 
@@ -84,7 +86,7 @@ def _read_whole(
 
 
 def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
-    if any(needs_of(measure).mean_length for measure in evaluator.measures):
+    if any(needs.mean_length or needs.mean_seconds for needs in map(needs_of, evaluator.measures)):
         for source in files:
             for run, table in runs_of(source, extras_of(evaluator.measures)):
                 with naming(run):
@@ -129,7 +131,7 @@ def runs_of(source: Source, extras: Collection[str]) -> Iterator[tuple[str, pa.T
             if not has_room(size):
                 raise MalformedFile(
                     f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' and studies need whole runs,"
-                    " which exceed the memory limit: give lengths=, or set another limit, such as"
+                    " which exceed the memory limit: give a table, or set another limit, such as"
                     f" {limit_for(size)}."
                 )
     if not any(map(len, tables)):
@@ -309,13 +311,14 @@ def _columns(table: pa.Table) -> Columns:
         (id_columns.of_one_dictionary if id_columns.are_encoded(column) else id_columns.written)(column)
         for column in (table["query_id"], table["doc_id"])
     )
-    has_length, has_original = (name in table.column_names for name in EXTRAS)
+    has_length, has_original, has_seconds = (name in table.column_names for name in EXTRAS)
     return Columns(
         query_id,
         doc_id,
         to_numpy(table["score"]),
         to_numpy(table["doc_length"]) if has_length else None,
         id_columns.written(table["duplicate_of"]) if has_original else None,
+        doc_seconds=to_numpy(table["doc_seconds"]) if has_seconds else None,
     )
 
 
@@ -335,12 +338,14 @@ def _in_words(table: pa.Table) -> pa.Table:
 
 
 def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
-    """Raise MissingLength for a measure that needs the mean length of a whole run."""
+    """Raise MissingLength for a measure that needs the mean length, or the mean cost, of a whole run."""
     for measure in measures:
-        if needs_of(measure).mean_length:
-            raise MissingLength(
-                f"{measure} needs the mean length of a whole run, and runs are read in parts here: give lengths=,"
-                " a table, or evaluate the run as a frame."
+        needs = needs_of(measure)
+        if needs.mean_length or needs.mean_seconds:
+            quantity, error = (LENGTH, MissingLength) if needs.mean_length else (COST, MissingSeconds)
+            raise error(
+                f"{measure} needs the mean {quantity.noun} of a whole run, and runs are read in parts here: give"
+                f" {quantity.parameter}=, a table, or evaluate the run as a frame."
             )
 
 

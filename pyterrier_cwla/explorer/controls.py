@@ -33,7 +33,9 @@ _STEPS = 200  # values of a slider
 _FEW = {"rel": 4, "min_rel": 2, "max_rel": 10}  # highest values of sliders of grades
 _WIDE = 1e6  # an interval with a higher end is treated as one without an end
 _SYMBOLS = {"phi": "φ", "gamma": "γ", "theta": "θ", "delta": "δ", "beta": "β"}
-_LEFT_OUT = frozenset({"lengths", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"})
+_LEFT_OUT = frozenset(
+    {"lengths", "doc_seconds", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"}
+)
 #: Values of required parameters when a function or measure is chosen, and centres of sliders without an upper end.
 START: dict[str, Any] = {
     "cutoff": 10, "k": 10, "T": 2, "K": 10, "A": 0.5, "phi": 0.8, "gamma": 0.9, "theta": 0.5, "delta": 0.8,

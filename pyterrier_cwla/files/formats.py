@@ -16,7 +16,7 @@ from .atomic import AnyPath
 from .memory_limit import check_file, unpacked
 from .pair_keys import first_repeat
 from .parquet_tables import in_parquet, parquet_table
-from .table_kinds import DUPLICATES, LENGTHS, QRELS, RUN, Kind, Place, empty, pair_in
+from .table_kinds import DUPLICATES, ELEMENT_COSTS, LENGTHS, PAGES, QRELS, RUN, SECONDS, Kind, Place, empty, pair_in
 from .text_tables import in_text, text_table
 
 _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
@@ -35,8 +35,8 @@ def read_run(path: AnyPath) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        Columns query_id, doc_id and score, in the order of the file; also doc_length and duplicate_of if a Parquet file
-        has them.
+        Columns query_id, doc_id and score, in the order of the file; also doc_length, duplicate_of and doc_seconds if a
+        Parquet file has them.
 
     Raises
     ------
@@ -102,6 +102,77 @@ def read_lengths(path: AnyPath) -> pa.Table:
     table, place = _read(path, LENGTHS)
     _refuse_infinite(table, place, "doc_length", 0.0)
     _refuse_repeats(table, place, "document {doc_id!r} has a second length")
+    return table
+
+
+def read_seconds(path: AnyPath) -> pa.Table:
+    """Read known costs of documents in seconds.
+
+    Parameters
+    ----------
+    path : path
+        File with two columns, docno and seconds, in the formats of :func:`read_lengths`.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns doc_id and doc_seconds.
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not contain seconds, if a number is negative or not finite, or if a document has two.
+    """
+    table, place = _read(path, SECONDS)
+    _refuse_infinite(table, place, "doc_seconds", 0.0)
+    _refuse_repeats(table, place, "document {doc_id!r} has a second cost")
+    return table
+
+
+def read_pages(path: AnyPath) -> pa.Table:
+    """Read a run whose second field is the type of each element, as in cwl_eval.
+
+    Parameters
+    ----------
+    path : path
+        Text file (topic element docno rank score tag), plain or compressed by gzip or zstd.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns query_id, element and doc_id, in the order of the file.
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not have this format, or has a document twice for a query.
+    """
+    table, place = _read(path, PAGES)
+    _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
+    return table
+
+
+def read_costs_of_elements(path: AnyPath) -> pa.Table:
+    """Read the costs of types of elements, as in cost files of cwl_eval.
+
+    Parameters
+    ----------
+    path : path
+        Text file (element cost).
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns doc_id (the types) and doc_seconds (the costs).
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not have this format, if a cost is negative or infinite, or if a type has two.
+    """
+    table, place = _read(path, ELEMENT_COSTS)
+    _refuse_infinite(table, place, "doc_seconds", 0.0)
+    _refuse_repeats(table, place, "element type {doc_id!r} has a second cost")
     return table
 
 

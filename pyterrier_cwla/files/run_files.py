@@ -37,7 +37,7 @@ ROWS = 1 << 21
 _BUFFER = 1 << 20  # bytes
 BLOCK = 32 << 20
 """Number of bytes of text that are read at a time, and the longest line."""
-EXTRAS = ("doc_length", "duplicate_of")
+EXTRAS = RUN.optional
 _SUFFIXES = {".gz", ".zst", ".parquet", ".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}
 _NAMED_RUNS = replace(RUN, names=RUN.names | {"run": "run"})
 _TOPICS = replace(RUN, fields={field: column if column == "query_id" else "" for field, column in RUN.fields.items()})

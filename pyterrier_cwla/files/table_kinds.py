@@ -47,14 +47,17 @@ TYPES = {
     "score": pa.float64(),
     "relevance": pa.int64(),
     "doc_length": pa.float64(),
+    "doc_seconds": pa.float64(),
     "duplicate_of": pa.string(),
     "cluster": pa.string(),
+    "element": pa.string(),
 }
+_EXTRAS = ("doc_length", "duplicate_of", "doc_seconds")
 _IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
 RUN = Kind(
     fields={"topic": "query_id", "Q0": "", "docno": "doc_id", "rank": "", "score": "score", "tag": ""},
-    names=_IDS | {"score": "score", "doc_length": "doc_length", "duplicate_of": "duplicate_of"},
-    optional=("doc_length", "duplicate_of"),
+    names=_IDS | {name: name for name in ("score", *_EXTRAS)},
+    optional=_EXTRAS,
 )
 QRELS = Kind(
     fields={"topic": "query_id", "iteration": "iteration", "docno": "doc_id", "relevance": "relevance"},
@@ -65,6 +68,17 @@ _DOCUMENTS = {"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
 LENGTHS = Kind(
     fields={"docno": "doc_id", "words": "doc_length"},
     names=_DOCUMENTS | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+)
+SECONDS = Kind(
+    fields={"docno": "doc_id", "seconds": "doc_seconds"},
+    names=_DOCUMENTS | {"doc_seconds": "doc_seconds", "seconds": "doc_seconds"},
+)
+PAGES = Kind(
+    fields={"topic": "query_id", "element": "element", "docno": "doc_id", "rank": "", "score": "", "tag": ""},
+    names=_IDS | {"element": "element"},
+)
+ELEMENT_COSTS = Kind(
+    fields={"element": "doc_id", "cost": "doc_seconds"}, names={"element": "doc_id", "cost": "doc_seconds"}
 )
 DUPLICATES = Kind(
     fields={"docno": "doc_id", "duplicate_of": "duplicate_of"},

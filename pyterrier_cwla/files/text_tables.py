@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ..errors import ARE_JUDGMENTS, ARE_OF_BEIR, IS_A_RUN, MalformedFile
-from .table_kinds import DUPLICATES, LENGTHS, QRELS, RUN, TYPES, Kind, empty, expected, grades, one_of_each
+from .table_kinds import DUPLICATES, LENGTHS, QRELS, RUN, SECONDS, TYPES, Kind, empty, expected, grades, one_of_each
 
 _MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
 _HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
@@ -25,7 +25,7 @@ def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
     """Return the table, and the data of its rows: the file without byte order mark and header."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
-    if kind is LENGTHS or kind is DUPLICATES:
+    if kind is LENGTHS or kind is SECONDS or kind is DUPLICATES:
         fields, delimiter, data = _without_header(path, data, kind)
     if not data or data.isspace():
         raise empty(path, kind)

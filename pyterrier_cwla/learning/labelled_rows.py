@@ -14,6 +14,7 @@ import pyarrow as pa
 from ..data.alignment import Judgments, Rows
 from ..data.columns import Columns
 from ..data.document_words import words_of_rows
+from ..data.quantities import LENGTH, Quantity
 from ..data.ranked_rows import RankedRows
 from ..data.rankings import Array, Pool, Rankings
 from ..data.replaced_lengths import ReplacedLengths
@@ -217,6 +218,10 @@ class LabelledJudgments:
         """Document length of each row in the order of groups, in words."""
         return None if self.samples.words is None else self.samples.words[self.order]
 
+    @property
+    def doc_seconds(self) -> None:
+        """Known costs of documents: only tables have them."""
+
     def pair(self, row: int) -> tuple[str, str]:
         """Return the names of a row's query and document, or the number of the row if documents have no ids."""
         query = self.samples.queries[1][self.group[row]]
@@ -263,11 +268,11 @@ class LabelledJudgments:
             return False
         return PairKeys(self.samples.doc_id, self.samples.queries[0]).repeat is not None
 
-    def words_of_rows(self, metric: Any) -> Array:
-        """Return the lengths of all documents in words, in the order of groups."""
-        key = (metric.lengths, metric.default_lengths, metric.missing)
+    def words_of_rows(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
+        """Return the lengths of all documents in words, or their known costs, in the order of groups."""
+        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing)
         if key not in self._words:
-            self._words[key] = words_of_rows(metric, self, note=_warn_of_lengths)
+            self._words[key] = words_of_rows(metric, self, note=_warn_of_lengths, quantity=quantity)
         return self._words[key]
 
     def _words_of_pool(self, metric: Any) -> Array:
@@ -356,9 +361,9 @@ class ScoredRows(RankedRows):
         """Return values of rows in rank order."""
         return values[self.order]
 
-    def words_of_rows(self, metric: Any) -> Array:
-        """Return the lengths of all documents in words, in the order of groups."""
-        return self.labelled.words_of_rows(metric)
+    def words_of_rows(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
+        """Return the lengths of all documents in words, or their known costs, in the order of groups."""
+        return self.labelled.words_of_rows(metric, quantity)
 
     def clusters(self, duplicates: Any) -> Array:
         """Return the cluster of duplicates of each row."""

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
+from ..data.quantities import COST
 from ..data.rankings import Array, Pool
-from ..errors import BadJudgments, BadParameter, MissingLength, shown
+from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown
 from ..measures.of_ir_measures import followed
 from ..model.metric import Metric
 from ..model.query_chunks import packed
@@ -70,8 +71,16 @@ class TrainingRows:
                 f"{measure} needs the length of every training row: pass doc_length= to LambdaMART. Or call"
                 " register_lengths(words) first, and pass docno=."
             )
+        if metric.effort_depends_on("rank"):
+            raise BadParameter(
+                f"{measure}: LambdaMART takes no efforts that depend on ranks, such as {metric.effort.keyword}."
+            )
+        if metric.needs_seconds and (metric.doc_seconds is None or docno is None):
+            raise MissingSeconds(
+                f"{measure} needs the cost of every training row: give it a table as doc_seconds=, and pass docno=."
+            )
         if not metric.unit_effort:
-            documents = Documents(grade, lambda: rows.words_of_rows(metric))
+            documents = Documents(grade, lambda: rows.words_of_rows(metric), lambda: rows.words_of_rows(metric, COST))
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort

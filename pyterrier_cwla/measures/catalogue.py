@@ -8,6 +8,7 @@ from typing import Any
 
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
+from ..data.seconds import Seconds
 from ..errors import BadParameter, near_parameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
@@ -63,7 +64,11 @@ class Row:
     range: str = "[0, 1]"
 
     def metric(
-        self, values: Mapping[str, Any], lengths: Lengths | None = None, duplicates: Duplicates | None = None
+        self,
+        values: Mapping[str, Any],
+        lengths: Lengths | None = None,
+        duplicates: Duplicates | None = None,
+        doc_seconds: Seconds | None = None,
     ) -> Metric:
         """Return the metric with these parameters.
 
@@ -76,6 +81,8 @@ class Row:
             The table of document lengths.
         duplicates : Duplicates, optional
             The table of clusters of duplicates.
+        doc_seconds : Seconds, optional
+            The table of known costs.
 
         Returns
         -------
@@ -129,6 +136,7 @@ class Row:
             judged_only=named.get("judged_only", False),
             duplicates=duplicates,
             duplicate_gain=named.get("duplicate_gain", "keep"),
+            doc_seconds=doc_seconds,
         )
 
     @staticmethod
@@ -160,6 +168,14 @@ class Table:
 
     def __str__(self) -> str:
         return "a table of document lengths: a name, a path, a dict, a Series or a DataFrame"
+
+
+@dataclass(frozen=True)
+class KnownCosts:
+    """Values of a parameter: tables of known costs of documents."""
+
+    def __str__(self) -> str:
+        return "a table of seconds of documents: a name, a path, a dict, a Series or a DataFrame"
 
 
 @dataclass(frozen=True)
@@ -214,6 +230,7 @@ _FRAME = (
     Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
     CUTOFF,
 )
+_DOC_SECONDS = Parameter("doc_seconds", KnownCosts(), None)
 REL = Parameter("rel", In("[1, inf)", whole=True), 1)
 
 CWLA = Row(
@@ -232,6 +249,7 @@ CWLA = Row(
         Parameter("gain", SpecOf("gain"), "linear"),
         Parameter("effort", SpecOf("effort"), "unit"),
         *_FRAME,
+        _DOC_SECONDS,
     ),
 )
 
@@ -266,7 +284,7 @@ TBG = Row(
 _BY_GRADE = ("summary_seconds", "p_click", "seconds")
 _EFFORT = Parameter("effort", SpecOf("effort"), "unit")
 _PER_EFFORT, _PER_DOCUMENT = "gain per unit of effort", "gain per document"
-_ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")))
+_ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")), _DOC_SECONDS)
 _MAX_REL = Parameter("max_rel", _HIGHEST)
 _P = Parameter("p", In("[0, 1)"), 0.8)
 _K = Parameter("cutoff", In("[1, inf)", whole=True))
@@ -299,7 +317,7 @@ def _gain_given(given: Mapping[str, Any]) -> Any:
 
 
 _IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
-_IFT = (Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)
+_IFT = (Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)
 _CARTERETTE = "Carterette (2011)"
 
 
@@ -335,7 +353,7 @@ OURS = {
         Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
             "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain", range="[0, ∞)",
             parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
-                        *_FRAME)),
+                        *_FRAME, _DOC_SECONDS)),
         _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
                   "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
         _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
@@ -368,7 +386,7 @@ OURS = {
             units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
                         Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
-                        Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME)),
+                        Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)),
         Row("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
             "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),

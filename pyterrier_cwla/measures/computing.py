@@ -39,13 +39,17 @@ class Needs:
         default table.
     duplicates : {"none", "run", "table"}
         The source of clusters of duplicates.
+    seconds : {"none", "run", "table"}
+        The source of known costs of documents.
     judged_lengths : bool
         The lengths of all judged documents in the run, for an ideal ranking.
     mean_length : bool
         The mean length over a whole run, if the run has the lengths. The value of a query then depends on other
         queries.
+    mean_seconds : bool
+        The mean known cost over a whole run, if the run has the costs.
     tables : tuple of DocumentTable
-        The tables of lengths and of duplicates, including a default table that may be read.
+        The tables of lengths, of known costs and of duplicates, including a default table that may be read.
     intents : bool
         The intent of each judgment.
     ties : bool
@@ -58,8 +62,10 @@ class Needs:
     pooled: bool = False
     lengths: OriginOfLengths = "none"
     duplicates: Origin = "none"
+    seconds: Origin = "none"
     judged_lengths: bool = False
     mean_length: bool = False
+    mean_seconds: bool = False
     tables: tuple[DocumentTable, ...] = ()
     intents: bool = False
     ties: bool = False
@@ -68,6 +74,9 @@ class Needs:
     @classmethod
     def of_metric(cls, metric: Metric) -> Needs:
         """Return the needs of a metric with a user model."""
+        seconds: Origin = "none"
+        if metric.needs_seconds:
+            seconds = "run" if metric.doc_seconds is None else "table"
         run_lengths = metric.needs_words and metric.lengths is None
         lengths: OriginOfLengths = "none"
         if metric.needs_words:
@@ -79,10 +88,14 @@ class Needs:
             all_judged=metric.judged_only,
             lengths=lengths,
             duplicates=duplicates,
+            seconds=seconds,
             judged_lengths=run_lengths and metric.norm == "ideal",
             mean_length=run_lengths and metric.missing == "mean",
+            mean_seconds=seconds == "run" and metric.missing == "mean",
             tables=tuple(
-                table for table in (metric.lengths, metric.default_lengths, metric.duplicates) if table is not None
+                table
+                for table in (metric.lengths, metric.default_lengths, metric.duplicates, metric.doc_seconds)
+                if table is not None
             ),
             user_model=True,
         )

@@ -28,6 +28,7 @@ from .of_ir_measures import is_computed_here, metric_of
 
 _RANKS = 20  # ranks of the chart
 _WORDS = 500  # length of the documents of the chart
+_SECONDS = 30  # known cost of all documents
 _ROLES = {"gain": "gain of a grade", "effort": "effort", "C": "continuation C", "A": "aggregation A"}
 _NORMS = {
     "ideal": "the score of the best ranking",
@@ -110,14 +111,14 @@ def _parameters(measure: Measure) -> Iterator[tuple[str, str]]:
 def discounts(metric: Metric) -> Floats:
     """Return the score of lists with one relevant document, at rank 1, 2, …, relative to the first of these.
 
-    The document has the best grade, and all documents have 500 words.
+    The document has the best grade, and all documents have 500 words and cost 30 seconds.
 
     Raises
     ------
     CWLAError
         If the metric has no such score.
     """
-    metric = replace(metric, lengths=None, default_lengths=None, duplicates=None)
+    metric = replace(metric, lengths=None, default_lengths=None, duplicates=None, doc_seconds=None)
     grade = 1.0
     with suppress(CWLAError):  # no highest grade
         grade = metric.best[1]
@@ -127,7 +128,8 @@ def discounts(metric: Metric) -> Floats:
     lists: Any = [
         {"query_id": q, "doc_id": d, "score": scores[d], "doc_length": float(_WORDS)} for q in ids for d in ids
     ]
-    found = scoring.score(metric, judged.rows(pd.DataFrame(lists)).rankings(all_judged=True))
+    known = pd.DataFrame(lists).assign(doc_seconds=float(_SECONDS))
+    found = scoring.score(metric, judged.rows(known).rankings(all_judged=True))
     relative: Floats = found / found[0]
     return relative
 
@@ -152,6 +154,7 @@ def _chart(metric: Metric) -> str:
         ax.set_ylabel("score, relative\nto rank 1", fontsize=8)
 
     words = f" Documents have {_WORDS} words." if metric.needs_words else ""
+    words += f" Documents cost {_SECONDS} seconds." if metric.needs_seconds else ""
     said = ", ".join(f"{weights[rank - 1]:.2f} at rank {rank}" for rank in (1, 5, 10, 20))
     label = f"Score of a list with one relevant document, relative to that at rank 1: {said}."
     picture = notebook_picture(draw, (4.2, 1.5), label)

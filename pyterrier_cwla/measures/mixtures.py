@@ -270,8 +270,10 @@ def needs_of_all(computations: Iterable[Computation]) -> Needs:
         pooled=any(one.pooled for one in needs),
         lengths=origin("run", "default", "table", of=lambda one: one.lengths),
         duplicates=origin("run", "table", of=lambda one: one.duplicates),
+        seconds=origin("run", "table", of=lambda one: one.seconds),
         judged_lengths=any(one.judged_lengths for one in needs),
         mean_length=any(one.mean_length for one in needs),
+        mean_seconds=any(one.mean_seconds for one in needs),
         tables=tuple(dict.fromkeys(table for one in needs for table in one.tables)),
         intents=any(one.intents for one in needs),
     )

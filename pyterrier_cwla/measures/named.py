@@ -13,12 +13,13 @@ from ir_measures.measures import Measure, ParamInfo
 
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
+from ..data.seconds import Seconds
 from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.function_identity import same_functions
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrated import bind_calibration
-from .catalogue import OURS, Calibrated, Clusters, End, Row, SpecOf, Table
+from .catalogue import OURS, Calibrated, Clusters, End, KnownCosts, Row, SpecOf, Table
 from .computing import Better, Computation, OfUserModel
 from .counting import Count
 from .labels import ShownMeasure, checked_label
@@ -28,6 +29,7 @@ from .search_length import ESL
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
 _BINDERS: dict[type, Callable[[Any], Any]] = {
     Table: Lengths.bind,
+    KnownCosts: Seconds.bind,
     Clusters: Duplicates.bind,
     Calibrated: bind_calibration,
 }
@@ -227,7 +229,7 @@ class RowMeasure(CWLAMeasure):
         """Raise an error if the parameters do not make a metric."""
         if self._metric is not None:
             return
-        tables = (self._bound.get(name) for name in ("lengths", "duplicates"))
+        tables = (self._bound.get(name) for name in ("lengths", "duplicates", "doc_seconds"))
         try:
             self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
         except CWLAError as error:

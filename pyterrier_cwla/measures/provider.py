@@ -122,7 +122,8 @@ class CWLAProvider(providers.Provider):
         -------
         list of str
             ``query_id``, ``doc_id`` and ``score``; ``doc_length`` if a measure reads lengths from the run and there is
-            no default table; and ``duplicate_of`` if a measure reads duplicates from the run.
+            no default table; and ``duplicate_of`` and ``doc_seconds`` if a measure reads duplicates or known costs from
+            the run.
         """
         measures = list(measures)
         asked = dict.fromkeys(reversed(list(self._here.asked)))
@@ -135,6 +136,8 @@ class CWLAProvider(providers.Provider):
             inputs.append("doc_length")
         if any(need.duplicates == "run" for need in needs):
             inputs.append("duplicate_of")
+        if any(need.seconds == "run" for need in needs):
+            inputs.append("doc_seconds")
         return inputs
 
 
@@ -168,7 +171,7 @@ def naming(measure: Measure) -> Iterator[None]:
     except BadJudgments as error:
         raise BadJudgments(f"{measure}: {error}") from None
     except MissingLength as error:
-        raise MissingLength(f"{measure}: {error}") from None
+        raise type(error)(f"{measure}: {error}") from None
     except NoFiniteValue as error:
         raise NoFiniteValue(f"{measure}: {error}") from None
 

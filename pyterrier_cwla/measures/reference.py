@@ -66,6 +66,7 @@ _MEANS = {
     "max_rel": "the highest grade of the judgments",
     "unseen": "the effort of a document that was not retrieved, if the effort function does not give it",
     "lengths": "the number of words of each document; by default the run's column doc_length",
+    "doc_seconds": "the known cost of each document, in seconds; by default the run's column doc_seconds",
     "missing": "the treatment of documents without a length: an error, or the mean length of the others",
     "judged_only": "whether unjudged documents and documents with a negative grade are removed from the rankings first",
     "duplicates": "clusters of duplicate documents; a duplicate takes no time to read",

@@ -1,13 +1,15 @@
-"""Effort functions: the cost of examining a document, computed from its grade and its length in words."""
+"""Effort functions: the cost of examining a document, from its grade, length, known cost and rank."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
+from ..errors import BadParameter
 from .gains import P_CLICK, looked_up
-from .language import Grade, Grades, NotNegative, Positive, Probabilities, Probability, decorator
+from .introspection import effort_reads
+from .language import Grade, Grades, Named, NotNegative, Positive, Probabilities, Probability, Spec, decorator
 from .view import Documents, UnknownEffort, Values
 
 effort = decorator(
@@ -15,9 +17,11 @@ effort = decorator(
     """Register a function of documents as an effort.
 
     Use it as ``@effort`` or with keyword arguments, ``@effort(version=1)``. The function is called with
-    ``documents``, which has the arrays ``documents.grade`` (0 for unjudged documents) and ``documents.words``. It
-    returns the effort of each document, at least 0. Its other arguments are parameters of the effort. If the function
-    does not read ``words``, document lengths are not needed, and unseen documents have the effort of grade 0.
+    ``documents``, which has the arrays ``documents.grade`` (0 for unjudged documents), ``documents.words``,
+    ``documents.seconds`` (known costs) and ``documents.rank`` (from 1, of a shape that broadcasts). It returns the
+    effort of each document, at least 0. Its other arguments are parameters of the effort. If the function does not read
+    ``words``, document lengths are not needed, and the same holds for ``seconds``. Without both, unseen documents have
+    the effort of grade 0, at their rank.
 
     Parameters
     ----------
@@ -26,6 +30,10 @@ effort = decorator(
         of the function change.
     unit_effort : bool, default=False
         Whether every document has effort 1.
+    constant_from : callable, optional
+        Function of the parameters that returns a rank from which efforts no longer depend on ranks. Without it, a
+        function that reads ``rank`` does not give the effort of unseen documents far beyond the list; measures then
+        need ``unseen=`` where this effort matters.
 
     Returns
     -------
@@ -215,6 +223,95 @@ def reading(
     """
     click = np.where(documents.grade >= rel, p_click_relevant, p_click_nonrelevant)
     return summary_words + click * share * documents.words
+
+
+@effort
+def seconds(documents: Documents) -> Values:
+    """Return the known cost of each document, from the table ``doc_seconds=`` or the run's column ``doc_seconds``.
+
+    e = seconds. Unit: seconds.
+
+    References
+    ----------
+    Azzopardi, Thomas and Moffat (2019).
+    """
+    return documents.seconds
+
+
+@effort(constant_from=lambda costs: max(len(costs), 1))
+def by_rank(documents: Documents, *costs: NotNegative) -> Values:
+    """Return the cost of each rank; all later ranks have the last cost.
+
+    e(i) = c_i for i ≤ m, and c_m for i > m, where m is the number of costs. Unit: as given.
+
+    Parameters
+    ----------
+    *costs : float of at least 0
+        Costs c_1, …, c_m of the first ranks.
+
+    References
+    ----------
+    Azzopardi, Thomas and Moffat (2019).
+
+    Examples
+    --------
+    >>> score([1, 0, 1], C="prec(3)", A="erg", effort="by_rank(3, 1)", end="stop")
+    0.4
+    """
+    if not costs:
+        raise BadParameter("effort='by_rank' needs the cost of at least one rank, such as by_rank(10, 5).")
+    place = np.minimum(np.asarray(documents.rank, int), len(costs)) - 1
+    e: Values = np.asarray(costs, float)[place]
+    return e
+
+
+def _sum_of_facts(name: str, first: Spec, second: Spec) -> Any:
+    """Return the value of a fact for the sum of two efforts."""
+    if name == "constant_from":
+        return lambda: _later(first, second)
+    return None
+
+
+def _later(first: Spec, second: Spec) -> float | None:
+    """Return the rank from which neither of two efforts depends on ranks, if it is known."""
+    ranks: list[float] = [1]
+    for each in (first, second):
+        if "rank" in effort_reads(each):
+            stated = each.fact("constant_from")
+            rank = stated() if stated else None
+            if rank is None:
+                return None
+            ranks.append(rank)
+    return max(ranks)
+
+
+@effort(of_parts=_sum_of_facts)
+def plus(
+    documents: Documents, first: Annotated[Spec, Named("effort")], second: Annotated[Spec, Named("effort")]
+) -> Values:
+    """Return the sum of two efforts, such as known costs and the time to read.
+
+    e = e₁ + e₂. Unit: that of both.
+
+    Parameters
+    ----------
+    first, second : Spec or str
+        Efforts e₁ and e₂.
+
+    References
+    ----------
+    Azzopardi, Thomas and Moffat (2019).
+
+    Examples
+    --------
+    >>> score([1, 0], C="prec(2)", A="erg", effort="plus(by_rank(2, 1), by_grade({0: 1, 1: 4}))", end="stop")
+    0.125
+    """
+    for each in (first, second):
+        if each.name == "given":
+            raise BadParameter(f"effort='plus({first},{second})': given efforts cannot be a part of a sum.")
+    total: Values = first(documents) + second(documents)
+    return total
 
 
 @effort

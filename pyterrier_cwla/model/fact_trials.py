@@ -90,13 +90,33 @@ def _unit_effort(spec: Spec, lists: Lists) -> Difference | None:
     words = rng.integers(0, 3000, grade.shape)
     effort_reads(spec)  # nothing else calls the function, so errors of the function are raised here
     try:
-        found = spec(Documents(grade, lambda: words))
+        found = spec(Documents(grade, lambda: words, lambda: words / 10, 1.0 + rng.integers(0, 100, grade.shape)))
     except CWLAError as error:
         raise CannotTell from error
     e = np.broadcast_to(checked_numbers(spec, found, words.shape), words.shape)
     if (wrong := np.flatnonzero(~(e == 1))).size:
         document = f"A document of grade {grade[wrong[0]]} and {words[wrong[0]]} words"
         return -1, f"{document} costs {told_apart(e[wrong[0]], 1)[0]}, and must cost 1"
+    return None
+
+
+def _constant_from(spec: Spec, lists: Lists) -> Difference | None:
+    first = given_by(spec, "constant_from")
+    if first is None:
+        return None
+    if isinstance(first, bool) or not isinstance(first, int | float) or not 1 <= first < 1 << 53:
+        raise BadParameter(
+            f"{spec.keyword}: constant_from= of its decorator gives {first!r:.80}, and must give a rank from 1."
+        )
+    rank = np.ceil(first) + np.array([0.0, 1, 2, 9, 100, 12345])
+    for grade in (0.0, 1.0):
+        same = np.ones(rank.shape)
+        found = spec(Documents(grade * same, lambda: 300 * same, lambda: 30 * same, rank))  # noqa: B023
+        e = np.broadcast_to(checked_numbers(spec, found, rank.shape), rank.shape)
+        if (wrong := np.flatnonzero(e != e[0])).size:
+            other, at_first = told_apart(e[wrong[0]], e[0])
+            says = f"A document at rank {rank[wrong[0]]:g} costs {other}, and {at_first} at rank {rank[0]:g}"
+            return -1, f"{says}: they must be equal"
     return None
 
 
@@ -155,5 +175,5 @@ _TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
         "credit_terms": aggregation_trials.credit_terms,
     },
     "gain": {"known_grades": _known_grades},
-    "effort": {"unit_effort": _unit_effort},
+    "effort": {"unit_effort": _unit_effort, "constant_from": _constant_from},
 }

@@ -77,6 +77,7 @@ class EffortFacts(Facts):
     """Facts about an effort, as documented for the decorator :func:`effort`."""
 
     unit_effort: bool = False
+    constant_from: Callable[..., float | None] | None = None
 
 
 FACTS: dict[str, type[Facts]] = {

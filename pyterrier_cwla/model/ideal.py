@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
 from ..data.arrays import Array, Floats
 from ..data.document_words import words_of_pool
+from ..data.quantities import COST, LENGTH
 from ..data.rankings import Pool, Rankings, places_within
 from .metric import Metric
 from .view import Documents
@@ -17,7 +19,8 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
     """Return all judged documents of each query by falling gain.
 
     If C is ``decay`` and A is the total gain, an optimal order is used: by g/(1 − 2^(−e/h)), highest first, where g is
-    the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming.
+    the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming. If efforts depend on
+    ranks, the order is by falling gain for all metrics, and other orders can score higher.
 
     Parameters
     ----------
@@ -39,6 +42,9 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
         ideal: Rankings = pool.remembered(key, lambda: _by_falling_gain(metric, pool))
         return ideal
     gains = metric.gains(pool.grade)
+    if metric.effort_depends_on("rank"):
+        order = np.lexsort((-pool.grade, -gains, pool.query))
+        return _ranked(pool, pool.query[order], pool.grade[order], _efforts_at_ranks(metric, rankings, order))
     effort = pool_efforts(metric, rankings)
     worth = gains
     if metric.decays:
@@ -117,8 +123,24 @@ def pool_efforts(metric: Metric, rankings: Rankings) -> Floats:
     if "efforts" in pool.memory:
         efforts: Floats = pool.memory["efforts"]
         return efforts
-    documents = Documents(np.maximum(pool.grade, 0), lambda: words_of_pool(metric, rankings))
-    return metric.costs(documents)
+    words, seconds = (partial(words_of_pool, metric, rankings, quantity) for quantity in (LENGTH, COST))
+    return metric.costs(Documents(np.maximum(pool.grade, 0), words, seconds))
+
+
+def _efforts_at_ranks(metric: Metric, rankings: Rankings, order: Array) -> Floats:
+    """Return the efforts of all judged documents in an order by query, each at its rank in this order."""
+    pool = rankings.pool
+    rank = places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
+    e = metric.costs(
+        Documents(
+            np.maximum(pool.grade, 0)[order],
+            lambda: words_of_pool(metric, rankings, LENGTH)[order],
+            lambda: words_of_pool(metric, rankings, COST)[order],
+            rank,
+        )
+    )
+    metric.refuse_odd_efforts(e)
+    return e
 
 
 def _ranked(pool: Pool, query: Array, grade: Array, effort: Floats) -> Rankings:

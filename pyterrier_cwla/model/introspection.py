@@ -63,7 +63,7 @@ def reads(spec: Spec) -> frozenset[str]:
 
 @_cached_if_built_in
 def effort_reads(spec: Spec) -> frozenset[str]:
-    """Return the names of the attributes of documents (grade, words) that an effort reads."""
+    """Return the names of the attributes of documents (grade, words, seconds, rank) that an effort reads."""
     seen: set[str] = set()
 
     class Watched(Documents):
@@ -71,7 +71,7 @@ def effort_reads(spec: Spec) -> frozenset[str]:
             seen.add(name)
             return super().__getattribute__(name)
 
-    documents = Watched(np.zeros(1), lambda: np.ones(1))
+    documents = Watched(np.zeros(1), lambda: np.ones(1), lambda: np.ones(1), np.ones(1))
     seen.clear()
     with suppress(UnknownEffort):  # raised by the effort "given"
         spec(documents)

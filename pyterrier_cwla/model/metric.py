@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Array, Floats
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
+from ..data.seconds import Seconds
 from ..errors import BadParameter, UnknownSpec, near
 from .efforts import unit
 from .fact_trials import check_facts
@@ -47,8 +48,8 @@ class Metric:
         Highest grade.
     unseen : float, optional
         Effort of an unseen item, if the effort function cannot compute it.
-    lengths, missing
-        Table of document lengths, and treatment of documents without a length: "error" or "mean".
+    lengths, doc_seconds, missing
+        Tables of document lengths and of known costs, and treatment of documents without: "error" or "mean".
     default_lengths
         Table for runs without a column ``doc_length``, if `lengths` is None.
     judged_only : bool, default=False
@@ -83,6 +84,7 @@ class Metric:
     judged_only: bool = False
     duplicates: Duplicates | None = field(default=None, compare=False)
     duplicate_gain: str = "keep"
+    doc_seconds: Seconds | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
@@ -113,7 +115,7 @@ class Metric:
         return (
             *(self.C.key, self.A.key, self.gain.key, self.effort.key),
             *(self.norm, self.end, self.cutoff, self.max_rel, self.unseen, self.lengths, self.default_lengths),
-            *(self.missing, self.judged_only, self.duplicates, self.duplicate_gain),
+            *(self.missing, self.judged_only, self.duplicates, self.duplicate_gain, self.doc_seconds),
         )
 
     @property
@@ -177,7 +179,7 @@ class Metric:
     @property
     def explicit_ranks(self) -> int:
         """Lowest number of ranks in a view: the rank at which all users leave, or the highest rank that C states."""
-        return self.end if isinstance(self.end, int) else max(self.named_rank, 1)
+        return self.end if isinstance(self.end, int) else max(self.named_rank, self.constant_from or 1)
 
     # ---- gains
 
@@ -237,7 +239,25 @@ class Metric:
     @property
     def needs_words(self) -> bool:
         """Whether efforts depend on the lengths of documents."""
-        return not self.unit_effort and "words" in effort_reads(self.effort)
+        return self.effort_depends_on("words")
+
+    @property
+    def needs_seconds(self) -> bool:
+        """Whether efforts depend on known costs of documents."""
+        return self.effort_depends_on("seconds")
+
+    def effort_depends_on(self, name: str) -> bool:
+        """Return whether efforts read an attribute of documents: "grade", "words", "seconds" or "rank"."""
+        return not self.unit_effort and name in effort_reads(self.effort)
+
+    @cached_property
+    def constant_from(self) -> int | None:
+        """Rank from which efforts no longer depend on ranks, as the effort states it; 1 if it does not read ranks."""
+        if not self.effort_depends_on("rank"):
+            return 1
+        stated = self.effort.fact("constant_from")
+        rank = stated() if stated else None
+        return None if rank is None or rank > FARTHEST else int(rank)
 
     @property
     def effort_unit(self) -> str:
@@ -251,22 +271,37 @@ class Metric:
         found = np.asarray(found, float) if self.effort.built_in else checked_numbers(self.effort, found, shape)
         return np.broadcast_to(found, shape)
 
-    def cost_of_one(self, grade: float = 0.0, words: Callable[[], Array] | None = None) -> float:
-        """Return the effort of one document.
+    def cost_of_one(self, grade: float = 0.0, known: Callable[[], Array] | None = None) -> float:
+        """Return the effort of one document, at a rank from which efforts no longer depend on ranks.
 
         Parameters
         ----------
         grade : float, default=0
             Grade of the document.
-        words : callable, optional
-            Function that returns the length of the document, in words, as an array of one element.
+        known : callable, optional
+            Function that returns the length of the document, in words, and its known cost, as an array of one element.
 
         Raises
         ------
         UnknownEffort
-            If the length is needed and not given.
+            If the length or the known cost is needed and not given, or if efforts change with all ranks.
         """
-        return float(np.max(self.costs(Documents(np.array([grade]), words))))
+        rank = None if self.constant_from is None else np.array([float(self.constant_from)])
+        return float(np.max(self.costs(Documents(np.array([grade]), known, known, rank))))
+
+    def costs_by_rank(self, rank: Floats) -> Floats:
+        """Return the efforts of unseen items at some ranks, in an array of the shape of `rank`.
+
+        Raises
+        ------
+        UnknownEffort
+            If efforts depend on more than the grade and the rank.
+        """
+        if self.unseen is not None:
+            return np.full(rank.shape, float(self.unseen))
+        e = self.costs(Documents(np.zeros(rank.shape), rank=rank))
+        self.refuse_odd_efforts(e)
+        return e
 
     def effort_of(self, grade: Array) -> Floats:
         """Return the efforts of documents by grade, for efforts that depend on grades only."""

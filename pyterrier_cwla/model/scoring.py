@@ -125,7 +125,11 @@ def _ideal_scores(metric: Metric, rankings: Rankings) -> Floats:
 
 
 def _unlimited_score(metric: Metric) -> float:
-    """Return the score of an infinite list of documents with the best grade and no words."""
+    """Return the score of an infinite list of documents with the best grade, no words and no known costs."""
+    if metric.effort_depends_on("rank"):
+        raise NoFiniteValue(
+            f"norm='unlimited' is not defined for {metric.effort.keyword}, which depends on ranks: use norm='ideal'."
+        )
     unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
     endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None)
     nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))

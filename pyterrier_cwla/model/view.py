@@ -32,13 +32,21 @@ class Documents:
     ----------
     grade : ndarray
         Grades; 0 for unjudged documents and those with a negative grade.
-    words : callable, optional
-        Function that returns the lengths of the documents, in words.
+    words, seconds : callable, optional
+        Functions that return the lengths of the documents in words, and their known costs in seconds.
+    rank : ndarray, optional
+        Ranks of the documents, from 1, which broadcast to the shape of `grade`.
     """
 
-    def __init__(self, grade: Array, words: Callable[[], Array] | None = None) -> None:
+    def __init__(
+        self,
+        grade: Array,
+        words: Callable[[], Array] | None = None,
+        seconds: Callable[[], Array] | None = None,
+        rank: Array | None = None,
+    ) -> None:
         self.grade = grade
-        self._words = words
+        self._words, self._seconds, self._rank = words, seconds, rank
 
     @cached_property
     def words(self) -> Array:
@@ -46,6 +54,20 @@ class Documents:
         if self._words is None:
             raise UnknownEffort
         return self._words()
+
+    @cached_property
+    def seconds(self) -> Array:
+        """Known costs in seconds, of the shape of `grade`; ``UnknownEffort`` is raised if they are not known."""
+        if self._seconds is None:
+            raise UnknownEffort
+        return self._seconds()
+
+    @property
+    def rank(self) -> Array:
+        """Ranks, from 1, that broadcast to the shape of `grade`; ``UnknownEffort`` is raised without ranks."""
+        if self._rank is None:
+            raise UnknownEffort
+        return self._rank
 
 
 class View:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
 from ..data.arrays import Array, Floats
+from ..data.quantities import COST
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .introspection import effort_reads, reads
@@ -94,12 +96,22 @@ def _efforts(
     else:
         grade = np.zeros((len(queries), width))
         grade[row, column] = np.maximum(rankings.grade[at], 0)
-        e = metric.costs(Documents(grade, lambda: rankings.words(metric, queries, width)))
+        e = metric.costs(
+            Documents(
+                grade,
+                lambda: rankings.words(metric, queries, width),
+                lambda: rankings.words(metric, queries, width, COST),
+                np.arange(1.0, width + 1)[None, :],
+            )
+        )
     listed = np.arange(width)[None, :] < rankings.n[queries][:, None]
     if not grades_alone or rankings.efforts is not None:
         metric.refuse_odd_efforts(e, where=listed)
     if rankings.n[queries].min(initial=width) >= width:
         return e
+    if metric.effort_depends_on("rank"):
+        with suppress(UnknownEffort):  # words or seconds of unseen items are not known
+            return np.where(listed, e, metric.costs_by_rank(np.arange(1.0, width + 1)[None, :]))
     if metric.unseen_effort is None and _needs_unseen_efforts(metric):
         raise UnknownEffort
     return np.where(listed, e, metric.unseen_effort or 0.0)

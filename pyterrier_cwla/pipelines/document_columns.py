@@ -15,6 +15,7 @@ import pyterrier as pt
 from ..data.columns import strings
 from ..data.duplicates import RUN, Duplicates
 from ..data.lengths import Lengths
+from ..data.seconds import Seconds
 from ..data.shingles import ShingleSets, check_similarity, first_alike
 from ..data.texts import Split, tokeniser_named
 from ..errors import BadParameter, BadRun
@@ -84,6 +85,64 @@ class DocLength(ByParameters):
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
         """Return an equivalent pipeline for ``DocLength() % k``, in which the cutoff comes first.
+
+        Parameters
+        ----------
+        k : int
+            Number of results to keep for each query.
+
+        Returns
+        -------
+        pt.Transformer
+            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
+        """
+        return pt.RankCutoff(k) >> self
+
+
+class DocSeconds(ByParameters):
+    """Add the column ``doc_seconds``, the known cost of each document, from a table.
+
+    Parameters
+    ----------
+    seconds : str, path, dict, Series, DataFrame or Seconds
+        Table of costs in any form that ``doc_seconds=`` of measures accepts. Documents without a cost get NaN, which
+        measures treat as an error or replace by the mean (``missing="mean"``).
+
+    Raises
+    ------
+    BadParameter
+        If the table is unknown.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import pyterrier as pt
+    >>> ranking = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"]})
+    >>> pt.cwla.DocSeconds({"d1": 30})(ranking).doc_seconds.tolist()
+    [30.0, nan]
+    """
+
+    def __init__(self, seconds: Any) -> None:
+        self.seconds = Seconds.bind(seconds)
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows with the column ``doc_seconds``.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Rows with the column ``docno``.
+
+        Returns
+        -------
+        DataFrame
+            Same rows; costs in seconds as floats.
+        """
+        pt.validate.columns(inp, includes=["docno"], context=self)
+        return inp.assign(doc_seconds=self.seconds.current.of_documents(_strings(inp, "docno")))
+
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
+        """Return an equivalent pipeline for ``DocSeconds(table) % k``, in which the cutoff comes first.
 
         Parameters
         ----------

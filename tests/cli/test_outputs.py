@@ -38,6 +38,7 @@ WRITERS = {
     " -m sDCG --format csv -o OUT",
     "explain": "explain qrels.txt runs/a.txt -q q1 -m TBG --lengths words.tsv --plot OUT",
     "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --users 20 --format csv -o OUT",
+    "pages": "pages runs/a.txt costs.txt -o OUT",
     "calibrate": "calibrate log.csv --resamples 5 --min-clicks 2 -o OUT",
 }
 #: Commands that write a folder of files with fixed names.
@@ -52,7 +53,7 @@ FOLDERS = {
     "study fit": "study fit qrels.txt runs/a.txt ratings.csv -t TBG(lengths='words.tsv',half_life=$h) -r h=20:90"
     " --cv 2 -o OUT",
 }
-INPUTS = ["qrels.txt", "runs/a.txt", "runs/b.txt", "words.tsv", "calibration.json", "log.csv", "ratings.csv",
+INPUTS = ["qrels.txt", "runs/a.txt", "runs/b.txt", "words.tsv", "costs.txt", "calibration.json", "log.csv", "ratings.csv",
           "rated.csv", "groups.csv", "sessions.csv"]  # fmt: skip
 
 
@@ -70,6 +71,7 @@ def collection(tmp_path_factory):
     pd.DataFrame({"query_id": queries, "rating": [1, 4, 2, 5, 3, 2], "user": list("abcabc")}).to_csv(
         folder / "ratings.csv", index=False
     )
+    (folder / "costs.txt").write_text("Q0 4\n")
     (folder / "groups.csv").write_text("run,group\na,A\nb,B\nc,A\n")
     sessions = pd.DataFrame({"session": queries, "query_id": queries, "order": 1})
     sessions.to_csv(folder / "sessions.csv", index=False)
@@ -109,11 +111,12 @@ def options_that_are_paths():
 
 
 def test_all_commands_that_write_are_tried():
-    read = {"lengths", "groups", "sessions", "table", "runs", "qrels", "texts"}
+    read = {"lengths", "seconds", "groups", "sessions", "table", "runs", "qrels", "texts"}
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
     tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
-             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("demo", "save")}  # fmt: skip
+             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("demo", "save"),
+             ("pages", "output")}  # fmt: skip
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 

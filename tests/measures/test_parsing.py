@@ -99,6 +99,7 @@ def test_quotes_make_no_difference(seed):
             found += computed_here([grammar(rng).decode("utf-8", "surrogateescape")])
         except CWLAError:
             continue
+    found = list({str(measure): measure for measure in found}.values())  # tables by content have no name
     for measure in found:
         assert measures_of([bare(repr(measure))]) == [measure]
     texts = list(map(repr, found))

@@ -80,6 +80,7 @@ def test_facts_are_frozen_and_travel():
         "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
         "not_in_products", "last_rank", "jump_rank", "items_beyond", "linear_in_gain", "affine_beyond_list",
         "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort",
+        "constant_from",
     }  # fmt: skip
 
 
@@ -241,6 +242,14 @@ TOLD = {
             (lambda documents: 1 + documents.words / 1e9, True, (), "words costs 1.000001.*, and must cost 1"),
         ],
         [(lambda documents: np.ones(np.shape(documents.grade)), True, ())],
+    ),
+    "constant_from": (
+        "effort",
+        [
+            (lambda documents: 1 / documents.rank, lambda: 5, (), r"rank 6 costs 0.166667, and 0.2 at rank 5"),
+            (lambda documents: np.maximum(documents.rank, 50), lambda: 9, (), r"costs 109, and 50 at rank 9: they must"),
+        ],
+        [(lambda documents: np.minimum(documents.rank, 4), lambda: 4, ())],
     ),
 }  # fmt: skip
 

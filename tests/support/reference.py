@@ -431,7 +431,22 @@ def reading(grade, length, summary_words=0, share=1, p_click_relevant=1, p_click
     return summary_words + p_click * share * _known(length, "words")
 
 
-EFFORTS = {f.__name__: f for f in (unit, time, grade_time, by_grade, ratio, reading)}
+def seconds(grade, length, known):
+    """The known cost."""
+    return _known(known, "seconds")
+
+
+def by_rank(grade, length, rank, costs):
+    """The cost of the rank, or the last one."""
+    return costs[rank - 1] if rank <= len(costs) else costs[-1]
+
+
+def plus(grade, length, *efforts):
+    """The sum of efforts of one document."""
+    return math.fsum(efforts)
+
+
+EFFORTS = {f.__name__: f for f in (unit, time, grade_time, by_grade, ratio, reading, seconds, by_rank, plus)}
 
 
 def _known(value, name):

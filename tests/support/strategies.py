@@ -30,7 +30,11 @@ def _values(allowed: object) -> st.SearchStrategy:
     if isinstance(allowed, Named):
         return specs(
             allowed.kind,
-            tuple(n for n, part in BUILT_IN[allowed.kind].items() if not getattr(part.facts, "not_in_products", False)),
+            tuple(
+                name
+                for name, part in BUILT_IN[allowed.kind].items()
+                if not getattr(part.facts, "not_in_products", False) and name != "given"
+            ),
         )
     if isinstance(allowed, OneOf):
         return st.sampled_from(allowed.names)

@@ -120,12 +120,15 @@ def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
             f" {int(rankings.n.sum()):,} results (including missing ranks) have no value."
         )
 
+    if metric.needs_seconds:
+        raise BadLog(f"{metric.effort.keyword} reads known costs of documents, which logs do not have.")
+
     def efforts(queries: Array, width: int) -> Array:
         grades, lengths = np.zeros((len(rankings), width)), np.zeros((len(rankings), width))
         inside = rank < width
         grades[number[inside], rank[inside]] = grade[inside]
         lengths[number[inside], rank[inside]] = words[inside]
-        documents = Documents(grades[queries], lambda: lengths[queries])
+        documents = Documents(grades[queries], lambda: lengths[queries], rank=np.arange(1.0, width + 1)[None, :])
         return np.broadcast_to(np.asarray(metric.effort(documents), float), (len(queries), width))
 
     return efforts

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...data.alignment import Judgments, Rows
+from ...data.quantities import COST
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, many, naming, shown
 from ...evaluation.explanation import followed
@@ -423,7 +424,7 @@ class Task:
         return [found[qid] for qid in self.queries]
 
     def listed(self, name: str, qid: str) -> dict[str, Array]:
-        """Return the documents of a ranking as columns of a log: docno, grade, and words if the measure uses them."""
+        """Return the documents of a ranking as columns of a log: docno, grade, and what efforts read: words, costs."""
         rankings, number = self.cut[name], self.judgments.index[qid]
         n, rows = int(rankings.n[number]), cast(Rows, rankings.rows)
         at, _, _ = rankings.hits_of(np.array([number]))
@@ -435,6 +436,8 @@ class Task:
         columns = {"docno": np.array(rows.columns.doc_id.take(places).to_pylist(), object), "grade": grade}
         if self.metric.needs_words:
             columns["words"] = rankings.words(self.metric, np.array([number]), n)[0]
+        if self.metric.needs_seconds:
+            columns["doc_seconds"] = rankings.words(self.metric, np.array([number]), n, COST)[0]
         return columns
 
     @property
@@ -442,7 +445,8 @@ class Task:
         """Unit of the efforts."""
         if self.metric.unit_effort:
             return "documents"
-        return {"time": "seconds", "grade_time": "seconds", "reading": "words"}.get(self.metric.effort.name, "effort")
+        known = {"time": "seconds", "grade_time": "seconds", "seconds": "seconds", "reading": "words"}
+        return known.get(self.metric.effort.name, "effort")
 
     @cached_property
     def cut(self) -> dict[str, Rankings]:

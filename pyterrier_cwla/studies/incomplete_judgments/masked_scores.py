@@ -11,6 +11,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ...data.alignment import Aligned, Judgments
+from ...data.quantities import LENGTH, Quantity
 from ...data.rankings import Pool, Rankings, StackedRows
 from ...errors import BadParameter, naming
 from ...files.inputs import loaded
@@ -237,8 +238,8 @@ class _Tiled:
     def tied(self) -> Array:
         return self.rows.tied
 
-    def words(self, metric: Any) -> Array:
-        return self.rows.words(metric)
+    def words(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
+        return self.rows.words(metric, quantity)
 
     def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
         if listed is not None:
@@ -249,4 +250,4 @@ class _Tiled:
 def _reads_rows(measure: Measure) -> bool:
     """Return whether a measure needs the lengths, duplicates or ties of documents."""
     needs = needs_of(measure)
-    return needs.ties or (needs.lengths, needs.duplicates) != ("none", "none")
+    return needs.ties or (needs.lengths, needs.duplicates, needs.seconds) != ("none", "none", "none")

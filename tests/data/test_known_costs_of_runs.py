@@ -1,0 +1,222 @@
+"""Known costs from the column of a run or a table: all ways to evaluate, gaps, errors, and the command line."""
+
+import pickle
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLA, IntentAware, evaluate, scorer, stream
+from pyterrier_cwla.data import Seconds, register_doc_seconds, without_files
+from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, MissingSeconds, NotPassed
+from pyterrier_cwla.files.formats import read_run, read_seconds
+from pyterrier_cwla.learning import LambdaMART, measure_score
+from tests.support import caught_warnings
+from tests.support.generated import collection, harmless
+
+QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))
+QRELS = QRELS.assign(relevance=QRELS.relevance.clip(upper=1))
+DOCS = sorted({*RUN.doc_id, *QRELS.doc_id})
+COSTS = {doc_id: (7 * number % 23) / 2 for number, doc_id in enumerate(DOCS)}
+COLUMN = RUN.assign(doc_seconds=RUN.doc_id.map(COSTS))
+MEASURE = CWLA(C="decay(30)", A="etg", gain="raw", effort="seconds", unseen=6)
+
+
+def by_loops(costs=COSTS, qrels=QRELS, run=RUN):
+    """The mean over judged queries of Σ 2^(−E(i−1)/30)·r_i, with ties by document id."""
+    relevant = {(q, d): g for q, d, g in qrels[["query_id", "doc_id", "relevance"]].itertuples(index=False)}
+    queries = sorted({q for q, _ in relevant})
+    values = dict.fromkeys(queries, 0.0)
+    ordered = run.sort_values(["score", "doc_id"], ascending=False)
+    for q, rows in ordered.groupby("query_id"):
+        if q in values:
+            paid = 0.0
+            for doc_id in rows.doc_id:
+                values[q] += 2 ** (-paid / 30) * max(relevant.get((q, doc_id), 0), 0)
+                paid += costs[doc_id]
+    return sum(values.values()) / len(values)
+
+
+def parquet(folder, run):
+    path = folder / "run.parquet"
+    run.to_parquet(path, index=False, row_group_size=37)
+    return path
+
+
+def last(frame):
+    return frame.iloc[:, -1].iloc[0]
+
+
+WAYS = {
+    "evaluate": lambda run, measure, folder: last(evaluate(QRELS, run, [measure])),
+    "file": lambda run, measure, folder: last(evaluate(QRELS, parquet(folder, run), [measure])),
+    "kept": lambda run, measure, folder: last(evaluate(QRELS, run, [measure], cache_dir=folder / "kept")),
+    "several": lambda run, measure, folder: last(evaluate(QRELS, {"a": run, "b": run}, [measure])),
+    "stream": lambda run, measure, folder: pd.concat(stream(QRELS, parquet(folder, run), [measure])).iloc[:, -1].mean(),
+    "small buffer": lambda run, measure, folder: (
+        pd.concat(stream(QRELS, parquet(folder, run.sample(frac=1, random_state=1)), [measure], buffer_rows=20))
+        .iloc[:, -1]
+        .mean()
+    ),
+    "provider": lambda run, measure, folder: ir_measures.cwla.calc_aggregate([measure], QRELS, run)[measure],
+    "pickled": lambda run, measure, folder: last(evaluate(QRELS, run, [pickle.loads(pickle.dumps(measure))])),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_all_ways_read_the_column_and_the_table(way, tmp_path):
+    expected = by_loops()
+    assert WAYS[way](COLUMN, MEASURE, tmp_path) == pytest.approx(expected, rel=1e-12)
+    assert WAYS[way](RUN, MEASURE(doc_seconds=COSTS), tmp_path) == pytest.approx(expected, rel=1e-12)
+
+
+def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
+    values = [
+        last(evaluate(QRELS, COLUMN.assign(doc_seconds=cost), [MEASURE], cache_dir=tmp_path)) for cost in (3.0, 9.0)
+    ]
+    tables = [
+        last(evaluate(QRELS, RUN, [MEASURE(doc_seconds=dict.fromkeys(DOCS, cost))], cache_dir=tmp_path))
+        for cost in (3.0, 9.0)
+    ]
+    assert values == pytest.approx(tables, rel=1e-12)
+    assert values[0] > values[1]
+
+
+@pytest.mark.parametrize("way", ["evaluate", "file", "stream", "small buffer", "provider"])
+def test_missing_costs_are_errors_or_the_mean_of_a_table(way, tmp_path):
+    some = {doc_id: cost for number, (doc_id, cost) in enumerate(COSTS.items()) if number % 3}
+    with pytest.raises(MissingSeconds, match=r"needs the cost of every document, and .* Give doc_seconds= a table"):
+        WAYS[way](RUN, MEASURE(doc_seconds=some), tmp_path)
+    with pytest.raises(MissingSeconds, match=r"the costs of documents are needed: give doc_seconds="):
+        WAYS[way](RUN, MEASURE, tmp_path)
+    filled = {doc_id: some.get(doc_id, np.mean([*some.values()])) for doc_id in DOCS}
+    found = []
+
+    def score():
+        found.append(WAYS[way](RUN, MEASURE(doc_seconds=some, missing="mean"), tmp_path))
+
+    (message,) = caught_warnings.told(score, file=__file__)
+    assert "have no cost in the table of costs, such as 'd" in message
+    assert found[0] == pytest.approx(by_loops(filled), rel=1e-12)
+
+
+def test_the_mean_of_a_column_needs_the_whole_run(tmp_path):
+    gaps = COLUMN.assign(doc_seconds=COLUMN.doc_seconds.where(COLUMN.index % 3 > 0))
+    with pytest.raises(MissingSeconds, match="needs the mean cost of a whole run, and runs are read in parts"):
+        WAYS["stream"](gaps, MEASURE(missing="mean"), tmp_path)
+    whole, file = (WAYS[way](gaps, MEASURE(missing="mean"), tmp_path) for way in ("evaluate", "file"))
+    assert whole == pytest.approx(file, rel=1e-12)
+
+
+def test_a_missing_cost_is_a_missing_length_for_those_who_catch_it():
+    assert issubclass(MissingSeconds, MissingLength)
+    with pytest.raises(MissingSeconds, match=r"topic '.*': the cost of '.*' is -1: costs are seconds, 0 or more"):
+        evaluate(QRELS, COLUMN.assign(doc_seconds=-1.0), [MEASURE])
+    with pytest.raises(MissingSeconds, match="norm='ideal' needs the cost of every judged document"):
+        evaluate(QRELS, COLUMN, [MEASURE(norm="ideal")])
+
+
+def test_costs_below_the_last_rank_that_counts_are_not_needed():
+    ordered = COLUMN.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
+    rank = ordered.groupby("query_id").cumcount().reindex(COLUMN.index) + 1
+    gaps = COLUMN.assign(doc_seconds=COLUMN.doc_seconds.where(rank <= 5))
+    assert last(evaluate(QRELS, gaps, [MEASURE @ 5])) == last(evaluate(QRELS, COLUMN, [MEASURE @ 5]))
+
+
+def test_words_and_seconds_have_different_tables():
+    measure = CWLA(C="decay(300)", A="etg", gain="raw", effort="plus(seconds,reading)", unseen=6)
+    words = {doc_id: 2 * cost for doc_id, cost in COSTS.items()}
+    found = last(evaluate(QRELS, RUN, [measure(lengths=words, doc_seconds=COSTS)]))
+    thrice = measure(effort="seconds", doc_seconds={doc_id: 3 * cost for doc_id, cost in COSTS.items()})
+    assert found == pytest.approx(last(evaluate(QRELS, RUN, [thrice])), rel=1e-12)
+
+
+def test_tables_have_names_files_and_errors(tmp_path):
+    path = tmp_path / "costs.tsv"
+    path.write_text("docno\tseconds\na\t2\nb\t3.5\n")
+    assert read_seconds(path).to_pydict() == {"doc_id": ["a", "b"], "doc_seconds": [2.0, 3.5]}
+    table = Seconds.load(path)
+    assert (len(table), table.mean, repr(table)) == (2, 2.75, f"<costs {str(path)!r}: 2 documents, mean 2.8 seconds>")
+    table.save(tmp_path / "saved.parquet")
+    assert read_seconds(tmp_path / "saved.parquet").equals(read_seconds(path))
+    register_doc_seconds("videos", path)
+    assert MEASURE(doc_seconds="videos").params["doc_seconds"] == "videos"
+    with pytest.raises(BadParameter, match=r"neither a file nor the name of a table\. Near: 'videos'"):
+        MEASURE(doc_seconds="video")
+    with pytest.raises(BadParameter, match=r"the cost of 'a' is -1: costs are seconds, 0 or more"):
+        MEASURE(doc_seconds={"a": -1})
+    for text, says in (("a\t-2\n", "doc_seconds is -2"), ("a\t1\na\t2\n", "has a second cost"), ("a\n", "2 fields")):
+        path.write_text(text)
+        with pytest.raises(MalformedFile, match=says):
+            register_doc_seconds("videos", path)
+    with without_files(), pytest.raises(BadParameter, match="files are not read here"):
+        MEASURE(doc_seconds=str(path))
+
+
+def test_a_run_file_has_the_column_if_it_is_parquet(tmp_path):
+    assert "doc_seconds" in read_run(parquet(tmp_path, COLUMN)).column_names
+
+
+def test_rows_of_learning_need_a_table_and_ids():
+    measure = MEASURE(doc_seconds={"a": 10, "b": 20, "c": 5})
+    y, s, ids = [[1, 0, 1]], [[3, 2, 1]], [["a", "b", "c"]]
+    assert measure_score(measure, y, s, docno=ids) == pytest.approx(1 + 2 ** (-30 / 30))
+    with pytest.raises(NotPassed, match="needs the ids of documents for its table"):
+        measure_score(measure, y, s)
+    with pytest.raises(BadParameter, match="rows have no known costs: give doc_seconds= a table and pass docno="):
+        measure_score(MEASURE, y, s, docno=ids)
+    with pytest.raises(MissingSeconds, match="needs the cost of every training row"):
+        LambdaMART(MEASURE).lightgbm(np.zeros(3), _Dataset([1.0, 0, 1], [3]))
+    with pytest.raises(BadParameter, match="LambdaMART takes no efforts that depend on ranks"):
+        LambdaMART(MEASURE(effort="by_rank(2,1)")).lightgbm(np.zeros(3), _Dataset([1.0, 0, 1], [3]))
+    assert scorer(measure)
+
+
+class _Dataset:
+    def __init__(self, label, group):
+        self._label, self._group = np.array(label), np.array(group)
+
+    def get_label(self):
+        return self._label
+
+    def get_group(self):
+        return self._group
+
+    def get_weight(self):
+        return None
+
+
+def test_wrappers_pass_the_need_on(tmp_path):
+    qrels = QRELS.assign(iteration="0")
+    value = last(evaluate(qrels, COLUMN, [IntentAware(measure=MEASURE)]))
+    assert value == pytest.approx(by_loops(), rel=1e-12)
+    path = parquet(tmp_path, COLUMN)
+    assert last(evaluate(qrels, path, [IntentAware(measure=MEASURE)])) == pytest.approx(value, rel=1e-12)
+
+
+def written(folder):
+    lines = [f"{q} 0 {d} {g}" for q, d, g in QRELS[["query_id", "doc_id", "relevance"]].itertuples(index=False)]
+    (folder / "qrels.txt").write_text("\n".join(lines) + "\n")
+    (folder / "costs.tsv").write_text("".join(f"{doc_id}\t{cost}\n" for doc_id, cost in COSTS.items()))
+    rows = [f"{q} Q0 {d} 1 {s!r} x" for q, d, s in RUN[["query_id", "doc_id", "score"]].itertuples(index=False)]
+    (folder / "run.txt").write_text("\n".join(rows) + "\n")
+    return [folder / name for name in ("qrels.txt", "run.txt", "costs.tsv")]
+
+
+def test_commands_take_a_file_of_costs(cli, tmp_path):
+    qrels, run, costs = written(tmp_path)
+    measure = "known=CWLA(C='decay(30)',A='etg',gain='raw',effort='seconds',unseen=6)"
+    code, out, told = cli("evaluate", qrels, run, "-m", measure, "--seconds", costs, "--format", "csv")
+    assert code == 0, told
+    assert float(out.splitlines()[1].split(",")[1]) == pytest.approx(by_loops(), rel=1e-9)
+    assert f"known: with the costs of {costs}." in told.replace("\n", " ")
+    code, _, told = cli("evaluate", qrels, run, "-m", measure)
+    assert code != 0
+    assert "On the command line: --seconds FILE, --missing mean." in told
+    code, out, told = cli("evaluate", qrels, run, "-m", "AP", "--seconds", costs)
+    assert f"None of these measures uses the costs of {costs}." in f"{out}{told}".replace("\n", " ")
+    query = RUN.query_id[RUN.query_id.isin(QRELS.query_id)].iloc[0]
+    for command in (["explain", qrels, run, "-q", query], ["simulate", qrels, run, "--users", "50"]):
+        code, _, told = cli(*command, "-m", measure.partition("=")[2], "--seconds", costs)
+        assert code == 0, told

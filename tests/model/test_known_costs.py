@@ -1,0 +1,211 @@
+"""Known costs as effort: seconds of documents, costs by rank and sums, against plain loops and as users' inputs."""
+
+import math
+import random
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, effort, evaluate, explain, score
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from tests.support import reference
+
+PHI, HALF_LIFE, FAR = 0.7, 11.0, 400
+
+
+def cost(rank, grade, words, seconds, spec):
+    """The effort of one document, from the reference, for a nested tuple of names and parameters."""
+    name, parameters = spec
+    if name == "plus":
+        return reference.plus(grade, words, *(cost(rank, grade, words, seconds, one) for one in parameters))
+    given = {
+        "seconds": lambda: {"known": seconds},
+        "by_rank": lambda: {"rank": rank, "costs": parameters},
+        "by_grade": lambda: {"efforts": parameters},
+        "reading": dict,
+    }[name]()
+    return reference.EFFORTS[name](grade, words, **given)
+
+
+def text(spec):
+    name, parameters = spec
+    inside = {"plus": lambda: map(text, parameters), "by_rank": lambda: map(str, parameters)}
+    if name in ("seconds", "reading"):
+        return name
+    return f"{name}({','.join(inside[name]()) if name in inside else parameters})"
+
+
+def expected(gains, efforts, end, C, A):
+    """Σ V(i)·r_i, or this divided by Σ V(i)·e_i, over explicit ranks; ``efforts`` are those of all ranks."""
+    last = {"open": FAR, "stop": len(gains)}.get(end, end)
+    V, paid, total, spent = 1.0, 0.0, 0.0, 0.0
+    for i in range(1, last + 1):
+        total += V * (gains[i - 1] if i <= len(gains) else 0.0)
+        spent += V * efforts[i - 1]
+        paid += efforts[i - 1]
+        V = V * PHI if C == "rbp" else 2 ** (-paid / HALF_LIFE)
+    return total if A == "etg" else total / spent if spent else 0.0
+
+
+EFFORTS = {
+    "known": ("seconds", ()),
+    "by rank": ("by_rank", (3, 0.5, 2)),
+    "one cost": ("by_rank", (2,)),
+    "known and read": ("plus", (("seconds", ()), ("reading", ()))),
+    "rank and grade": ("plus", (("by_rank", (4, 1)), ("by_grade", {0: 0.5, 1: 2}))),
+    "all": ("plus", (("plus", (("seconds", ()), ("by_rank", (5, 4, 3, 2, 1)))), ("by_grade", {0: 0.25, 1: 1}))),
+}
+
+
+def needs_unseen(spec):
+    return spec[0] in ("seconds", "reading") or (spec[0] == "plus" and any(map(needs_unseen, spec[1])))
+
+
+@pytest.mark.parametrize("kind", EFFORTS)
+@pytest.mark.parametrize("end", ["open", "stop", 7])
+@pytest.mark.parametrize(("C", "A"), [("rbp", "etg"), ("rbp", "erg"), ("decay", "etg"), ("decay", "erg")])
+def test_random_rankings_score_as_plain_loops(kind, end, C, A):
+    rng, spec = random.Random(f"{kind}{end}{C}{A}"), EFFORTS[kind]
+    unseen = 1.75 if needs_unseen(spec) else None
+    rows, judged, wanted = [], [], {}
+    for q in range(12):
+        n = rng.randint(1, 12)
+        grades = [rng.choice([None, 0, 1, 1]) for _ in range(n)]
+        known = [(rng.randint(1, 30), rng.randint(0, 90) / 7) for _ in range(n)]
+        efforts = [cost(i + 1, grades[i], *known[i], spec) for i in range(n)]
+        later = range(n + 1, FAR + 1)
+        efforts += [unseen if unseen is not None else cost(i, 0, None, None, spec) for i in later]
+        gains = [float(grade or 0) for grade in grades]
+        cut = gains[:7] if end == 7 else gains
+        wanted[str(q)] = expected(cut, efforts, end, C, A)
+        for i, grade in enumerate(grades):
+            rows.append((str(q), f"d{i}", -float(i), *map(float, known[i])))
+            if grade is not None:
+                judged.append((str(q), f"d{i}", grade))
+        judged.append((str(q), "elsewhere", 0))
+    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length", "doc_seconds"])
+    qrels = pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"])
+    form = {"rbp": f"rbp({PHI})", "decay": f"decay({HALF_LIFE})"}[C]
+    measure = CWLA(C=form, A=A, gain="raw", effort=text(spec), end=end, unseen=unseen)
+    found = evaluate(qrels, run.sample(frac=1, random_state=1), [measure], by_query=True)
+    values = dict(zip(found["query_id"], found["value"], strict=True)) if "value" in found else found.iloc[:, -1]
+    for q, value in wanted.items():
+        got = values[q] if isinstance(values, dict) else values.xs(q, level="query_id").iloc[0]
+        assert got == pytest.approx(value, rel=1e-9), (q, kind)
+
+
+@given(st.lists(st.sampled_from([0.0, 1.0]), max_size=12), st.integers(1, 9), st.sampled_from(["erg", "etg", "avg"]))
+def test_equal_costs_of_all_ranks_are_one_cost_of_all_grades(gains, times, A):
+    costs = ",".join(["3"] * times)
+    same = {"A": A, "C": f"rbp({PHI})"}
+    by_rank = score(gains, **same, effort=f"by_rank({costs})")
+    assert by_rank == pytest.approx(score(gains, **same, effort="by_grade({0: 3, 1: 3})"), rel=1e-12)
+
+
+@given(st.lists(st.sampled_from([0, 1]), min_size=1, max_size=9))
+def test_a_sum_of_unit_efforts_counts_documents_twice(gains):
+    once = score(gains, C="rbp(0.6)", A="erg")
+    assert score(gains, C="rbp(0.6)", A="erg", effort="plus(unit, unit)") == pytest.approx(once / 2, rel=1e-12)
+
+
+def test_users_efforts_read_ranks_and_seconds():
+    @effort
+    def tired(documents, rate: float):
+        return documents.seconds * (1 + rate * (documents.rank - 1))
+
+    qrels, run = {"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    known = {"a": 10, "b": 20}
+    measure = CWLA(C="prec(2)", A="erg", gain="raw", effort=tired(0.5), end="stop", doc_seconds=known)
+    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(1 / (10 + 30))
+    with pytest.raises(NoFiniteValue, match="the effort of unseen documents is needed"):
+        evaluate(qrels, run, [measure(C="rbp(0.5)", end="open")])
+
+
+def test_an_effort_of_all_ranks_states_where_it_ends_or_needs_unseen():
+    @effort
+    def growing(documents):
+        return 1 + np.minimum(documents.rank, 5.0)
+
+    @effort(constant_from=lambda: 5)
+    def growing_to_five(documents):
+        return 1 + np.minimum(documents.rank, 5.0)
+
+    asked = {"C": "rbp(0.5)", "A": "erg"}
+    with pytest.raises(NoFiniteValue, match="give unseen="):
+        score([0, 1], **asked, effort=growing)
+    wanted = 0.5 / sum(0.5**i * (1 + min(i + 1, 5)) for i in range(60))
+    assert score([0, 1], **asked, effort=growing_to_five) == pytest.approx(wanted)
+    assert score([0, 1], **asked, effort="by_rank(2,3,4,5,6)") == pytest.approx(wanted)
+    assert score([0, 1], **asked, effort=growing, end=2) == pytest.approx(0.5 / (2 + 0.5 * 3))
+    assert score([1], **asked, effort=growing, end=3) == pytest.approx(1 / (2 + 0.5 * 3 + 0.25 * 4))
+
+
+def test_unseen_replaces_the_cost_of_ranks_below_the_list():
+    assert score([1], C="rbp(0.5)", A="erg", effort="by_rank(4, 2)", unseen=8) == pytest.approx(1 / (4 + 8))
+
+
+def test_ranks_are_counted_after_unjudged_items_are_removed():
+    qrels, run = {"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    measure = CWLA(C="prec(1)", A="erg", gain="raw", effort="by_rank(4, 2)", end="stop", judged_only=True)
+    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(1 / 4)
+
+
+def test_the_ideal_ranking_pays_the_cost_of_each_rank():
+    costs = {"a": 5, "b": 7, "c": 1}
+    qrels, run = {"q": {"a": 0, "b": 1, "c": 2}}, {"q": {"a": 3.0, "b": 2.0}}
+    measure = CWLA(
+        **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "plus(seconds, by_rank(3, 1))", "norm": "ideal"},
+        **{"unseen": 4, "doc_seconds": costs},
+    )
+    ideal = 2 + 2 ** (-(1 + 3) / 10)  # c, then b
+    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(2 ** (-(5 + 3) / 10) / ideal)
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_the_ideal_order_by_known_seconds_is_the_best(order):
+    costs = {"a": 30, "b": 3}
+    qrels = {"q": {"a": 1, "b": 1}}
+    run = {"q": {order[0]: 2.0, order[1]: 1.0}}
+    measure = CWLA(
+        **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "seconds", "norm": "ideal", "unseen": 1},
+        doc_seconds=costs,
+    )
+    score_of = {"a": 1 + 2**-3, "b": 1 + 2**-0.3}
+    assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(score_of[order[0]] / score_of["b"])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "says"),
+    [
+        ({"effort": "by_rank"}, "needs the cost of at least one rank"),
+        ({"effort": "by_rank(1, -2)"}, r"costs must be a number in \[0, inf\)"),
+        ({"effort": "plus(given, unit)"}, "given efforts cannot be a part of a sum"),
+        ({"effort": "plus(unit)"}, "needs second"),
+        ({"effort": "by_rank(2, 1)", "norm": "unlimited", "max_rel": 1}, "depends on ranks: use norm='ideal'"),
+    ],
+)
+def test_errors_name_the_effort(parameters, says):
+    with pytest.raises((BadParameter, NoFiniteValue), match=says):
+        score([1, 0], C="rbp(0.5)", A="etg", **parameters)
+
+
+def test_the_explanation_shows_the_costs():
+    columns = {"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]}
+    measure = CWLA(C="rbp(0.5)", A="erg", gain="raw", effort="plus(seconds,by_rank(2,1))", end="stop")
+    found = explain({"q": {"a": 1}}, pd.DataFrame(columns), "q", measure)
+    assert found.score == pytest.approx(1 / (12 + 0.5 * 21))
+    assert found.table["effort"].tolist() == pytest.approx([12, 21])
+
+
+def test_a_table_of_the_measure_comes_before_the_column_of_the_run():
+    """They have one source: documents that the table lacks do not have the cost of the column."""
+    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]})
+    measure = CWLA(C="decay(10)", A="etg", gain="raw", effort="seconds", unseen=1)
+    values = [
+        evaluate({"q": {"b": 1}}, run, [measure(doc_seconds=table)]).iloc[0, 0] for table in (None, {"a": 20, "b": 1})
+    ]
+    assert values == pytest.approx([0.5, 0.25])
+    assert math.isclose(values[0], 2 ** (-10 / 10))
