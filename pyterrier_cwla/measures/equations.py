@@ -246,7 +246,7 @@ EQUATIONS = {
         " (``measures=``)",
     ),
     "ByTopic": Equation(
-        "another measure with parameters by topic",
+        "another measure with its own parameters for each topic",
         r"M_q = M(q;\, \theta_q)",
         r"$M$ is the measure (``measure=``), and $\theta_q$ are its parameters for topic $q$ (``parameters=``)",
     ),

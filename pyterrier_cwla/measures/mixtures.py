@@ -117,8 +117,7 @@ class _Mixture(Combination):
 
     References
     ----------
-    Carterette (2011) and Moffat et al. (2022), section 2, for the score as a mean over users; a mixture is the same
-    mean over several populations of users.
+    Moffat et al. (2022), section 2, for a score as the mean over the users of one model.
     """
 
     __name__ = NAME = PRETTY_NAME = "Mixture"

@@ -368,7 +368,7 @@ class _ByTopic(Combination, Wrapper):
 
     References
     ----------
-    Smucker and Clarke (2012), section 4, calibrate one half-life for all topics; this measure takes one per topic.
+    Smucker and Clarke (2012), section 4.2, for one half-life of all topics.
     """
 
     __name__ = NAME = PRETTY_NAME = "ByTopic"

@@ -20,10 +20,13 @@ from pyterrier_cwla import (
     evaluate,
 )
 from pyterrier_cwla.behaviour import calibrate
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.data.columns import judgment_columns
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
 from pyterrier_cwla.measures.of_ir_measures import needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.wrappers import changed_inside, files_of
+from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
 from tests.support import reference
 from tests.support.generated import collection
 
@@ -248,3 +251,26 @@ def test_broken_files(tmp_path, content, says):
     (tmp_path / "p.csv").write_bytes(b"topic,p\n\xff,1\n")
     with pytest.raises(MalformedFile, match="not UTF-8"):
         ByTopic(measure=RBP(rel=1), parameters=tmp_path / "p.csv")
+
+
+def test_missing_judgments():
+    """Studies score several subsets of the judgments at once: each topic keeps its own parameters."""
+    frames = collection(4, queries=8)
+    runs = {name: frames.run.assign(score=sign * frames.run.score) for name, sign in (("a", 1), ("b", -1))}
+    table = {str(query): {"p": 0.3 + query / 20} for query in range(1, 9)}
+    measures = {
+        "own": ByTopic(measure=RBP(rel=1), parameters=table),
+        "mixed": Mixture(measures={"a": "AP", "b": "P@5"}),
+    }
+    masking = Masking.of(Judgments(judgment_columns(frames.qrels)), runs, measures)
+    kept = np.random.default_rng(1).random((3, len(frames.qrels))) < 0.6
+    found = masking.scores(masking.whole, kept)
+    rows = masking.judgments.pool_order
+    for level, mask in enumerate(kept):
+        some = frames.qrels.iloc[rows[mask]]
+        for number, measure in enumerate(measures.values()):
+            for run, values in zip(runs.values(), found[number, level].reshape(2, -1), strict=True):
+                expected = by_query(some, run, measure)
+                assert {
+                    q: v for q, v in zip(masking.judgments.qids, values.tolist()) if q in expected
+                } == pytest.approx(expected, abs=1e-12)

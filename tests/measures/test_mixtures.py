@@ -12,10 +12,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import RBP
 
-from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, Mixture, Residual, compare, evaluate, scorer, stream
+from pyterrier_cwla import (
+    CWLA,
+    TBG,
+    GeometricMean,
+    IntentAware,
+    Mixture,
+    Residual,
+    aggregation,
+    compare,
+    evaluate,
+    scorer,
+    stream,
+)
 from pyterrier_cwla.errors import BadParameter, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.labels import labelled
+from pyterrier_cwla.measures.mixtures import unit_of
 from pyterrier_cwla.measures.of_ir_measures import better_of, needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from tests.support import reference
@@ -279,3 +292,40 @@ def test_errors(text):
 def test_an_unknown_measure_of_a_class():
     with pytest.raises(UnknownSpec, match="no measure 'TGB'"):
         Mixture(measures={"a": "TGB"})
+
+
+UNITS = {
+    "TBG": "documents saved",
+    "GradedTBG(credit='smeared')": "documents saved",
+    "AP": "gain per documents",
+    "INST(max_rel=2)": "gain per documents",
+    "RR": "1/documents",
+    "AdaptiveRR(effort='grade_time')": "1/seconds",
+    "nDCG": "share of the best score",
+    "TBG(norm='unlimited')": "share of the best score",
+    "R@5": "gain per gain of all relevant documents",
+    "CWLA(C='rr',A='etg',norm='mean',max_rel=1)": "gain per mean gain",
+    "CWLA(C='rr',A='etg',gain='raw')": "gain 'raw'",
+    "CWLA(C='rr',A='items',max_rel=1)": "documents",
+    "CWLA(C='rr',A='effort',effort='reading',max_rel=1)": "words",
+    "CWLA(C='rr',A='effort',effort='by_grade({0:1,1:2})',max_rel=1)": "effort 'by_grade'",
+    "CWLA(C='rr',A='erg',effort='ratio(4)',max_rel=1)": "gain per relevant documents",
+    "Cascade(max_rel=2)": "gain times a discount of ranks",
+    "IntentAware(measure=RR)": "1/documents",
+    "Mixture(measures={'a':RR})": "1/documents",
+}
+
+
+@pytest.mark.parametrize("text", UNITS)
+def test_units(text):
+    assert unit_of(*measures_of([text])) == UNITS[text]
+
+
+def test_an_aggregation_of_a_user_has_its_own_unit():
+    @aggregation
+    def twice(view):
+        return 2 * view.G
+
+    assert unit_of(CWLA(C="rr", A=twice, max_rel=1)) == "aggregation 'twice'"
+    with pytest.raises(BadParameter, match=r"in 'gain', and those of 'b', .*, in \"aggregation 'twice'\""):
+        Mixture(measures={"a": CWLA(C="rr", A="etg", max_rel=1), "b": CWLA(C="rr", A=twice, max_rel=1)})
