@@ -87,6 +87,7 @@ HOSTILE = [
     "CWLA(C='rbp([x for x in (1,)][0])',A='erg',max_rel=1)", "TBG(lengths=open('{mark}','w'))", "AP.__class__", "AP; import os",
     "TBG(lengths='{folder}/../../etc/passwd')", "TBG(lengths='/etc/shadow')", "TBG(calibration='/etc/passwd')", "exec('x')",
     "IntentAware(measure='ERR@20',weights='/etc/passwd')", "CWLA(C='rbp(0.5)',A='erg',gain='table({{1:__import__(\"os\")}})')",
+    "ByTopic(measure=TBG,parameters='/etc/passwd')", "Mixture(measures={{'a':'TBG(lengths=\\'/etc/shadow\\')'}})",
     "GeometricMean(measure='GeometricMean(measure=\"__import__(1)\")')", "CWLA(C='rbp(phi=0.5,**{{}})',A='erg',max_rel=1)",
 ]  # fmt: skip
 AUDITED = """
@@ -177,6 +178,8 @@ def test_without_files_measures_have_names_alone(tmp_path):
         for parameter in ("lengths", "duplicates", "calibration"):
             with pytest.raises(BadParameter, match="no registered table, and files are not read here"):
                 computed_here([f"TBG({parameter}={str(tmp_path / 'words.tsv')!r})"])
+        with pytest.raises(BadParameter, match="no registered table, and files are not read here"):
+            computed_here([f"ByTopic(measure=TBG,parameters={str(tmp_path / 'words.tsv')!r})"])
     assert computed_here([f"TBG(lengths={str(tmp_path / 'words.tsv')!r})"])
 
 
