@@ -404,7 +404,7 @@ CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()
 
 _OF_METRIC = (
     *("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only", "cutoff", "max_rel"),
-    *("lengths", "missing", "duplicates", "duplicate_gain"),
+    *("lengths", "doc_seconds", "missing", "duplicates", "duplicate_gain"),
 )
 
 

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import CWLA, effort, evaluate, explain, score
+from pyterrier_cwla import CWLA, Mixture, effort, evaluate, explain, score
+from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from tests.support import reference
 
@@ -209,3 +210,27 @@ def test_a_table_of_the_measure_comes_before_the_column_of_the_run():
     ]
     assert values == pytest.approx([0.5, 0.25])
     assert math.isclose(values[0], 2 ** (-10 / 10))
+
+
+@pytest.mark.parametrize("form", ["seconds", "by_rank(9,2,1)", "plus(seconds,by_rank(9,2,1))"])
+@pytest.mark.parametrize(("C", "A"), [("decay(25)", "etg"), ("rbp(0.6)", "erg")])
+def test_simulated_users_pay_the_costs(form, C, A):
+    """The mean score of users is the score for A=etg; their times are those of the loop."""
+    costs = {f"d{i}": 3.0 + 2 * (i % 4) for i in range(12)}
+    qrels = {"q": {f"d{i}": 1 for i in (1, 2, 6, 9)}}
+    run = {"q": {f"d{i}": -float(i) for i in range(12)}}
+    measure = CWLA(C=C, A=A, gain="raw", effort=form, end="stop", doc_seconds=costs)
+    found = simulate(qrels, run, measure, users=40_000, seed=3)
+    if A == "etg":
+        assert found.mean["score"].iloc[0] == pytest.approx(evaluate(qrels, run, [measure]).iloc[0, 0], rel=0.03)
+    spent = evaluate(qrels, run, [measure(A="effort")]).iloc[0, 0]
+    assert found.mean["time"].iloc[0] == pytest.approx(spent, rel=0.03)
+
+
+def test_classes_of_users_may_read_seconds():
+    known = {"A": "etg", "gain": "binary"}
+    parts = {"slow": CWLA(C="decay(5)", effort="seconds", unseen=1, **known), "fast": CWLA(C="decay(50)", **known)}
+    measure = Mixture(measures=parts, weights={"slow": 0.25, "fast": 0.75})
+    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]})
+    expected = 0.25 * 2**-2 + 0.75 * 2 ** (-1 / 50)
+    assert evaluate({"q": {"b": 1}}, run, [measure]).iloc[0, 0] == pytest.approx(expected)
