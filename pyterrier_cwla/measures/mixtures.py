@@ -275,6 +275,7 @@ def needs_of_all(computations: Iterable[Computation]) -> Needs:
         mean_seconds=any(one.mean_seconds for one in needs),
         tables=tuple(dict.fromkeys(table for one in needs for table in one.tables)),
         intents=any(one.intents for one in needs),
+        ties=any(one.ties for one in needs),
     )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from dataclasses import fields
 
 import ir_measures
 import numpy as np
@@ -17,6 +18,7 @@ from pyterrier_cwla import (
     TBG,
     GeometricMean,
     IntentAware,
+    Lengths,
     Mixture,
     Residual,
     aggregation,
@@ -27,8 +29,9 @@ from pyterrier_cwla import (
 )
 from pyterrier_cwla.errors import BadParameter, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.computing import Needs, OfRankings
 from pyterrier_cwla.measures.labels import labelled
-from pyterrier_cwla.measures.mixtures import unit_of
+from pyterrier_cwla.measures.mixtures import needs_of_all, unit_of
 from pyterrier_cwla.measures.of_ir_measures import better_of, needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from tests.support import reference
@@ -255,6 +258,16 @@ def test_needs_are_those_of_all_parts():
     assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rbp(0.5)")})) == "lower"
     assert better_of(MEASURES[0]) == "higher"
     assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rr")})) is None
+
+
+def test_every_need_of_a_part_is_one_of_the_whole():
+    """Also of needs that are added later; only the user model is none of the whole."""
+    table = Lengths.of({"a": 1})
+    for field in fields(Needs):
+        default = getattr(Needs(), field.name)
+        value = {"none": "run", (): (table,), False: True}[default]
+        parts = [OfRankings(None, needs) for needs in (Needs(), Needs(**{field.name: value}), Needs())]
+        assert getattr(needs_of_all(parts), field.name) == (False if field.name == "user_model" else value)
 
 
 CLASSES = "takes measures by class of users"
