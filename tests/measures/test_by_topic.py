@@ -170,6 +170,18 @@ def test_calibrations_by_topic():
     assert pickle.loads(pickle.dumps(graded)) == graded
 
 
+def test_laws_of_leaving_by_topic_and_by_class():
+    found = calibrate(rows_of_log(), by="topic", resamples=2, shapes=["Weibull"])
+    qrels, run = {"q": {"d1": 1}, "r": {"d1": 1}}, {query: {"d2": 2.0, "d1": 1.0} for query in "qr"}
+    measures = {topic: one.measure(law="Weibull", lengths={"d1": 100, "d2": 900}) for topic, one in found.items()}
+    alone = evaluate(qrels, run, measures, by_query=True).droplevel("run")
+    own = ByTopic(measure=measures["q"], parameters={topic: one.params for topic, one in measures.items()})
+    assert by_query(qrels, run, own) == {topic: alone.loc[topic, topic] for topic in measures}
+    mean = by_query(qrels, run, Mixture(measures=measures, weights={"q": 0.25, "r": 0.75}))
+    assert mean["q"] == pytest.approx(0.25 * alone.loc["q", "q"] + 0.75 * alone.loc["q", "r"], abs=1e-12)
+    assert alone.loc["q", "q"] != alone.loc["q", "r"]
+
+
 def test_with_other_wrappers():
     frames = collection(6, lengths=True)
     table = half_lives(frames.qrels.query_id.unique())
