@@ -122,8 +122,8 @@ def explain(
 
 
 def _check_mixture(measure: Measure, other: Path | None, plot: Path | None) -> None:
-    """Raise BadParameter if a mixture is to be drawn or explained for two runs."""
-    if measure.NAME == "Mixture" and (other is not None or plot is not None):
+    """Raise BadParameter if a mixture or an intent-aware measure is to be drawn or explained for two runs."""
+    if measure.NAME in ("Mixture", "IntentAware") and (other is not None or plot is not None):
         what = "two runs side by side need" if other is not None else "--plot needs"
         raise errors.BadParameter(f"{measure}: {what} a measure of one class of users; give that of one class.")
 

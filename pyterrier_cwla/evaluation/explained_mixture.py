@@ -1,4 +1,4 @@
-"""Explanations of mixtures: what each rank adds to the score, by class of users and in total."""
+"""Explanations of mixtures and of intent-aware measures: what each rank adds, by class of users and in total."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..errors import BadParameter
 from ..errors.sanitise import sanitised
+from ..measures.wrappers import NO_INTENT
 from .explanation import Explanation
 
 _ROWS = 20
@@ -53,7 +54,7 @@ class ExplainedMixture:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row per rank: docno, grade, V, L, adds, and "adds: …" for each class.
+        """One row per rank: docno, grade, V, L, adds, and "adds: …" for each class (for intents, also "grade: …").
 
         V and L are the shares of all users who see the rank and who stop there; NaN where they are not known for a
         class. The column of a class is what the rank adds to the score of the mixture through the users of this class:
@@ -69,8 +70,13 @@ class ExplainedMixture:
         seen = {
             column: sum(self.shares[name] * table[column] for name, table in known.items()) for column in ("V", "L")
         }
-        columns = {"docno": longest["docno"], "grade": longest["grade"], **seen, "adds": sum(adds.values())}
+        columns = {"docno": longest["docno"], **self._grades(known), **seen, "adds": sum(adds.values())}
         return pd.DataFrame({**columns, **{f"adds: {name}": values for name, values in adds.items()}})
+
+    def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
+        """Return the columns of grades, which are the same for all classes."""
+        longest = max(self.explanations, key=lambda name: len(self.explanations[name].table))
+        return {"grade": known[longest]["grade"]}
 
     @property
     def totals(self) -> pd.DataFrame:
@@ -129,3 +135,14 @@ def _below(explanation: Explanation) -> float:
     """Return the part of a score that the ranks of the table do not add; 0 if it is only rounding."""
     below = explanation.score - float(explanation.contributions.sum())
     return below if abs(below) > _ROUNDING * max(1.0, abs(explanation.score)) else 0.0
+
+
+class ExplainedIntents(ExplainedMixture):
+    """Explanation of the score of one query by an intent-aware measure, whose classes of users are the intents.
+
+    Each document has a grade for each intent. Users whose intent has no judgments, if there are any, are the class "no
+    judged intent", which adds nothing.
+    """
+
+    def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
+        return {f"grade: {name}": table["grade"] for name, table in known.items() if name != NO_INTENT}

@@ -367,9 +367,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     aware = needs_of(measure).intents
     metric = followed(measure.inner if aware else measure, judgments)
     if aware:
-        users, by_intent = measure.weights.of(judgments), [own for _, own in judgments.intents]
-        users.append(np.maximum(1 - sum(users, np.zeros(len(judgments.qids))), 0))
-        by_intent.append(judgments.only(np.zeros(0, np.int64)))
+        _, users, by_intent = zip(*measure.users_by_intent(judgments), strict=True)
     rows = Rows(judgments, one_run(run))
     seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))

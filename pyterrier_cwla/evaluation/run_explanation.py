@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from ..measures.mixtures import Mixture
 from ..measures.of_ir_measures import followed
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
-from ..measures.wrappers import ByTopic
-from .explained_mixture import ExplainedMixture
+from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
+from .explained_mixture import ExplainedIntents, ExplainedMixture
 from .explained_pair import ExplainedPair
 from .explanation import Explanation, explained
 
@@ -34,14 +35,14 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
         Query id.
     measure : Measure or str
         Measure of this package, or of ir_measures if this package computes it, that follows a user model; or, for one
-        run, a Mixture of such measures.
+        run, a Mixture of such measures, or an IntentAware of such a measure.
 
     Returns
     -------
     Explanation, ExplainedPair or ExplainedMixture
         Values of the framework at each rank, and the score. For two runs, an :class:`ExplainedPair` of both with the
         first rank at which they have different documents. For a Mixture, an :class:`ExplainedMixture` with what each
-        rank adds by class of users and in total.
+        rank adds by class of users and in total; for an IntentAware, the same by intent.
 
     Raises
     ------
@@ -70,25 +71,23 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     (measure,) = measures_of([measure])
     if runs is None:
         return explain_one(judgments, one_run(run, _TAKES), query, measure)
-    if isinstance(measure, type(Mixture)):
+    if isinstance(measure, type(Mixture) | type(IntentAware)):
         raise BadParameter(f"{measure}: two runs side by side need a measure of one class of users; give one run.")
     return ExplainedPair(
         {name: explain_run(judgments, one, query, measure, f"run {name!r}") for name, one in runs.items()}
     )
 
 
-def explain_run(judgments: Judgments, run: Any, query: str, measure: Any, name: str = "the run") -> Explanation:
-    """Explain the score of one query of one run, whose name errors give."""
+def explain_run(
+    judgments: Judgments, run: Any, query: str, measure: Any, name: str = "the run", of_intent: Judgments | None = None
+) -> Explanation:
+    """Explain the score of one query of one run, whose name errors give; `of_intent` are judgments of one intent."""
     (measure,) = measures_of([measure])
     own = measure.of_topic(query) if isinstance(measure, type(ByTopic)) else measure
-    metric = followed(own, judgments)
-    if not isinstance(query, str):
-        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
-    if query not in judgments.index:
-        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
+    metric = followed(own, of_intent or judgments)
+    number = _number(judgments, query)
     rows = judgments.rows(run)
-    rankings = rows.rankings(all_judged=True)
-    number = judgments.index[query]
+    rankings = rows.rankings(True, of_intent)
     if not rankings.n[number]:
         raise BadParameter(f"{name} has no documents for query {query!r}.")
     segment = int(np.flatnonzero(rows.query == number)[0])
@@ -102,9 +101,38 @@ def explain_run(judgments: Judgments, run: Any, query: str, measure: Any, name: 
 
 
 def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Explanation | ExplainedMixture:
-    """Explain the score of one query of one run by a measure that follows a user model, or by a Mixture."""
+    """Explain the score of one query of one run by a measure with a user model, a Mixture or an IntentAware."""
+    if isinstance(measure, type(IntentAware)):
+        return _explain_intents(judgments, run, query, measure)
     if not isinstance(measure, type(Mixture)):
         return explain_run(judgments, run, query, measure)
     classes = measure.classes
     found = {name: explain_run(judgments, run, query, part) for name, (part, _) in classes.items()}
     return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in classes.items()})
+
+
+def _explain_intents(judgments: Judgments, run: Any, query: str, measure: Any) -> ExplainedIntents:
+    if followed(measure.inner, judgments).judged_only:
+        raise BadParameter(
+            f"{measure}: with judged_only=True, the users of each intent see another ranking. Explain the measure"
+            " without judged_only=."
+        )
+    number = _number(judgments, query)
+    found, shares = {}, {}
+    for called, share, own in measure.users_by_intent(judgments):
+        if share[number] > NOBODY:
+            name = called[number]
+            found[name] = explain_run(judgments, run, query, measure.inner, of_intent=own)
+            shares[name] = float(share[number])
+    if NO_INTENT in found:  # users who find nothing, also by a cost such as A="effort"
+        found[NO_INTENT] = replace(found[NO_INTENT], score=0.0, divisor=0.0)
+    return ExplainedIntents(str(measure), query, found, shares)
+
+
+def _number(judgments: Judgments, query: Any) -> int:
+    """Return the number of a query among the judged ones."""
+    if not isinstance(query, str):
+        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
+    if query not in judgments.index:
+        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
+    return judgments.index[query]

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
-from ..data.alignment import Aligned
+from ..data.alignment import Aligned, Judgments
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights, Weights, bind_weights
 from ..data.ranked_rows import Judged
@@ -293,6 +293,12 @@ class GeometricMeanOfLogs(MeanAgg):
         return float(np.exp(mean))
 
 
+#: Name of the users whose intent has no judgments.
+NO_INTENT = "no judged intent"
+#: Share of users, due to rounding of probabilities, up to which an intent has none.
+NOBODY = 1e-12
+
+
 class _IntentAware(Wrapper):
     """Expected score of another measure over the intents of a query.
 
@@ -335,6 +341,21 @@ class _IntentAware(Wrapper):
     def weights(self) -> IntentWeights:
         """Probabilities of the intents."""
         return self._bound.get("weights") or bind_weights("uniform")
+
+    def users_by_intent(self, judgments: Judgments) -> list[tuple[dict[int, str], Array, Judgments]]:
+        """Return the users of the first intent of every query, of the second, and so on; the last ones find nothing.
+
+        Returns
+        -------
+        list of tuple
+            Name of the intent by query, share of the users of each query, and judgments of the intent. The last element
+            is of users whose intents have no judgments; the shares of a query sum to 1.
+        """
+        shares = self.weights.of(judgments)
+        users = [(called, share, own) for share, (called, own) in zip(shares, judgments.intents, strict=True)]
+        rest = 1 - sum(shares, np.zeros(len(judgments.qids)))
+        nothing = judgments.only(np.zeros(0, np.int64))
+        return [*users, (dict.fromkeys(range(len(rest)), NO_INTENT), np.maximum(rest, 0), nothing)]
 
     def computation(self) -> Computation:
         """Return the computation of the mean over intents."""

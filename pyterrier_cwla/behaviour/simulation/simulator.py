@@ -57,10 +57,11 @@ class Simulation:
     kept : dict
         Values of the individual users by run and query; empty unless ``keep=True``.
     by_class : DataFrame or None
-        For a Mixture: one row per run, judged query and class of users, with the means gain, time, items and score of
+        For a Mixture, or an IntentAware, whose classes are the intents of the query that have users: one row per run,
+        judged query and class of users, with the means gain, time, items and score of
         its users, the variance of their scores (score_var) and the share of the users. None for other measures.
     classes : dict
-        Class of each user by query, for ``keep=True`` and a Mixture.
+        Class of each user by query, for ``keep=True`` and a Mixture or IntentAware.
     """
 
     measure: str
@@ -78,7 +79,7 @@ class Simulation:
 
     @cached_property
     def variance(self) -> pd.DataFrame:
-        """Variance of the scores of users within and between the classes of a Mixture, one row per run and query.
+        """Variance of the scores within and between the classes of a Mixture, or intents, one row per run and query.
 
         within = Σ_u p_u·σ_u² and between = Σ_u p_u·(μ_u − μ)², with the shares p_u, means μ_u and variances σ_u² of the
         simulated users. Their sum, total, is the variance over all users. ``.variance.groupby("run").mean()`` is the
@@ -87,7 +88,7 @@ class Simulation:
         Raises
         ------
         BadParameter
-            If the measure is not a Mixture.
+            If the measure is neither a Mixture nor an IntentAware.
         """
         if self.by_class is None:
             raise BadParameter(f"{self.measure} has one class of users; give a Mixture for variances between classes.")
@@ -114,7 +115,7 @@ class Simulation:
         Returns
         -------
         DataFrame
-            Columns gain, time, items and score, and class for a Mixture; index run, query_id and user.
+            Columns gain, time, items and score, and class for a Mixture or IntentAware; index run, query_id and user.
 
         Raises
         ------
@@ -232,7 +233,9 @@ def simulate(
     decides the stop: the user inspects item i while u < V(i). So a user stops at i with probability L(i) of the path of
     this user, with the score A(i), divided by the normalisation N.
 
-    Each user of a Mixture belongs to a class, drawn by the weights, and is a user of the measure of this class.
+    Each user of a Mixture belongs to a class, drawn by the weights, and is a user of the measure of this class. Each
+    user of an IntentAware has an intent, drawn by P(t|q), with the judgments of this intent; users whose intent has no
+    judgments score 0.
     ``.by_class`` and ``.variance`` compare the classes.
 
     The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
@@ -252,7 +255,7 @@ def simulate(
     runs : DataFrame, dict of dicts, path, or mapping of these
         A run, or runs by name, as for :func:`evaluate`.
     measure : Measure or str
-        Measure that follows a user model, a ByTopic, or a Mixture of these.
+        Measure that follows a user model, a ByTopic, a Mixture of these, or an IntentAware of a user model.
     users : int, default=10_000
         Number of users per query.
     seed : int, default=0
@@ -509,7 +512,7 @@ def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> _OfQuery:
 def _of_classes(task: MixedTask, qid: str, values: Array) -> dict[tuple[str, str], dict[str, float]]:
     """Return means, variance of the score and share of the users of each class; NaN for a class without users."""
     of_class, found = task.classes(qid), {}
-    for number, name in enumerate(task.tasks):
+    for name, number in task.numbers(qid).items():
         mine = of_class == number
         for run, of in zip(task.rankings, values, strict=True):
             scores = of[WHAT.index("score"), mine]
@@ -519,7 +522,7 @@ def _of_classes(task: MixedTask, qid: str, values: Array) -> dict[tuple[str, str
 
 
 def _by_class(rows: dict[tuple[str, str, str], dict[str, float]], pairs: list[tuple[str, str]], task: MixedTask) -> Any:
-    names = [(*pair, name) for pair in pairs for name in task.tasks]
+    names = [(*pair, name) for pair in pairs for name in task.numbers(pair[1])]
     index = pd.MultiIndex.from_tuples(names, names=["run", "query_id", "class"])
     return pd.DataFrame([rows[name] for name in names], index)
 
