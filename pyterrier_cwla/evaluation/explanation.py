@@ -367,7 +367,8 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     aware = needs_of(measure).intents
     metric = followed(measure.inner if aware else measure, judgments)
     if aware:
-        _, users, by_intent = zip(*measure.users_by_intent(judgments), strict=True)
+        intents = measure.users_by_intent(judgments)
+        users, by_intent = [share for _, share, _ in intents], [own for _, _, own in intents]
     rows = Rows(judgments, one_run(run))
     seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
