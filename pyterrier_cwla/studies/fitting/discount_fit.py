@@ -15,6 +15,7 @@ from ...errors.parameter_checks import check_share, check_whole
 from ...model.language import parse
 from ..coefficient_names import AGREED, check_coefficient, is_weighted, plain_name, weights_of
 from ..correlation import rounded
+from ..directions import sign_of_scores
 from ..resampling import percentiles
 from ..template import Template
 from ..users.ratings import Rated
@@ -133,7 +134,8 @@ def fit_discount(
     train = training_folds(rated, cv, repeats, seed)
     of_folds, default_value = _of_folds(regression, objective, rated, train, repeats), None
     if default is not None:
-        scores = rated.scores([template.measure({"phi": default})]).to_numpy().T
+        of_default = template.measure({"phi": default})
+        scores = rated.scores([of_default]).to_numpy().T * sign_of_scores(of_default)
         of_folds["default"] = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), rated, train)
         default_value = float(objective_values(objective, scores, rated, everything)[0, 0])
     drawn = regression.learned(resample_counts(len(rated), rated.users, resamples, seed))
@@ -285,7 +287,8 @@ def _gains_by_rank(template: Template, rated: Rated, depth: int) -> Array:
     units = np.eye(depth)
     probe = np.linspace(1, 0.5, depth)
     measures = {str(k): template.measure({"phi": _table(phi)}) for k, phi in enumerate([*units, probe.round(3)])}
-    scores = rated.scores(measures).to_numpy()
+    signs = [sign_of_scores(measure) for measure in measures.values()]
+    scores = rated.scores(measures).to_numpy() * signs
     x, other = scores[:, :depth], scores[:, depth]
     if not np.allclose(x @ probe.round(3), other, rtol=1e-9, atol=1e-9 * (np.abs(x).max() or 1)):
         raise BadParameter(

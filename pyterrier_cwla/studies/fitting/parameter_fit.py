@@ -21,6 +21,7 @@ from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
 from ...tasks.result_cache import Piece
 from ..coefficient_names import AGREED, check_coefficient, is_weighted, plain_name
+from ..directions import sign_of_scores, where_less_is_better
 from ..template import Range, Template, Values
 from ..users.ratings import Rated
 from .objective import held_out_values, objective_values, training_folds
@@ -144,6 +145,7 @@ def fit(
         "version": __version__,
         "template": str(template),
         "measure": repr(measure),
+        "less_is_better": where_less_is_better({repr(measure): measure}),
         "ranges": {name: str(span) for name, span in spans.items()},
         "objective": objective,
         "value": sign * float(search.found[best[0], 0]),
@@ -203,7 +205,7 @@ def _of_default(default: Values, scored: _Scored, objective: str, train: Array) 
 
 
 class _Scored:
-    """Scores of candidates, [candidates × ratings], computed in chunks and cached."""
+    """Scores of candidates, [candidates × ratings], computed in chunks and cached; negated where less is better."""
 
     def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:
         self.template, self.rated, self.pieces = template, rated, pieces
@@ -220,7 +222,8 @@ class _Scored:
             found[name] = piece["scores"]
             if self.count is not None:
                 self.count(len(piece["scores"]))
-        return np.concatenate([found[name] for name in names])
+        signs = np.array([sign_of_scores(measure) for measure in measures])
+        return np.concatenate([found[name] for name in names]) * signs[:, None]
 
     def _name(self, measures: list[Measure]) -> str:
         """Return the cache key of measures. Measures that cannot be cached turn the cache off."""

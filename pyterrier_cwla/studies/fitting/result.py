@@ -14,6 +14,7 @@ from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
 from ..coefficient_names import AGREED, LABELS, NRMSE, is_weighted, plain_name, with_weighted
+from ..directions import why_negated
 from ..report import Finding, Picture, Table
 from ..study import Study
 from ..template import Range, Values, parameters_text
@@ -283,7 +284,7 @@ class Fit(Study):
             said_limits.append(f"Ratings or scores are constant on {many(lost, 'fold')}: these folds do not count.")
         if self.about["most_reached"]:
             said_limits.append(f"The search stopped after {many(self.about['candidates'], 'candidate')} (most=).")
-        return said_limits + why_not_all(self.about)
+        return said_limits + why_negated(self.about["less_is_better"]) + why_not_all(self.about)
 
     @property
     def _nearly(self) -> float:

@@ -17,6 +17,7 @@ from ...errors.parameter_checks import check_whole
 from ...rendering.figures import GREY, axes_of, text_colour, titled
 from ...rendering.labels import measure_look, name_rows
 from ..correlation import rounded
+from ..directions import sign_of_scores, where_less_is_better, why_negated
 from ..report import Finding, Picture, Table
 from ..resampling import percentiles, times_drawn
 from ..study import Study
@@ -128,7 +129,7 @@ class GroupsLeftOut(Study):
         ]
         if short := self.about["left_out"]:
             said.append(f"{many(len(short), 'run')} with few documents left out: {some(short, len(short))}.")
-        return said
+        return said + why_negated(where_less_is_better(self.measures))
 
 
 def groups_left_out(
@@ -247,7 +248,8 @@ def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -
     frames = []
     for number, name in enumerate(masking.measures):
         full, without = means[number, -1], means[number, group, rows]
-        rank, rank_without = (_ranks(means[number, at], rows) for at in (np.full(len(rows), -1), group))
+        better = means[number] * sign_of_scores(masking.measures[name])
+        rank, rank_without = (_ranks(better[at], rows) for at in (np.full(len(rows), -1), group))
         columns = {"rank": rank, "rank_without": rank_without, "falls": rank_without - rank}
         names = {"measure": name, "group": [groups[g] for g in group], "run": masking.runs}
         frames.append(pd.DataFrame({**names, "score": full, "score_without": without, **columns}))
@@ -267,10 +269,11 @@ def _falls(
     own, topics = np.arange(len(group)), times_drawn(masking.queries, resamples, seed) / masking.queries
     rows = []
     for number, name in enumerate(masking.measures):
-        full = rounded(scores[number, -1] @ topics)
+        better = scores[number] * sign_of_scores(masking.measures[name])
+        full = rounded(better[-1] @ topics)
         falls = np.empty((len(own), resamples))
         for run in own:
-            without = rounded(scores[number, group[run]] @ topics)
+            without = rounded(better[group[run]] @ topics)
             falls[run] = (without > without[run]).sum(axis=0) - (full > full[run]).sum(axis=0)
         row: dict[str, Any] = {"measure": name}
         mine = changes.loc[changes.measure == name, "falls"].to_numpy()

@@ -13,6 +13,7 @@ from ir_measures.measures import Measure
 from ...errors import BadParameter, many, near, some
 from ...measures.of_ir_measures import needs_of
 from ...measures.provider import aggregated
+from ..directions import signs_of, where_less_is_better
 from ..study import Study
 from .missing_judgments import Depths, Fractions
 from .significance_kept import PairTests
@@ -74,7 +75,8 @@ class RobustnessNumbers(Study):
     def rankings(self) -> pd.DataFrame:
         """Scores and ranks of runs: a row for each level, measure and run.
 
-        The score is computed from each topic's mean over the seeds. Equal scores have the same rank.
+        The score is computed from each topic's mean over the seeds. Rank 1 is best, and equal scores have
+        the same rank.
         """
         measures = list(self.measures.values())
         by_level = self.order.scores.mean(axis=0)
@@ -82,7 +84,8 @@ class RobustnessNumbers(Study):
         names = ["level", "measure", "run"]
         index = pd.MultiIndex.from_product([self.holes.levels, self.measures, self.runs], names=names)
         frame = pd.DataFrame({"score": scores.ravel()}, index).reset_index()
-        ranks = frame.score.round(10).groupby([frame.level, frame.measure], sort=False)
+        better = frame.score.round(10) * signs_of(frame.measure, where_less_is_better(self.measures))
+        ranks = better.groupby([frame.level, frame.measure], sort=False)
         return frame.assign(rank=ranks.rank(ascending=False, method="min").astype(int))
 
     def confusion(self, level: float = 0.3, seed: int = 0) -> pd.DataFrame:

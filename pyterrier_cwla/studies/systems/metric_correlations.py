@@ -20,6 +20,7 @@ from ...evaluation.significance import unit_of
 from ...rendering.figures import GREY, SCORE, axes_of, cell_colours, colour_on, room_of, titled
 from ...rendering.labels import label_points, name_columns, name_rows
 from ..correlation import rbo, tau
+from ..directions import signs_of, why_negated, with_direction
 from ..report import Finding, Picture, Table
 from ..resampling import half_width, times_drawn
 from ..study import Study
@@ -60,6 +61,9 @@ def metric_agreement(
     orders, and τ is usually lower. In simulations modelled on the 143 runs and 30 queries of the first round of
     TREC-COVID, intervals of 95 % covered the expected τ_b in 91 to 96 % of cases. Percentile bootstrap intervals, whose
     resamples vary more, covered it in 84 to 94 %.
+
+    Scores of which less is better, such as those of ``ESL``, are negated first: every order is from the best run to
+    the worst.
 
     A coefficient is NaN if a measure gives all runs the same score. Its interval is NaN if this happens in a resample.
 
@@ -108,12 +112,13 @@ def metric_agreement(
         raise BadParameter(f"{names[0]!r} is the only measure: give two or more.")
     pairs = list(combinations(range(len(names)), 2))
 
-    found = np.array([[of(cube.means[i], cube.means[j]) for i, j in pairs] for _, of in AGREEMENTS.values()])
+    better = cube.means * cube.signs[:, None]
+    found = np.array([[of(better[i], better[j]) for i, j in pairs] for _, of in AGREEMENTS.values()])
     lowest = int(np.argmin(np.where(np.isnan(found[0]), np.inf, found[0])))
     units = np.array([unit_of(float(np.abs(of_measure).max())) for of_measure in cube.values])
     queries = len(cube.queries)
     means = cube.values / units[:, None, None] @ times_drawn(queries, resamples, seed) / queries
-    means = np.moveaxis(means, -1, 1)  # [measures × resamples × runs]
+    means = np.moveaxis(means, -1, 1) * cube.signs[:, None, None]  # [measures × resamples × runs]
     tau_lowest = tau(*means[list(pairs[lowest])])
     columns: dict[str, Any] = {"measure": [names[i] for i, _ in pairs], "other": [names[j] for _, j in pairs]}
     for (kind, (_, of)), values in zip(AGREEMENTS.items(), found, strict=True):
@@ -246,7 +251,7 @@ class MetricAgreement(Study):
             if name not in self.scores:
                 raise BadParameter(f"no measure {name!r} in this study. {near(str(name), self.scores)}")
         check_whole(0, k=k)
-        ranks = {f"rank_{of}": self.scores[name].round(10).rank(ascending=False) for of, name in (("x", x), ("y", y))}
+        ranks = {f"rank_{of}": self._ranks[name] for of, name in (("x", x), ("y", y))}
         own = {"run": self.scores.index, **ranks, "shift": ranks["rank_x"] - ranks["rank_y"]}
         table = pd.DataFrame(own, self.scores.index)
         for place, name in enumerate((x, y), 1):
@@ -257,13 +262,12 @@ class MetricAgreement(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        ranks = self.scores.round(10).rank(ascending=False)
         return {
             "agreement": Table("Pairs of measures", f"Correlations of the orders of {self._of}.", self.table),
             "matrix": Table("Kendall's τ_b", f"Of the orders of {self._of}. Similar measures are adjacent.",
                             self.matrix().rename_axis("measure")),
             "scores": Table("Scores", f"Scores of {self._of}.", self.scores),
-            "ranks": Table("Ranks", f"Ranks of {self._of}; 1 is best, ties have their mean.", ranks),
+            "ranks": Table("Ranks", f"Ranks of {self._of}; 1 is best, ties have their mean.", self._ranks),
         }  # fmt: skip
 
     def pictures(self) -> dict[str, Picture]:
@@ -282,6 +286,11 @@ class MetricAgreement(Study):
                 lambda ax: plot_scatter(self, x, y, ax=ax), self.scatter(x, y),
             ),
         }  # fmt: skip
+
+    @property
+    def _ranks(self) -> pd.DataFrame:
+        signs = signs_of(self.scores, self.about["less_is_better"])
+        return (self.scores.round(10) * signs).rank(ascending=False)
 
     @property
     def _of(self) -> str:
@@ -345,6 +354,7 @@ class MetricAgreement(Study):
             f"Intervals are for {self.about['queries']:,} other queries and the same {self.about['runs']:,} runs; with"
             " more queries, the orders vary less by chance, and τ is usually higher. They are not corrected for the"
             " number of pairs.",
+            *why_negated(self.about["less_is_better"]),
             *without_answers(self.about),
         ]
 
@@ -433,8 +443,8 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
     points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()
     ax.plot(*points[~named].T, linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
     ax.plot(*points[named].T, linestyle="none", marker="s", markersize=4.5, color=SCORE)
-    ax.set_xlabel(in_picture(f"{x} (mean over queries)"))
-    ax.set_ylabel(in_picture(f"{y} (mean over queries)"))
+    ax.set_xlabel(in_picture(f"{with_direction(x, study.about)} (mean over queries)"))
+    ax.set_ylabel(in_picture(f"{with_direction(y, study.about)} (mean over queries)"))
     rows = study.table
     both = rows[["measure", "other"]].isin([x, y]).all(axis=1)
     found = f" · τ_b = {rows.loc[both, 'tau_b'].iloc[0]:.3f}" if both.any() else ""

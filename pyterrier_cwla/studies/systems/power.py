@@ -412,6 +412,11 @@ class Power(Study):
         if len(same):
             counts = ", ".join(f"{row.measure} {row.same:,}" for row in same.itertuples())
             said.append(f"Pairs with the same score on every query count as not significant: {counts}.")
+        if about["less_is_better"]:
+            named = ", ".join(about["less_is_better"])
+            said.append(
+                f"Of {named}, less is better: a negative difference of a pair means that its first run is better."
+            )
         return said + without_answers(about)
 
 

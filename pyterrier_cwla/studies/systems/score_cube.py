@@ -18,6 +18,7 @@ from ...measures.labels import RETRIEVED, renamed
 from ...measures.provider import aggregated
 from ...measures.search_length import scores_of_unanswered
 from ...tasks.hashing import fingerprint
+from ..directions import signs_of, where_less_is_better
 
 Array = np.ndarray
 
@@ -38,6 +39,8 @@ class Cube:
         Means of the runs, as :func:`evaluate` shows them.
     unanswered : dict of str to int
         Number of unanswered queries of each run that has any.
+    less_is_better : list of str
+        Names of the measures of which less is better.
     """
 
     measures: dict[str, str]
@@ -46,6 +49,7 @@ class Cube:
     values: Array
     means: Array
     unanswered: dict[str, int]
+    less_is_better: list[str]
 
     @classmethod
     def of(
@@ -70,12 +74,19 @@ class Cube:
         answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
         check_answers(answered, names, queries)
         unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
-        return cls({name: repr(m) for name, m in named.items()}, names, queries, values, means, unanswered)
+        texts = {name: repr(m) for name, m in named.items()}
+        return cls(texts, names, queries, values, means, unanswered, where_less_is_better(named))
+
+    @property
+    def signs(self) -> Array:
+        """Factors of the measures' scores that make a greater value better, shape (measures,)."""
+        return signs_of(self.measures, self.less_is_better)
 
     def about(self) -> dict[str, Any]:
         """Return the data that a study reports about its scores."""
         return {
             "measures": self.measures,
+            "less_is_better": self.less_is_better,
             "runs": len(self.runs),
             "run_names": self.runs,
             "queries": len(self.queries),

@@ -21,6 +21,7 @@ from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece
 from ..coefficient_names import CORRELATIONS, LABELS, WEIGHTED, with_weighted
+from ..directions import sign_of_scores, why_negated
 from ..report import Finding, Picture, Table
 from ..resampling import around
 from ..study import Study
@@ -107,7 +108,9 @@ def sensitivity(
     how = {"resamples": resamples, "confidence": confidence, "seed": seed}
     identity = {"study": "sensitivity", "input": about_ratings["input"], **how}
     pieces = Pieces(identity, cache_dir, progress, n_jobs)
-    scores = [rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy().T.copy() for of in measures.values()]
+    signs = [np.array([sign_of_scores(measure) for measure in of]) for of in measures.values()]
+    found_by = zip(measures.values(), signs, strict=True)
+    scores = [(rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy() * sign).T.copy() for of, sign in found_by]
     # Cache keys are hashes of scores, because the meaning of a measure's text may change.
     texts = [fingerprint(of) for of in scores]
     compute = partial(
@@ -121,6 +124,7 @@ def sensitivity(
     about = {
         "version": __version__,
         "templates": {name: str(template) for name, template in named.items()},
+        "less_is_better": [name for name, of in zip(named, signs, strict=True) if (of < 0).any()],
         "parameter": parameter,
         "values": grid,
         "resampled": f"{rated.unit}s",
@@ -260,6 +264,7 @@ class Sensitivity(Study):
             " the agreement with other users.",
             "All points of a curve are computed from the same ratings: even if bands overlap, a change may be"
             " significant; use the intervals of changes.",
+            *why_negated(self.about["less_is_better"]),
             *why_not_all(self.about),
         ]
 

@@ -12,6 +12,7 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, cell_colours, colour_on, room_of, text_colour, titled
 from ...rendering.labels import key, label_ends, name_rows
 from ..coefficient_names import LABELS
+from ..directions import with_direction
 from ..report import Picture
 from .agreement_numbers import AgreementNumbers
 
@@ -203,8 +204,8 @@ def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int 
     """Plot the shares of ratings at each level over a measure's scores.
 
     Each bar has about the same number of ratings. The better a measure agrees with users, the more the bands rise from
-    left to right. For pairs, the bands are shares of preferences, and the axis is the difference of scores.
-    ``study.bands(measure)`` returns the numbers. To compare two measures, draw one on each of
+    left to right (or fall, where less is better). For pairs, the bands are shares of preferences, and the axis is the
+    difference of scores. ``study.bands(measure)`` returns the numbers. To compare two measures, draw one on each of
     ``left, right = plt.subplots(1, 2)[1]``.
 
     Parameters
@@ -247,7 +248,7 @@ def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int 
         below = below + share
     ax.set_xlim(edges[0], edges[-1])
     ax.set_ylim(0, 1)
-    label = f"{'difference of scores (first − second)' if pairs else 'score'} by {measure}"
+    label = f"{'difference of scores (first − second)' if pairs else 'score'} by {with_direction(measure, study.about)}"
     ax.set_xlabel(in_picture(label))
     ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
     label_ends(ax, dict(reversed(curves.items())), looks)  # from the top, also where bands have no height

@@ -8,6 +8,7 @@ import pandas as pd
 from ...errors import many
 from ...measures.search_length import scores_of_unanswered
 from ..coefficient_names import AGREED, LABELS, TESTED
+from ..directions import why_negated
 from ..report import Finding, Picture, Table
 from .agreement_numbers import AgreementNumbers
 from .pair_labels import why_reduced
@@ -187,6 +188,7 @@ class UserAgreement(AgreementNumbers):
         if about["without_results"]:
             scores = scores_of_unanswered(about["measures"].values())
             sentences.append(f"Items without results {scores}: {many(about['without_results'], 'rating')}.")
+        sentences += why_negated(about["less_is_better"])
         sentences += why_reduced(about["labels"])
         sentences += why_left_out(self.rated.left_out)
         constant = list(self.table.index[self.table["kind"] == "X"])

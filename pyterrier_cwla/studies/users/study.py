@@ -17,6 +17,7 @@ from ...measures.labels import by_name
 from ...measures.parsing import measures_of
 from ..coefficient_names import AGREED, TESTED, check_coefficient
 from ..correlation import rounded
+from ..directions import signs_of, where_less_is_better
 from .coefficients import agreement_columns, prediction_columns
 from .metric_grid import Grid, cell_name
 from .prediction import nrmse
@@ -60,6 +61,9 @@ def user_agreement(
       ``user`` to split ratings regardless of users, as in Jiang and Allan. In simulations of 12 to 100 users with
       different tastes, the corrected test at a level of 5 % rejected 4 to 8 % of true hypotheses with folds of users,
       and 9 to 26 % with folds of ratings.
+
+    Scores of which less is better, such as those of ``ESL``, are negated before they are compared, so that a greater
+    coefficient is better for every measure.
 
     A measure that gives the same score to all rated items has NaN ("X"). A grid of 56 measures takes about ten seconds
     for 500 ratings, and half a minute for 4,000.
@@ -126,16 +130,20 @@ def user_agreement(
     check_whole(100, resamples=resamples)
     cells = measures if isinstance(measures, Grid) else None
     _check(rated, coefficient, correction, order_free, cells, baseline)
-    scores = rated.scores(measures if cells is None else cells.named)
+    named = by_name(measures_of(measures if cells is None else cells.named))
+    lower = where_less_is_better(named)
+    scores = rated.scores(list(named.values()))
     order_free = order_free or ("XX" if rated.what == "pair" else "number")
     table = _described(scores, cells, baseline)
     hidden = table["kind"].isin(["X", "XX"] if order_free == "XX" else ["X"]).to_numpy()
-    x = np.where(hidden, 0.0, rounded(scores)).T.copy()  # hidden measures become constant, and so have no agreement
+    better = rounded(scores) * signs_of(scores, lower)
+    x = np.where(hidden, 0.0, better).T.copy()  # hidden measures become constant, and so have no agreement
     reference = table.index.get_indexer(table["compared_with"])
     columns = agreement_columns(rated, x, reference, coefficient, confidence, correction, resamples, seed)
     about = {
         "version": __version__,
-        "measures": _texts(measures, cells),
+        "measures": {name: repr(measure) for name, measure in named.items()},
+        "less_is_better": lower,
         "ratings": len(rated),
         "users": None if rated.users is None else rated.units,
         "rated": rated.what,
@@ -186,11 +194,6 @@ def _check(
                 f"all {len(rated):,} preferences are {rated.ratings[0]:g}: correlations are not defined. Give"
                 f" coefficient={AGREED!r}, the share of preferences with which differences of scores agree."
             )
-
-
-def _texts(measures: Any, cells: Grid | None) -> dict[str, str]:
-    given = measures if cells is None else cells.named
-    return {name: repr(measure) for name, measure in by_name(measures_of(given)).items()}
 
 
 def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -> pd.DataFrame:

@@ -14,6 +14,8 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, many, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
+from ...measures.labels import by_name
+from ...measures.parsing import measures_of
 from ...rendering.figures import GREY, axes_of, titled
 from ...rendering.labels import key, label_ends, measure_look, name_rows
 from ..coefficient_names import (
@@ -26,6 +28,7 @@ from ..coefficient_names import (
     with_weighted,
 )
 from ..correlation import rounded
+from ..directions import signs_of, where_less_is_better, why_negated
 from ..report import Finding, Picture, Table
 from ..resampling import around
 from ..study import Study
@@ -55,6 +58,8 @@ def splits(
     correlation over all ratings can be above the correlations in all parts (if users like some parts better and these
     parts have higher scores), below them, or of the opposite sign; this effect is called *amalgamation*. "within" does
     not compare parts with each other.
+
+    Scores of which less is better are negated, so that a greater correlation is better for every measure.
 
     Intervals are computed from the bootstrap standard error over ratings or, if users are known, over users with all of
     their ratings. Parts with fewer than 3 ratings are left out and counted.
@@ -122,7 +127,9 @@ def splits(
     small = sizes < _FEWEST
     if small.all():
         raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: give bins= to merge neighbouring numbers.")
-    scores = rated.scores(measures)
+    named = by_name(measures_of(measures))
+    lower = where_less_is_better(named)
+    scores = rated.scores(list(named.values())) * signs_of(named, lower)
     y, counts = rated.ratings, _counts(rated, coefficient, resamples, seed)
     large = np.flatnonzero(~small)
     of_kinds = [("all", "all", np.full(len(y), True)), *(("part", names[at], part == at) for at in large.tolist())]
@@ -141,6 +148,7 @@ def splits(
     about = {
         "version": __version__,
         "measures": list(scores),
+        "less_is_better": lower,
         "by": by,
         "bins": bins,
         "coefficient": coefficient,
@@ -262,6 +270,7 @@ class Splits(Study):
             "A correlation over all also compares parts with each other, which may differ in other respects.",
             *([f"Left out, fewer than {_FEWEST} to a part: {many(small, 'rating')}."] if small else []),
             *([f"In no part, {about['by']} not known: {many(unknown, 'rating')}."] if unknown else []),
+            *why_negated(about["less_is_better"]),
             *why_not_all(about),
         ]
 

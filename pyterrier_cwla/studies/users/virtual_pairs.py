@@ -17,6 +17,7 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, text_colour, titled
 from ...rendering.labels import key, name_rows
 from ...tasks.hashing import fingerprint
+from ..directions import columns_where_less_is_better, signs_of, why_negated
 from ..report import Finding, Picture, Table
 from ..resampling import around
 from ..study import Study
@@ -36,6 +37,7 @@ def virtual_systems(
     resamples: int = 1000,
     confidence: float = 0.95,
     seed: int = 0,
+    less_is_better: Sequence[str] | None = None,
 ) -> VirtualSystems:
     """Correlate differences between two virtual systems, which return one of the known lists of each query.
 
@@ -74,6 +76,9 @@ def virtual_systems(
         Level of the intervals.
     seed : int, default=0
         Seed of repetitions and resamples.
+    less_is_better : sequence of str, optional
+        Columns of scores that are negated, so that a greater correlation is better for every measure. By default those
+        whose name is the text of a measure of which less is better, such as ``"ESL"``.
 
     Returns
     -------
@@ -106,7 +111,8 @@ def virtual_systems(
     table = values[values.groupby(topic)[topic].transform("size") >= 2].sort_values(topic, kind="stable")
     if table.empty:
         raise BadRatings(f"no query ({topic!r}) has two configurations: there is nothing to compare.")
-    numbers = table[[*names, *targets]].to_numpy(float)
+    lower = _lower(names, less_is_better)
+    numbers = table[[*names, *targets]].to_numpy(float) * signs_of([*names, *targets], lower)
     codes, start, size = _groups(table[topic])
     above = above_group_means(numbers, codes)
     k = len(names)
@@ -126,6 +132,7 @@ def virtual_systems(
     about = {
         "version": __version__,
         "measures": names,
+        "less_is_better": lower,
         "targets": targets,
         "topic": topic,
         "queries": len(size),
@@ -274,6 +281,7 @@ class VirtualSystems(Study):
             " interval.",
             *([f"Left out, with one configuration only: {left_out:,} of {left_out + self.about['queries']:,} queries."]
               if left_out else []),
+            *why_negated(self.about["less_is_better"]),
         ]  # fmt: skip
 
     def _caption(self) -> str:
@@ -314,6 +322,17 @@ def _checked(
     if values[topic].isna().any():
         raise BadRatings(f"row {int(values[topic].isna().to_numpy().argmax())} has no {topic!r}.")
     return values, names
+
+
+def _lower(names: list[str], given: Sequence[str] | None) -> list[str]:
+    """Return the columns of scores that are negated, in the order of all columns of scores."""
+    if given is None:
+        return columns_where_less_is_better(names)
+    given = [given] if isinstance(given, str) else list(given)
+    for name in given:
+        if name not in names:
+            raise BadParameter(f"less_is_better= has no column of scores {name!r}. {near(str(name), names)}")
+    return [name for name in names if name in given]
 
 
 def _groups(topics: pd.Series) -> tuple[Array, Array, Array]:

@@ -1,0 +1,212 @@
+"""Tests of studies with measures of which less is better: a greater coefficient and a higher rank are always better."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import pyterrier_cwla as cwla
+from pyterrier_cwla import ESL, studies
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.studies import Rated
+from pyterrier_cwla.studies.directions import columns_where_less_is_better
+
+COSTS = ["ESL", "CWLA(C='bpm(1,1000)',A='items',gain='binary')", "CWLA(C='bpm(1,1000)',A='effort',gain='binary')"]
+NOTE = "less is better"
+QUERIES = [f"q{number}" for number in range(30)]
+QRELS = {q: {f"d{d}": int(d < 3) for d in range(10)} for q in QUERIES}
+
+
+def _run(seed: int, noise: float = 1.0) -> dict[str, dict[str, float]]:
+    rng = np.random.default_rng(seed)
+    return {q: {d: grade + float(rng.normal(0, noise)) for d, grade in of.items()} for q, of in QRELS.items()}
+
+
+def _raw(rated: Rated, measure: object) -> np.ndarray:
+    return rated.scores([measure]).to_numpy()[:, 0]
+
+
+@pytest.fixture(scope="module")
+def rated() -> Rated:
+    """Ratings that fall with the number of non-relevant documents above the first relevant one."""
+    run, rng = _run(1), np.random.default_rng(2)
+    cost = _raw(Rated.lists(QRELS, run, dict.fromkeys(QUERIES, 1)), "ESL")
+    table = pd.DataFrame({"query_id": QUERIES, "rating": 5 - cost + rng.normal(0, 0.3, len(cost))})
+    return Rated.lists(QRELS, run, table.assign(half=["a", "b"] * 15))
+
+
+@pytest.fixture(scope="module")
+def preferred(rated: Rated) -> Rated:
+    """Preferences for the list with the higher rating."""
+    of = dict(zip(QUERIES, rated.ratings, strict=True))
+    pairs = [(one, other, float(np.sign(of[one] - of[other]))) for one, other in itertools.pairwise(QUERIES)]
+    return Rated.preferences(QRELS, _run(1), pd.DataFrame(pairs, columns=["first", "second", "preference"]))
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, dict]:
+    return {f"run {number}": _run(number, 0.3 + 0.2 * number) for number in range(8)}
+
+
+@pytest.mark.parametrize("measure", COSTS)
+def test_costs_agree_with_users_who_prefer_low_costs(rated, measure):
+    from scipy.stats import kendalltau, pearsonr
+
+    found = studies.user_agreement(rated, [measure, "P@3"], baseline="P@3", cv=3, repeats=1, resamples=100)
+    cost, row = _raw(rated, measure), found.table.iloc[0]
+    assert row["tau_b"] == pytest.approx(kendalltau(-cost, rated.ratings).statistic)
+    assert row["tau_b"] > 0.5
+    assert row["pearson"] == pytest.approx(pearsonr(-cost, rated.ratings).statistic)
+    assert row["tau_b_low"] < row["tau_b"] < row["tau_b_high"]
+    assert row["tau_b_difference"] == pytest.approx(row["tau_b"] - found.table["tau_b"].iloc[1])
+    assert found.ranked.index[0] == found.scores.columns[0]
+    assert (found.scores.iloc[:, 0] == cost).all()
+    assert found.about["less_is_better"] == [found.scores.columns[0]]
+    assert sum(NOTE in sentence for sentence in found.limits()) == 1
+
+
+def test_preferences_agree_with_lower_costs(preferred):
+    found = studies.user_agreement(preferred, ["ESL"], "agreement", resamples=100)
+    cost, y = _raw(preferred, "ESL"), preferred.ratings
+    credit = [0.5 if c == 0 else float(np.sign(-c) == np.sign(p)) for c, p in zip(cost, y) if p]
+    assert found.table["agreement"].iloc[0] == pytest.approx(np.mean(credit))
+    assert np.mean(credit) > 0.6
+
+
+def test_costs_in_a_grid_have_their_direction(rated):
+    grid = studies.grid(["prec(5)", "bpm(1,1000)"], ["avg", "items"], max_rel=1)
+    found = studies.user_agreement(rated, grid, cv=3, repeats=1, resamples=100)
+    name = found.about["less_is_better"][-1]
+    assert found.table.loc[name, "A"] == "items"
+    assert found.table.loc[name, "tau_b"] > 0.5
+
+
+def test_where_greater_is_better_nothing_changes_and_no_note_is_shown(rated):
+    found = studies.user_agreement(rated, ["RR"], cv=3, repeats=1, resamples=100)
+    assert found.about["less_is_better"] == []
+    assert not any(NOTE in sentence for sentence in found.limits())
+
+
+def test_axes_of_scores_say_that_less_is_better(rated):
+    import matplotlib.pyplot as plt
+
+    found = studies.user_agreement(rated, {"length": ESL, "RR": "RR"}, cv=3, repeats=1, resamples=100)
+    labels = []
+    for name in found.scores:
+        labels.append(studies.plot_bands(found, name).get_xlabel())
+        plt.close()
+    assert labels == ["score by length, less is better", "score by RR"]
+
+
+def test_fit_chooses_the_cost_with_the_highest_agreement(rated):
+    found = studies.fit("ESL(wanted=$k)", {"k": [1, 2, 3]}, rated, default={"k": 3}, cv=3, repeats=1, progress=False)
+    assert found.values == {"k": 1}
+    expected = [np.corrcoef(-_raw(rated, f"ESL(wanted={k})"), rated.ratings)[0, 1] for k in found.candidates["k"]]
+    assert found.candidates["value"].to_numpy() == pytest.approx(expected)
+    assert found.folds["held_out"].mean() > found.folds["default"].mean()
+    assert any(NOTE in sentence for sentence in found.limits())
+
+
+def test_fit_turns_each_candidate_in_its_own_direction(rated):
+    text = "CWLA(C='bpm(1,1000)',A='$a',gain='binary')"
+    found = studies.fit(text, {"a": ["items", "avg"]}, rated, cv=3, repeats=1, progress=False)
+    assert (found.candidates["value"] > 0.3).all()
+
+
+def test_nrmse_does_not_depend_on_the_direction(rated):
+    found = studies.user_agreement(rated, ["ESL"], cv=3, repeats=1, resamples=100)
+    expected = studies.nrmse(_raw(rated, "ESL")[:, None], rated.ratings, cv=3, repeats=1).mean()
+    assert found.table["nrmse"].iloc[0] == pytest.approx(expected)
+
+
+def test_sensitivity_of_a_cost(rated):
+    found = studies.sensitivity("ESL(wanted=$k)", {"k": [1, 2]}, rated, resamples=100, progress=False)
+    expected = [np.corrcoef(-_raw(rated, f"ESL(wanted={k})"), rated.ratings)[0, 1] for k in (1, 2)]
+    assert found.table["pearson"].to_numpy() == pytest.approx(expected)
+    assert any(NOTE in sentence for sentence in found.limits())
+
+
+def test_splits_of_a_cost(rated):
+    found = studies.splits(rated, {"length": ESL, "RR": "RR"}, by="half", resamples=100)
+    matrix = found.matrix()
+    half, cost = (rated.table["half"] == "a").to_numpy(), -_raw(rated, "ESL")
+    assert matrix.loc["length", "all"] == pytest.approx(np.corrcoef(cost, rated.ratings)[0, 1])
+    assert matrix.loc["length", "a"] == pytest.approx(np.corrcoef(cost[half], rated.ratings[half])[0, 1])
+    assert (matrix > 0.3).all(axis=None)
+    assert any("Of length, less is better" in sentence for sentence in found.limits())
+
+
+def _configurations(rated: Rated) -> pd.DataFrame:
+    return rated.scores(["ESL", "RR"]).assign(clicks=rated.ratings, topic=np.arange(len(rated)) // 3)
+
+
+def test_virtual_systems_know_costs_by_the_text_in_the_name_of_their_column(rated):
+    values = _configurations(rated)
+    found = studies.virtual_systems(values, "clicks", repeats=50, resamples=100)
+    turned = studies.virtual_systems(values.assign(ESL=-values["ESL"]), "clicks", repeats=50, resamples=100,
+                                     less_is_better=[])  # fmt: skip
+    pd.testing.assert_frame_equal(found.table, turned.table)
+    assert (found.table[["limit", "across", "repeated"]] > 0.3).all(axis=None)
+    assert any("Of ESL, less is better" in sentence for sentence in found.limits())
+
+
+def test_virtual_systems_with_named_columns(rated):
+    values = _configurations(rated).rename(columns={"ESL": "length"})
+    limit = [
+        studies.virtual_systems(values, "clicks", repeats=50, resamples=100, less_is_better=lower).table["limit"][0]
+        for lower in (None, ["length"])
+    ]
+    assert limit[1] == pytest.approx(-limit[0])
+    assert limit[1] > 0
+    with pytest.raises(BadParameter, match=r"no column of scores 'lenght'.*length"):
+        studies.virtual_systems(values, "clicks", less_is_better=["lenght"])
+
+
+def test_names_of_columns_that_are_no_texts_of_measures():
+    assert columns_where_less_is_better(["ESL(wanted=2)", "AP", "x", "a b", "", "1", "ESL(", COSTS[1]]) == [
+        "ESL(wanted=2)", COSTS[1],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("measure", COSTS)
+def test_costs_order_runs_from_the_best(runs, measure):
+    found = studies.metric_agreement(QRELS, runs, [measure, "RR"], resamples=100)
+    name, row = found.scores.columns[0], found.table.iloc[0]
+    cost, rr = found.scores.to_numpy().T
+    for kind, of in (("tau_b", {"kind": "b"}), ("tau_ap", {"kind": "ap_symmetric"})):
+        assert row[kind] == pytest.approx(studies.tau(-cost, rr, **of))
+        assert row[kind] > 0.5
+    assert row["rbo"] == pytest.approx(studies.rbo(-cost, rr, p=0.9))
+    assert row["tau_b_low"] <= row["tau_b"] <= row["tau_b_high"]
+    best = found.scores[name].idxmin()
+    assert found.tables()["ranks"].frame.loc[best, name] == 1
+    assert found.scatter(name, "RR").set_index("run").loc[best, "rank_x"] == 1
+    assert found.scatter(name, "RR").set_index("run")[name].to_dict() == found.scores[name].to_dict()
+    assert sum(NOTE in sentence for sentence in found.limits()) == 1
+
+
+def test_power_is_the_same_and_says_the_direction_of_differences(runs):
+    some = {name: runs[name] for name in ("run 0", "run 3", "run 7")}
+    found = studies.discriminative_power(QRELS, some, ["ESL", "RR"], resamples=100, progress=False)
+    costs = cwla.evaluate(QRELS, some, ["ESL"])["ESL"]
+    row = found.pairs.iloc[0]
+    assert row["difference"] == pytest.approx(costs[row["first"]] - costs[row["second"]])
+    assert sum(NOTE in sentence for sentence in found.limits()) == 1
+
+
+def test_ranks_of_incomplete_judgments_start_with_the_lowest_cost(runs):
+    found = studies.robustness(QRELS, runs, ["ESL", "RR"], seeds=1, pairs=0, resamples=50, progress=False)
+    rows = found.rankings[(found.rankings["measure"] == "ESL") & (found.rankings["level"] == 1.0)]
+    assert rows.set_index("run")["rank"].to_dict() == rows.set_index("run")["score"].round(10).rank(
+        method="min"
+    ).astype(int).to_dict()  # fmt: skip
+
+
+def test_ranks_without_a_group_start_with_the_lowest_cost(runs):
+    groups = {run: f"group {number % 3}" for number, run in enumerate(runs)}
+    found = studies.groups_left_out(QRELS, runs, groups, ["ESL"], depth=2, resamples=50)
+    changes = found.changes.set_index("run")
+    assert changes["rank"].to_dict() == changes["score"].round(10).rank(method="min").astype(int).to_dict()
+    assert changes["falls"].mean() == pytest.approx(found.falls["falls"].iloc[0])
+    assert any(NOTE in sentence for sentence in found.limits())
