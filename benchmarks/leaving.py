@@ -54,7 +54,7 @@ def recovered_laws(logs: int, users: int) -> Table:
         ("law", "shape", "estimates", "scale", "estimates", "lowest AIC"),
         rows,
         [
-            f"{logs} logs of {users:,} users on a list of {RANKS} results; means ± standard deviations of the estimates.",
+            f"{logs} logs of {users:,} users on {RANKS} results; means ± standard deviations of the estimates.",
             "lowest AIC: number of logs for which the law of the users has the lowest AIC of five distributions.",
         ],
     )

@@ -297,7 +297,7 @@ def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float
 @pytest.mark.hypothesis  # the hypothesis profile sets the number of rankings
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_scores(C):
-    """17,712 settings, with three rankings each in CI and one in development (docs/conventions.rst)."""
+    """22,032 settings, with three rankings each in CI and one in development (docs/conventions.rst)."""
     rankings = 3 if settings().max_examples >= 50 else 1
     rng = random.Random(f"scores {C}")
     for A in AGGREGATIONS:
