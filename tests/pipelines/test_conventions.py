@@ -13,7 +13,7 @@ from pyterrier.testing import transformer_test_class
 from pyterrier_cwla import TBG, register_duplicates, register_lengths
 from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.pipelines import DocLength, DuplicateOf, LearnedRanker
+from pyterrier_cwla.pipelines import DocLength, DocSeconds, DuplicateOf, LearnedRanker
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:INFO|You can hide|There are shared")
 
@@ -39,6 +39,7 @@ def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
         "DocLength(lengths='named_here')": DocLength("named_here"),
         "DocLength(lengths='words.csv')": DocLength(tmp_path / "words.csv"),
         "DocLength(lengths=<3 lengths>)": DocLength(WORDS),
+        "DocSeconds(<3 doc_seconds>)": DocSeconds(WORDS),
         "DuplicateOf(similarity=0.5, shingle=2)": DuplicateOf(similarity=0.5, shingle=2),
         "DuplicateOf(duplicates='named_here')": DuplicateOf("named_here"),
         "DuplicateOf(duplicates=<2 duplicates>)": DuplicateOf(REPEATED),
@@ -55,6 +56,8 @@ DIFFERENT = [
     lambda: DocLength(WORDS),
     lambda: DocLength(WORDS | {"d0": 101}),
     lambda: DocLength(WORDS | {"d9": 1}),
+    lambda: DocSeconds(WORDS),
+    lambda: DocSeconds(WORDS | {"d0": 101}),
     lambda: DuplicateOf(),
     lambda: DuplicateOf(similarity=0.5),
     lambda: DuplicateOf(shingle=2),
@@ -202,6 +205,7 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn():
 CUT = {
     "words": lambda: DocLength(),
     "table of words": lambda: DocLength(WORDS),
+    "table of seconds": lambda: DocSeconds(WORDS),
     "texts": lambda: DuplicateOf(),
     "table of duplicates": lambda: DuplicateOf(REPEATED),
     "both": lambda: DocLength(WORDS) >> DuplicateOf(tokeniser="whitespace"),
