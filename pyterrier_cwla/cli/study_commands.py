@@ -1,11 +1,10 @@
-"""Commands ``study robustness``, ``power``, ``agreement``, ``users`` and ``fit``."""
+"""Commands ``study robustness``, ``next``, ``power``, ``agreement``, ``users`` and ``fit``."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,10 +27,27 @@ from .arguments import (
     judgments_of,
     runs_by_name,
 )
-from .given_tables import SESSIONS_HELP, JudgedBy, cells
-from .input_paths import check_exists, resolved
+from .given_tables import JudgedBy, cells
+from .input_paths import check_exists
 from .log_commands import Seed
 from .outputs import check_outside, files_in
+from .study_options import (
+    Coefficient,
+    Compared,
+    Data,
+    Folder,
+    Folds,
+    Holes,
+    Jobs,
+    Objective,
+    OnePer,
+    PairLabels,
+    Pool,
+    Published,
+    Resamples,
+    SessionsFile,
+    Source,
+)
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -51,100 +67,6 @@ study.callback()(help_without_command)
 _RANGES = "NAME=LOW:HIGH, NAME=LOW:HIGH:STEP with whole numbers, or NAME=A,B,C"
 _OF_SYSTEMS = ("AP", "nDCG@10", "P@10", "RR")  # without -m
 _PARTS = "parts"  # subfolder of finished work, from which an interrupted study resumes
-
-
-class Published(StrEnum):
-    """Published studies whose data are available."""
-
-    chiir24 = "chiir24"
-    jiang = "jiang"
-    tiangong = "tiangong"
-
-
-class Holes(StrEnum):
-    """Selection of the judgments that are removed."""
-
-    fractions = "fractions"
-    depth = "depth"
-    groups = "groups"
-
-
-class Pool(StrEnum):
-    """Documents that infAP assumes to be in the pool."""
-
-    whole = "whole"
-    judged = "judged"
-
-
-class OnePer(StrEnum):
-    """Preferences that the labels of pairs are reduced to."""
-
-    pair = "pair"
-    user = "user"
-    label = "label"
-
-
-class Coefficient(StrEnum):
-    """Coefficient of the agreement between measures and ratings."""
-
-    tau_b = "tau_b"
-    pearson = "pearson"
-    spearman = "spearman"
-    weighted_pearson = "weighted_pearson"
-    agreement = "agreement"
-
-
-class Objective(StrEnum):
-    """Objective of a fit."""
-
-    pearson = "pearson"
-    spearman = "spearman"
-    tau_b = "tau_b"
-    nrmse = "nrmse"
-    agreement = "agreement"
-    weighted_pearson = "weighted_pearson"
-    weighted_spearman = "weighted_spearman"
-    weighted_tau_b = "weighted_tau_b"
-    weighted_nrmse = "weighted_nrmse"
-    weighted_agreement = "weighted_agreement"
-
-
-Folder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="DIR", help="Output folder. Finished work is stored there, and an"
-                       " interrupted study resumes from it.", show_default=False),
-]  # fmt: skip
-Jobs = Annotated[int, typer.Option("--jobs", help="Number of parallel processes; -1 for one per core.")]
-Data = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="QRELS RUN RATINGS",
-        help="Judgments; the result lists that users saw (each list is a query of the run); and the ratings of users:"
-        " CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first, second"
-        " and preference). With --from: one folder, or the file train_file.txt of tiangong.",
-        show_default=False,
-        callback=resolved,
-    ),
-]
-Source = Annotated[Published | None, typer.Option("--from", help="Published study whose folder or file is given.")]
-SessionsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--sessions",
-        metavar="FILE",
-        help=SESSIONS_HELP.format(" that were rated"),
-    ),
-]
-PairLabels = Annotated[
-    OnePer | None,
-    typer.Option(
-        "--one-per",
-        help="For pairs with several labels: one preference per pair (the sign of the mean label; default), per user"
-        " and pair, or per label.",
-        show_default=False,
-    ),
-]
-Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
-Resamples = Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")]
 
 
 @study.command()
@@ -214,6 +136,60 @@ def _groups(path: Path | None) -> dict[str, str]:
         if name not in table:
             raise errors.BadParameter(f"{path}: no column {name!r}; there is {errors.some(table.columns, 8)}.")
     return dict(zip(table["run"].astype(str), table["group"].astype(str), strict=True))
+
+
+@study.command("next")
+def next_documents(
+    qrels: Qrels,
+    runs: Runs,
+    output: Folder,
+    measure: Annotated[
+        str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to compare the runs by.")
+    ] = "nDCG@10",
+    baseline: Annotated[
+        str | None, typer.Option(metavar="RUN", help="Compare only with this run; by default all pairs of runs.")
+    ] = None,
+    pairs: Annotated[
+        Compared, typer.Option(help="Pairs to compare: those whose order judgments may still change, or all.")
+    ] = Compared.open,
+    predicted: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Predicted grades of unjudged documents, as judgments; may be decimal."),
+    ] = None,
+    depth: Annotated[
+        int | None, typer.Option(min=1, help="Only documents in the first ranks of a run; by default all.")
+    ] = None,
+    max_rel: Annotated[
+        float | None, typer.Option(help="Highest grade that a document may get; by default that of the judgments.")
+    ] = None,
+    all_topics: Annotated[bool, typer.Option("--all-topics", help="Include topics without judgments.")] = False,
+    lengths: LengthsFile = None,
+    missing: WhereMissing = None,
+) -> None:  # over 50 lines: half of them are options
+    """List the unjudged documents whose judgment could change a comparison of runs, the next one to judge first.
+
+    Example: pyterrier-cwla study next qrels.txt runs/ -m nDCG@10 -o next
+    """
+    from ..studies.incomplete_judgments.judging_order import NextJudgments, next_judgments
+
+    named = _named([measure], lengths, missing)
+    if len(named) > 1:
+        raise errors.BadParameter(f"-m {measure}: give one measure, not {len(named)}.")
+    judgments, files = judgments_of(qrels), runs_by_name(runs)
+    predictions = None if predicted is None else judgments_of(predicted)
+    with _cached_in(output, [qrels, *runs, lengths, predicted], named, NextJudgments):
+        found = next_judgments(
+            judgments,
+            files,
+            named,
+            baseline=baseline,
+            pairs=str(pairs),
+            predicted=predictions,
+            depth=depth,
+            topics="all" if all_topics else "judged",
+            max_rel=max_rel,
+        )
+        _finish(found, output)
 
 
 @study.command()

@@ -4,6 +4,11 @@ from .fitting.discount_fit import fit_discount as fit_discount
 from .fitting.discount_result import DiscountFit as DiscountFit, plot_discount as plot_discount
 from .fitting.parameter_fit import fit as fit
 from .fitting.result import Fit as Fit, plot_parameter as plot_parameter
+from .incomplete_judgments.judging_order import (
+    NextJudgments as NextJudgments,
+    next_judgments as next_judgments,
+    plot_possible_changes as plot_possible_changes,
+)
 from .incomplete_judgments.leave_group_out import (
     GroupsLeftOut as GroupsLeftOut,
     groups_left_out as groups_left_out,

@@ -108,20 +108,21 @@ class Masking:
                 if not mine:
                     continue
                 evaluator = CWLAEvaluator(list(mine.values()), self.judgments)
-                values = evaluator.values(_Left(masked(whole, kept[levels], pooled and self.pool == "whole")))
+                values = evaluator.values(Left(masked(whole, kept[levels], pooled and self.pool == "whole")))
                 for number, (name, measure) in enumerate(self.measures.items()):
                     if name in mine:
                         found[number, levels] = values[measure].reshape(-1, len(whole))
         return found
 
 
-class _Left(Aligned):
+class Left(Aligned):
     """Rankings with the remaining judgments."""
 
     def __init__(self, rankings: Rankings) -> None:
         self._all = rankings
 
     def rankings(self, all_judged: bool = False) -> Rankings:
+        """Return the rankings with their relevant documents, or with all remaining judgments."""
         return self._all if all_judged else self._relevant
 
     @cached_property
@@ -162,9 +163,9 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
             levels * pool.queries,
             of_level * pool.queries + pool.query[judged],
             pool_grade,
-            judgments=_Copies(pool.judgments, judged),
+            judgments=Copies(pool.judgments, judged),
         ),
-        rows=None if whole.rows is None else _Tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
+        rows=None if whole.rows is None else Tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
         topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
     )
 
@@ -190,9 +191,9 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
             len(pairs) * queries,
             pair * queries + whole.pool.query[judged],
             whole.pool.grade[judged],
-            judgments=_Copies(whole.pool.judgments, judged),
+            judgments=Copies(whole.pool.judgments, judged),
         ),
-        rows=None if whole.rows is None else _Tiled(whole.rows, which),
+        rows=None if whole.rows is None else Tiled(whole.rows, which),
         topic=np.repeat(np.arange(len(pairs)), 2 * queries) * queries + np.tile(np.arange(queries), 2 * len(pairs)),
         judgment=judgment,
     )
@@ -206,7 +207,7 @@ def best_ranks(rankings: Rankings) -> Array:
     return first
 
 
-class _Copies:
+class Copies:
     """Selected judgments, possibly repeated; documents are looked up only if a measure needs their lengths."""
 
     pool_order = slice(None)
@@ -216,11 +217,12 @@ class _Copies:
 
     @cached_property
     def columns(self) -> Any:
+        """Columns of the selected judgments."""
         columns = self.judgments.columns
         return columns.taken(np.arange(len(columns))[self.judgments.pool_order][self.places])
 
 
-class _Tiled:
+class Tiled:
     """Rows of rankings that are scored several times."""
 
     def __init__(self, rows: Any, which: Array) -> None:
@@ -228,10 +230,12 @@ class _Tiled:
 
     @cached_property
     def first(self) -> Array:
+        """First row of each ranking."""
         return self.rows.first[self.which]
 
     @property
     def has_doc_length(self) -> bool:
+        """Whether a run has a column of document lengths."""
         return self.rows.has_doc_length
 
     @property
@@ -239,9 +243,11 @@ class _Tiled:
         return self.rows.tied
 
     def words(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or another quantity, of all documents, in rank order."""
         return self.rows.words(metric, quantity)
 
     def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
+        """Return whether each row duplicates an earlier row of its ranking."""
         if listed is not None:
             raise BadParameter("duplicates= and judged_only= cannot be combined when judgments are missing.")
         return self.rows.repeats(duplicates)

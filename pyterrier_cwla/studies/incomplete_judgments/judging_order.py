@@ -1,0 +1,431 @@
+"""Unjudged documents in the order in which their judgments could change a comparison of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...behaviour.clicks.predicted_relevance import PredictedRelevance
+from ...data.alignment import Judgments
+from ...errors import BadJudgments, BadParameter, many, near, some
+from ...errors.parameter_checks import check_whole
+from ...evaluation.run_comparison import measures_by_name
+from ...files.id_columns import written
+from ...files.inputs import loaded
+from ...measures.of_ir_measures import needs_of
+from ...measures.provider import prepare
+from ...rendering.figures import axes_of, titled
+from ...rendering.labels import label_ends, measure_look
+from ...tasks.hashing import fingerprint
+from ..correlation import rounded
+from ..report import Finding, Picture, Table
+from ..study import Study
+from .masked_scores import best_ranks
+from .missing_judgments import NOWHERE
+from .pair_changes import PairChanges, are_open
+from .possible_changes import Candidates
+from .work import hash_of_input
+
+Array = np.ndarray
+PAIRS = ("open", "all")
+_BATCH = 100  # documents of which the headline reports the share of all changes
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NextJudgments(Study):
+    """Unjudged documents, ordered by how much their judgment could change a comparison of runs.
+
+    The result of :func:`next_judgments`.
+
+    Attributes
+    ----------
+    documents : DataFrame
+        A row for each unjudged document, the next one to judge first:
+
+        * ``query_id``, ``doc_id``;
+        * ``change``: the largest change of the difference between the mean scores of two runs, over all grades that the
+          document may get and over the compared pairs;
+        * ``first``, ``second``, ``grade``: the pair of runs and the grade of this change;
+        * ``mean_change``: the largest mean, over the pairs, of the changes by one grade;
+        * ``predicted``, ``expected_change``: with ``predicted=``, the predicted grade (NaN if there is none) and the
+          expected value of the largest change;
+        * ``runs``, ``best_rank``: number of runs that retrieve the document, and its best rank in them.
+    pairs : DataFrame
+        A row for each pair of runs: ``first``, ``second``, ``difference`` of the mean scores, ``lowest`` and
+        ``highest`` (the difference plus all falls, or all rises, by judgments with the highest grade: the ends of its
+        range if changes add up), and ``open`` (whether judgments may still change the order; see
+        :func:`next_judgments`).
+    about : dict
+        Settings, sizes and hash of the input.
+    """
+
+    always_tables = ("documents", "pairs")
+    always_pictures = ("changes",)
+
+    about: dict[str, Any]
+    documents: pd.DataFrame
+    pairs: pd.DataFrame
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
+        return f"Documents to judge next: {self._sizes}"
+
+    @property
+    def _sizes(self) -> str:
+        about = self.about
+        return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
+
+    @property
+    def _order(self) -> str:
+        return "expected_change" if "expected_change" in self.documents else "change"
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        return {
+            "documents": Table(
+                "Documents to judge, the next one first",
+                "Changes of the difference between the mean scores of two runs by one more judgment;"
+                f" {self._compared}; {self._sizes}.",
+                self.documents,
+            ),
+            "pairs": Table(
+                "Pairs of runs",
+                "Difference of the mean scores by the present judgments, and how far judgments of the highest grade"
+                f" could move it; {self._sizes}.",
+                self.pairs,
+            ),
+        }
+
+    @property
+    def _compared(self) -> str:
+        return many(self.about["pairs_compared"], "pair") + " of runs compared"
+
+    def covered(self) -> pd.DataFrame:
+        """Return the share of the sum of all changes that the first documents have, in this order and by best rank.
+
+        Returns
+        -------
+        DataFrame
+            A row for each number of judgments, with the columns ``judgments``, ``this_order`` and ``by_best_rank``.
+        """
+        change = self.documents["change"].to_numpy()
+        by_rank = np.argsort(self.documents["best_rank"].to_numpy(), kind="stable")
+        total = max(float(change.sum()), np.finfo(float).tiny)
+        columns = {"this_order": change, "by_best_rank": change[by_rank]}
+        shares = {name: np.append(0.0, np.cumsum(values)) / total for name, values in columns.items()}
+        return pd.DataFrame({"judgments": np.arange(len(change) + 1), **shares})
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        about = f"Shares of the sum of the largest changes of all unjudged documents; {self._compared}; {self._sizes}."
+        drawn = partial(plot_possible_changes, self)
+        return {"changes": Picture("Possible changes by the number of judgments", about, drawn, self.covered())}
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        changing = int((self.documents["change"] > 0).sum())
+        if not changing:
+            return f"No unjudged document can change a comparison of these runs by {self.about['measure']}."
+        first = self.documents.iloc[0]
+        return (
+            f"Judge {first.doc_id} for topic {first.query_id} first: grade {first.grade:g} would change the difference"
+            f" between {first['first']} and {first.second} by {first.change:.4f}."
+        )
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
+        number, changing = len(self.documents), int((self.documents["change"] > 0).sum())
+        said: list[str] = []
+        if changing:
+            covered = self.covered()
+            at = min(_BATCH, number)
+            said.append(
+                Finding(
+                    f"The first {many(at, 'document')} of this order have {covered['this_order'].iloc[at]:.0%} of the"
+                    f" possible changes, and the first by best rank {covered['by_best_rank'].iloc[at]:.0%}.",
+                    "changes",
+                )
+            )
+        said.append(f"{changing:,} of {many(number, 'unjudged document')} can change a comparison.")
+        still = int(self.pairs["open"].sum())
+        said.append(f"The order of {still:,} of {many(len(self.pairs), 'pair')} of runs is open.")
+        return said
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        said = [
+            "Each change is that of one judgment alone: choose anew after each batch of judgments.",
+            "Documents of no given run have no place in this order; a new run needs judgments of its own.",
+            "That a pair is settled is a rule to choose documents by, not a test of significance.",
+        ]
+        if "predicted" in self.documents and (without := int(self.documents["predicted"].isna().sum())):
+            said.append(f"{many(without, 'document')} without a predicted grade come last, by their largest change.")
+        return said
+
+
+def next_judgments(
+    qrels: Any,
+    runs: Any,
+    measure: Any,
+    *,
+    baseline: str | None = None,
+    pairs: str = "open",
+    predicted: Any = None,
+    depth: int | None = None,
+    topics: str = "judged",
+    max_rel: float | None = None,
+) -> NextJudgments:
+    """Order unjudged documents by how much their judgment could change a comparison of runs.
+
+    Let M_a be the mean score of run a, and M_a(d, g) the mean score after document d is judged with grade g. The change
+    of the difference of runs a and b is
+
+        δ_ab(d, g) = [M_a(d, g) − M_b(d, g)] − [M_a − M_b].
+
+    Each M(d, g) is computed by scoring the rankings with this judgment. For a sum of gains over weights of ranks,
+    M_a(d, g) − M_a is the weight that the residual of run a gives to d, times the gain. The documents are ordered by
+
+        change(d) = max over g and pairs (a, b) of |δ_ab(d, g)|.
+
+    Documents at equal ranks of all runs have change 0: their judgment changes scores but no comparison.
+
+    Parameters
+    ----------
+    qrels, runs
+        As :func:`compare` takes them: at least two runs by name. Documents with a grade below 0 count as unjudged.
+    measure : Measure, str, or dict of one by name
+        Measure computed here that is a mean over topics (or a geometric mean, whose logarithms are compared).
+    baseline : str, optional
+        Name of a run; only pairs with this run are compared. By default all pairs.
+    pairs : {"open", "all"}, default="open"
+        Pairs to compare. A pair is open if |M_a − M_b| < 3·√(Σ_d δ_ab(d)²)/2, with the highest grade in δ: judgments
+        may still change its order. If no pair is open, all are compared.
+    predicted : PredictedRelevance, DataFrame, dict or path, optional
+        Prediction of :meth:`ClickModel.predicted`, or predicted grades of unjudged documents in the form of judgments,
+        also decimal ones. A grade of 1.3 is grade 1 with probability 0.7 and grade 2 with probability 0.3. Documents
+        are then ordered by the expected value of the largest change; those without a prediction come last.
+    depth : int, optional
+        Only documents in the first ``depth`` ranks of a run. By default all retrieved documents.
+    topics : {"judged", "all"}, default="judged"
+        Whether topics without any judgment are included. They score 0 now and count in the means.
+    max_rel : float, optional
+        Highest grade that a document may get. By default that of the measure, if it has the parameter ``max_rel``, else
+        the highest grade of the judgments.
+
+    Returns
+    -------
+    NextJudgments
+
+    Raises
+    ------
+    BadParameter
+        If there are fewer than two runs, the measure is a sum over topics, needs intents, has parameters by topic or an
+        ideal that depends on the lengths or seconds of documents, or if a parameter is out of range.
+    BadJudgments
+        If no topic is judged (with ``topics="judged"``), or a predicted grade is above the highest grade.
+
+    References
+    ----------
+    Moffat, Webber and Zobel (2007), who choose documents by the residuals of runs; Carterette, Allan and Sitaraman
+    (2006), who choose them by their effect on differences of runs.
+
+    Examples
+    --------
+    >>> qrels = {"1": {"a": 1, "b": 0}}
+    >>> runs = {"A": {"1": {"a": 3.0, "c": 2.0, "d": 1.0}}, "B": {"1": {"b": 3.0, "c": 2.0, "e": 1.0, "d": 0.5}}}
+    >>> found = next_judgments(qrels, runs, "RBP(rel=1,p=0.5)")
+    >>> found.documents[["query_id", "doc_id", "change", "first", "second", "grade", "runs", "best_rank"]]
+      query_id doc_id  change first second  grade  runs  best_rank
+    0        1      e  0.1250     A      B    1.0     1          3
+    1        1      d  0.0625     A      B    1.0     2          3
+    2        1      c  0.0000     A      B    1.0     2          2
+    """
+    if pairs not in PAIRS:
+        raise BadParameter(f"pairs={pairs!r}: give 'open' or 'all'.")
+    if depth is not None:
+        check_whole(1, depth=depth)
+    named = measures_by_name(measure if isinstance(measure, Mapping) else [measure])
+    if len(named) > 1:
+        raise BadParameter(f"one measure orders the documents, not {len(named)}: {some(named)}.")
+    name, wanted = next(iter(named.items()))
+    candidates = Candidates.of(qrels, runs, wanted, topics, max_rel)
+    which = candidates.unjudged & (best_ranks(candidates.masking.whole) <= (depth or NOWHERE - 1))
+    changes = PairChanges.of(candidates, candidates.judged, which, grades_of(candidates))
+    means = candidates.scores(candidates.judged).mean(axis=1)
+    of_pairs, compared = _pairs(candidates.masking.runs, means, changes, baseline, pairs)
+    documents = _documents(candidates, changes, compared)
+    if predicted is not None:
+        documents = _with_predictions(documents, changes, candidates, predicted, qrels, compared)
+    about = {
+        "version": __version__,
+        "measure": name,
+        "measures": {name: repr(wanted)},
+        "runs": len(candidates.masking.runs),
+        "queries": candidates.masking.queries,
+        "judgments": int((~candidates.unjudged).sum()),
+        "highest_grade": candidates.top,
+        "baseline": baseline,
+        "pairs": pairs,
+        "pairs_compared": len(compared),
+        "depth": depth,
+        "topics": topics,
+        "input": fingerprint(hash_of_input(candidates.masking), candidates.judged),
+    }
+    return NextJudgments(about, _ordered(documents), of_pairs)
+
+
+def grades_of(candidates: Candidates) -> tuple[float, ...]:
+    """Return the whole grades that a document may get, and the highest one; 0 only if it can change scores."""
+    lowest = 0 if needs_of(candidates.measure).all_judged else 1
+    return (*map(float, range(lowest, int(np.ceil(candidates.top)))), candidates.top)
+
+
+def compared_pairs(means: Array, changes: PairChanges, which: Array, pairs: str) -> Array:
+    """Return the pairs to compare [pairs × 2] of those in ``which``: the open ones, or all if none is open."""
+    if pairs == "all":
+        return which
+    first, second = which.T
+    squares = changes.sums()[2]
+    still = are_open(means[first] - means[second], squares[first, second])
+    return which[still] if still.any() else which
+
+
+def all_pairs(runs: int) -> Array:
+    """Return all pairs of runs, ordered by the first one."""
+    return np.stack(np.triu_indices(runs, 1), axis=1)
+
+
+def _pairs(
+    runs: list[str], means: Array, changes: PairChanges, baseline: str | None, pairs: str
+) -> tuple[pd.DataFrame, Array]:
+    """Return the table of pairs, and the pairs to compare."""
+    which = all_pairs(len(runs))
+    if baseline is not None:
+        if baseline not in runs:
+            raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), runs)}")
+        own = runs.index(baseline)
+        which = np.array([(own, other) for other in range(len(runs)) if other != own])
+    first, second = which.T
+    falls, rises, squares = (sums[first, second] for sums in changes.sums())
+    difference = means[first] - means[second]
+    names = np.array(runs, object)
+    table = pd.DataFrame(
+        {
+            "first": names[first],
+            "second": names[second],
+            "difference": difference,
+            "lowest": difference + falls,
+            "highest": difference + rises,
+            "open": are_open(difference, squares),
+        }
+    )
+    return table, compared_pairs(means, changes, which, pairs)
+
+
+def _documents(candidates: Candidates, changes: PairChanges, compared: Array) -> pd.DataFrame:
+    """Return the table of the documents, in the order of the judgments."""
+    masking, whole = candidates.masking, candidates.masking.whole
+    query, doc = _ids(masking.judgments, changes.documents)
+    largest, mean, pair, grade = changes.largest(compared)
+    names = np.array(masking.runs, object)
+    first, second = names[compared[pair]].T
+    assert whole.judgment is not None
+    retrieved = np.bincount(whole.judgment, minlength=len(candidates.judged))
+    return pd.DataFrame(
+        {
+            "query_id": query,
+            "doc_id": doc,
+            "change": rounded(largest.max(axis=0)),
+            "first": first,
+            "second": second,
+            "grade": np.array(changes.grades)[grade],
+            "mean_change": rounded(mean.max(axis=0)),
+            "runs": retrieved[changes.documents],
+            "best_rank": best_ranks(whole)[changes.documents],
+        }
+    )
+
+
+def _ids(judgments: Judgments, documents: Array) -> tuple[list[str], list[str]]:
+    rows = np.arange(len(judgments.columns))[judgments.pool_order][documents]
+    columns = judgments.columns.taken(rows)
+    return columns.query_id.to_pylist(), columns.doc_id.to_pylist()
+
+
+def _with_predictions(
+    documents: pd.DataFrame, changes: PairChanges, candidates: Candidates, predicted: Any, qrels: Any, compared: Array
+) -> pd.DataFrame:
+    """Return the table with the predicted grades and the expected values of the largest changes."""
+    if isinstance(predicted, PredictedRelevance):
+        predicted = predicted.judgments(qrels)
+    columns = prepare(loaded(predicted, "qrels")).columns
+    keys = zip(written(columns.query_id).to_pylist(), written(columns.doc_id).to_pylist(), strict=True)
+    grade_of = dict(zip(keys, np.maximum(columns.value, 0).tolist(), strict=True))
+    keys = zip(documents["query_id"], documents["doc_id"], strict=True)
+    grade = np.array([grade_of.get(key, np.nan) for key in keys], float)
+    if (too_high := np.flatnonzero(grade > candidates.top)).size:
+        row = documents.iloc[too_high[0]]
+        raise BadJudgments(
+            f"predicted: topic {row.query_id!r}: {row.doc_id!r} has grade {grade[too_high[0]]:g}, above the highest"
+            f" grade, {candidates.top:g}. Correct the prediction, or give max_rel=."
+        )
+    largest = changes.largest(compared)[0]
+    grades = np.array(changes.grades)
+    if grades[0] > 0:
+        grades, largest = np.append(0.0, grades), np.concatenate([np.zeros((1, largest.shape[1])), largest])
+    known = np.flatnonzero(~np.isnan(grade))
+    above = np.clip(np.searchsorted(grades, grade[known]), 1, len(grades) - 1)
+    low, high = grades[above - 1], grades[above]
+    share = (grade[known] - low) / (high - low)
+    expected = np.full(len(grade), np.nan)
+    expected[known] = (1 - share) * largest[above - 1, known] + share * largest[above, known]
+    at = documents.columns.get_loc("runs")
+    documents.insert(at, "predicted", grade)
+    documents.insert(at + 1, "expected_change", rounded(expected))
+    return documents
+
+
+def _ordered(documents: pd.DataFrame) -> pd.DataFrame:
+    by = ["change", "mean_change"]
+    if "expected_change" in documents:
+        by = ["expected_change", *by]
+    falling = [*by, "best_rank"]
+    up = [False] * len(by) + [True]
+    return documents.sort_values(falling, ascending=up, kind="stable", na_position="last", ignore_index=True)
+
+
+def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
+    """Plot the share of all possible changes that the first documents have, in this order and by best rank.
+
+    :meth:`NextJudgments.covered` returns the numbers.
+
+    Parameters
+    ----------
+    study : NextJudgments
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_of(ax, (7, 3.4))
+    data = study.covered()
+    names = {"this order": "this_order", "by best rank": "by_best_rank"}
+    looks = {name: measure_look(number) for number, name in enumerate(names)}
+    curves = {name: (data["judgments"].to_numpy(), 100 * data[column].to_numpy()) for name, column in names.items()}
+    for name, curve in curves.items():
+        ax.plot(*curve, **{**looks[name], "marker": ""}, linewidth=1.5)
+    ax.set_xlabel("documents judged")
+    ax.set_ylabel("possible changes (%)")
+    titled(ax, f"Possible changes by the number of judgments · {study._sizes}")
+    label_ends(ax, curves, looks)
+    return ax

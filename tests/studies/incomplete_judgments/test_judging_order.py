@@ -1,0 +1,283 @@
+"""Tests of the order of documents to judge, against loops that change one judgment and score the runs again."""
+
+import warnings
+from copy import deepcopy
+from itertools import combinations
+from math import sqrt
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import TBG, Residual, evaluate
+from pyterrier_cwla.behaviour import PredictedRelevance
+from pyterrier_cwla.errors import BadJudgments, BadParameter
+from pyterrier_cwla.studies import next_judgments, plot_possible_changes
+from tests.support.readable import assert_readable
+
+mpl.use("Agg")
+LENGTHS = {f"d{d}": 40.0 + 9 * d for d in range(20)}
+MEASURES = [
+    "RBP(rel=1,p=0.7)", "nDCG@4", "AP(rel=2)", "ERR", "Bpref", "infAP", "AP(judged_only=True)", "Rprec", "P@3",
+    "CWLA(C='inst(2)',A='erg',max_rel=2)", "CWLA(C='rr',A='erg',max_rel=2)", "QMeasure", "GeometricMean(measure='AP')",
+]  # fmt: skip
+
+
+def generated(seed, queries=3, runs=3, depth=7, documents=14):
+    """Generate judgments (one topic has none above 0, some grades are −1) and runs; one run lacks a topic."""
+    rng = np.random.default_rng(seed)
+    names = [f"d{d}" for d in range(documents)]
+    qrels = {
+        str(q): {d: int(rng.choice([-1, 0, 0, 1, 2])) for d in rng.permutation(names)[: documents // 3].tolist()}
+        for q in range(queries)
+    }
+    qrels["0"]["elsewhere"] = 2
+    qrels["1"] = dict.fromkeys(qrels["1"], 0)
+    made = {
+        name: {
+            str(q): {d: float(rng.normal()) for d in rng.permutation(names)[:depth].tolist()} for q in range(queries)
+        }
+        for name in "ABCDEF"[:runs]
+    }
+    del made["B"]["2"]
+    return qrels, made
+
+
+def means(qrels, runs, measure):
+    """Return the mean score of each run; of logarithms for geometric means."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        by_query = evaluate(qrels, runs, [measure], by_query=True)
+    return by_query.groupby("run").mean().iloc[:, 0].to_dict()
+
+
+def slow(qrels, runs, measure, grades, pairs=None):
+    """Return for each unjudged document and grade the change of the difference of each pair of runs."""
+    now, pairs = means(qrels, runs, measure), pairs or list(combinations(runs, 2))
+    found = {}
+    for run in runs.values():
+        for q, ranked in run.items():
+            for d in ranked:
+                if (q, d) in found or qrels.get(q, {}).get(d, -1) >= 0:
+                    continue
+                found[q, d] = {}
+                for grade in grades:
+                    judged = deepcopy(qrels)
+                    judged.setdefault(q, {})[d] = grade
+                    then = means(judged, runs, measure)
+                    found[q, d][grade] = {(a, b): (then[a] - then[b]) - (now[a] - now[b]) for a, b in pairs}
+    return found
+
+
+def largest(by_grade):
+    return max(abs(change) for by_pair in by_grade.values() for change in by_pair.values())
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_changes_are_those_of_scoring_again(measure):
+    qrels, runs = generated(MEASURES.index(measure))
+    expected = slow(qrels, runs, measure, (0, 1, 2))
+    found = next_judgments(qrels, runs, measure, pairs="all").documents
+    assert {*zip(found.query_id, found.doc_id)} == {*expected}
+    for row in found.itertuples():
+        by_grade = expected[row.query_id, row.doc_id]
+        assert row.change == pytest.approx(largest(by_grade), abs=1e-9)
+        assert row.mean_change == pytest.approx(max(np.abs([*p.values()]).mean() for p in by_grade.values()), abs=1e-9)
+        if row.change > 0:
+            assert abs(by_grade[row.grade][row.first, row.second]) == pytest.approx(row.change, abs=1e-9)
+    assert (found.change.diff().dropna() <= 0).all()
+
+
+def test_measures_that_read_lengths():
+    qrels, runs = generated(3)
+    measure = TBG(lengths=LENGTHS, half_life=60)
+    expected = slow(qrels, runs, measure, (1, 2))
+    found = next_judgments(qrels, runs, measure, pairs="all").documents
+    assert found.change.to_numpy() == pytest.approx(
+        [largest(expected[q, d]) for q, d in zip(found.query_id, found.doc_id)], abs=1e-9
+    )
+
+
+def test_the_change_is_the_weight_of_residuals():
+    """For a sum of gains over weights of ranks, the score of a run changes by the weight of the document's rank."""
+    qrels = {"1": {"x": 1}, "2": {"x": 0}}
+    runs = {"A": {"1": {"a": 3.0, "b": 2.0, "x": 1.0}}, "B": {"1": {"x": 3.0, "b": 2.0}}}
+    found = next_judgments(qrels, runs, "RBP(rel=1,p=0.8)").documents.set_index("doc_id")
+    assert found.change["a"] == pytest.approx(0.2 / 2)
+    assert found.change["b"] == 0
+    measure = Residual(measure="RBP(rel=1,p=0.8)")
+    beyond = 0.8**3 / 2  # of ranks after the list
+    assert means(qrels, runs, measure)["A"] == pytest.approx((0.2 + 0.16) / 2 + beyond)
+
+
+def test_ties_and_depth_are_those_of_the_evaluation():
+    """Documents of equal scores are ordered by id, descending."""
+    qrels, runs = {"1": {"z": 1}}, {"A": {"1": {"a": 1.0, "b": 1.0, "c": 1.0}}, "B": {"1": {"c": 2.0, "d": 1.0}}}
+    found = next_judgments(qrels, runs, "RBP(rel=1,p=0.5)")
+    ranks = found.documents.set_index("doc_id").best_rank.to_dict()
+    assert ranks == {"c": 1, "b": 2, "d": 2, "a": 3}
+    two = next_judgments(qrels, runs, "RBP(rel=1,p=0.5)", depth=2).documents
+    assert {*two.doc_id} == {"c", "b", "d"}
+    one = next_judgments(qrels, runs, "RBP(rel=1,p=0.5)", depth=1).documents
+    assert [*one.doc_id, *one.best_rank, *one.runs] == ["c", 1, 2]
+
+
+def test_pairs_with_a_baseline_alone():
+    qrels, runs = generated(5, runs=4)
+    pairs = [("C", other) for other in "ABD"]
+    expected = slow(qrels, runs, "nDCG", (1, 2), pairs)
+    study = next_judgments(qrels, runs, "nDCG", baseline="C", pairs="all")
+    assert {*study.documents["first"]} == {"C"}
+    assert [*study.pairs["second"]] == ["A", "B", "D"]
+    for row in study.documents.itertuples():
+        assert row.change == pytest.approx(largest(expected[row.query_id, row.doc_id]), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_open_pairs(seed):
+    """Pairs are open by the rule of the documentation, and documents are ordered for these pairs alone."""
+    qrels, runs = generated(seed, runs=5, queries=4)
+    qrels = {q: {d: grade for d, grade in judged.items() if grade >= 0} for q, judged in qrels.items()}
+    runs["Z"] = {q: {**{d: 9.0 for d, g in judged.items() if g > 0}, "last": 0.0} for q, judged in qrels.items()}
+    measure = "CWLA(C='rbp(0.3)',A='erg',max_rel=2)"
+    changes = slow(qrels, runs, measure, (1, 2))
+    now = means(qrels, runs, measure)
+    study = next_judgments(qrels, runs, measure)
+    still = []
+    for row in study.pairs.itertuples():
+        of_pair = [by_grade[2][row.first, row.second] for by_grade in changes.values()]
+        difference = now[row.first] - now[row.second]
+        assert row.difference == pytest.approx(difference)
+        assert row.lowest == pytest.approx(difference + sum(min(0, change) for change in of_pair))
+        assert row.highest == pytest.approx(difference + sum(max(0, change) for change in of_pair))
+        assert row.open == (abs(difference) < 3 * sqrt(sum(change**2 for change in of_pair)) / 2)
+        still += [(row.first, row.second)] * row.open
+    for row in study.documents.itertuples():
+        of_open = {
+            grade: {pair: change[pair] for pair in still} for grade, change in changes[row.query_id, row.doc_id].items()
+        }
+        assert row.change == pytest.approx(largest(of_open), abs=1e-9)
+
+
+def test_pairs_are_settled_where_judgments_change_little():
+    judged = {q: {"good": 1, "bad": 0} for q in "1234"}
+    runs = {"A": {q: {"good": 2.0, "a": 1.0} for q in "1234"}, "B": {q: {"bad": 2.0, "b": 1.0} for q in "1234"}}
+    runs["C"] = {q: {"good": 2.0, "c": 1.0} for q in "1234"}
+    study = next_judgments(judged, runs, "RBP(rel=1,p=0.2)")
+    assert study.pairs["open"].tolist() == [False, True, False]
+    assert {*study.documents.doc_id[study.documents.change > 0]} == {"a", "c"}
+    assert "The order of 1 of 3 pairs of runs is open." in study.findings()
+
+
+def test_predicted_grades_may_be_decimal():
+    """A grade of 1.25 is grade 1 with probability 0.75, and grade 2 with probability 0.25."""
+    qrels, runs = generated(7)
+    rng = np.random.default_rng(7)
+    expected = slow(qrels, runs, "Bpref(rel=2)", (0, 1, 2))
+    predicted = {}
+    for q, d in [*expected][2:]:
+        predicted.setdefault(q, {})[d] = float(rng.choice([0, 0.5, 1, 1.25, 2]))
+    found = next_judgments(qrels, runs, "Bpref(rel=2)", pairs="all", predicted=predicted).documents
+    assert found.expected_change.isna().sum() == 2
+    assert found.expected_change.isna().tolist() == sorted(found.expected_change.isna())
+    for row in found.dropna(subset="predicted").itertuples():
+        grade, by_grade = predicted[row.query_id][row.doc_id], expected[row.query_id, row.doc_id]
+        assert row.predicted == grade
+        low = int(grade)
+        value = sum(
+            share * largest({0: by_grade[g]})
+            for g, share in ((low, 1 - (grade - low)), (low + 1, grade - low))
+            if share
+        )
+        assert row.expected_change == pytest.approx(value, abs=1e-9)
+    assert (found.expected_change.dropna().diff().dropna() <= 0).all()
+
+
+def test_relevance_predicted_from_clicks():
+    qrels = {"1": {"x": 1, "y": 0}}
+    runs = {"A": {"1": {"a": 3.0, "b": 2.0, "x": 1.0}}, "B": {"1": {"c": 3.0, "y": 2.0, "x": 1.0}}}
+    rows = [("1", "a", 0.0), ("1", "b", 0.4), ("1", "c", 0.2)]
+    table = pd.DataFrame(rows, columns=["topic", "docno", "relevance"]).assign(sessions=9)
+    clicks = PredictedRelevance(table, {0: 0.0, 1: 0.8}, True)
+    found = next_judgments(qrels, runs, "RBP(rel=1,p=0.5)", predicted=clicks).documents
+    assert [*zip(found.doc_id, found.predicted, found.expected_change)] == [
+        ("c", 0.25, pytest.approx(0.25 * 0.5)), ("b", 0.5, pytest.approx(0.5 * 0.25)), ("a", 0, 0)
+    ]  # fmt: skip
+    assert found.change.tolist() == [0.5, 0.25, 0.5]
+
+
+def test_topics_without_judgments():
+    qrels, runs = generated(2)
+    runs["A"]["new"] = {"n1": 2.0, "n2": 1.0}
+    assert "new" not in {*next_judgments(qrels, runs, "AP").documents.query_id}
+    found = next_judgments(qrels, runs, "RBP(rel=1)", topics="all", pairs="all")
+    assert found.about["queries"] == 4
+    first = found.documents[found.documents.doc_id == "n1"].iloc[0]
+    assert first.change == pytest.approx(0.2 / 4)
+    nothing = next_judgments({}, runs, "RBP(rel=1)", topics="all").documents
+    assert set(nothing.query_id) == {"0", "1", "2", "new"}
+    with pytest.raises(BadJudgments, match="topics='all'"):
+        next_judgments({}, runs, "RBP(rel=1)")
+
+
+def test_the_highest_grade_is_that_of_the_measure():
+    qrels, runs = {"1": {"x": 1}}, {"A": {"1": {"a": 2.0}}, "B": {"1": {"x": 2.0}}}
+    assert next_judgments(qrels, runs, "ERR").about["highest_grade"] == 1
+    assert next_judgments(qrels, runs, "nDCG", max_rel=3).about["highest_grade"] == 3
+    four = next_judgments(qrels, runs, "CWLA(C='rbp(0.5)',A='erg',max_rel=4)")
+    assert four.documents[["change", "grade"]].iloc[0].tolist() == [0.5, 4.0]
+
+
+def test_a_study_says_what_it_found(tmp_path):
+    qrels, runs = generated(1)
+    study = next_judgments(qrels, runs, "nDCG")
+    first = study.documents.iloc[0]
+    assert study.headline().startswith(
+        f"Judge {first.doc_id} for topic {first.query_id} first: grade {first.grade:g} would change"
+    )
+    covered = study.covered()
+    assert covered[["this_order", "by_best_rank"]].iloc[-1].tolist() == pytest.approx([1, 1])
+    assert (covered.this_order >= covered.by_best_rank - 1e-12).all()
+    assert {*study.tables()} == {*study.always_tables}
+    assert {*study.pictures()} == {*study.always_pictures}
+    assert "batch" in study.limits()[0]
+    assert_readable(plot_possible_changes(study).figure)
+    same = dict.fromkeys("AB", runs["A"])
+    none = next_judgments(qrels, same, "nDCG")
+    assert none.headline() == "No unjudged document can change a comparison of these runs by nDCG."
+    assert none.covered().iloc[-1].tolist()[1:] == [0, 0]
+    assert study.report(tmp_path / "report").exists()
+
+
+def test_no_unjudged_document():
+    qrels = {"1": {"a": 1, "b": 0}}
+    study = next_judgments(qrels, {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}, "AP")
+    assert study.documents.empty
+    assert not study.pairs["open"].any()
+    assert study.findings()[0] == "0 of 0 unjudged documents can change a comparison."
+
+
+@pytest.mark.parametrize(
+    "more, says",
+    [
+        ({"pairs": "some"}, "pairs='some': give 'open' or 'all'"),
+        ({"depth": 0}, "depth=0"),
+        ({"topics": "none"}, "topics='none': give 'judged' or 'all'"),
+        ({"baseline": "AA"}, "no run 'AA' to be the baseline"),
+        ({"measure": "NumRel"}, "sum over topics"),
+        ({"measure": "IntentAware(measure='AP')"}, "intents"),
+        ({"measure": TBG(lengths=LENGTHS, norm="ideal")}, "Choose norm='none'"),
+        ({"measure": {"one": "AP", "two": "RR"}}, "one measure orders the documents, not 2"),
+        ({"runs": {"A": {"1": {"a": 1.0}}}}, "at least 2 by name, not 1 run"),
+        ({"runs": {"1": {"a": 1.0}}}, "at least 2 by name"),
+        ({"max_rel": 0}, "max_rel=0: give the highest grade"),
+        ({"max_rel": 5, "measure": "ERR"}, "max_rel=5 is above the highest grade of ERR, 4"),
+        ({"predicted": {"1": {"b": 3}}}, "topic '1': 'b' has grade 3, above the highest grade, 1"),
+    ],
+)
+def test_errors(more, says):
+    runs = {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}
+    given = {"qrels": {"1": {"a": 1}}, "runs": runs, "measure": "AP", **more}
+    with pytest.raises((BadParameter, BadJudgments), match=says):
+        next_judgments(**given)
