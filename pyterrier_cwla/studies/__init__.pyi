@@ -9,6 +9,11 @@ from .incomplete_judgments.judging_order import (
     next_judgments as next_judgments,
     plot_possible_changes as plot_possible_changes,
 )
+from .incomplete_judgments.judging_simulation import (
+    SimulatedJudging as SimulatedJudging,
+    plot_judging as plot_judging,
+    simulated_judging as simulated_judging,
+)
 from .incomplete_judgments.leave_group_out import (
     GroupsLeftOut as GroupsLeftOut,
     groups_left_out as groups_left_out,

@@ -18,6 +18,7 @@ pytest.importorskip("matplotlib")
 
 from pyterrier_cwla.behaviour import InteractionLog, calibrate
 from pyterrier_cwla.studies.fitting.result import Fit
+from pyterrier_cwla.studies.incomplete_judgments.judging_order import NextJudgments
 from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import GroupsLeftOut
 from pyterrier_cwla.studies.incomplete_judgments.result import Robustness
 from pyterrier_cwla.studies.manifest import file_names
@@ -46,6 +47,7 @@ FOLDERS = {
     "calibrate --pictures": "calibrate log.csv --resamples 5 --min-clicks 2 --pictures OUT",
     "study robustness": "study robustness qrels.txt runs -m AP --pairs 0 --seeds 2 --lengths words.tsv -o OUT",
     "study robustness groups": "study robustness qrels.txt runs -m AP --holes groups --groups groups.csv -o OUT",
+    "study next": "study next qrels.txt runs -m AP --lengths words.tsv -o OUT",
     "study power": "study power qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study agreement": "study agreement qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study users": "study users qrels.txt runs/a.txt ratings.csv -m AP -m RR --resamples 100 --cv 2 -o OUT",
@@ -111,11 +113,11 @@ def options_that_are_paths():
 
 
 def test_all_commands_that_write_are_tried():
-    read = {"lengths", "seconds", "groups", "sessions", "table", "runs", "qrels", "texts"}
+    read = {"lengths", "seconds", "groups", "sessions", "table", "runs", "qrels", "texts", "predicted"}
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
     tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
-             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("demo", "save"),
+             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("next_documents", "output"), ("demo", "save"),
              ("pages", "output")}  # fmt: skip
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
@@ -224,6 +226,7 @@ INSIDE = {**WRITERS, **FOLDERS}
 STUDIES = {
     "study robustness": Robustness,
     "study robustness groups": GroupsLeftOut,
+    "study next": NextJudgments,
     "study power": Power,
     "study agreement": MetricAgreement,
     "study users": UserAgreement,

@@ -39,6 +39,7 @@ def arguments(collection, command, output, *more):
 
 COMMANDS = {
     "robustness": ("-m", "nDCG", "-m", "infAP", "--seeds", "2", "--pairs", "4"),
+    "next": ("-m", "RBP(rel=1)", "--baseline", "r3", "--depth", "9", "--pairs", "all", "--max-rel", "2"),
     "power": ("-m", "AP", "-m", "nDCG@5", "--resamples", "200"),
     "agreement": ("-m", "AP", "-m", "nDCG@5", "--resamples", "100"),
     "users": ("-m", "nDCG@5", "-m", "RR", "--baseline", "RR", "--span", "4", "--resamples", "100", "--cv", "3"),
@@ -114,6 +115,20 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
     prints(*arguments(collection, "power", parts, *COMMANDS["power"]))
     assert not set(done) & set(again)
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()
+
+
+def test_next_documents_with_predicted_grades(collection, prints, says, tmp_path):
+    rows = (collection / "qrels.txt").read_text().splitlines(keepends=True)
+    hidden = [row for row in rows if row.startswith("q3 ") and row.split()[2] in ("d1", "d2", "d3")]
+    (tmp_path / "qrels.txt").write_text("".join(row for row in rows if row not in hidden))
+    (tmp_path / "predicted.txt").write_text("q3 0 d1 0.5\nq3 0 d2 2\n")
+    given = ("study", "next", tmp_path / "qrels.txt", collection / "runs", "-m", "AP", "-o", tmp_path / "next")
+    said = prints(*given, "--predicted", tmp_path / "predicted.txt", "--all-topics")
+    assert "Judge d" in said
+    found = pd.read_csv(tmp_path / "next" / "tables" / "documents.csv")
+    assert {*found.doc_id} <= {"d1", "d2", "d3"}
+    assert {"predicted", "expected_change"} <= {*found.columns}
+    assert "give one measure, not 2" in says(*given[:4], "-m", "AP,RR", "-o", tmp_path / "other")
 
 
 @pytest.mark.slow

@@ -31,6 +31,8 @@ FIGURES = {
     "plot_g_mean": lambda given, ax, _: studies.plot_g_mean(given.robustness, ax),
     "plot_differences": lambda given, ax, _: studies.plot_differences(given.robustness, ax),
     "plot_order by depth": lambda given, ax, _: studies.plot_order(given.robustness_to_depth, ax),
+    "plot_possible_changes": lambda given, ax, _: studies.plot_possible_changes(given.next_judgments, ax),
+    "plot_judging": lambda given, ax, _: studies.plot_judging(given.simulated_judging, ax),
     "plot_falls": lambda given, ax, _: studies.plot_falls(given.groups_left_out, ax),
     "plot_correlations": lambda given, ax, _: studies.plot_correlations(given.metric_agreement, ax=ax),
     "plot_correlations of six": lambda given, ax, _: studies.plot_correlations(given.agreement_of_six, ax=ax),
@@ -110,6 +112,16 @@ class Inputs:
     def groups_left_out(self):
         groups = {name: name[:4] for name in self.runs}
         return studies.groups_left_out(self.qrels, self.runs, groups, SIX, depth=7, complete=None, resamples=50)
+
+    @cached_property
+    def next_judgments(self):
+        some = dict(list(self.runs.items())[:8])
+        return studies.next_judgments(studies.f_qrels(self.qrels, 0.4), some, "AP")
+
+    @cached_property
+    def simulated_judging(self):
+        some = dict(list(self.runs.items())[:6])
+        return studies.simulated_judging(self.qrels, some, "AP", batch=500)
 
     @cached_property
     def user_agreement(self):

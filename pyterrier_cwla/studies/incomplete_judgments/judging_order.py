@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
 from ..._version import __version__
 from ...behaviour.clicks.predicted_relevance import PredictedRelevance
@@ -251,10 +252,7 @@ def next_judgments(
         raise BadParameter(f"pairs={pairs!r}: give 'open' or 'all'.")
     if depth is not None:
         check_whole(1, depth=depth)
-    named = measures_by_name(measure if isinstance(measure, Mapping) else [measure])
-    if len(named) > 1:
-        raise BadParameter(f"one measure orders the documents, not {len(named)}: {some(named)}.")
-    name, wanted = next(iter(named.items()))
+    name, wanted = one_measure(measure)
     candidates = Candidates.of(qrels, runs, wanted, topics, max_rel)
     which = candidates.unjudged & (best_ranks(candidates.masking.whole) <= (depth or NOWHERE - 1))
     changes = PairChanges.of(candidates, candidates.judged, which, grades_of(candidates))
@@ -279,6 +277,14 @@ def next_judgments(
         "input": fingerprint(hash_of_input(candidates.masking), candidates.judged),
     }
     return NextJudgments(about, _ordered(documents), of_pairs)
+
+
+def one_measure(measure: Any) -> tuple[str, Measure]:
+    """Return the name and the measure of a text, a measure, or a dict of one measure by name."""
+    named = measures_by_name(measure if isinstance(measure, Mapping) else [measure])
+    if len(named) > 1:
+        raise BadParameter(f"one measure orders the documents, not {len(named)}: {some(named)}.")
+    return next(iter(named.items()))
 
 
 def grades_of(candidates: Candidates) -> tuple[float, ...]:
@@ -332,7 +338,7 @@ def _pairs(
 def _documents(candidates: Candidates, changes: PairChanges, compared: Array) -> pd.DataFrame:
     """Return the table of the documents, in the order of the judgments."""
     masking, whole = candidates.masking, candidates.masking.whole
-    query, doc = _ids(masking.judgments, changes.documents)
+    query, doc = ids_of(masking.judgments, changes.documents)
     largest, mean, pair, grade = changes.largest(compared)
     names = np.array(masking.runs, object)
     first, second = names[compared[pair]].T
@@ -353,7 +359,8 @@ def _documents(candidates: Candidates, changes: PairChanges, compared: Array) ->
     )
 
 
-def _ids(judgments: Judgments, documents: Array) -> tuple[list[str], list[str]]:
+def ids_of(judgments: Judgments, documents: Array) -> tuple[list[str], list[str]]:
+    """Return the ids of the topics and documents of some judgments."""
     rows = np.arange(len(judgments.columns))[judgments.pool_order][documents]
     columns = judgments.columns.taken(rows)
     return columns.query_id.to_pylist(), columns.doc_id.to_pylist()

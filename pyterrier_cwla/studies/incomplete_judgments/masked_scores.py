@@ -240,6 +240,7 @@ class Tiled:
 
     @property
     def tied(self) -> Array:
+        """Whether each row has the score of the row above it in its ranking."""
         return self.rows.tied
 
     def words(self, metric: Any, quantity: Quantity = LENGTH) -> Array:

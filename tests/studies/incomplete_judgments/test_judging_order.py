@@ -21,6 +21,7 @@ LENGTHS = {f"d{d}": 40.0 + 9 * d for d in range(20)}
 MEASURES = [
     "RBP(rel=1,p=0.7)", "nDCG@4", "AP(rel=2)", "ERR", "Bpref", "infAP", "AP(judged_only=True)", "Rprec", "P@3",
     "CWLA(C='inst(2)',A='erg',max_rel=2)", "CWLA(C='rr',A='erg',max_rel=2)", "QMeasure", "GeometricMean(measure='AP')",
+    "Mixture(measures={'one':'RBP(rel=1)','two':'RBP(rel=2,p=0.5)'})",
 ]  # fmt: skip
 
 
@@ -270,7 +271,8 @@ def test_no_unjudged_document():
         ({"measure": TBG(lengths=LENGTHS, norm="ideal")}, "Choose norm='none'"),
         ({"measure": {"one": "AP", "two": "RR"}}, "one measure orders the documents, not 2"),
         ({"runs": {"A": {"1": {"a": 1.0}}}}, "at least 2 by name, not 1 run"),
-        ({"runs": {"1": {"a": 1.0}}}, "at least 2 by name"),
+        ({"runs": {"1": {"a": 1.0}}}, "at least 2 by name, not 1 run"),
+        ({"measure": "ByTopic(measure='RBP(rel=1)',parameters={'1':{'p':0.5}})"}, "parameters by topic"),
         ({"max_rel": 0}, "max_rel=0: give the highest grade"),
         ({"max_rel": 5, "measure": "ERR"}, "max_rel=5 is above the highest grade of ERR, 4"),
         ({"predicted": {"1": {"b": 3}}}, "topic '1': 'b' has grade 3, above the highest grade, 1"),
