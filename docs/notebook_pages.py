@@ -21,7 +21,13 @@ GROUPS = {
         "large_runs_and_dask",
     ],
     "Tune and train": ["grid_search_and_folds", "optimise_for_time"],
-    "Users and their time": ["calibrate_from_a_log", "a_thousand_users", "click_models", "adaptive_effort_table3"],
+    "Users and their time": [
+        "calibrate_from_a_log",
+        "who_leaves_when",
+        "a_thousand_users",
+        "click_models",
+        "adaptive_effort_table3",
+    ],
     "Which measure to trust": [
         "tell_systems_apart",
         "when_judgments_are_missing",
