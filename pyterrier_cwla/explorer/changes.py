@@ -121,6 +121,8 @@ def _first_value(parameter: Parameter, highest: float) -> Any:
         return tuple(1 / len(grades) for _ in grades)
     if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "discount":
         return "log2"
+    if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "effort":
+        return "by_rank(10,5,2)" if parameter.name == "first" else "unit"
     start = START.get(parameter.name)
     try:
         return parameter.check(start, parameter.name)

@@ -40,7 +40,7 @@ _LEFT_OUT = frozenset(
 START: dict[str, Any] = {
     "cutoff": 10, "k": 10, "T": 2, "K": 10, "A": 0.5, "phi": 0.8, "gamma": 0.9, "theta": 0.5, "delta": 0.8,
     "beta": 0.5, "p": 1, "times": 2, "values": (0.9, 0.5, 0), "C": "rbp(0.8)", "half_life": 224, "unseen": 10,
-    "shape": 0.8, "scale": 224, "first": "rbp(0.9)", "second": "rr",
+    "shape": 0.8, "scale": 224, "costs": (10, 5, 2), "first": "rbp(0.9)", "second": "rr",
 }  # fmt: skip
 
 
