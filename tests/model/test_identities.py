@@ -288,7 +288,9 @@ def test_equals_can_be_swapped(grades, C, A, data):
 
 def bounded(C: Spec, A: Spec) -> bool:
     satisfied = C.name in ("rr", "cascade") and C["rel"] is None
-    return is_static(C) or (satisfied and (A.name in ("etg", "erg", "utility") or (C.name, A.name) == ("rr", "err")))
+    phi = list(A["phi"]["values"]) if A.name == "utility" and A["phi"].name == "table" else []
+    monotone = A.name in ("etg", "erg", "utility") and phi == sorted(phi, reverse=True)
+    return is_static(C) or (satisfied and (monotone or (C.name, A.name) == ("rr", "err")))
 
 
 @pytest.mark.parametrize("A", BUILT_IN["aggregation"])
