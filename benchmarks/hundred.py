@@ -30,6 +30,12 @@ PER_ROW = (
     *("AdaptiveRBP(effort='ratio(4)')", "AdaptiveGAP(effort='ratio(4)')", "AdaptivenDCG(effort='ratio(4)')"),
     *("GradedTBG", "GradedTBG(credit='smeared')", "UMeasure(T=5000,max_rel=2)", "DynamicBPM(T=1,K=10,max_rel=2)"),
     *("IFTGoal(T=2,max_rel=2)", "IFT(T=2,A=0.2,max_rel=2)"),
+    *(
+        f"CWLA(C='{law}',A='etg',effort='{effort}',max_rel=2)"
+        for effort in ("unit", "grade_time")
+        for law in ("decay(150)", "weibull(0.7,200)", "log_logistic(1.5,120)", "log_normal(1,120)", "hyperbolic(3,300)")
+    ),
+    "CWLA(C='decay(150)',A='etg',effort='by_rank(2,1)',max_rel=2)",
 )
 QUERIES, RETRIEVED, RELEVANT = 2000, 1000, 40
 
