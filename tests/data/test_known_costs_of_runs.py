@@ -204,18 +204,23 @@ def written(folder):
     return [folder / name for name in ("qrels.txt", "run.txt", "costs.tsv")]
 
 
+def unwrapped(text):
+    """Return a text without blanks and line breaks, which depend on the width of the terminal."""
+    return "".join(text.split())
+
+
 def test_commands_take_a_file_of_costs(cli, tmp_path):
     qrels, run, costs = written(tmp_path)
     measure = "known=CWLA(C='decay(30)',A='etg',gain='raw',effort='seconds',unseen=6)"
     code, out, told = cli("evaluate", qrels, run, "-m", measure, "--seconds", costs, "--format", "csv")
     assert code == 0, told
     assert float(out.splitlines()[1].split(",")[1]) == pytest.approx(by_loops(), rel=1e-9)
-    assert f"known: with the costs of {costs}." in told.replace("\n", " ")
+    assert unwrapped(f"known: with the costs of {costs}.") in unwrapped(told)
     code, _, told = cli("evaluate", qrels, run, "-m", measure)
     assert code != 0
     assert "On the command line: --seconds FILE, --missing mean." in told
     code, out, told = cli("evaluate", qrels, run, "-m", "AP", "--seconds", costs)
-    assert f"None of these measures uses the costs of {costs}." in f"{out}{told}".replace("\n", " ")
+    assert unwrapped(f"None of these measures uses the costs of {costs}.") in unwrapped(f"{out}{told}")
     query = RUN.query_id[RUN.query_id.isin(QRELS.query_id)].iloc[0]
     for command in (["explain", qrels, run, "-q", query], ["simulate", qrels, run, "--users", "50"]):
         code, _, told = cli(*command, "-m", measure.partition("=")[2], "--seconds", costs)

@@ -103,7 +103,7 @@ def test_users_who_find_nothing_add_nothing():
         assert found.table["V"].iloc[0] == 1
 
 
-def test_lengths_and_on_the_command_line(tmp_path, capsys):
+def test_lengths_and_on_the_command_line(tmp_path, capsys, monkeypatch):
     pytest.importorskip("typer", reason="the command line is the extra [cli]")
     from pyterrier_cwla.cli.app import main
 
@@ -116,6 +116,7 @@ def test_lengths_and_on_the_command_line(tmp_path, capsys):
     lines = [f"{q} Q0 {d} 0 {s!r} tag\n" for q, d, s in zip(run.query_id, run.doc_id, run.score.tolist(), strict=True)]
     (tmp_path / "run").write_text("".join(lines))
     paths = [str(tmp_path / "qrels"), str(tmp_path / "run")]
+    monkeypatch.setenv("COLUMNS", "200")  # narrower terminals show fewer columns
     asked = ["-q", "3", "-m", "IntentAware(measure='RR')"]
     with pytest.raises(SystemExit) as end:
         main(["explain", *paths, *asked])

@@ -525,7 +525,7 @@ def test_runs_that_lie_mixed_in_a_file_are_each_whole_for_their_mean(tmp_path, m
     same(evaluate(qrels, {"run": (path := _write(rows, tmp_path / "x.parquet"))}, MEANS, True), expected)
     many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(400)])
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
-    with pytest.raises(MalformedFile, match=r"missing='mean' .* give lengths="):
+    with pytest.raises(MalformedFile, match=r"missing='mean' .* give a table"):
         evaluate(qrels, _write(many, path), MEANS)
 
 

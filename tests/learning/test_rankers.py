@@ -628,7 +628,7 @@ BAD = [
     (dict(objective="TBG"), dict(doc_length=np.where(np.arange(N) == 5, np.nan, 9.0)), MissingLength, rf"1 of {N} have none \(topic '{ROWS.qid[5]}': '.*row 5'\)"),
     (dict(objective=TBG(lengths={"d0": 9.0})), {}, NotPassed, "for its table: pass docno="),
     (dict(eval_measure="TBG", validation_fraction=0.3), {}, NotPassed, "TBG needs the length"),
-    (dict(objective=LambdaMART("ERR", docno=ROWS.docno)), {}, BadParameter, "its own doc_length or docno"),
+    (dict(objective=LambdaMART("ERR", docno=ROWS.docno)), {}, BadParameter, "its own doc_length, docno or qid"),
     (dict(objective="nDGC"), {}, UnknownSpec, "no measure 'nDGC'. Near: 'nDCG'"),
     (dict(objective=print), {}, BadParameter, "must be a measure, a LambdaMART, or None"),
     (dict(eval_measure="nDGC"), {}, UnknownSpec, "no measure 'nDGC'"),
