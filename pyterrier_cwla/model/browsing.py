@@ -134,6 +134,7 @@ class Walk:
         spent = np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
         if self._free.any():
             spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
+            self._refuse_endless_means(np.where(self._free, spent, 0.0))
         return spent
 
     @cached_property
@@ -144,8 +145,8 @@ class Walk:
     @cached_property
     def total_gain(self) -> Floats:
         """Σ L(i)·G(i), of shape [queries × 1], where unseen items have no gain: the score with the aggregation etg."""
-        G = np.broadcast_to(self.view.G, self.L.shape)
-        on_list: Floats = (self.L * G).sum(axis=-1, keepdims=True)
+        L, G = np.broadcast_arrays(self.L, self.view.G)  # either has one row if it is the same for all queries
+        on_list: Floats = (L * G).sum(axis=-1, keepdims=True)
         return on_list + (self.reach - self.staying) * G[:, -1:] if self._open else on_list
 
     def _refuse_endless_means(self, items: Floats) -> None:

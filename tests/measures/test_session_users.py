@@ -143,6 +143,22 @@ def test_simulated_users_gain_as_much(C, end):
 # ---- identities
 
 
+@pytest.mark.parametrize("effort", ["by_rank(3)", "by_rank(1,2)", "ratio(4)", "by_grade({0:1,1:2})"])
+@pytest.mark.parametrize("C", ["rbp(0.5)", "prec(2)", "dcg(3)", "fixed(0.5,0.2)"])
+def test_efforts_of_users_who_read_by_rank_alone(C, effort):
+    """V has one row for all queries, and the gains have one each: with ρ = 0, the first query alone."""
+    qrels, sessions = {"s": {"a": 1, "b": 1}}, {"s": ["q1", "q2"]}
+    run = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"y": 3.0, "b": 2.0, "a": 1.0}}
+    for A, end in itertools.product(("etg", "erg"), ("open", "stop", 3)):
+        same = {"C": C, "A": A, "gain": "binary", "effort": effort, "end": end}
+        try:
+            alone = evaluate({"q1": qrels["s"]}, {"q1": run["q1"]}, [CWLA(**same)]).iloc[0, 0]
+        except NoFiniteValue:
+            continue
+        found = evaluate_sessions(qrels, run, sessions, [SessionCWLA(rho=0, **same)]).iloc[0, 0]
+        assert found == pytest.approx(alone, abs=1e-12)
+
+
 @given(logs(), st.sampled_from(sorted(CONTINUATIONS)), st.sampled_from(["open", "stop"]), chances)
 def test_with_rho_0_only_the_first_query_counts_and_with_1_all_do(log, C, end, delta):
     qrels, run, sessions = log

@@ -109,3 +109,11 @@ def test_simulated_users_leave_by_the_law_however_late(C):
         expected = LAWS[name](parameters[0], scale=parameters[1]).sf(t)
         assert (time > t).mean() == pytest.approx(expected, abs=2e-3)
     assert time.max() > 1e5
+
+
+@pytest.mark.parametrize("C", ["log_logistic(0.8,3)", "hyperbolic(1,3)"])
+@pytest.mark.parametrize("unseen", [0, 1e-3, 2])
+def test_an_infinite_mean_time_is_an_error_for_unseen_items_of_any_cost(C, unseen):
+    for A in ("erg", "effort"):
+        with pytest.raises(NoFiniteValue):
+            score([1, 0, 1], C=C, A=A, efforts=[1, 2, 1], effort="given", unseen=unseen)

@@ -20,7 +20,7 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import metric_of, needs_of
 from ...measures.provider import CWLAEvaluator, aggregate_of
-from ...measures.wrappers import innermost, layers, pinned
+from ...measures.wrappers import innermost_measures, layers, pinned
 from ...model.metric import Metric
 from .masked_scores import Copies, Left, Masking, Tiled, parts
 from .missing_judgments import plain_judgments
@@ -203,11 +203,12 @@ def _check(measure: Measure) -> None:
 
 def _highest_grade(measure: Measure, highest: float, given: float | None) -> float:
     """Return the given grade, ``max_rel`` of the measure if that is a parameter, or the highest of the judgments."""
-    inner = innermost(measure)
-    metric = _metric(inner, highest)
-    limit = None if metric is None else metric.max_rel
+    metrics = {inner: _metric(inner, highest) for inner in innermost_measures(measure)}
+    limits = {inner: metric.max_rel for inner, metric in metrics.items() if metric and metric.max_rel is not None}
+    limit = min(limits.values(), default=None)
     if given is None:
-        return highest if limit is None or "max_rel" not in inner.SUPPORTED_PARAMS else float(limit)
+        own = [value for inner, value in limits.items() if "max_rel" in inner.SUPPORTED_PARAMS]
+        return float(min(own)) if own else highest
     if not 0 < given < np.inf:
         raise BadParameter(f"max_rel={given!r}: give the highest grade that a document may get, above 0.")
     if limit is not None and given > limit:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import TBG, Residual, evaluate
+from pyterrier_cwla import TBG, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import PredictedRelevance
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 from pyterrier_cwla.studies import next_judgments, plot_possible_changes
@@ -227,6 +227,8 @@ def test_the_highest_grade_is_that_of_the_measure():
     assert next_judgments(qrels, runs, "ERR").about["highest_grade"] == 1
     assert next_judgments(qrels, runs, "nDCG", max_rel=3).about["highest_grade"] == 3
     four = next_judgments(qrels, runs, "CWLA(C='rbp(0.5)',A='erg',max_rel=4)")
+    classes = {"a": "CWLA(C='rbp(0.5)',A='erg',max_rel=4)", "b": "CWLA(C='rbp(0.9)',A='erg',max_rel=3)"}
+    assert next_judgments(qrels, runs, Mixture(measures=classes)).about["highest_grade"] == 3
     assert four.documents[["change", "grade"]].iloc[0].tolist() == [0.5, 4.0]
 
 
