@@ -17,6 +17,7 @@ from .arguments import (
     Output,
     Qrels,
     Runs,
+    SecondsFile,
     WhereMissing,
     about_grades,
     app,
@@ -49,6 +50,7 @@ def sessions(
     measures: Measures = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
+    seconds: SecondsFile = None,
     by_session: Annotated[bool, typer.Option("--by-session", help="One line for each run and session.")] = False,
     form: FormatName = None,
     output: Output = None,
@@ -64,8 +66,8 @@ def sessions(
 
     form = format_for(form, output)
     files = runs_by_name(runs)
-    bound = BoundMeasures.of(measures or _DEFAULTS, lengths, missing, of_sessions)
-    check_outputs([("-o", output)], [qrels, *runs, table, lengths, *bound.files], force)
+    bound = BoundMeasures.of(measures or _DEFAULTS, lengths, missing, of_sessions, seconds)
+    check_outputs([("-o", output)], [qrels, *runs, table, lengths, seconds, *bound.files], force)
     judgments, asked = judgments_of(qrels), cells(table)
     columns = list(map(Column.of, bound.wanted))
     found: dict[str, pd.DataFrame] = {}
