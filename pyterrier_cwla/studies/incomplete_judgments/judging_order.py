@@ -193,7 +193,7 @@ def next_judgments(
     Each M(d, g) is computed by scoring the rankings with this judgment. For a sum of gains over weights of ranks,
     M_a(d, g) − M_a is the weight that the residual of run a gives to d, times the gain. The documents are ordered by
 
-        change(d) = max over g and pairs (a, b) of |δ_ab(d, g)|.
+        change(d) = max over g and pairs (a, b) of abs(δ_ab(d, g)).
 
     Documents at equal ranks of all runs have change 0: their judgment changes scores but no comparison.
 
@@ -206,7 +206,7 @@ def next_judgments(
     baseline : str, optional
         Name of a run; only pairs with this run are compared. By default all pairs.
     pairs : {"open", "all"}, default="open"
-        Pairs to compare. A pair is open if |M_a − M_b| < 3·√(Σ_d δ_ab(d)²)/2, with the highest grade in δ: judgments
+        Pairs to compare. A pair is open if abs(M_a − M_b) < 3·√(Σ_d δ_ab(d)²)/2, with the highest grade in δ: judgments
         may still change its order. If no pair is open, all are compared.
     predicted : PredictedRelevance, DataFrame, dict or path, optional
         Prediction of :meth:`ClickModel.predicted`, or predicted grades of unjudged documents in the form of judgments,
