@@ -873,7 +873,9 @@ def _erg_is_defined(walk):
 
 def _refuse_endless_means(walk, name):
     tail = _tail(walk)
-    if tail is not None and tail.leave and tail.endless and not (tail.spent and name != "items"):
+    if tail is None or not (tail.leave and tail.endless):
+        return
+    if name == "items" or tail.spent is None or tail.spent() == math.inf:
         raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
 
 
