@@ -29,7 +29,7 @@ from .rates import (
     unweighted,
     weighted,
 )
-from .survival import Fit, Stays, fit, grid, half_life, survival_curve, zero_of_scores
+from .survival import UNDEFINED_AT_0, Fit, Stays, fit, grid, half_life, survival_curve, zero_of_scores
 
 Array = np.ndarray
 
@@ -71,7 +71,9 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     _note_better_shape(fits, found)
     curve = pd.DataFrame(columns=list(CURVE), dtype=float)
     if corrected is not None:
-        curve = survival_curve(corrected)  # 500 steps are enough for a plot
+        curve = survival_curve(corrected)
+        _note_weak_fits(fits, corrected, float(curve["seconds"].iloc[0]), found)
+        # 500 steps are enough for a plot
         curve = curve.iloc[np.unique(np.linspace(0, len(curve) - 1, 500).astype(int))].reset_index(drop=True)
     sizes = {"users": arrays.users, "sessions": len(arrays.last), "rows": len(log)}
     return {
@@ -323,6 +325,23 @@ def _note_better_shape(fits: tuple[Fit, ...], found: Results) -> None:
                 f"A {best} curve fits far better than an exponential one (AIC {by_shape[best]:,.0f} against"
                 f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate; see plot_survival()."
             )
+
+
+def _note_weak_fits(fits: tuple[Fit, ...], stays: Stays, begin: float, found: Results) -> None:
+    """Add notes about distributions without an estimate and about medians before the first observed time."""
+    undefined = [one.shape for one in fits if one.shape in UNDEFINED_AT_0]
+    if undefined and stays.at_once.any():
+        found.notes.append(
+            f"{int(stays.at_once.sum()):,} sessions last 0 seconds, where the density of {' and '.join(undefined)} is 0"
+            " or infinite: there is no fit. With min_clicks=1, these sessions are excluded."
+        )
+    early = [one for one in fits if one.half_life < begin]
+    if early:
+        medians = ", ".join(f"{one.shape} {one.half_life:.3g} s" for one in early)
+        found.notes.append(
+            f"Sessions are observed from {begin:.3g} seconds on. These fits have earlier medians, which are"
+            f" extrapolated: {medians}. A lower min_clicks= includes earlier times."
+        )
 
 
 def _leaving(

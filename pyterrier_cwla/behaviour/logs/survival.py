@@ -31,6 +31,9 @@ LAWS = {
     "hyperbolic": "hyperbolic",
 }
 
+#: Distributions whose density at 0 seconds is 0 or infinite. The likelihood of a stay of 0 seconds has no maximum.
+UNDEFINED_AT_0 = ("Weibull", "log-logistic", "log-normal")
+
 
 @dataclass(frozen=True)
 class Stays:
@@ -69,6 +72,11 @@ class Stays:
     def left(self) -> Array:
         """Mask of the sessions that are not right-censored."""
         return np.isfinite(self.upper)
+
+    @property
+    def at_once(self) -> Array:
+        """Mask of the sessions that last exactly 0 seconds."""
+        return self.upper == 0
 
     @classmethod
     def of(cls, lower: Any, upper: Any = None, entry: Any = 0.0, limit: Any = np.inf, user: Any = None) -> Stays:
@@ -265,7 +273,10 @@ class Fit:
         'weibull(0.7,323.0)'
         """
         if not np.isfinite(self.parameters).all():
-            raise BadParameter(f"the {self.shape} distribution has no estimate, so no continuation has its parameters.")
+            raise BadParameter(
+                f"the {self.shape} distribution has no estimate here, so no continuation has its parameters. If"
+                " sessions last 0 seconds, give calibrate(…, min_clicks=1)."
+            )
         if self.shape == "exponential":
             return f"decay({self.half_life!r})"
         return f"{LAWS[self.shape]}({','.join(map(repr, self.parameters))})"
@@ -299,7 +310,8 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
     """Fit a distribution to stays by maximum likelihood.
 
     If the times decrease as fast as those of an exponential distribution or faster, the hyperbolic fit approaches an
-    exponential one.
+    exponential one. If a session lasts exactly 0 seconds, the Weibull, log-logistic and log-normal distributions have
+    no estimate, because their density there is 0 or infinite.
 
     Parameters
     ----------
@@ -310,6 +322,7 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
     Returns
     -------
     Fit
+        Its values are NaN if there is no estimate.
 
     Raises
     ------
@@ -330,6 +343,8 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
     start = h if np.isfinite(h) else float(np.mean(stays.lower) + 1) if len(stays) else np.nan
     if shape == "exponential":
         parameters: tuple[float, ...] = (h / math.log(2),)
+    elif shape in UNDEFINED_AT_0 and stays.at_once.any():
+        parameters = (np.nan, np.nan)
     else:
 
         def loss(logs: Array) -> float:

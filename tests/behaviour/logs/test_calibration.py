@@ -653,6 +653,28 @@ def test_who_comes_to_the_end_of_the_list_is_not_taken_to_have_left():
         calibrate(unknown, last_rank=0)
 
 
+def test_fits_that_are_undefined_or_extrapolated_are_named():
+    def notes(last_clicks, **more):
+        rows = of_clicks({(f"u{n}", "s"): [(1, 0.0), (2, time)] for n, time in enumerate(last_clicks)})
+        return " ".join(calibrate(rows, until="click", max_seconds=1e9, resamples=20, **more).notes)
+
+    at_once = notes([0, 0, 5, 8, 20, 60], min_clicks=1)
+    assert "2 sessions last 0 seconds, where the density of Weibull and log-logistic and log-normal is 0" in at_once
+    assert "seconds, where the density" not in notes([1, 2, 5, 8, 20, 60], min_clicks=1)
+
+
+def test_fits_with_a_median_before_the_first_observed_time_are_named():
+    """Heavy tails: from the third click on, the likelihood rises with ever more weight on the time before it."""
+    rng = np.random.default_rng(1)
+    rows = of_clicks(
+        {(f"u{n}", "s"): [(1, 0.0), *enumerate(np.sort(1 + rng.pareto(0.4, 5)), start=2)] for n in range(300)}
+    )
+    found = calibrate(rows, until="click", max_seconds=1e9, min_clicks=2, resamples=10)
+    early = {fit.shape for fit in found.shapes if fit.half_life < found.curve["seconds"].iloc[0]}
+    assert early == {"Weibull"}
+    assert any("have earlier medians, which are extrapolated: Weibull" in note for note in found.notes)
+
+
 def test_another_shape_that_fits_far_better_is_named():
     """Log-normal leaving times, with many short and a few long ones, and exponential times."""
 

@@ -190,6 +190,17 @@ def test_the_shape_that_made_the_times_fits_them_best(shape, parameters):
     assert fits[shape].r_squared > 0.995
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+def test_stays_of_0_seconds_have_a_fit_only_if_the_density_at_0_is_positive_and_finite(shape):
+    sample = Stays.of([0, 1, 5, 20, 30])
+    finite = np.isfinite(getattr(stats, SHAPES[shape])(*[2.0] * (shape != "exponential")).logpdf(0))
+    found = fit(sample, shape)
+    assert np.isfinite(found.parameters).all() == finite
+    if not finite:
+        with pytest.raises(BadParameter, match="min_clicks=1"):
+            print(found.continuation)
+
+
 # ---- observed curves
 
 
