@@ -106,7 +106,7 @@ CacheDir = Annotated[
     typer.Option("--cache-dir", metavar="DIR", help="Cache for finished work; the same command resumes from it."),
 ]
 WhereMissing = Annotated[
-    Missing | None, typer.Option("--missing", help="Documents without a length: an error, or the mean length.")
+    Missing | None, typer.Option("--missing", help="Documents without a length or known cost: an error, or the mean.")
 ]
 
 
@@ -199,12 +199,12 @@ class BoundMeasures:
         notes = []
         if changed:
             given = [f"with the lengths of {displayed(str(lengths))}"] if lengths else []
-            given += ["documents without a length have the mean length"] if missing is Missing.mean else []
+            given += ["documents without a value have the mean"] if missing is Missing.mean else []
             notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
         elif lengths is not None:
             notes = [f"None of these measures uses the lengths of {displayed(str(lengths))}."]
         elif missing is not None:
-            notes = ["None of these measures uses document lengths: --missing has no effect."]
+            notes = ["None of these measures uses document lengths or known costs: --missing has no effect."]
         return notes
 
     @classmethod

@@ -204,7 +204,7 @@ def with_element_gains(
     Raises
     ------
     BadJudgments
-        If a type is missing, or has no gain for a grade.
+        If a grade is not a finite number, or if a type is missing or has no gain for a grade.
     BadParameter
         If a gain is negative or not a finite number.
 
@@ -229,6 +229,8 @@ def with_element_gains(
         raise BadJudgments("the judgments have no column relevance or label.")
     found = []
     for row, (kind, grade) in enumerate(zip(_types(qrels, elements, "judgments", BadJudgments), qrels[column])):
+        if not isinstance(grade, int | float | np.number) or not np.isfinite(grade):
+            raise BadJudgments(f"{_pair(qrels, row)} has the grade {shown(grade)}: grades are numbers.")
         if kind not in gains:
             raise BadJudgments(f"{_pair(qrels, row)} has the element type {kind!r}, without gains. {near(kind, gains)}")
         if grade > 0 and grade not in gains[kind]:

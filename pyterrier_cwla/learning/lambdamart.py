@@ -492,7 +492,9 @@ def _learnable(measure: Any) -> Measure:
     (found,) = pinned(computed_here([measure]))
     of_one = found.inner if is_intent_aware(found) else found
     if not needs_of(of_one).user_model:
-        raise BadParameter(f"{found} follows no user model, so LambdaMART has no ΔM for it: use a measure such as TBG.")
+        raise BadParameter(
+            f"{found} follows no user model, or several, so LambdaMART has no ΔM for it: use a measure such as TBG."
+        )
     metric = metric_of(of_one)
     if metric.duplicates is not None or metric.judged_only:
         what = "duplicates" if metric.duplicates is not None else "judged_only"

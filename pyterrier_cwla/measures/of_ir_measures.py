@@ -94,7 +94,9 @@ def user_model_of(measure: Measure) -> OfUserModel:
     except UnknownSpec:
         found = None
     if not isinstance(found, OfUserModel):
-        raise BadParameter(f"{measure} follows no user model. Choose another measure, such as 'TBG' or 'nDCG'.")
+        raise BadParameter(
+            f"{measure} follows no user model, or several. Choose another measure, such as 'TBG' or 'nDCG'."
+        )
     return found
 
 

@@ -257,7 +257,7 @@ def test_missing_lengths(files, prints, says):
     assert line.startswith("runs/bad.run: TBG: ")
     assert "1 of 2 have none (topic 'q1': 'd3')" in line
     assert line.endswith("On the command line: --missing mean.")
-    assert "documents without a length have the mean length" in prints(*arguments, "--missing", "mean")
+    assert "documents without a value have the mean" in prints(*arguments, "--missing", "mean")
 
 
 def test_residuals_stand_next_to_their_measures(files, prints, cli):
@@ -973,7 +973,7 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP"), "Missing option '--query'"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "7"), "qrels.txt: no query '7'. It has 'q1'"),
         (("explain", "qrels.txt", "runs/bad.run", "-m", "AP", "-q", "q2"), "runs/bad.run: no documents for query"),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model"),
+        (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model, or several"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP,RR", "-q", "q1"), "this command takes one measure, and -m gives 2"),

@@ -95,7 +95,7 @@ def test_a_comparison_of_one_run_says_so(prints):
 
 
 def test_missing_without_measures_of_lengths_is_mentioned(prints):
-    note = "None of these measures uses document lengths: --missing has no effect."
+    note = "None of these measures uses document lengths or known costs: --missing has no effect."
     assert note in prints("evaluate", "qrels.txt", "a.txt", "-m", "AP", "--missing", "mean")
     assert note not in prints(
         "evaluate", "qrels.txt", "a.txt", "-m", "TBG", "--lengths", "words.tsv", "--missing", "mean"

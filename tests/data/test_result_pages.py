@@ -113,6 +113,9 @@ def test_gains_by_type_replace_grades():
         with_element_gains(qrels, {"y": gains["y"]})
     with pytest.raises(BadJudgments, match=r"document 'a': element type 'x' has no gain for grade 2\."):
         with_element_gains(qrels, {"x": {1: 1}, "y": gains["y"]})
+    for grade in (float("nan"), "2"):
+        with pytest.raises(BadJudgments, match=r"document 'b' has the grade .*: grades are numbers"):
+            with_element_gains(qrels.assign(relevance=[1, grade, 0, 0]), gains)
     with pytest.raises(BadParameter, match="the gain of element type 'x' at grade 1 is -1"):
         with_element_gains(qrels, {"x": {1: -1}})
     with pytest.raises(BadJudgments, match="no column relevance or label"):

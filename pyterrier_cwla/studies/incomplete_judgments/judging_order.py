@@ -29,7 +29,7 @@ from ..report import Finding, Picture, Table
 from ..study import Study
 from .masked_scores import best_ranks
 from .missing_judgments import NOWHERE
-from .pair_changes import PairChanges, are_open
+from .pair_changes import DEVIATIONS, PairChanges, are_open
 from .possible_changes import Candidates
 from .work import hash_of_input
 
@@ -156,7 +156,12 @@ class NextJudgments(Study):
             )
         said.append(f"{changing:,} of {many(number, 'unjudged document')} can change a comparison.")
         still = int(self.pairs["open"].sum())
-        said.append(f"The order of {still:,} of {many(len(self.pairs), 'pair')} of runs is open.")
+        said.append(
+            f"The order of {still:,} of {many(len(self.pairs), 'pair')} of runs is open: the difference is less than"
+            f" {DEVIATIONS} times the standard deviation that independent judgments could add."
+        )
+        if not still:
+            said.append("All pairs are compared.")
         return said
 
     def limits(self) -> list[str]:

@@ -168,7 +168,10 @@ def test_pairs_are_settled_where_judgments_change_little():
     study = next_judgments(judged, runs, "RBP(rel=1,p=0.2)")
     assert study.pairs["open"].tolist() == [False, True, False]
     assert {*study.documents.doc_id[study.documents.change > 0]} == {"a", "c"}
-    assert "The order of 1 of 3 pairs of runs is open." in study.findings()
+    assert (
+        "The order of 1 of 3 pairs of runs is open: the difference is less than 3 times the standard deviation that"
+        " independent judgments could add." in study.findings()
+    )
 
 
 def test_predicted_grades_may_be_decimal():
