@@ -13,8 +13,8 @@ import pyterrier_cwla
 MEASURES = """
     AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
     AdaptivenDCG ByTopic CWLA Cascade DynamicBPM ESL ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility
-    ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Mixture QMeasure Residual SessionCWLA TBG
-    UMeasure esNDCG nsDCG sDCG
+    ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Mixture QMeasure Residual SET SessionCWLA TBG
+    TrAP UMeasure esNDCG nsDCG sDCG
 """
 SPECIFIC = "CWLAError CWLAWarning CannotScore GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
 GENERIC = """

@@ -31,6 +31,8 @@ GO_ON = {
     "hyperbolic": "Users leave as time (or other effort) goes by, at a rate that falls with the time spent: {shape}"
     " divided by {scale} {unit} and the time spent.",
     "carterette1": "Rank i is seen by 1/i of the users, down to rank {k}.",
+    "economic": "Users read down to rank {k}. Some stop earlier, as each further document is worth less to them: i"
+    " equally good documents are worth (i + 1)^β − 1, with β = {beta}. If β is 1, nobody stops before rank {k}.",
     "carterette2": "A user goes on after every document without gain, down to rank {k}. After a gain, the more was"
     " found so far, the more users go on.",
     "carterette3": "A user stops at every document with gain with probability θ = {theta}, and at no other.",

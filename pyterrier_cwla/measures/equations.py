@@ -202,6 +202,20 @@ EQUATIONS = {
         r"M = \sum_{i \ge 1} L(i)\,\frac{1}{i} \sum_{j \le i} r_j",
         _LEAVE,
     ),
+    "SET": Equation(
+        "search economic theory",
+        r"\text{SET@}k = \frac{\sum_{i=1}^{k} w(i)\,r_i}{\sum_{i=1}^{k} w(i)\,e_i}, \quad"
+        r" w(i) = (i + 1)^\beta - i^\beta",
+        rf"$w(i)$ is the worth of the document at rank $i$ relative to others; $\beta$ is the exponent (``beta``);"
+        rf" {_GAIN}; {_E}",
+    ),
+    "TrAP": Equation(
+        "average precision over retrieved relevant documents",
+        r"\text{TrAP} = \frac{1}{R_n} \sum_{k=1}^{n} b_k\,P(k), \quad P(k) = \frac{1}{k} \sum_{i=1}^{k} b_i,"
+        r" \quad R_n = \sum_{i=1}^{n} b_i",
+        f"$P(k)$ is the precision at rank $k$; {_REL}; {_RETRIEVED}; $R_n$ is the number of relevant documents that are"
+        " retrieved",
+    ),
     "ESL": Equation(
         "expected search length",
         r"\text{ESL} = j + i\,\frac{s}{r + 1}, \quad s = K - r_{\text{above}}",

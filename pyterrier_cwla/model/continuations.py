@@ -487,6 +487,36 @@ def carterette1(view: View, k: Rank) -> Values:
     return np.where(view.i < k, view.i / (view.i + 1), 0.0)
 
 
+@continuation(constant_beyond_list=True, last_rank=lambda beta, k: k)
+def economic(view: View, beta: Annotated[float, In("(0, 1]")], k: Rank) -> Values:
+    """Continue down to rank k so that each further item is worth less: i equally good items are worth (i+1)^β − 1.
+
+    C(i) = w(i+1)/w(i) for i < k, else 0, where w(i) = (i+1)^β − i^β. Static. V⁺ = ((k+1)^β − 1)/(2^β − 1). With β = 1
+    it is ``prec(k)``. The ranks of Azzopardi's total gain g(i) = i^β are counted from 2, as in cwl_eval.
+
+    Parameters
+    ----------
+    beta : float in (0, 1]
+        Exponent: the lower, the faster the returns of further items diminish.
+    k : int of at least 1
+        Last rank.
+
+    References
+    ----------
+    Azzopardi (2014), as SETCWLMetric of cwl_eval computes it.
+
+    Examples
+    --------
+    >>> round(score([1, 0, 1], C="economic(0.5, 3)", A="erg"), 4)
+    0.6822
+    """
+
+    def w(i: Values) -> Values:  # a difference of powers would lose digits at high ranks
+        return i**beta * np.expm1(beta * np.log1p(1 / i))
+
+    return np.where(view.i < k, w(view.i + 1) / w(view.i), 0.0)
+
+
 @continuation(constant_beyond_list=True, last_rank=lambda k, rel: k)
 def carterette2(view: View, k: Rank, rel: Grade | None = None) -> Values:
     """Continue after every item without gain, and after others with a probability that rises with the gain found.

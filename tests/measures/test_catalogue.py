@@ -216,6 +216,12 @@ def expected_average_utility(grades, judged):
     return total / relevant if relevant else 0.0
 
 
+def economic(grades, k, beta):
+    """Azzopardi (2014) as in cwl_eval: the gain of each rank, weighted with the growth of (i+1)^β."""
+    w = [(i + 1) ** beta - i**beta for i in range(1, k + 1)]
+    return sum(w_i * g(grade) / MAX for w_i, grade in zip(w, grades)) / sum(w)
+
+
 OTHERS = {
     "GradedTBG": graded_tbg,
     "GradedTBG(credit='smeared')": graded_tbg_smeared,
@@ -235,6 +241,9 @@ OTHERS = {
     "IFT(T=0.5,A=0.1,b1=2,R1=1,b2=0.5,R2=3,max_rel=2)": lambda grades, judged: foraging(
         grades, judged, 0.5, 2, 1, 0.1, 0.5, 3
     ),
+    "SET(max_rel=2)@9": lambda grades, judged: economic(grades, 9, 0.5),
+    "SET(beta=0.1,max_rel=2)@4": lambda grades, judged: economic(grades, 4, 0.1),
+    "TrAP": lambda grades, judged: expected_average_utility(grades, [grade for grade in grades if grade is not None]),
     "ExpectedUtility(C='rbp(0.8)',max_rel=2)": expected_utility,
     "ExpectedTotalUtility(C='dcg(7)',max_rel=2)": expected_total_utility,
     "ExpectedEffort": expected_effort,

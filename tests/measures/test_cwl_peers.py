@@ -3,14 +3,16 @@
 import ir_measures
 import numpy as np
 import pytest
+from cwl.ruler.measures.cwl_ap import TrAPCWLMetric
 from cwl.ruler.measures.cwl_bpm import BPMCWLMetric, BPMDCWLMetric
 from cwl.ruler.measures.cwl_ift import IFTGoalCWLMetric, IFTGoalRateCWLMetric, IFTRateCWLMetric
 from cwl.ruler.measures.cwl_insq import INSQCWLMetric
 from cwl.ruler.measures.cwl_nerr import NERReq8CWLMetric, NERReq9CWLMetric, NERReq10CWLMetric, NERReq11CWLMetric
+from cwl.ruler.measures.cwl_set import SETCWLMetric
 from cwl.ruler.ranking import Ranking
 from ir_measures import BPM, INSQ, NERR8, NERR9, NERR10, NERR11
 
-from pyterrier_cwla import score
+from pyterrier_cwla import evaluate, score
 from tests.support.generated import collection
 
 PEERS = {
@@ -27,6 +29,10 @@ PEERS = {
     "product(rr, carterette1(20))": NERReq9CWLMetric(20),
     "product(rr, rbp(0.9))": NERReq10CWLMetric(0.9),
     "product(rr, insq(2))": NERReq11CWLMetric(2),
+    "economic(0.5, 10)": SETCWLMetric(0.5, 10),
+    "economic(1, 7)": SETCWLMetric(1, 7),
+    "economic(0.01, 300)": SETCWLMetric(0.01, 300),
+    "economic(0.3, 2000)": SETCWLMetric(0.3, 2000),
     "insq(1)": INSQCWLMetric(1),
     "insq(3.5)": INSQCWLMetric(3.5),
 }
@@ -64,6 +70,38 @@ def test_the_names_that_ir_measures_has(seed):
         for provider in (ir_measures.cwla, ir_measures.cwl_eval)
     )
     assert ours == pytest.approx(peer, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_names_that_ir_measures_lacks(seed):
+    """SET, and TrAP, which raises an error in cwl_eval unless an attribute is set that it lacks."""
+    frames = collection(seed, ties=False, shuffled=False, grades=(-1, 0, 0, 1, 2, 3))
+    found = evaluate(frames.qrels, frames.run, ["SET(max_rel=3)@10", "SET(beta=0.2,max_rel=3)@7", "TrAP", "TrAP@5",
+                                                "TrAP(rel=2)"], by_query=True)  # fmt: skip
+    grades = frames.qrels.set_index(["query_id", "doc_id"]).relevance
+    trap = TrAPCWLMetric()
+    trap.residuals = False
+    seen = 0
+    for query in frames.qrels.query_id.unique():
+        run = frames.run[frames.run.query_id == query].sort_values("score", ascending=False)
+        listed = np.array([max(grades.get((query, document), 0), 0) for document in run.doc_id])
+        peers = [0.0] * 5 if not len(listed) else [
+            theirs(SETCWLMetric(0.5, 10), listed / 3), theirs(SETCWLMetric(0.2, 7), listed / 3),
+            theirs(trap, listed >= 1.0), theirs(trap, listed[:5] >= 1.0), theirs(trap, listed >= 2.0),
+        ]  # fmt: skip
+        assert found.loc[("run", query)].tolist() == pytest.approx(peers, abs=1e-10)
+        seen += sum(peers) > 1
+    assert seen > 2
+
+
+def test_identities_of_set_and_trap():
+    """With beta=1, SET is precision; a run that retrieves all relevant documents has TrAP = AP."""
+    frames = collection(7, grades=(0, 1))
+    found = evaluate(
+        frames.qrels, frames.run, ["SET(beta=1,max_rel=1)@9", "P@9", "TrAP", "AP", "R@10000"], by_query=True
+    )
+    assert found.iloc[:, 0].tolist() == pytest.approx(found["P@9"].tolist(), abs=1e-12)
+    assert (found["TrAP"] * found["R@10000"]).tolist() == pytest.approx(found["AP"].tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("C", ["ift_goal(1000, 0.9, 1e4)", "ift_rate(1000, 0.9, 1e4)", "ift_goal(0.001, 0.9, 1e4)"])

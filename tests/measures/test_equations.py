@@ -237,6 +237,8 @@ VALUES = {
         1 / i * 0.3 * t.b(i) * 0.7 ** sum(map(t.b, ranks(i - 1))) for i in ranks(t.n)
     ),
     "ExpectedAverageUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, lambda i: seen(t)(i) / i),
+    f"SET({RATIO},max_rel=2)@9": lambda t: mean(lambda i: (i + 1) ** 0.5 - i**0.5, t.r, t.e, 9),
+    "TrAP": lambda t: average_precision(t, t.b, lambda i: 1, sum(map(t.b, ranks(t.n)))),
     "ESL(wanted=2,failed=7)": search_length,
     "QMeasure(beta=2)": q_measure,
     "GeometricMean(measure=AP)": lambda t: log(max(average_precision(t, t.b, lambda i: 1, t.R), 1e-5)),

@@ -41,6 +41,8 @@ CONTINUATIONS = {
     "decay(5)": ("decay", {"half_life": 5}),
     "decay(500)": ("decay", {"half_life": 500}),
     "carterette1(6)": ("carterette1", {"k": 6}),
+    "economic(0.5,6)": ("economic", {"beta": 0.5, "k": 6}),
+    "economic(1,4)": ("economic", {"beta": 1, "k": 4}),
     "carterette2(6)": ("carterette2", {"k": 6}),
     "carterette3(0.4)": ("carterette3", {"theta": 0.4}),
     "carterette3(1,rel=2)": ("carterette3", {"theta": 1, "rel": 2}),

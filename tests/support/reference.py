@@ -203,7 +203,7 @@ def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
 
 def of_ranks(C, A, effort, end):
     """Return whether C depends on ranks only, and A is a sum of gains with weights that decrease with the rank."""
-    static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "fixed")
+    static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "economic", "fixed")
     if effort[0] == "unit":
         static = static or C[0] in ("decay", "patience", *SHARES)
         return static and (A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg") and end != "stop"))
@@ -214,7 +214,7 @@ def last_rank(C, listed, end, k):
     """Return the last rank that counts in a ranking or an ideal, or None if the sum is infinite."""
     cuts = [cut for cut in (k, end) if isinstance(cut, int)]
     cuts += [listed] if end == "stop" else []
-    known = {"prec": "k", "dcg": "k", "carterette1": "k", "patience": "T"}
+    known = {"prec": "k", "dcg": "k", "carterette1": "k", "economic": "k", "patience": "T"}
     if C[0] in known and C[1].get(known[C[0]]) is not None:
         cuts.append(math.ceil(C[1][known[C[0]]]))
     if C[0] == "fixed":
@@ -673,6 +673,11 @@ def carterette1(walk, i, k):
     return i / (i + 1) if i < k else 0
 
 
+def economic(walk, i, beta, k):
+    """w(i+1)/w(i) with w(i) = (i+1)^β − i^β, to depth k (Azzopardi, 2014, as cwl_eval)."""
+    return ((i + 2) ** beta - (i + 1) ** beta) / ((i + 1) ** beta - i**beta) if i < k else 0
+
+
 def carterette2(walk, i, k):
     """1 where r_i = 0, else G(i)/(G(i)+1), to depth k (Carterette, 2011)."""
     if i >= k:
@@ -735,7 +740,7 @@ CONTINUATIONS = {
     f.__name__: f
     for f in (
         *(prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1, carterette2, carterette3),
-        *(product, bpm, ift_goal, ift_rate, patience, fixed, weibull, log_logistic, log_normal, hyperbolic),
+        *(product, bpm, ift_goal, ift_rate, patience, fixed, weibull, log_logistic, log_normal, hyperbolic, economic),
     )
 }
 

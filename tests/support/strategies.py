@@ -73,7 +73,7 @@ def aggregations(*names: str) -> st.SearchStrategy[Spec]:
 
 #: Continuations that do not depend on gains.
 STATIC = {"prec", "rbp", "dcg", "insq", "decay", "carterette1", "patience", "fixed"}
-STATIC |= {"weibull", "log_logistic", "log_normal", "hyperbolic"}
+STATIC |= {"economic", "weibull", "log_logistic", "log_normal", "hyperbolic"}
 
 
 def is_static(C: Spec) -> bool:

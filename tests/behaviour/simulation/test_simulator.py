@@ -36,7 +36,8 @@ def one_ranking(seed=3, n=12, share=0.4):
 # ---- only stopping is random: the mean is the score
 
 STOPPING = ["prec(4)", "rbp(0.8)", "dcg", "dcg(7)", "insq(2)", "inst(2)", "rr", "cascade(0.9)", "ap1", "ap2",
-            "carterette1(6)", "carterette2(6)", "carterette3(0.5)", "ift_goal(2,0.9,1)", "ift_rate(0.2,0.9,1)",
+            "carterette1(6)", "carterette2(6)", "economic(0.5,6)", "carterette3(0.5)",
+            "ift_goal(2,0.9,1)", "ift_rate(0.2,0.9,1)",
             "bpm(2,9)", "patience(30)", "decay(12)", "product(rr,rbp(0.9))", "fixed(0.5,1,0.25,0.75)",
             "weibull(0.7,12)", "log_logistic(1.5,9)", "log_normal(1,9)", "hyperbolic(1.5,12)"]  # fmt: skip
 FELT = [
