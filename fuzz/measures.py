@@ -15,7 +15,8 @@ from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, Row, SpecOf, Table
-from pyterrier_cwla.measures.counting import COUNTS, Count
+from pyterrier_cwla.measures.counting import Count
+from pyterrier_cwla.measures.counts import COUNTS
 from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here

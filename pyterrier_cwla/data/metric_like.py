@@ -108,6 +108,14 @@ class FlatRows(Protocol):
     def tied(self) -> Array:
         """Whether each row has the score of the row above it in its ranking."""
 
+    @property
+    def scores(self) -> Array:
+        """Score of each row as float64."""
+
+    @property
+    def places_by_exact_score(self) -> Array:
+        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
+
     def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or the seconds, of all documents."""
 

@@ -88,6 +88,27 @@ class RankedRows(ABC):
 
     @property
     @abstractmethod
+    def scores(self) -> Array:
+        """Score of each row as float64, in rank order."""
+
+    @property
+    def ties_are_by_id(self) -> bool:
+        """Whether rows of equal scores are in descending order of their ids; otherwise documents have no ids."""
+        return True
+
+    @cached_property
+    def places_by_exact_score(self) -> Array:
+        """Place of each row, in rank order, if scores are compared as float64, and ties are broken by ascending id."""
+        place = np.arange(len(self.tied))
+        new = np.append(~self.tied, True)
+        among = np.flatnonzero(~(new[:-1] & new[1:]))  # rows that tie as float32
+        later = -among if self.ties_are_by_id else among
+        order = np.lexsort((later, -self.scores[among], np.cumsum(new[:-1])[among]))
+        place[among[order]] = among
+        return place
+
+    @property
+    @abstractmethod
     def has_doc_length(self) -> bool:
         """Whether the rows have a column of document lengths."""
 

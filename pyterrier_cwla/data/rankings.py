@@ -308,6 +308,17 @@ class Rankings:
         group = np.cumsum(new) - 1  # all items of a condensed ranking are hits
         return self.rank[new][group], self.rank[np.append(new[1:], True)][group]
 
+    @cached_property
+    def exact_ranks(self) -> Array:
+        """Rank of each hit if scores are compared as float64, and ties are broken by ascending id."""
+        places: Array = self._rows.places_by_exact_score[self._place_of_hits]
+        return places - self._first_rows[self.query] + 1
+
+    @cached_property
+    def exact_scores(self) -> Array:
+        """Score of each hit as float64."""
+        return self._rows.scores[self._place_of_hits]
+
     def _repeats(self, duplicates: Duplicates) -> Array:
         listed = None if self.listed_rank is None else self._place_of_hits
         return self._rows.repeats(duplicates, listed)
@@ -352,6 +363,17 @@ class StackedRows:
     def tied(self) -> Array:
         """Whether each row has the score of the row above it in its ranking."""
         return np.concatenate([rows.tied for rows in self.runs])
+
+    @cached_property
+    def scores(self) -> Array:
+        """Score of each row as float64."""
+        return np.concatenate([rows.scores for rows in self.runs])
+
+    @cached_property
+    def places_by_exact_score(self) -> Array:
+        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
+        starts = self.ends - [len(rows.columns) for rows in self.runs]
+        return np.concatenate([rows.places_by_exact_score + start for rows, start in zip(self.runs, starts)])
 
     def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or the seconds, of all documents, in rank order."""

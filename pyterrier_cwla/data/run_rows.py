@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,11 @@ class RunRows(RankedRows):
         tied = np.append(False, self.score[1:] == self.score[:-1])[: len(self.score)]
         tied[self.starts[self.starts < len(tied)]] = False
         return tied
+
+    @cached_property
+    def scores(self) -> Array:
+        """Score of each row as float64, in rank order."""
+        return self.in_rank_order(np.asarray(self.columns.value, float))
 
     @property
     def answered(self) -> Array:

@@ -312,7 +312,7 @@ class ScoredRows(RankedRows):
         bits = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
         keys = (judgments.group.astype(np.uint64) << np.uint64(32)) | bits  # sorted as one number
         self.order = np.argsort(keys, kind="stable")
-        self._keys = keys
+        self._keys, self._score = keys, score
         if judgments.samples.docno is not None:
             self._settle_ties(keys[self.order])
 
@@ -351,6 +351,16 @@ class ScoredRows(RankedRows):
         """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""
         keys = self._keys[self.order]
         return np.append(False, keys[1:] == keys[:-1])[: len(keys)]
+
+    @property
+    def scores(self) -> Array:
+        """Score of each row as float64, in rank order."""
+        return self._score[self.order].astype(float)
+
+    @property
+    def ties_are_by_id(self) -> bool:
+        """Whether rows have ids; otherwise rows of equal scores keep their order."""
+        return self.labelled.samples.docno is not None
 
     @property
     def has_doc_length(self) -> bool:

@@ -54,6 +54,8 @@ class Needs:
         The intent of each judgment.
     ties : bool
         Equal scores.
+    scores : bool
+        Scores as float64, and the order of the judgments.
     user_model : bool
         Whether the measure follows a user model from rank to rank.
     """
@@ -69,6 +71,7 @@ class Needs:
     tables: tuple[DocumentTable, ...] = ()
     intents: bool = False
     ties: bool = False
+    scores: bool = False
     user_model: bool = False
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.rankings import Array, Rankings, summed
 from ..model.language import Parameter
-from .catalogue import CUTOFF, JUDGED_ONLY, REL
+from .catalogue import JUDGED_ONLY
 from .computing import Better, Computation, Needs, OfRankings
 
 
@@ -163,19 +163,3 @@ class Count:
             return OfRankings(score, self.needs, self.of_unanswered)
         needs = replace(self.needs, all_judged=True)
         return OfRankings(lambda rankings: score(rankings.condensed), needs, self.of_unanswered)
-
-
-def _neither(given: Mapping[str, Any]) -> None:
-    return None
-
-
-#: The measures of ir_measures without a user model, by their names in ir_measures.
-COUNTS = {
-    "NumQ": Count(num_q, better=_neither),
-    "NumRel": Count(num_rel, (REL,), better=_neither),
-    "NumRet": Count(num_ret, (REL,), better=lambda given: "higher" if "rel" in given else None),
-    "Rprec": Count(r_precision, (REL, JUDGED_ONLY)),
-    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=_neither),
-    "Bpref": Count(bpref, (REL,), Needs(all_judged=True)),
-    "infAP": Count(inf_ap, (REL,), Needs(all_judged=True, pooled=True)),
-}

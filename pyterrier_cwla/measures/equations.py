@@ -386,6 +386,14 @@ EQUATIONS = {
         " above $x$, Rel and Non the relevant and the non-relevant ones among them;"
         rf" $\varepsilon = 10^{{-5}}$; {_R}. The term is 1 for $p = 1$.",
     ),
+    "Compat": Equation(
+        "compatibility",
+        r"\text{Compat} = \frac{\text{RBO}(L, I)}{\text{RBO}(I, I)}, \quad"
+        r" \text{RBO}(L, I) = \frac{\sum_{d=1}^{D} p^{d-1}\,X_d / d}{\sum_{d=1}^{D} p^{d-1}}",
+        "$L$ is the ranking and $I$ the ideal ranking: the documents of grades above 0 in descending order of grade,"
+        " and of score where grades are equal. $X_d$ is the number of documents that both have in the first $d$ places,"
+        " and $D$ is the length of the longer one. Without ``normalize``, the value is $RBO(L, I)$.",
+    ),
     "sDCG": Equation(
         "session discounted cumulative gain",
         r"\text{sDCG} = \sum_{q \ge 1} \frac{1}{\log_{bq}(q + bq - 1)}"

@@ -276,6 +276,7 @@ def needs_of_all(computations: Iterable[Computation]) -> Needs:
         tables=tuple(dict.fromkeys(table for one in needs for table in one.tables)),
         intents=any(one.intents for one in needs),
         ties=any(one.ties for one in needs),
+        scores=any(one.scores for one in needs),
     )
 
 

@@ -10,10 +10,12 @@ from ir_measures.measures import Measure
 
 from ..data.ranked_rows import Judged
 from ..errors import BadParameter, UnknownSpec
+from ..model.language import In
 from ..model.metric import Metric
 from .catalogue import THEIRS
 from .computing import Better, Computation, Needs, OfUserModel
-from .counting import COUNTS, Count
+from .counting import Count
+from .counts import COUNTS
 
 
 def is_computed_here(measure: Measure) -> bool:
@@ -169,6 +171,10 @@ def _supports_gains(given: dict[str, Any]) -> bool:
 def _of_count(measure: Measure, count: Count) -> Computation:
     if measure.params.get("rel", 1) < 1:
         raise _not_here(measure)
+    for parameter in count.parameters:
+        if parameter.name in measure.params and isinstance(parameter.allowed, In):
+            value = measure.params[parameter.name]
+            parameter.check(value, f"{measure.NAME}({parameter.name}={value!r})")
     return count.computation(measure.params)
 
 

@@ -17,7 +17,7 @@ from ir_measures.measures.base import _NOT_PROVIDED
 from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
 from .catalogue import THEIRS, Row, SpecOf
-from .counting import COUNTS
+from .counts import COUNTS
 from .equations import EQUATIONS, Equation
 from .parsing import measures_of
 from .sessions import SessionCWLA, esNDCG, nsDCG, sDCG
@@ -59,6 +59,7 @@ _MEANS = {
     "cutoff": "the k of @k",
     "beta": "the weight of cumulated gains relative to counts of relevant documents",
     "rel": "the lowest grade that is relevant",
+    "normalize": "whether the value is divided by that of the ideal ranking",
     "wanted": "the number of relevant documents that the user wants, K",
     "failed": "the value of a query for which the run retrieves fewer relevant documents than wanted",
     "documents": "the number of documents in the collection; those that are not retrieved then tie in the last place",

@@ -49,6 +49,15 @@ class Topic:
         return self.words[i - 1]
 
     @property
+    def missing(self):
+        """Grades of judged documents that are not retrieved."""
+        rest = list(self.judged)
+        for grade in self.grades:
+            if grade is not None:
+                rest.remove(grade)
+        return rest
+
+    @property
     def ideal(self):
         best = sorted((max(grade, 0) for grade in self.judged), reverse=True)
         return Topic(best, self.judged, None)
@@ -193,6 +202,18 @@ def q_measure(t, beta=2.0):
     return total / t.R if t.R else 0.0
 
 
+def compat(t, p=0.9):
+    ideal = sorted((-grade, i) for i, grade in enumerate([*t.grades, *t.missing], 1) if grade and grade > 0)
+    places = [i for _, i in ideal]
+
+    def rbo(listed):
+        D = max(t.n, len(places))
+        X = [len(set(listed[:d]) & set(places[:d])) for d in ranks(D)]
+        return sum(p ** (d - 1) * X[d - 1] / d for d in ranks(D)) / sum(p ** (d - 1) for d in ranks(D))
+
+    return rbo(list(ranks(t.n))) / rbo(places) if places else 0.0
+
+
 def search_length(t, wanted=2, failed=7):
     """Without ties, each group is one document."""
     relevant = [i for i in ranks(t.n) if t.b(i)]
@@ -259,6 +280,7 @@ VALUES = {
     "NERR10(max_rel=2)": lambda t: nerr(t, lambda i: 0.9 ** (i - 1)),
     "NERR11(max_rel=2)": lambda t: nerr(t, lambda i: (2 / (i + 1)) ** 2),
     "ERR": lambda t: cascade(t, lambda i: 1 / i, highest=4),
+    "Compat(p=0.9)": compat,
     "NumQ": lambda t: 1,
     "NumRel": lambda t: t.R,
     "NumRet": lambda t: t.n,

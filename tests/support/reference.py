@@ -1361,6 +1361,29 @@ def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
     return total / R if R else 0.0
 
 
+def overlap_of_ranks(one, other, p, depth):
+    """Σ_d p^(d−1)·X_d/d / Σ_d p^(d−1) over the depths 1 to D, X_d the size of the intersection of both prefixes."""
+    total, weights = 0.0, 0.0
+    for d in range(1, depth + 1):
+        total += p ** (d - 1) * len(set(one[:d]) & set(other[:d])) / d
+        weights += p ** (d - 1)
+    return total / weights if weights else 0.0
+
+
+def compatibility(run, judged, p=0.95, normalize=True):
+    """Clarke et al. (2021) as ir_measures: an ideal order by grade, score in the run (0 by default), and row."""
+    ranking = sorted(sorted(run), key=lambda document: -run[document])
+    rows = list(judged)
+    ideal = sorted(
+        (document for document in judged if judged[document] > 0),
+        key=lambda document: (-judged[document], -run.get(document, 0.0), rows.index(document)),
+    )
+    depth = max(len(ranking), len(ideal))
+    found = overlap_of_ranks(ranking, ideal, p, depth)
+    best = overlap_of_ranks(ideal, ideal, p, depth) if normalize else 1
+    return found / best if ideal else 0.0
+
+
 def search_length(levels, wanted, failed):
     """Return Cooper's expected search length: the mean over all orders of the documents within each level.
 

@@ -142,6 +142,7 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
 
     Documents without a kept judgment are not judged or, if ``hidden``, in the pool without a grade (−1).
     """
+    assert whole.judgment is not None
     pool, levels = whole.pool, len(kept)
     topic = np.arange(len(whole)) if whole.topic is None else whole.topic
     if hidden:
@@ -151,6 +152,8 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
         level, hit = np.nonzero(kept[:, whole.judgment])
         of_level, judged = np.nonzero(kept)
     grade, pool_grade = whole.grade[hit], pool.grade[judged]
+    place = np.full(kept.shape, -1)
+    place[of_level, judged] = np.arange(len(judged))
     if hidden:
         grade = np.where(kept[:, whole.judgment].ravel(), grade, -1)
         pool_grade = np.where(kept.ravel(), pool_grade, -1)
@@ -167,6 +170,7 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
         ),
         rows=None if whole.rows is None else Tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
         topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
+        judgment=place[level, whole.judgment[hit]],
     )
 
 
@@ -243,6 +247,16 @@ class Tiled:
         """Whether each row has the score of the row above it in its ranking."""
         return self.rows.tied
 
+    @property
+    def scores(self) -> Array:
+        """Score of each row as float64."""
+        return self.rows.scores
+
+    @property
+    def places_by_exact_score(self) -> Array:
+        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
+        return self.rows.places_by_exact_score
+
     def words(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or another quantity, of all documents, in rank order."""
         return self.rows.words(metric, quantity)
@@ -255,6 +269,6 @@ class Tiled:
 
 
 def _reads_rows(measure: Measure) -> bool:
-    """Return whether a measure needs the lengths, duplicates or ties of documents."""
+    """Return whether a measure needs the lengths, duplicates, ties or scores of documents."""
     needs = needs_of(measure)
-    return needs.ties or (needs.lengths, needs.duplicates, needs.seconds) != ("none", "none", "none")
+    return needs.ties or needs.scores or (needs.lengths, needs.duplicates, needs.seconds) != ("none", "none", "none")

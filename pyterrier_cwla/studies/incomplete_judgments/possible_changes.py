@@ -187,6 +187,8 @@ def _check(measure: Measure) -> None:
     needs = needs_of(measure)
     if needs.intents:
         raise BadParameter(f"{measure}: judgments with intents are not supported here.")
+    if needs.scores:
+        raise BadParameter(f"{measure} depends on the order of the judgments, which is not supported here.")
     if aggregate_of(measure) == "sum":
         raise BadParameter(f"{measure} is a sum over topics: choose a measure whose mean compares runs.")
     parts = list(layers(measure))

@@ -1,0 +1,27 @@
+"""Measures of ir_measures without a user model, by their names in ir_measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .catalogue import CUTOFF, JUDGED_ONLY, REL
+from .computing import Needs
+from .counting import Count, bpref, inf_ap, judged, num_q, num_rel, num_ret, r_precision
+from .rank_overlap import COMPAT
+
+
+def _neither(given: Mapping[str, Any]) -> None:
+    return None
+
+
+COUNTS = {
+    "NumQ": Count(num_q, better=_neither),
+    "NumRel": Count(num_rel, (REL,), better=_neither),
+    "NumRet": Count(num_ret, (REL,), better=lambda given: "higher" if "rel" in given else None),
+    "Rprec": Count(r_precision, (REL, JUDGED_ONLY)),
+    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=_neither),
+    "Bpref": Count(bpref, (REL,), Needs(all_judged=True)),
+    "infAP": Count(inf_ap, (REL,), Needs(all_judged=True, pooled=True)),
+    "Compat": COMPAT,
+}

@@ -1,0 +1,136 @@
+"""Overlap of two rankings at every depth, with geometric weights: Compat, and the sums of rank-biased overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..data.rankings import Array, Pool, Rankings, summed
+from ..model.language import In, Parameter
+from .catalogue import Flag
+from .computing import Needs
+from .counting import Count, share
+
+
+class OverlapSums:
+    """Sums over depths d of the overlap of two rankings, each weighted with p^(d−1)/d.
+
+    A document that both rankings have in their first d places counts from this depth on.
+
+    Parameters
+    ----------
+    p : float in [0, 1]
+        Persistence: the probability of going on to the next depth.
+    depth : int
+        Largest depth.
+    """
+
+    def __init__(self, p: float, depth: int) -> None:
+        i = np.arange(1, depth + 1)
+        self._sums = np.append(0.0, np.cumsum(float(p) ** (i - 1) / i))
+
+    def weight(self, start: Array, end: Array) -> Array:
+        """Return the sums of p^(d−1)/d over the depths start < d ≤ end."""
+        sums: Array = self._sums[end] - self._sums[start]
+        return sums
+
+    def of(self, query: Array, entry: Array, depth: Array) -> Array:
+        """Return the weighted sum of overlaps down to a depth, for each query.
+
+        Parameters
+        ----------
+        query : ndarray of int, shape (n_common,)
+            Query of each document that both rankings have.
+        entry : ndarray of int, shape (n_common,)
+            The larger of its two ranks.
+        depth : ndarray of int, shape (n_queries,)
+            Depth of each query, at least that of its entries.
+        """
+        return summed(query, self.weight(entry - 1, depth[query]), len(depth))
+
+
+def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -> Array:
+    """Compute the rank-biased overlap of a ranking with the ideal ranking that is most similar to it.
+
+    Compat = Σ_d p^(d−1)·X_d/d / Σ_d p^(d−1), d = 1 to D. X_d is the number of documents that are among the first d of
+    both rankings, and D is the length of the longer one. The ideal ranking has the R documents of grades above 0 in
+    descending order of grade. Documents of one grade are in the order of their scores in the run, with score 0 for
+    documents that are not retrieved; equal scores are in the order of the judgments. With ``normalize``, the value is
+    divided by that of the ideal ranking with itself, which is below 1 if D > R. A query without relevant documents
+    scores 0. Range [0, 1].
+
+    Scores are compared as float64, and ties in the run are broken by ascending id. Both are as in ir_measures, and
+    differ from other measures of this package.
+
+    References
+    ----------
+    Clarke, Vtyurina and Smucker (2021), as ir_measures computes it.
+    """
+    relevant = rankings.only(rankings.grade > 0)
+    ideal = relevant.pool.remembered("ideal by grade", lambda: _IdealByGrade(relevant.pool))
+    R = relevant.of_pool(ideal.relevant)
+    depth = np.maximum(relevant.n, R)
+    sums = OverlapSums(p, int(depth.max(initial=0)))
+    entry = np.maximum(relevant.exact_ranks, ideal.ranks_of_hits(relevant))
+    overlap = sums.of(relevant.query, entry, depth)
+    if normalize:
+        query = np.repeat(np.arange(len(R)), R)
+        places = np.arange(len(query)) - np.repeat(np.cumsum(R) - R, R)
+        return share(overlap, sums.of(query, places + 1, depth))
+    weights = np.append(0.0, np.cumsum(float(p) ** np.arange(depth.max(initial=0))))
+    return share(overlap, weights[depth])
+
+
+class _IdealByGrade:
+    """Relevant documents of a pool in the order of query, descending grade and row; each grade of a query is a level.
+
+    Attributes
+    ----------
+    relevant : ndarray of int, shape (n_queries,)
+        Number of relevant documents of each query.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        document = np.flatnonzero(pool.grade > 0)
+        query, grade = pool.query[document], pool.grade[document]
+        order = np.lexsort((-grade, query))
+        query, grade = query[order], grade[order]
+        self.relevant = np.bincount(query, minlength=pool.queries)
+        new = np.append(True, (np.diff(query) > 0) | (np.diff(grade) != 0))[: len(order)]
+        level, starts = np.cumsum(new) - 1, np.flatnonzero(new)
+        self.sizes = np.diff(np.append(starts, len(order)))
+        first = np.cumsum(self.relevant) - self.relevant
+        self.above = starts - first[query[starts]]  # documents of higher grades
+        self.level, self.place = np.full((2, len(pool.grade)), -1)
+        self.level[document[order]] = level
+        self.place[document[order]] = np.arange(len(order)) - starts[level]  # among the documents of the level
+
+    def ranks_of_hits(self, rankings: Rankings) -> Array:
+        """Return the rank of each hit in the ideal ranking that is in the order of the run where grades are equal."""
+        assert rankings.judgment is not None
+        level, place, score = (
+            *(of_pool[rankings.judgment] for of_pool in (self.level, self.place)),
+            rankings.exact_scores,
+        )
+        group = rankings.query * len(self.sizes) + level
+        order = np.lexsort((place, -score, group))
+        first = np.searchsorted(group[order], group)
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(1, len(order) + 1)
+        rank += self.above[level] - first
+        low = np.flatnonzero(score <= 0)
+        if len(low):  # documents that are not retrieved are above them, or tie with them
+            by_row = np.lexsort((place, group))
+            retrieved = np.empty(len(order), np.int64)  # documents of the level in earlier rows
+            retrieved[by_row] = np.arange(len(order))
+            retrieved -= first
+            size = np.searchsorted(group[order], group[low], side="right") - first[low]
+            missing = np.where(score < 0, 0, place - retrieved)[low]
+            rank[low] += np.where(score[low] < 0, self.sizes[level[low]] - size, missing)
+        return rank
+
+
+COMPAT = Count(
+    compatibility,
+    (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", Flag(), True)),
+    Needs(scores=True),
+)

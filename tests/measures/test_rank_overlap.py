@@ -1,0 +1,187 @@
+"""Compatibility, compared with loops over all depths and with ir_measures, and its use through other frameworks."""
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import Compat
+from sklearn.linear_model import LinearRegression
+
+from pyterrier_cwla import evaluate, scorer, stream, studies
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation.run_comparison import measures_by_name
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.reference import find
+from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
+from tests.support import reference
+from tests.support.generated import collection
+
+pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
+MEASURES = [
+    Compat,
+    Compat(p=0.5),
+    Compat(normalize=False),
+    Compat(p=0.99, normalize=False),
+    Compat(p=0.0),
+    Compat(p=1.0),
+]
+DOCUMENTS = st.sampled_from("abcdefghi")
+RUNS = st.dictionaries(DOCUMENTS, st.sampled_from([-1.5, -0.0, 0.0, 1.0, 1 + 1e-12, 1 + 1e-7, 2.0]), min_size=1)
+JUDGED = st.dictionaries(DOCUMENTS, st.sampled_from([-1, 0, 1, 2]), min_size=1)
+
+
+def of(qrels, run, measure):
+    return evaluate({"q": qrels}, {"run": {"q": run}}, [measure]).iloc[0, 0]
+
+
+def peers(qrels, run, measures=MEASURES):
+    """Return the values of this package and of ir_measures, by query and measure."""
+    return (
+        {(m.query_id, str(m.measure)): m.value for m in provider.iter_calc(list(measures), qrels, run)}
+        for provider in (ir_measures.cwla, ir_measures.compat)
+    )
+
+
+def test_by_hand():
+    """The ideal order is b, a: X = 0, 2 of the ranking x, b, a, … is 0, 1, 2 of the depths 1, 2, 3."""
+    run = {"x": 3.0, "b": 2.0, "a": 1.0}
+    found = (0.5 / 2 + 0.25 * 2 / 3) / (1 + 0.5 + 0.25 * 2 / 3)
+    assert of({"a": 1, "b": 2, "x": 0}, run, "Compat(p=0.5)") == pytest.approx(found, abs=1e-15)
+    assert of({"a": 1, "b": 2}, run, "Compat(p=0.5,normalize=False)") == pytest.approx(
+        (0.5 / 2 + 0.25 * 2 / 3) / 1.75, abs=1e-15
+    )
+    assert of({"b": 2, "a": 1}, {"b": 2.0, "a": 1.0, "x": 0.5}, "Compat") == 1
+    assert of({"b": 0, "c": -1}, run, "Compat") == 0
+
+
+@given(RUNS, JUDGED, st.sampled_from([0, 0.5, 0.95, 1]), st.booleans())
+def test_any_ranking(run, judged, p, normalize):
+    """Ties, scores that differ as doubles only, scores of 0 and below it, and documents that are not retrieved."""
+    found = of(judged, run, f"Compat(p={p},normalize={normalize})")
+    assert found == pytest.approx(reference.compatibility(run, judged, p, normalize), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("lower", [0, 1, 100])
+def test_generated_runs_have_the_values_of_ir_measures(seed, lower):
+    frames = collection(seed)
+    run = frames.run.assign(score=(frames.run.score - lower) * (1 + frames.run.index * 1e-12))
+    for one in (frames.run.assign(score=frames.run.score - lower), run):
+        ours, theirs = peers(frames.qrels, one)
+        assert ours == pytest.approx(theirs, abs=1e-9)
+        assert sum(value > 0 for value in ours.values()) > 60
+
+
+@given(RUNS, JUDGED)
+def test_the_ideal_ranking_scores_one(run, judged):
+    """The documents with gain in descending order of grade, whatever follows them."""
+    best = sorted((d for d in judged if judged[d] > 0), key=lambda d: -judged[d])
+    listed = [*best, *(d for d in run if d not in best)]
+    found = of(judged, {d: float(len(listed) - place) for place, d in enumerate(listed)}, "Compat")
+    assert found == (1 if best else 0)
+
+
+def test_ties_are_by_ascending_id_and_scores_are_doubles():
+    """All other measures order ties by descending id, and compare scores as float32."""
+    tied = {"a": 1.0, "b": 1.0}
+    assert of({"a": 1}, tied, "Compat") == 1
+    assert of({"b": 1}, tied, "RR") == 1
+    close = {"a": 1.0, "b": 1 + 1e-12}
+    assert of({"b": 1}, close, "Compat") == 1
+    assert of({"a": 1}, {"a": 1e300, "b": 1e299}, "Compat") == 1  # both are infinite as float32
+    bytes_order = {"é": 1.0, "z": 1.0, "😀": 1.0, "Z": 1.0}
+    assert of({"Z": 3, "z": 2, "é": 1}, bytes_order, "Compat") == 1
+
+
+def test_the_order_of_the_judgments_decides_between_unretrieved_documents_and_scores_of_zero():
+    run = {"a": 0.0, "x": -1.0}
+    first, last = {"a": 1, "z": 1}, {"z": 1, "a": 1}
+    assert of(first, run, "Compat") > of(last, run, "Compat")
+    for qrels in (first, last):
+        assert of(qrels, run, "Compat") == pytest.approx(reference.compatibility(run, qrels), abs=1e-15)
+
+
+def test_queries_without_results_or_relevant_documents():
+    qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 0}, "4": {"a": 1}}
+    run = {"1": {"a": 1.0}, "3": {"a": 1.0}, "4": {"b": 1.0}, "5": {"a": 1.0}}
+    found = evaluate(qrels, run, [Compat], by_query=True)["Compat"]
+    assert found.tolist() == [1, 0, 0, 0]
+    assert ir_measures.calc_aggregate([Compat], qrels, run) == {Compat: found.mean()}
+
+
+def test_files_streams_and_several_runs(tmp_path):
+    frames = [collection(seed) for seed in (1, 2, 3)]
+    qrels = frames[0].qrels
+    runs = {f"r{number}": frame.run for number, frame in enumerate(frames)}
+    together = evaluate(qrels, runs, MEASURES, by_query=True)
+    for name, run in runs.items():
+        alone = evaluate(qrels, {name: run}, MEASURES, by_query=True)
+        pd.testing.assert_frame_equal(together.loc[[name]], alone)
+        ours, theirs = peers(qrels, run)
+        assert ours == pytest.approx(theirs, abs=1e-9)
+        lines = (f"{r.query_id} Q0 {r.doc_id} 1 {r.score} x\n" for r in run.itertuples())
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+        of_file = evaluate(qrels, {name: tmp_path / f"{name}.txt"}, MEASURES, by_query=True)
+        pd.testing.assert_frame_equal(of_file, alone)
+    streamed = pd.concat(stream(qrels, tmp_path / "r0.txt", MEASURES, buffer_rows=50)).set_index(["run", "query_id"])
+    np.testing.assert_array_equal(streamed.to_numpy(), together.loc["r0"].loc[streamed.index.get_level_values(1)])
+
+
+def test_rows_of_a_learner():
+    """Rows without ids keep their order if they tie; rows with ids are in ascending order."""
+    X, y = np.array([[0.0], [1.0], [2.0]]), pd.Series([0, 1, 2], pd.Index(["q"] * 3, name="qid"))
+    assert scorer("Compat", min_queries=1)(LinearRegression().fit(X, X.ravel()), X, y) == 1
+    assert measure_score("Compat", [[1, 0]], [[1, 1]]) == 1
+    assert measure_score("Compat", [[0, 1]], [[1, 1]]) == measure_score("Compat", [[0, 1]], [[2, 1]]) < 1
+    assert measure_score("Compat", [[0, 1]], [[1, 1]], docno=[["b", "a"]]) == 1
+    assert measure_score("Compat", [[0, 1]], [[1, 1 + 1e-12]]) == 1
+
+
+def test_each_intent_has_its_own_ideal():
+    rows = [("q", "1", "a", 1), ("q", "1", "b", 2), ("q", "2", "c", 1)]
+    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
+    run = {"q": {"c": 3.0, "a": 2.0, "b": 1.0}}
+    found = evaluate(qrels, run, ["IntentAware(measure=Compat)"]).iloc[0, 0]
+    assert found == pytest.approx((of({"a": 1, "b": 2}, run["q"], "Compat") + 1) / 2)
+
+
+@pytest.mark.parametrize("hidden", ["whole", "judged"])
+def test_studies_of_missing_judgments_have_the_values_of_the_judgments_that_are_left(hidden):
+    frames = [collection(seed, queries=6, grades=(0, 1, 2)) for seed in (1, 2, 3)]
+    qrels = frames[0].qrels.sort_values("query_id", kind="stable", ignore_index=True)
+    runs = {f"r{number}": frame.run.assign(score=frame.run.score - 1) for number, frame in enumerate(frames)}
+    names = ["Compat", "Compat(p=0.5)", "infAP"]
+    masking = Masking.of(Judgments(qrels), runs, measures_by_name(names), hidden)
+    kept = np.random.default_rng(1).random((3, len(qrels))) < [[1], [0.5], [0.2]]
+    found = masking.scores(masking.whole, kept)
+    for level, some in enumerate(kept):
+        left = Judgments(qrels[some], qids=masking.judgments.qids)
+        expected = evaluate(left, runs, names[:2], by_query=True).to_numpy().T
+        np.testing.assert_allclose(found[:2, level], expected, rtol=0, atol=1e-12)
+    with pytest.raises(BadParameter, match=r"Compat depends on the order of the judgments"):
+        studies.next_judgments(qrels, runs, "Compat")
+
+
+def test_parameters_and_reference():
+    assert find("Compat")[0].equation.title == "compatibility"
+    with pytest.raises(BadParameter, match=r"p must be a number in \[0, 1\]"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(p=1.5)"])
+    with pytest.raises(BadParameter, match="normalize"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(normalize=2)"])
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_runs_of_trec_covid(data):
+    from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+
+    folder = data / "trec-covid-r1"
+    qrels = read_qrels(folder / "qrels.txt").to_pandas()
+    files = list(find_runs(folder / "runs"))[::24]
+    assert len(files) > 4
+    for file in files:
+        ours, theirs = peers(qrels, read_run(file).to_pandas(), MEASURES[:3])
+        assert ours == pytest.approx(theirs, abs=1e-9)
