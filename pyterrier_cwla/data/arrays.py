@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 
 def distinct(numbers: Array) -> Array:
-    """Return the sorted distinct integers of an array; unlike np.unique, this does not import numpy.ma."""
+    """Return the sorted distinct numbers of an array; unlike np.unique, this does not import numpy.ma."""
     ordered: Array = np.sort(numbers)
     found: Array = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
     return found

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..data.arrays import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter, near, shown
 from ..files.real_numbers import NotReal, reals
@@ -75,7 +78,7 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
     array([0.375 , 0.4375])
     """
     metric = _metric(C, A, options)
-    many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
+    many, rankings = _rankings(gains, options.get("efforts"), judged, metric, all_hits=False)
     return _shaped(scoring.score(metric, rankings), many)
 
 
@@ -161,34 +164,71 @@ def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
     return measure.metric
 
 
-def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric) -> tuple[bool, Rankings]:
-    many, lists = _lists(gains, "gains")
+def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: bool = True) -> tuple[bool, Rankings]:
+    """Return whether there are several rankings, and the rankings.
+
+    Without ``all_hits``, their hits are the items of grades above 0, which alone can have a gain.
+    """
+    many, given = _lists(gains, "gains")
     pool = None
     if judged is not None:
         _, pools = _lists(judged, "judged")
-        if len(pools) != len(lists):
-            raise BadParameter(f"judged has {len(pools)} lists for {len(lists)} rankings.")
-        flat = Rankings.of_gains(pools)
-        pool = Pool(len(lists), flat.query, flat.grade)
-    rankings = Rankings.of_gains(lists, pool)
+        if len(pools.n) != len(given.n):
+            raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
+        pool = Pool(len(pools.n), *pools.where(~np.isnan(pools.flat))[::2])
+    elif metric.norm in ("ideal", "mean") or efforts is not None:
+        pool = Pool(len(given.n), *given.where(~np.isnan(given.flat))[::2])
+    hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
+    rankings = Rankings.of_hits(given.n, *hits, pool)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
     if metric.max_rel is not None and highest > metric.max_rel:
         raise BadParameter(f"a grade of {highest:g} is above max_rel={metric.max_rel:g}.")
     if efforts is not None:
         _, costs = _lists(efforts, "efforts")
-        if [len(c) for c in costs] != [len(r) for r in lists]:
+        if not np.array_equal(costs.n, given.n):
             raise BadParameter("efforts must have one number for each item of gains.")
-        rankings.efforts = _padded(costs)
+        rankings.efforts = costs.padded
         if judged is None:
-            known = [c[~np.isnan(r)] for c, r in zip(costs, lists, strict=True)]
-            rankings.pool.memory["efforts"] = np.concatenate(known) if known else np.zeros(0)
+            rankings.pool.memory["efforts"] = costs.flat[~np.isnan(given.flat)]
         elif metric.norm == "ideal":
             raise BadParameter("norm='ideal' with efforts= needs the efforts of all judged items: leave judged= out.")
     return many, rankings
 
 
-def _lists(values: Any, name: str) -> tuple[bool, list[np.ndarray]]:
-    """One list or many, as arrays."""
+@dataclass(frozen=True)
+class _Lists:
+    """Lists of numbers, one after the other.
+
+    Attributes
+    ----------
+    flat : ndarray of float, shape (n_numbers,)
+        All numbers.
+    n : ndarray of int, shape (n_lists,)
+        Length of each list.
+    """
+
+    flat: Floats
+    n: Array
+
+    def where(self, which: NDArray[np.bool_]) -> tuple[Array, Array, Floats]:
+        """Return the list, the rank and the value of the chosen numbers."""
+        at = np.flatnonzero(which)
+        query = np.repeat(np.arange(len(self.n)), np.diff(np.searchsorted(at, self._start, "left"), append=len(at)))
+        return query, at - (self._start - 1)[query], self.flat[at]
+
+    def padded(self, lists: Array, width: int) -> Floats:
+        """Return the first numbers of some lists, of shape [lists × width], with 0 after the end of a list."""
+        column = np.arange(width)
+        inside = column < self.n[lists][:, None]
+        return np.append(self.flat, 0.0)[np.where(inside, self._start[lists][:, None] + column, -1)]
+
+    @cached_property
+    def _start(self) -> Array:
+        return np.cumsum(self.n) - self.n
+
+
+def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
+    """Return whether there are several lists, and the lists."""
     if hasattr(values, "to_numpy"):  # a DataFrame or a Series
         values = values.to_numpy()
     if isinstance(values, np.ndarray) and values.ndim:
@@ -198,28 +238,33 @@ def _lists(values: Any, name: str) -> tuple[bool, list[np.ndarray]]:
         nested = any(isinstance(v, np.ndarray) or (isinstance(v, Iterable) and not isinstance(v, str)) for v in values)
     else:
         raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iufb":
+        found = _Lists(values.astype(float).ravel(), np.full(len(values), values.shape[1]))
+    else:
+        found = _of_rows(values if nested else [values], name, nested)
+    odd = (found.flat < 0) | (found.flat == np.inf)
+    if odd.any():
+        raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")))
+    return nested, found
+
+
+def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _Lists:
+    """Return lists of any type that holds real numbers, row by row."""
     lists = []
-    for row, one in enumerate(values if nested else [values]):
+    for row, one in enumerate(rows):
         try:
             lists.append(np.array(reals(one), float))
         except NotReal as wrong:
             of = f"list {row} of {name}" if nested else name
             raise BadParameter(f"{of} must be numbers, and {wrong}, at rank {wrong.row + 1}.") from None
     for row, one in enumerate(lists):
-        if one.ndim != 1 or np.isinf(one).any() or (one < 0).any():
-            raise BadParameter(f"{name} must be finite numbers of 0 or more in rank order; see list {row}.")
-    return nested, lists
+        if one.ndim != 1:
+            raise _odd_numbers(name, row)
+    return _Lists(np.concatenate(lists) if lists else np.zeros(0), np.array([len(one) for one in lists], np.int64))
 
 
-def _padded(costs: list[np.ndarray]) -> Any:
-    def efforts(queries: np.ndarray, width: int) -> np.ndarray:
-        matrix = np.zeros((len(queries), width))
-        for row, query in enumerate(queries.tolist()):
-            known = costs[query][:width]
-            matrix[row, : len(known)] = known
-        return matrix
-
-    return efforts
+def _odd_numbers(name: str, row: int) -> BadParameter:
+    return BadParameter(f"{name} must be finite numbers of 0 or more in rank order; see list {row}.")
 
 
 def _shaped(values: np.ndarray, many: bool) -> Any:

@@ -53,8 +53,9 @@ class Walk:
         if not (metric.C.built_in and metric.rank_only):
             check_probabilities(metric.C, C)
         if leaves is not None:
-            C = np.array(np.broadcast_to(C, view.r.shape))
-            C[np.arange(len(C)), leaves] = 0.0
+            rows = len(C) if (leaves == leaves[0]).all() else len(view.r)  # one row if C is the same for all queries
+            C = np.array(np.broadcast_to(C, (rows, view.r.shape[-1])))
+            C[np.arange(rows), leaves[:rows]] = 0.0
         elif C.shape[-1] < view.r.shape[-1]:
             C = np.broadcast_to(C, (len(C), view.r.shape[-1]))
         self.C = C

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..data.arrays import Array, Floats
+from ..data.arrays import Array, Floats, distinct
 from ..data.document_words import words_of_pool
 from ..data.quantities import COST, LENGTH
 from ..data.rankings import Pool, Rankings, places_within
@@ -66,19 +66,17 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
 
 
 def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
-    """Return judged documents by falling gain, from the counts of each grade: equal grades have equal efforts."""
+    """Return judged documents by falling gain. Equal grades have equal efforts, so that their order does not matter."""
     query, grade = pool.positive
-    grades, level = np.unique(grade, return_inverse=True)
+    grades = distinct(grade)
     falling = np.lexsort((-grades, -metric.gains(grades)))
     place = np.empty_like(falling)
     place[falling] = np.arange(len(falling))
-    counts = np.bincount(query * len(grades) + place[level], minlength=pool.queries * len(grades))
+    first = query * len(grades)
+    places = np.sort(first + place[np.searchsorted(grades, grade)]) - first  # queries are in ascending order
     n = np.bincount(pool.query, minlength=pool.queries)  # documents without gain come last
-    relevant = counts.reshape(pool.queries, len(grades)).sum(axis=1)
-    in_order = np.repeat(np.tile(grades[falling], pool.queries), counts)
-    return Rankings.of_hits(
-        n, np.repeat(np.arange(pool.queries), relevant), places_within(relevant) + 1, in_order, pool
-    )
+    rank = places_within(np.bincount(query, minlength=pool.queries)) + 1
+    return Rankings.of_hits(n, query, rank, grades[falling][places], pool)
 
 
 def best_choice(gains: Floats, stays: Floats, k: int) -> Array:

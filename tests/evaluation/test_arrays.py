@@ -1,5 +1,7 @@
 """Scores of rankings given as arrays: accepted forms, and errors for invalid input."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -17,6 +19,54 @@ def test_one_list_many_lists_matrices_and_frames():
     for many in ([[1, 0], [0, 1]], np.eye(2), pd.DataFrame(np.eye(2), columns=[7, 8]), [pd.Series([1, 0]), [0, 1]]):
         assert score(many, **RBP).tolist() == [0.5, 0.25]
     assert score([[1], [], [0, 0, 1]], **RBP).tolist() == [0.5, 0, 0.125]
+
+
+@pytest.mark.parametrize("options", [
+    dict(C="rbp(0.8)", A="erg"), dict(C="inst(2)", A="avg", max_rel=2), dict(C="ap2", A="avg", gain="binary"),
+    dict(C="dcg", A="etg", norm="ideal", end="stop"), dict(C="rr", A="err", norm="mean", max_rel=2), dict(C="ap1", A="max", cutoff=3),
+    dict(C="decay(4)", A="etg", effort="by_grade({0: 2, 1: 3, 2: 5})", norm="ideal", max_rel=2),
+])  # fmt: skip
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_matrix_scores_as_its_rows_do_to_the_last_bit(options, whole):
+    rng = np.random.default_rng(2)
+    matrix = rng.integers(0, 3, (60, 9)).astype(float)
+    if not whole:
+        matrix[rng.random(matrix.shape) < 0.2] = np.nan
+    many = score(matrix, **options)
+    np.testing.assert_array_equal(many, [score(row, **options) for row in matrix])
+    np.testing.assert_array_equal(many, score([row.tolist() for row in matrix], **options))
+    if whole:
+        np.testing.assert_array_equal(many, score(matrix.astype(int), **options))
+
+
+def test_efforts_may_be_a_matrix_or_lists():
+    rng = np.random.default_rng(3)
+    gains, efforts = rng.integers(0, 2, (20, 6)), rng.uniform(1, 5, (20, 6))
+    options = dict(C="decay(4)", A="erg", end="stop", norm="ideal")
+    lists = score(gains.tolist(), efforts=efforts.tolist(), **options)
+    np.testing.assert_array_equal(score(gains, efforts=efforts, **options), lists)
+    for row in range(20):
+        assert score(gains[row], efforts=efforts[row], **options) == lists[row]
+
+
+def test_odd_numbers_of_a_matrix_are_named_by_row():
+    for odd in (-1, np.inf, -np.inf):
+        gains = np.ones((3, 4))
+        gains[1, 2] = odd
+        with pytest.raises(CWLAError, match="finite numbers of 0 or more in rank order; see list 1"):
+            score(gains, C="rr", A="err")
+
+
+def test_the_ideal_of_grades_that_all_differ_needs_no_table_of_grades():
+    """500 queries × 40,000 grades would be 160 MB."""
+    gains = np.random.default_rng(0).random((500, 80))
+    tracemalloc.start()
+    found = score(gains, C="dcg", A="etg", norm="ideal")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    weights = 1 / np.log2(np.arange(2, 82))
+    assert found == pytest.approx(gains @ weights / (-np.sort(-gains, axis=1) @ weights), rel=1e-12)
+    assert peak < 40 * gains.nbytes
 
 
 def test_a_highest_grade_alone_means_linear_gain():
