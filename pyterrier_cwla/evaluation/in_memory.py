@@ -33,12 +33,15 @@ def in_groups(
         Whether errors name the run.
     """
     group: list[tuple[str, Rows, str]] = []
+    size = 0
     for name, run, place in runs:
         with naming(name if many else None):
-            group.append((name, Rows(evaluator.judgments, run, check), place))
-        if sum(len(rows.columns) for _, rows, _ in group) > _TOGETHER:
+            rows = Rows(evaluator.judgments, run, check)
+        group.append((name, rows, place))
+        size += len(rows.columns)
+        if size > _TOGETHER:
             yield from _scored(evaluator, group, many)
-            group = []
+            group, size = [], 0
     if group:
         yield from _scored(evaluator, group, many)
 
