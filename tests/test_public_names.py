@@ -19,7 +19,7 @@ MEASURES = """
 SPECIFIC = "CWLAError CWLAWarning CannotScore GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
 GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains explore find_duplicates gain
-    lengths_of_index lengths_of_texts out_of_fold register_scorers score scorer stream
+    lengths_of_index lengths_of_texts out_of_fold rbo register_scorers score scorer stream
 """
 PIPELINES = (
     "DocLength DocSeconds DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"

@@ -8,3 +8,4 @@ from .explanation import Explanation as Explanation, stop_distribution as stop_d
 from .explanation_plots import plot_stops as plot_stops
 from .run_comparison import compare as compare
 from .run_explanation import explain as explain
+from .run_overlap import rbo as rbo

@@ -5,10 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.rankings import Array, Pool, Rankings, summed
+from ..errors import BadParameter
 from ..model.language import In, Parameter
 from .catalogue import Flag
 from .computing import Needs
 from .counting import Count, share
+
+
+def check_persistence(p: float) -> None:
+    """Raise BadParameter if the persistence of a rank-biased overlap is out of its range."""
+    if not 0 < p < 1:
+        raise BadParameter(f"p={p!r}: the persistence must be between 0 and 1, such as 0.9.")
 
 
 class OverlapSums:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadParameter, near
+from ..measures.rank_overlap import check_persistence
 
 Array = np.ndarray
 
@@ -170,8 +171,7 @@ def rbo(x: Any, y: Any, p: float = 0.9, depth: int | None = None) -> Array:
     """
     x, y = _scores(x, y)
     n = x.shape[-1]
-    if not 0 < p < 1:
-        raise BadParameter(f"p={p!r}: the persistence must be between 0 and 1, such as 0.9.")
+    check_persistence(p)
     k = n if depth is None else depth
     if not isinstance(k, int | np.integer) or not 1 <= k <= n:
         raise BadParameter(f"depth={depth!r} must be a whole number from 1 to {n:,}, the number of ordered items.")

@@ -1370,6 +1370,36 @@ def overlap_of_ranks(one, other, p, depth):
     return total / weights if weights else 0.0
 
 
+def rank_biased_overlap(one, other, p):
+    """RBO_EXT, RBO_MIN and RBO_RES of Webber et al. (2010), Eq. 32, and bounds by lists that are continued."""
+    S, L = sorted((one, other), key=len)
+    s, l = len(S), len(L)
+    X = [len(set(S[:d]) & set(L[:d])) for d in range(l + 1)]
+    first = sum(X[d] / d * p**d for d in range(1, l + 1))
+    second = sum(X[s] * (d - s) / (s * d) * p**d for d in range(s + 1, l + 1))
+    extrapolated = (1 - p) / p * (first + second) + ((X[l] - X[s]) / l + X[s] / s) * p**l
+
+    far = max(int(math.log(1e-15) / math.log(p)), 2 * l)  # later depths have no weight
+    apart = _endless_overlap([*S, *range(far)], [*L, *range(far, 2 * far)], p, far)
+    both = range(far)
+    likest = _endless_overlap(
+        [*S, *(d for d in L if d not in S), *both], [*L, *(d for d in S if d not in L), *both], p, far
+    )
+    return extrapolated, apart, likest - apart
+
+
+def _endless_overlap(one, other, p, far):
+    """(1 − p)·Σ_d p^(d−1)·X_d/d."""
+    total, here, there, X = 0.0, set(), set(), 0
+    for d in range(1, far + 1):
+        new, also = one[d - 1], other[d - 1]
+        X += new == also or (new in there) + (also in here)
+        here.add(new)
+        there.add(also)
+        total += (1 - p) * p ** (d - 1) * X / d
+    return total
+
+
 def compatibility(run, judged, p=0.95, normalize=True):
     """Clarke et al. (2021) as ir_measures: an ideal order by grade, score in the run (0 by default), and row."""
     ranking = sorted(sorted(run), key=lambda document: -run[document])

@@ -1,0 +1,150 @@
+"""Rank-biased overlap of runs, compared with sums over continued lists, and its command."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import rbo, studies
+from pyterrier_cwla.errors import BadParameter, BadRun, CWLAWarning
+from tests.support import reference
+from tests.support.generated import as_pyterrier, collection
+
+LISTS = st.lists(st.sampled_from("abcdefghijkl"), min_size=1, unique=True)
+ONE, OTHER = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"b": 3.0, "a": 2.0, "d": 1.0}}
+
+
+def run_of(documents, query="q"):
+    return {query: {document: -float(rank) for rank, document in enumerate(documents)}}
+
+
+@given(LISTS, LISTS, st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from([None, 1, 3, 20]))
+def test_any_two_lists(one, other, p, depth):
+    """Lists of different lengths, with and without documents in common."""
+    found = rbo(run_of(one), run_of(other), p, depth)
+    assert found.columns.tolist() == ["rbo", "rbo_min", "rbo_res"]
+    expected = reference.rank_biased_overlap(one[:depth], other[:depth], p)
+    assert found.iloc[0].tolist() == pytest.approx(expected, abs=1e-12)
+    extrapolated, least, residual = found.iloc[0]
+    assert least - 1e-12 <= extrapolated <= least + residual + 1e-12 <= 1 + 1e-11
+    assert rbo(run_of(other), run_of(one), p, depth).iloc[0].tolist() == found.iloc[0].tolist()
+
+
+@given(LISTS, LISTS, st.lists(st.sampled_from("mnopqr"), unique=True))
+def test_bounds_hold_for_longer_lists(one, other, more):
+    """What is known of two lists bounds what is known of their continuations."""
+    least, residual = rbo(run_of(one), run_of(other), 0.8).iloc[0, 1:]
+    longer = rbo(run_of([*one, *more]), run_of([*other, *reversed(more)]), 0.8).iloc[0]
+    assert least - 1e-12 <= longer["rbo_min"]
+    assert longer["rbo_min"] + longer["rbo_res"] <= least + residual + 1e-12
+
+
+def test_by_hand():
+    """X = 0, 2, 2: Σ X_d/d·p^(d−1) = 0.8 + 2/3·0.64, and the last agreement 2/3 continues."""
+    found = rbo(ONE, OTHER, p=0.8).loc["run"]
+    assert found["rbo"] == pytest.approx(0.2 * (0.8 + 2 / 3 * 0.64) + 2 / 3 * 0.512, abs=1e-15)
+    beyond = -np.log(0.2) / 0.8 - (1 + 0.8 / 2 + 0.64 / 3)
+    assert found["rbo_min"] == pytest.approx(0.2 * (0.8 + 2 / 3 * 0.64 + 2 * beyond), abs=1e-15)
+    assert rbo(ONE, ONE)["rbo"].tolist() == [1]
+    assert rbo(ONE, run_of("xyz")).iloc[0].tolist()[:2] == [0, 0]
+
+
+@given(st.permutations("abcdefgh"), st.permutations("abcdefgh"), st.sampled_from([0.3, 0.9]))
+def test_orders_of_the_same_documents_are_those_of_studies(one, other, p):
+    scores = [[-order.index(document) for document in "abcdefgh"] for order in (one, other)]
+    assert rbo(run_of(one), run_of(other), p)["rbo"].iloc[0] == pytest.approx(float(studies.rbo(*scores, p)), abs=1e-12)
+
+
+def slow(one, other, p, depth):
+    """Return the values of each query by loops over the rows."""
+    listed = []
+    for frame in (one, other):
+        rows = {q: list(zip(some.doc_id, some.score)) for q, some in frame.groupby("query_id")}
+        listed.append({q: reference.trec_order(some)[:depth] for q, some in rows.items()})
+    return {
+        query: reference.rank_biased_overlap(listed[0][query], listed[1][query], p) if query in listed[1] else (0, 0, 1)
+        for query in listed[0]
+    }
+
+
+@pytest.mark.parametrize("depth", [None, 7])
+def test_generated_runs_with_ties(depth):
+    """Rows in any order; a query that one run lacks has the overlap 0, and nothing is known of it."""
+    one, other = (collection(seed, queries=8, depth=20).run for seed in (1, 2))
+    other = other[~((other.query_id == "5") | ((other.query_id == "3") & (other.score < 0.5)))]
+    with pytest.warns(
+        CWLAWarning, match=r"only one of two runs has count as 0 in their overlap: run and other \(1 of 7\)"
+    ):
+        found = rbo(one, other, 0.85, depth, by_query=True).loc["run"]
+    expected = slow(one, other, 0.85, depth)
+    assert sorted(found.index) == sorted(expected)
+    for query, values in expected.items():
+        assert found.loc[query].tolist() == pytest.approx(values, abs=1e-12)
+    with pytest.warns(CWLAWarning):
+        means = rbo(as_pyterrier(one), as_pyterrier(other), 0.85, depth)
+    assert means.loc["run"].tolist() == pytest.approx(found.mean().tolist(), abs=1e-15)
+
+
+def test_ties_are_broken_by_descending_id():
+    tied = {"q": {"a": 1.0, "b": 1.0}}
+    assert rbo(tied, run_of("ba"))["rbo"].tolist() == [1]
+    assert rbo(tied, run_of("ab"))["rbo"].iloc[0] < 1
+
+
+def test_several_runs_with_one_and_all_pairs(tmp_path):
+    runs = {"x": ONE, "y": OTHER, "z": run_of("cab")}
+    with_one = rbo(runs, ONE, p=0.8)
+    assert with_one.index.tolist() == ["x", "y", "z"]
+    pairs = rbo(runs, p=0.8)
+    assert pairs.index.names == ["run", "other"]
+    assert pairs.index.tolist() == [("x", "y"), ("x", "z"), ("y", "z")]
+    assert pairs.loc[("x", "y")].tolist() == with_one.loc["y"].tolist()
+    assert rbo(runs, by_query=True).index.names == ["run", "other", "query_id"]
+    frames = []
+    for name, run in runs.items():
+        frame = pd.DataFrame(
+            [(name, "q", d, s) for d, s in run["q"].items()], columns=["run", "query_id", "doc_id", "score"]
+        )
+        frames.append(frame)
+        (tmp_path / f"{name}.txt").write_text("".join(f"q Q0 {d} 1 {s} t\n" for d, s in run["q"].items()))
+    pd.concat(frames).to_parquet(tmp_path / "all.parquet")
+    for given_as in ([tmp_path / f"{name}.txt" for name in runs], tmp_path / "all.parquet"):
+        pd.testing.assert_frame_equal(rbo(given_as, p=0.8), pairs)
+    pd.testing.assert_frame_equal(rbo(runs, tmp_path / "x.txt", p=0.8), with_one)
+
+
+def test_errors():
+    twice = pd.DataFrame({"query_id": ["q"] * 3, "doc_id": list("aba"), "score": [3.0, 2.0, 1.0]})
+    with pytest.raises(BadRun, match=r"y: topic 'q': 'a' is retrieved twice: keep one row of each document\."):
+        rbo({"x": ONE, "y": twice})
+    with pytest.raises(BadRun, match=r"the runs run and other have no query in common: one has 'q', and one has 'r'\."):
+        rbo(ONE, run_of("ab", "r"))
+    with pytest.raises(BadRun, match="there is 1 run: give other="):
+        rbo(ONE)
+    with pytest.raises(BadRun, match="other= takes one run, and was given 2 by name"):
+        rbo(ONE, {"x": ONE, "y": OTHER})
+    with pytest.raises(BadRun, match="no query in common"):
+        rbo(ONE, {"q": {}})
+    with pytest.raises(BadRun, match="NaN"):
+        rbo(ONE, {"q": {"a": float("nan")}})
+    for p in (0, 1, -1, float("nan")):
+        with pytest.raises(BadParameter, match=r"the persistence must be between 0 and 1, such as 0\.9"):
+            rbo(ONE, OTHER, p)
+    for depth in (0, 1.5, True):
+        with pytest.raises(BadParameter, match=rf"depth={depth!r} must be a whole number of at least 1"):
+            rbo(ONE, OTHER, depth=depth)
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_runs_of_dl19(data):
+    from pyterrier_cwla.files.formats import find_runs, read_run
+
+    files = list(find_runs(data / "dl19" / "runs"))[:3]
+    runs = {path.name: read_run(path).to_pandas() for path in files}
+    found = rbo(runs, p=0.9, by_query=True)
+    for (one, other), some in found.groupby(level=[0, 1]):
+        expected = slow(runs[one], runs[other], 0.9, None)
+        for (_, _, query), values in some.iterrows():
+            assert values.tolist() == pytest.approx(expected[query], abs=1e-9)
