@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 #: Modules of commands with their commands, in the order of the help.
 _MODULES = {
     "evaluation": ("evaluate", "compare"),
+    "overlap": ("rbo",),
     "page": ("pages",),
     "explanation": ("explain", "measures"),
     "explorer": ("explore",),

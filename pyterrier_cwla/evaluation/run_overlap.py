@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -96,15 +96,13 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
     check_persistence(p)
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1):
         raise BadParameter(f"depth={depth!r} must be a whole number of at least 1.")
-    given: dict[str | None, Any] = {**separate_runs(runs)}
-    if other is not None:
-        given[None] = one_run(other, "other= takes one run")
-    elif len(given) < 2:
-        raise BadRun(
-            f"an overlap is that of two runs, and there is {many(len(given), 'run')}: give other=, or several."
-        )
-    qids, ranked = _ranked(given, depth)
-    names: list[Any] = [name for name in given if name is not None]
+    given = separate_runs(runs)
+    if other is None and len(given) < 2:
+        number = many(len(given), "run")
+        raise BadRun(f"an overlap is that of two runs, and there is {number}: give a second one.")
+    one_more = [] if other is None else [(None, one_run(other, "other= takes one run"))]
+    qids, ranked = _ranked([*given.items(), *one_more], depth)
+    names: list[Any] = list(given)
     pairs = list(combinations(names, 2)) if other is None else [(name, None) for name in names]
     tables, notes = [], []
     for one, two in pairs:
@@ -144,10 +142,10 @@ class _Ranked:
     documents: int
 
 
-def _ranked(runs: Mapping[str | None, Any], depth: int | None) -> tuple[list[str], dict[str | None, _Ranked]]:
+def _ranked(runs: Sequence[tuple[str | None, Any]], depth: int | None) -> tuple[list[str], dict[str | None, _Ranked]]:
     """Return the queries of all runs, and the rankings of each run down to a depth."""
     columns: dict[str | None, Columns] = {}
-    for name, run in runs.items():
+    for name, run in runs:
         with naming(name):
             columns[name] = run_columns(loaded(run, "run"))
     qids = list(dict.fromkeys(query for one in columns.values() for query in one.queries()[1]))

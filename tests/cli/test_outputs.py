@@ -39,6 +39,7 @@ WRITERS = {
     " -m sDCG --format csv -o OUT",
     "explain": "explain qrels.txt runs/a.txt -q q1 -m TBG --lengths words.tsv --plot OUT",
     "simulate": "simulate qrels.txt runs -m TBG --lengths words.tsv --users 20 --format csv -o OUT",
+    "rbo": "rbo runs --format csv -o OUT",
     "pages": "pages runs/a.txt costs.txt -o OUT",
     "calibrate": "calibrate log.csv --resamples 5 --min-clicks 2 -o OUT",
 }
@@ -118,7 +119,7 @@ def test_all_commands_that_write_are_tried():
     tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
              ("agreement", "output"), ("users", "output"), ("fit", "output"), ("next_documents", "output"), ("demo", "save"),
-             ("pages", "output")}  # fmt: skip
+             ("pages", "output"), ("rbo", "output")}  # fmt: skip
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 

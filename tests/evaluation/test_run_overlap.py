@@ -120,7 +120,7 @@ def test_errors():
         rbo({"x": ONE, "y": twice})
     with pytest.raises(BadRun, match=r"the runs run and other have no query in common: one has 'q', and one has 'r'\."):
         rbo(ONE, run_of("ab", "r"))
-    with pytest.raises(BadRun, match="there is 1 run: give other="):
+    with pytest.raises(BadRun, match="there is 1 run: give a second one"):
         rbo(ONE)
     with pytest.raises(BadRun, match="other= takes one run, and was given 2 by name"):
         rbo(ONE, {"x": ONE, "y": OTHER})
@@ -148,3 +148,31 @@ def test_runs_of_dl19(data):
         expected = slow(runs[one], runs[other], 0.9, None)
         for (_, _, query), values in some.iterrows():
             assert values.tolist() == pytest.approx(expected[query], abs=1e-9)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    for name, run in {"x": ONE, "y_1": OTHER, "z": run_of("cab")}.items():
+        (folder / f"{name}.txt").write_text("".join(f"q Q0 {d} 1 {s} t\n" for d, s in run["q"].items()))
+    return folder
+
+
+def test_the_command_prints_and_writes_pairs(folder, prints, says, tmp_path):
+    text = prints("rbo", folder, "-p", "0.8")
+    lines = [line.split() for line in text.splitlines()]
+    assert lines[0] == ["run", "other", "rbo", "rbo_min", "rbo_res"]
+    assert lines[2] == ["x", "y_1", "0.5867", "0.4047", "0.3526"]
+    assert "Means over the queries of either run. p = 0.8." in text
+    with_one = prints("rbo", folder, "--baseline", "y_1", "--by-query", "--format", "csv").splitlines()
+    assert with_one[0] == "run,other,query_id,rbo,rbo_min,rbo_res"
+    assert [line.split(",")[:3] for line in with_one[1:]] == [["x", "y_1", "q"], ["z", "y_1", "q"]]
+    latex = prints("rbo", folder, "--format", "latex", "--depth", "2")
+    assert r"x & y\_1 & 1.0000 & " not in latex
+    assert r"x & y\_1 & 0.9000 & " in latex
+    prints("rbo", folder, "-o", tmp_path / "pairs.parquet")
+    assert pd.read_parquet(tmp_path / "pairs.parquet").columns.tolist() == lines[0]
+    assert "no run has this name. Near: 'y_1'" in says("rbo", folder, "--baseline", "y1")
+    assert "the persistence must be between 0 and 1" in says("rbo", folder, "-p", "1")
+    assert "there is 1 run: give a second one." in says("rbo", folder / "x.txt")
