@@ -49,7 +49,8 @@ class Walk:
             try_out(metric.C)
             if self._open:
                 warn_if_nobody_leaves(metric.C)
-        C, first = self._of_survival() if metric.C.fact("gives_survival") else (self._given(metric.C, view), 1.0)
+        survival = metric.C.fact("gives_survival") or (view.has_gaps and metric.C.fact("survival"))
+        C, first = self._of_survival() if survival else (self._given(metric.C, view), 1.0)
         if not (metric.C.built_in and metric.rank_only):
             check_probabilities(metric.C, C)
         if leaves is not None:
@@ -70,16 +71,21 @@ class Walk:
     def _given(self, spec: Spec, view: View) -> Floats:
         return on_ranks(spec, view, len(self.view.r))
 
+    def _survival(self, view: View) -> Floats:
+        """Return V for a continuation that returns it, or that states it as a fact."""
+        stated = self.metric.C.fact("survival")
+        return matrix(stated(view)) if stated else self._given(self.metric.C, view)
+
     def _of_survival(self) -> tuple[Floats, Floats]:
-        """Return C and V(1) for a function that returns V."""
-        V = np.broadcast_to(self._given(self.metric.C, self.view), self.view.r.shape)
+        """Return C and V at the first column, from V."""
+        V = np.broadcast_to(self._survival(self.view), self.view.r.shape)
         after = np.zeros((1, 1))
         C = self.metric.C
         if self._open and self.view.unseen == 0 and self.metric.effort_only and "E_before" not in reads(C):
             after = V[:, -1:]
         elif self._open:
             try:
-                after = self._given(self.metric.C, self.view.beyond([[1.0]]))
+                after = self._survival(self.view.beyond([[1.0]]))
             except UnknownEffort:
                 if not self.metric.A.fact("constant_without_gain"):
                     raise

@@ -220,6 +220,20 @@ def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
+def survival(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a rank at which the stated V is not the product of C at the ranks before, if there is one."""
+    if not reads(spec) <= {"e"}:
+        raise BadParameter(f"{spec.keyword}: survival= of its decorator is for functions that read view.e alone.")
+    view = lists.view()
+    V = _on_list(spec, view)[1][:, :-1]
+    stated = np.broadcast_to(np.asarray(given_by(spec, "survival", view), float), V.shape)
+    if place := first_place(unlike(stated, V, 1e-8, 1e-9)):
+        row, column = place
+        one, other = told_apart(stated[row, column], V[row, column])
+        return row, f"it gives V({column + 1}) = {one}, and the product of C at the ranks before is {other}"
+    return None
+
+
 def gives_survival(spec: Spec, lists: Lists) -> Difference | None:
     """Return a rank at which V rises, if there is one."""
     view, m = lists.view(), np.append(RUN[:, :64], [[1e3, 1e6]], axis=1)

@@ -40,6 +40,8 @@ continuation = decorator(
     items_beyond : callable, optional
         Function of the view, V(n+1) and the parameters that returns ΣV(j) over the ranks after the list, where n is
         the last rank.
+    survival : callable, optional
+        Function of the view and the parameters that returns V(i) from ``view.E_before``, if C depends on efforts only.
     gives_survival : bool, default=False
         Whether the function returns V(i), the share of users who see item i, instead of C(i). V(1) may be below 1: the
         other users leave with nothing.
@@ -324,7 +326,21 @@ def insq(view: View, T: Wanted) -> Values:
     return ((y - 1) / y) ** 2
 
 
-@continuation(constant_beyond_list=True, eventually_leaves=True)
+def _decay_survival(view: View, half_life: float) -> Values:
+    _refuse_no_decay(np.exp2(-view.e / half_life), view, half_life)
+    V: Floats = np.exp2(-view.E_before / half_life)
+    return V
+
+
+def _refuse_no_decay(C: Values, view: View, half_life: float) -> None:
+    if np.any((C == 1) & (view.e > 0)):
+        raise NoFiniteValue(
+            f"half_life={half_life} is too large for these efforts: 2^(−effort/half_life) rounds to 1, so that nobody"
+            " leaves."
+        )
+
+
+@continuation(constant_beyond_list=True, eventually_leaves=True, survival=_decay_survival)
 def decay(view: View, half_life: Positive = 224) -> Values:
     """Continue with a probability that halves with every half_life of effort.
 
@@ -344,12 +360,8 @@ def decay(view: View, half_life: Positive = 224) -> Values:
     >>> score([0, 1], C="decay(1)", A="etg")
     0.5
     """
-    C = np.exp2(-view.e / half_life)
-    if np.any((C == 1) & (view.e > 0)):
-        raise NoFiniteValue(
-            f"half_life={half_life} is too large for these efforts: 2^(−effort/half_life) rounds to 1, so that nobody"
-            " leaves."
-        )
+    C: Values = np.exp2(-view.e / half_life)
+    _refuse_no_decay(C, view, half_life)
     return C
 
 

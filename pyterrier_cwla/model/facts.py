@@ -11,7 +11,12 @@ from ..data.arrays import Floats
 from ..errors import BadParameter, near
 
 #: Positional arguments of the facts that are functions, before the parameters of the decorated function.
-_INPUTS = {"of_parts": ("name",), "items_beyond": ("view", "V"), "credit_terms": ("i", "r", "e", "C")}
+_INPUTS = {
+    "of_parts": ("name",),
+    "items_beyond": ("view", "V"),
+    "survival": ("view",),
+    "credit_terms": ("i", "r", "e", "C"),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +56,7 @@ class ContinuationFacts(Facts):
     last_rank: Callable[..., float | None] | None = None
     jump_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None
+    survival: Callable[..., Floats | float] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

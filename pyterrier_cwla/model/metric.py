@@ -147,6 +147,13 @@ class Metric:
         return bool(self.C.fact("eventually_leaves")) or self.effort_only
 
     @property
+    def leaves_between_hits(self) -> bool:
+        """Whether V at the hits and the gain seen there give the score, while users leave at other items as well."""
+        survival = self.C.fact("survival") or (self.C.fact("gives_survival") and reads(self.C) <= {"E", "E_before"})
+        constant = self.A.built_in and self.A.fact("constant_without_gain")
+        return bool(survival and constant and self.flat_effort) and not self.unit_effort
+
+    @property
     def decays(self) -> bool:
         """Whether C is ``decay`` and A is a sum over items: the case with an exact ideal ranking."""
         return self.C.name == "decay" and self._adds_up

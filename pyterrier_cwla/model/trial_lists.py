@@ -13,7 +13,7 @@ from ..data.arrays import Array, Floats
 from ..errors import BadParameter, CWLAError
 from .introspection import on_ranks
 from .language import Spec
-from .view import View
+from .view import View, before
 
 ROWS, RANKS = 8, 7
 FAR = np.array([[1, 2, 3, 5, 12, 40, 130, 1e3, 9_973, 120_011, 1e6]])  # ranks after a list
@@ -61,16 +61,16 @@ class Lists:
             Whether unseen items have the best gain instead of 0.
         """
         i = np.arange(1.0, RANKS + 1)[None, :]
-        r, grade, e, E = self.r, self.grade, self.e, None
+        r, grade, e, spent = self.r, self.grade, self.e, None
         if far > RANKS:
             i = np.append(i, [[far]], axis=1)
             r, grade = (np.pad(values, ((0, 0), (0, 1))) for values in (r, grade))
             if e is not None:
-                E = np.cumsum(e, axis=1)
-                E = np.append(E, E[:, -1:] + self.unseen * (far - RANKS), axis=1)
+                spent = np.append(before(np.cumsum(e, axis=1)), e.sum(axis=1, keepdims=True), axis=1)
+                spent[:, -1] += self.unseen * (far - RANKS - 1)
                 e = np.append(e, np.full((ROWS, 1), self.unseen), axis=1)
         more = (self.best, 3.0) if background else (0.0, 0.0)
-        view = View(i, r, grade, self.total, e, self.unseen, *more, E=E)
+        view = View(i, r, grade, self.total, e, self.unseen, *more, E_before=spent)
         view.spend = lambda: np.linspace(1.5, 4, ROWS)[:, None]
         return view
 

@@ -93,8 +93,8 @@ class View:
         Effort of an unseen item; None if it is not known.
     background, background_grade : float, default=0
         Gain and grade of unseen items.
-    E : ndarray, optional
-        Cumulative efforts; required if there are ranks between the columns.
+    E_before : ndarray, optional
+        Cumulative efforts before each column; required if there are ranks between the columns.
 
     Attributes
     ----------
@@ -130,10 +130,10 @@ class View:
         unseen: float | None = 1.0,
         background: float = 0.0,
         background_grade: float = 0.0,
-        E: Floats | None = None,
+        E_before: Floats | None = None,
     ) -> None:
         self.i, self.r = i, r
-        self._grade, self._E = grade, E
+        self._grade, self._E_before = grade, E_before
         self.totals, self.unseen = totals, unseen
         self.background, self.background_grade = background, background_grade
         self._e = e
@@ -152,23 +152,32 @@ class View:
     @cached_property
     def E(self) -> Floats:
         """Cumulative effort Σ_{j≤i} e_j."""
-        if self._E is not None:
-            return self._E
+        if self._E_before is not None:
+            return self._E_before + self.e
         return self.i if self._e is None else np.cumsum(self._e, axis=-1)
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether there may be ranks between two columns."""
+        return self._gaps
+
+    @property
+    def _gaps(self) -> bool:
+        return (
+            self._e is None or self._E_before is not None
+        )  # for the other attributes, so that they read no other name
 
     @property
     def E_before(self) -> Floats:
         """Cumulative effort before item i, Σ_{j<i} e_j."""
-        if self._e is not None and self._E is None:
-            return before(self.E)
-        return self.E - self.e  # there may be ranks between two columns
+        if self._E_before is not None:
+            return self._E_before
+        return self.E - self.e if self._e is None else before(self.E)
 
     @property
     def steps(self) -> Values:
         """Effort from one column to the next."""
-        if self._e is not None and self._E is None:
-            return self._e
-        return self.E - before(self.E)
+        return self.E - before(self.E) if self._gaps else self.e
 
     @cached_property
     def G(self) -> Floats:
@@ -259,7 +268,7 @@ class View:
             return self
         binary = (self.grade >= rel).astype(float)
         beyond = float(self.background > 0 and self.background_grade >= rel)
-        known = self._e, self.unseen, beyond, self.background_grade, self._E
+        known = self._e, self.unseen, beyond, self.background_grade, self._E_before
         return type(self)(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
 
     def beyond(self, m: ArrayLike) -> Beyond:

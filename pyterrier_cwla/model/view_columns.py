@@ -13,7 +13,7 @@ from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .introspection import effort_reads, reads
 from .metric import Metric
-from .view import Documents, UnknownEffort, View
+from .view import Documents, UnknownEffort, View, before
 
 Seen = tuple[View, Array | None]
 """View, and last column that the users of each query see (None if the list has no end)."""
@@ -153,7 +153,8 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
     """
     if not (metric.gain.built_in and metric.effort.built_in):
         return _hits_alone(metric, rankings, queries, width)
-    what = (metric.gain.key, metric.max_rel, metric.idle_duplicates, metric.effort.key, metric.end)
+    between = metric.leaves_between_hits
+    what = (metric.gain.key, metric.max_rel, metric.idle_duplicates, metric.effort.key, metric.end, between)
     key = (*what, int(queries[0]), len(queries))
     if key not in rankings.views:
         rankings.views[key] = _hits_alone(metric, rankings, queries, width)
@@ -163,7 +164,8 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
 
 def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     at, row, column = rankings.hits_of(queries)
-    last = np.maximum(rankings.last_hit[queries], 1)
+    # Users who leave between hits also leave at the item after the last hit, which stands for all later ones.
+    last = rankings.last_hit[queries] + 1 if metric.leaves_between_hits else np.maximum(rankings.last_hit[queries], 1)
     leaves = None
     if metric.end != "open":
         last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
@@ -177,10 +179,11 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
     totals = totals_of(metric, rankings, queries)
     if metric.unit_effort:
         return View(i, r, grade, totals), leaves
-    e = np.full(i.shape, metric.flat_effort)
-    e.ravel()[place] = metric.effort_of(rankings.grade[at])
-    E = metric.flat_effort * i + np.cumsum(e - metric.flat_effort, axis=1)
-    return View(i, r, grade, totals, e, metric.unseen_effort, E=E), leaves
+    e, of_hits = np.full(i.shape, metric.flat_effort), np.zeros(i.shape)
+    e.ravel()[place] = of_hits.ravel()[place] = metric.effort_of(rankings.grade[at])
+    hits_above = np.minimum(np.arange(width), np.diff(rankings.start)[queries][:, None])
+    E_before = metric.flat_effort * (i - 1 - hits_above) + before(np.cumsum(of_hits, axis=1))
+    return View(i, r, grade, totals, e, metric.unseen_effort, E_before=E_before), leaves
 
 
 def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Floats]:

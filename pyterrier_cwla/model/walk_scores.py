@@ -19,8 +19,13 @@ from .view_columns import Seen, view_of_hits, view_of_ranks
 
 
 def passes_items_without_gain(metric: Metric) -> bool:
-    """Return whether C is 1 at every item without gain, and all these items have the same effort."""
-    return metric.flat_effort is not None and bool(metric.C.fact("ignores_zero_gain"))
+    """Return whether the hits alone give the score; all other items have the same effort.
+
+    Either C is 1 at all items without gain, or it depends on efforts only and states V, and A is constant there.
+    """
+    if metric.flat_effort is None:
+        return False
+    return bool(metric.C.fact("ignores_zero_gain")) or metric.leaves_between_hits
 
 
 def over_hits(metric: Metric, rankings: Rankings) -> Floats:

@@ -209,7 +209,7 @@ def test_what_follows_no_user_model_has_no_residual(name):
 
 def test_all_our_other_measures_still_have_one():
     refused = {"AdaptiveAP": "the total gain of the query", "AdaptiveGAP": "the total gain of the query",
-               "AdaptiveDCG": "no highest grade", "AdaptivenDCG": "no highest grade"}  # fmt: skip
+               "AdaptiveDCG": "no highest grade", "AdaptivenDCG": "no highest grade", "TrAP": "the total gain of the query"}  # fmt: skip
     for name in {name for name, measure in MEASURES.items() if isinstance(measure, RowMeasure)} - {"CWLA"}:
         given_parameters = {"max_rel": 3, "cutoff": 5, "C": "rbp(0.5)", "A": "etg", "T": 5, "K": 9, "effort": "ratio(3)",
                             "gain": "binary"}  # fmt: skip

@@ -78,7 +78,7 @@ def test_facts_are_frozen_and_travel():
         facts.vanishes = True
     assert {name for record in FACTS.values() for name in record.names()} - {"of_parts"} == {
         "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
-        "not_in_products", "last_rank", "jump_rank", "items_beyond", "linear_in_gain", "affine_beyond_list",
+        "not_in_products", "last_rank", "jump_rank", "items_beyond", "survival", "linear_in_gain", "affine_beyond_list",
         "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort",
         "constant_from",
     }  # fmt: skip
@@ -180,6 +180,14 @@ TOLD = {
             (lambda view: 1.0, lambda view, V: 9 * V, (), r"and V sums to at least 1024"),
         ],
         [(inverse_square, inverse_square_beyond, ()), (lambda view: 0.5, lambda view, V: 2 * V, ())],
+    ),
+    "survival": (
+        "continuation",
+        [
+            (lambda view: np.exp2(-view.e), lambda view: np.exp2(-view.E), (), r"it gives V\(1\) = .*, and the product"),
+            (lambda view: 0.5, lambda view: np.exp2(-view.E_before), (), "the product of C at the ranks before is"),
+        ],
+        [(lambda view: np.exp2(-view.e), lambda view: np.exp2(-view.E_before), ())],
     ),
     "linear_in_gain": (
         "aggregation",

@@ -78,14 +78,15 @@ def test_endless_gain_has_no_total(name):
 
 
 def test_between_hits_lie_ranks_without_gain():
-    """A view of the hits has the same values as a view of all ranks if E includes the efforts between them."""
+    """A view of the hits has the same values as a view of all ranks if E_before includes the efforts between them."""
     r = np.array([[0.5, 0, 0, 0.25, 1, 0, 0.5], [0, 1, 0, 0, 0.5, 0.5, 0]])
     e = np.where(r > 0, 2.0, 0.3)
     i = np.arange(1.0, 8)[None, :]
     hits = np.array([[0, 3, 4, 6], [1, 4, 5, 6]])
     row = np.array([[0], [1]])
     whole = View(i, r, r, totals, e)
-    some = View(i.repeat(2, axis=0)[row, hits], r[row, hits], r[row, hits], totals, e[row, hits], E=whole.E[row, hits])
+    spent = whole.E_before[row, hits]
+    some = View(i.repeat(2, axis=0)[row, hits], r[row, hits], r[row, hits], totals, e[row, hits], E_before=spent)
     for name in (
         "i",
         "r",
