@@ -945,7 +945,6 @@ def test_judgments_that_are_wrong(files, says, text, place):
         ("AP(rel='x')", "AP(rel='x'): rel must be a whole number in [1, inf)."),
         ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
         ("nDCG(", "cannot read the measure 'nDCG('"),
-        ("Compat", "Compat is a measure of ir_measures that is not computed here"),
         ("TBG", "runs/bad.run: TBG: the lengths of documents are needed"),
     ],
 )
