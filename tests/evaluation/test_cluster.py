@@ -170,7 +170,7 @@ def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
 
 QUERIES = [f"q{number:02}" for number in range(24)]
 DOCUMENTS = np.array([f"d{number:03}" for number in range(90)])
-MEASURES = ["nDCG@10", "AP", "ERR@20", "infAP", "ESL(wanted=2)", "GMAP", "NumRel", "TBG(lengths='of_the_cluster')",
+MEASURES = ["nDCG@10", "AP", "ERR@20", "infAP", "ESL(wanted=2)", "Compat", "GMAP", "NumRel", "TBG(lengths='of_the_cluster')",
             "INST(T=2,max_rel=2)", "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=2)\")"]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.run_files import sources
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here, judged
 
-MEASURES = ["nDCG@3", "AP", "RR", "ESL(wanted=2)", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
+MEASURES = ["nDCG@3", "AP", "RR", "ESL(wanted=2)", "Compat", "RBP(rel=1)", "CWLA(C='inst(1)',A='erg',max_rel=3)", "GeometricMean(measure='AP')",
             "Judged@3", "TBG(duplicates='run')"]  # fmt: skip
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 

@@ -3,6 +3,8 @@
 import ir_measures
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -173,15 +175,27 @@ def test_parameters_and_reference():
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(normalize=2)"])
 
 
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_runs_of_trec_covid(data):
+def real_runs(folder):
+    """Return judgments and a few runs of a collection."""
     from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 
-    folder = data / "trec-covid-r1"
-    qrels = read_qrels(folder / "qrels.txt").to_pandas()
-    files = list(find_runs(folder / "runs"))[::24]
-    assert len(files) > 4
-    for file in files:
-        ours, theirs = peers(qrels, read_run(file).to_pandas(), MEASURES[:3])
+    if folder.name == "trec8":
+        table = pq.read_table(folder / "runs.parquet")
+        names = table["run"].unique().to_pylist()[::50]
+        runs = [table.filter(pc.equal(table["run"], name)).drop(["run"]).to_pandas() for name in names]
+    else:
+        files = list(find_runs(folder / "runs"))
+        runs = [read_run(file).to_pandas() for file in files[:: max(len(files) // 5, 1)]]
+    return read_qrels(next(folder.glob("qrels.txt*"))).to_pandas(), runs
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize("collection", ["trec-covid-r1", "dl19", "trec8"])
+def test_runs_of_real_collections(data, collection):
+    qrels, runs = real_runs(data / collection)
+    assert len(runs) >= 3
+    for run in runs:
+        ours, theirs = peers(qrels, run, MEASURES[:3])
         assert ours == pytest.approx(theirs, abs=1e-9)
+        assert sum(value > 0 for value in ours.values()) > 30
