@@ -72,13 +72,14 @@ def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -
     ----------
     Clarke, Vtyurina and Smucker (2021), as ir_measures computes it.
     """
-    relevant = rankings.only(rankings.grade > 0)
+    relevant = rankings if (rankings.grade > 0).all() else rankings.only(rankings.grade > 0)
     ideal = relevant.pool.remembered("ideal by grade", lambda: _IdealByGrade(relevant.pool))
     R = relevant.of_pool(ideal.relevant)
     depth = np.maximum(relevant.n, R)
     sums = OverlapSums(p, int(depth.max(initial=0)))
-    entry = np.maximum(relevant.exact_ranks, ideal.ranks_of_hits(relevant))
-    overlap = sums.of(relevant.query, entry, depth)
+    if "entry" not in relevant.views:  # other parameters need the same ranks
+        relevant.views["entry"] = np.maximum(relevant.exact_ranks, ideal.ranks_of_hits(relevant))
+    overlap = sums.of(relevant.query, relevant.views["entry"], depth)
     if normalize:
         query = np.repeat(np.arange(len(R)), R)
         places = np.arange(len(query)) - np.repeat(np.cumsum(R) - R, R)
@@ -114,25 +115,24 @@ class _IdealByGrade:
     def ranks_of_hits(self, rankings: Rankings) -> Array:
         """Return the rank of each hit in the ideal ranking that is in the order of the run where grades are equal."""
         assert rankings.judgment is not None
-        level, place, score = (
-            *(of_pool[rankings.judgment] for of_pool in (self.level, self.place)),
-            rankings.exact_scores,
-        )
+        level, place = self.level[rankings.judgment], self.place[rankings.judgment]
+        score = rankings.exact_scores
         group = rankings.query * len(self.sizes) + level
         order = np.lexsort((place, -score, group))
-        first = np.searchsorted(group[order], group)
+        number = np.arange(len(order))
+        first = np.searchsorted(group[order], group)  # hits of earlier groups
         rank = np.empty(len(order), np.int64)
-        rank[order] = np.arange(1, len(order) + 1)
+        rank[order] = number + 1
         rank += self.above[level] - first
         low = np.flatnonzero(score <= 0)
-        if len(low):  # documents that are not retrieved are above them, or tie with them
+        if len(low):  # documents that are not retrieved have the score 0
             by_row = np.lexsort((place, group))
-            retrieved = np.empty(len(order), np.int64)  # documents of the level in earlier rows
-            retrieved[by_row] = np.arange(len(order))
-            retrieved -= first
-            size = np.searchsorted(group[order], group[low], side="right") - first[low]
-            missing = np.where(score < 0, 0, place - retrieved)[low]
-            rank[low] += np.where(score[low] < 0, self.sizes[level[low]] - size, missing)
+            earlier = np.empty(len(order), np.int64)
+            earlier[by_row] = number
+            missing_in_earlier_rows = (place - (earlier - first))[low]
+            hits = np.searchsorted(group[order], group[low], side="right") - first[low]
+            missing = self.sizes[level[low]] - hits
+            rank[low] += np.where(score[low] < 0, missing, missing_in_earlier_rows)
         return rank
 
 

@@ -160,6 +160,10 @@ def rbo(x: Any, y: Any, p: float = 0.9, depth: int | None = None) -> Array:
     BadParameter
         If ``p`` or ``depth`` is out of range, or if the last axes differ in length or have fewer than two items.
 
+    See Also
+    --------
+    pyterrier_cwla.rbo : Overlap of the rankings of documents of two runs, with bounds.
+
     References
     ----------
     Webber, Moffat and Zobel (2010), Eq. 23; Corsi and Urbano (2024) for ties.
