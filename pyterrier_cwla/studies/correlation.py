@@ -170,7 +170,8 @@ def rbo(x: Any, y: Any, p: float = 0.9, depth: int | None = None) -> Array:
 
     Examples
     --------
-    >>> round(float(rbo([4, 3, 2, 1], [3, 4, 2, 1])), 3)
+    >>> from pyterrier_cwla import studies
+    >>> round(float(studies.rbo([4, 3, 2, 1], [3, 4, 2, 1])), 3)
     0.9
     """
     x, y = _scores(x, y)
