@@ -11,9 +11,9 @@ import pytest
 import pyterrier_cwla
 
 MEASURES = """
-    AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
+    AP11pt AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
     AdaptivenDCG ByTopic CWLA Cascade DynamicBPM ESL ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility
-    ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Mixture QMeasure Residual SET SessionCWLA TBG
+    ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Mixture QMeasure Residual SET SessionCWLA SetUtility TBG
     TrAP UMeasure esNDCG nsDCG sDCG
 """
 SPECIFIC = "CWLAError CWLAWarning CannotScore GroupedRanker LambdaMART Lengths register_duplicates register_lengths"

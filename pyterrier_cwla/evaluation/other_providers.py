@@ -13,7 +13,7 @@ from ..data.alignment import Judgments
 from ..data.columns import Columns
 from ..errors import BadParameter, CWLAError, UnknownSpec
 from ..measures.parsing import measures_of
-from ..measures.provider import CWLAProvider
+from ..measures.provider import CWLAProvider, refuse_undefined
 
 Array = np.ndarray
 
@@ -55,10 +55,9 @@ def _values(measure: Measure, qids: list[str], qrels: pd.DataFrame, run: pd.Data
         raise
     except Exception as error:
         raise BadParameter(f"ir_measures cannot compute {measure}: {error}{_of_floats(qrels)}") from error
-    for qid in qids:
-        if np.isnan(values.get(qid, np.nan)):
-            raise BadParameter(f"{measure} has no value for query {qid!r}: leave the measure or the query out.")
-    return np.array([values[qid] for qid in qids], float)
+    found = np.array([values.get(qid, np.nan) for qid in qids], float)
+    refuse_undefined(measure, found, qids)
+    return found
 
 
 def _of_floats(qrels: pd.DataFrame) -> str:

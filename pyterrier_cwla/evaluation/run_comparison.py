@@ -17,7 +17,7 @@ from ..files.inputs import are_paths, is_runs, loaded
 from ..files.run_files import sources
 from ..measures.labels import RETRIEVED, by_name, renamed
 from ..measures.of_ir_measures import better_of
-from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare
+from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from .comparison import Comparison
 from .driver import evaluate
 from .other_providers import by_other_providers, computed_somewhere
@@ -186,6 +186,9 @@ def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[lis
         )
     answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
     check_answers(answered, names, queries)
+    for name in measures:
+        for values in by_query[name].to_numpy(float).reshape(len(names), -1):
+            refuse_undefined(name, values, queries)
     return names, queries, by_query[list(measures)], answered
 
 

@@ -17,7 +17,7 @@ from ..evaluation.other_providers import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.named import CWLA, TBG
 from ..measures.of_ir_measures import better_of, computation_of, needs_of
-from ..measures.provider import PreparedMeasures, aggregated
+from ..measures.provider import PreparedMeasures, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
 from .row_columns import scores
@@ -248,6 +248,9 @@ def per_query(measures: list[Measure], samples: Samples, score: Any, by_level: b
     theirs = [measure for measure in measures if measure not in found]
     if theirs:
         found |= by_other_providers(theirs, samples.text_judgments, samples.run(score))
+    for measure, values in found.items():
+        if np.isnan(values).any():
+            refuse_undefined(measure, values, samples.text_judgments.qids)
     return {measure: found[measure] for measure in measures}
 
 

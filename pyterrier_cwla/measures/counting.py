@@ -11,6 +11,7 @@ import numpy as np
 
 from ..data.rankings import Array, Rankings, summed
 from ..model.language import Parameter
+from ..model.query_chunks import CELLS, packed
 from .catalogue import JUDGED_ONLY
 from .computing import Better, Computation, Needs, OfRankings
 
@@ -127,6 +128,30 @@ def share(part: Array, whole: Array) -> Array:
     """Return the ratios; 0 for a denominator of 0."""
     ratios: Array = np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
     return ratios
+
+
+def running(start: Array, values: Array, function: Callable[[Array], Array]) -> Array:
+    """Return running sums, highest values or the like within each query.
+
+    Each query is computed separately. Its values therefore do not depend on other queries, to the last bit.
+
+    Parameters
+    ----------
+    start : ndarray of int, shape (n_queries + 1,)
+        Offset of the first value of each query.
+    values : ndarray, shape (n_values,)
+        Values, ordered by query.
+    function : callable
+        Function from values [queries × columns] to running values of the same shape; unused cells are 0.
+    """
+    found, widths = np.empty(len(values)), np.diff(start)
+    for queries, width in packed(np.argsort(widths, kind="stable"), widths, CELLS):
+        inside = np.arange(width) < widths[queries][:, None]
+        place = (start[queries][:, None] + np.arange(width))[inside]
+        cells = np.zeros(inside.shape)
+        cells[inside] = values[place]
+        found[place] = function(cells)[inside]
+    return found
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from .catalogue import CUTOFF, JUDGED_ONLY, REL
 from .computing import Needs
 from .counting import Count, bpref, inf_ap, judged, num_q, num_rel, num_ret, r_precision
 from .rank_overlap import COMPAT
+from .set_measures import OF_IR_MEASURES
 
 
 def _neither(given: Mapping[str, Any]) -> None:
@@ -24,4 +25,5 @@ COUNTS = {
     "Bpref": Count(bpref, (REL,), Needs(all_judged=True)),
     "infAP": Count(inf_ap, (REL,), Needs(all_judged=True, pooled=True)),
     "Compat": COMPAT,
+    **OF_IR_MEASURES,
 }

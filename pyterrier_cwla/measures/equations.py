@@ -37,6 +37,8 @@ _SCALED = (
     r"$r_i = (g_i - g_{min}) / (g_{max} - g_{min})$ is the gain of the grade $g_i$ at rank $i$, and 0 for lower grades;"
     r" $g_{min}$ and $g_{max}$ are ``min_rel`` and ``max_rel``"
 )
+_A = "$a$ is the number of relevant documents that are retrieved"
+_N = "$n$ is the number of retrieved documents"
 _RETRIEVED = "$n$ is the number of retrieved documents, or ``cutoff`` if that is smaller"
 _SATISFIED = r"is the probability that the grade at rank $i$ satisfies the user"
 _NERR_WHERE = "$V(i)$ is the share of users who see rank $i$; {}; {}. The sums are over 1000 ranks."
@@ -215,6 +217,41 @@ EQUATIONS = {
         r" \quad R_n = \sum_{i=1}^{n} b_i",
         f"$P(k)$ is the precision at rank $k$; {_REL}; {_RETRIEVED}; $R_n$ is the number of relevant documents that are"
         " retrieved",
+    ),
+    "SetP": Equation(
+        "set precision",
+        r"\text{SetP} = \frac{a}{n}",
+        f"{_A}; {_N}; with ``relative``, $n$ is at most the number of relevant documents",
+    ),
+    "SetR": Equation("set recall", r"\text{SetR} = \frac{a}{R}", f"{_A}; {_R}"),
+    "SetF": Equation(
+        "set F measure",
+        r"\text{SetF} = \frac{(\beta + 1)\,P\,S}{S + \beta\,P}, \quad P = \frac{a}{n}, \quad S = \frac{a}{R}",
+        rf"{_A}; {_N}; {_R}; $\beta$ is the weight of the recall $S$ (``beta``)",
+    ),
+    "SetAP": Equation("set average precision", r"\text{SetAP} = \frac{a}{n} \cdot \frac{a}{R}", f"{_A}; {_N}; {_R}"),
+    "IPrec": Equation(
+        "interpolated precision",
+        r"\text{IPrec@}\rho = \max_{j \ge c} \frac{j}{k_j}, \quad c = \lfloor \rho R + 0.9 \rfloor",
+        rf"$\rho$ is the recall (``recall``); $k_j$ is the rank of the $j$-th relevant document; the value is 0 if"
+        rf" fewer than $c$ are retrieved; {_R}",
+    ),
+    "Accuracy": Equation(
+        "ranked pairs",
+        r"\text{Accuracy} = 1 - \frac{1}{a\,(n - a)} \sum_{k=1}^{n} b_k\,m_k",
+        f"{_A}; {_RETRIEVED}; {_REL}; $m_k$ is the number of documents above rank $k$ that are not relevant",
+    ),
+    "AP11pt": Equation(
+        "11-point interpolated average precision",
+        r"\text{AP11pt} = \frac{1}{11} \sum_{\rho \in \{0, 0.1, \ldots, 1\}} \text{IPrec}(\rho)",
+        r"$\rho$ is the recall, and $\text{IPrec}(\rho)$ the interpolated precision, the measure ``IPrec``",
+    ),
+    "SetUtility": Equation(
+        "utility of the retrieved set",
+        r"U = w\,a - o\,b - m\,c + s\,d",
+        "$a$ and $b$ are the numbers of relevant and of other documents that are retrieved, and $c$ and $d$ those that"
+        " are not; $w$, $o$, $m$ and $s$ are ``relevant``, ``other``, ``missed`` and ``spared``; for $d$, the number of"
+        " documents in the collection is needed (``documents``)",
     ),
     "ESL": Equation(
         "expected search length",

@@ -25,6 +25,7 @@ from .counting import Count
 from .labels import ShownMeasure, checked_label
 from .q_measure import Q_MEASURE
 from .search_length import ESL
+from .set_measures import OWN
 
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
 _BINDERS: dict[type, Callable[[Any], Any]] = {
@@ -389,7 +390,7 @@ def _types(parameter: Parameter) -> tuple[type, ...]:
     return (*kinds, type(None)) if parameter.default is None else kinds
 
 
-_COUNTS = {"ESL": ESL, "QMeasure": Q_MEASURE}
+_COUNTS = {"ESL": ESL, "QMeasure": Q_MEASURE, **OWN}
 """Measures without a user model that ir_measures does not have."""
 
 _ROWS = {name: _measure_class(row) for name, row in OURS.items()}

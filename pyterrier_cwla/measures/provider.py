@@ -21,7 +21,7 @@ from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Columns, judgment_columns
 from ..data.ranked_rows import Judged, RankedRows
 from ..data.rankings import Array
-from ..errors import BadJudgments, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
+from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
 from .label_provider import LabelProvider
 from .labels import by_name, redefined
 from .of_ir_measures import computation_of, needs_of
@@ -258,10 +258,14 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         return self.iter_calc(run)
 
     def iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
-        """Yield the value of each measure and judged query."""
-        for measure, values in self.table(run).items():
+        """Yield the value of each measure and judged query, where the measure is defined."""
+        return self._by_query(self.table(run))
+
+    def _by_query(self, table: dict[Measure, Array]) -> Iterator[ir_measures.Metric]:
+        for measure, values in table.items():
             for qid, value in zip(self.judgments.qids, values.tolist(), strict=True):
-                yield ir_measures.Metric(qid, measure, value)
+                if value == value:  # not NaN
+                    yield ir_measures.Metric(qid, measure, value)
 
     def calc_aggregate(self, run: Any) -> dict[Measure, float]:
         """Return the aggregate of each measure.
@@ -273,12 +277,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
     def calc(self, run: Any) -> CalcResults:
         """Return the aggregates and the values of all queries."""
         table = self.table(run)
-        metrics = [
-            ir_measures.Metric(qid, measure, value)
-            for measure, values in table.items()
-            for qid, value in zip(self.judgments.qids, values.tolist(), strict=True)
-        ]
-        return CalcResults(self.means(table), metrics)
+        return CalcResults(self.means(table), list(self._by_query(table)))
 
 
 def aggregate_of(measure: Measure) -> Literal["mean", "sum", "geometric mean"]:
@@ -296,8 +295,19 @@ def aggregated(measure: Measure, values: np.ndarray) -> float:
     kind = aggregate_of(measure)
     if kind == "sum":
         return float(values.sum())
-    mean = float(values.mean())
+    if np.isnan(values).any():
+        values = values[~np.isnan(values)]  # queries for which the measure is not defined
+    mean = float(values.mean()) if len(values) else np.nan
     return GeometricMeanOfLogs.of_mean(mean) if kind == "geometric mean" else mean
+
+
+def refuse_undefined(measure: Any, values: Array, qids: Sequence[str]) -> None:
+    """Raise BadParameter if a measure is not defined for a query, as Accuracy without a relevant document."""
+    without = np.flatnonzero(np.isnan(values))
+    if len(without):
+        raise BadParameter(
+            f"{measure} has no value for query {qids[without[0]]!r}: leave the measure or the query out."
+        )
 
 
 def prepare(qrels: Any) -> Judgments:

@@ -10,11 +10,8 @@ from ..data.rankings import Array, Rankings, summed
 from ..errors import NoFiniteValue
 from ..model.language import In, Parameter, Spec
 from ..model.metric import Metric
-from ..model.query_chunks import packed
 from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, SpecOf
-from .counting import Count, number_above, number_relevant, share
-
-_CELLS = 1 << 17  # maximum number of queries × documents per chunk
+from .counting import Count, number_above, number_relevant, running, share
 
 
 def q_measure(
@@ -63,18 +60,8 @@ def _ideal(rankings: Rankings, metric: Metric) -> Array:
 
 
 def _cumulated(start: Array, values: Array) -> Array:
-    """Return the running sums of values within each query; ``start`` has the offset of each query's first value.
-
-    Each query is summed separately. Its sums therefore do not depend on other queries, to the last bit.
-    """
-    sums, widths = np.empty(len(values)), np.diff(start)
-    for queries, width in packed(np.argsort(widths, kind="stable"), widths, _CELLS):
-        inside = np.arange(width) < widths[queries][:, None]
-        place = (start[queries][:, None] + np.arange(width))[inside]
-        cells = np.zeros(inside.shape)
-        cells[inside] = values[place]
-        sums[place] = np.cumsum(cells, axis=1)[inside]
-    return sums
+    """Return the running sums of values within each query."""
+    return running(start, values, lambda cells: np.cumsum(cells, axis=1))
 
 
 Q_MEASURE = Count(

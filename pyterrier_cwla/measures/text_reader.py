@@ -20,7 +20,12 @@ from ..model.language import shortened
 from .catalogue import THEIRS
 from .of_ir_measures import is_computed_here
 
-_GEOMETRIC = {"gm_map": "GMAP", "gm_bpref": "GeometricMean(measure='Bpref')"}
+_TREC_EVAL = {
+    "gm_map": "GMAP",
+    "gm_bpref": "GeometricMean(measure='Bpref')",
+    "11pt_avg": "AP11pt",
+    "utility": "SetUtility",
+}
 """Names of trec_eval that ir_measures does not have."""
 _ALSO_CALLED = {
     "expected_search_length": "ESL",
@@ -165,9 +170,9 @@ def _in_any_case(name: str, known: Iterable[str]) -> str | None:
 
 def _of_trec_eval(name: str) -> Measure | None:
     """Return the measure of a name of trec_eval in any case, such as ``ndcg_cut_10``, or None for other names."""
-    name = _in_any_case(name, _GEOMETRIC) or name
-    if name in _GEOMETRIC:
-        return parsed(_GEOMETRIC[name])
+    name = _in_any_case(name, _TREC_EVAL) or name
+    if name in _TREC_EVAL:
+        return parsed(_TREC_EVAL[name])
     if not re.fullmatch(r"(?:(?![._]\d)\w)+(?:[._]\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)?", name):
         return None  # ir_measures would ignore what follows the cutoff
     try:

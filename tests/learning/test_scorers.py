@@ -615,7 +615,7 @@ def test_a_measure_that_was_defined_for_ir_measures_scores_too_but_never_nan():
     with pytest.raises(CannotScore, match="Nothing has no value for query 'q"):
         cross_val_score(Column(), rows.X, rows.y, groups=rows.qid, cv=GroupKFold(3), scoring=scorer(nothing))
     rows.label[:], rows.judged[:] = 1, True
-    with pytest.raises(CannotScore, match=r"ir_measures cannot compute .*Accuracy.*division by zero"):
+    with pytest.raises(CannotScore, match="Accuracy has no value for query 'q"):
         scorer("Accuracy")(Column(), rows.X, rows.y)
 
 

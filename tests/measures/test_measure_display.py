@@ -143,7 +143,7 @@ def test_ipython_shows_measures_of_ir_measures_only_if_asked():
         assert formatter(ir_measures.nDCG @ 10) is None
         shell.extension_manager.load_extension("pyterrier_cwla")
         assert "normalised discounted cumulative gain" in formatter(ir_measures.nDCG @ 10)
-        assert formatter(ir_measures.SetF) is None
+        assert formatter(ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")) is None
         shell.extension_manager.unload_extension("pyterrier_cwla")
         assert formatter(ir_measures.nDCG @ 10) is None
         assert formatter(TBG) is not None

@@ -1,0 +1,149 @@
+"""Set measures, interpolated precision, accuracy and utility: loops, pytrec_eval and ir_measures, and undefined values."""
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import Accuracy, SetF, SetP
+
+from pyterrier_cwla import CWLAError, compare, evaluate
+from pyterrier_cwla.errors import BadParameter
+from tests.support.generated import collection, harmless
+
+SEEDS = range(4)
+
+
+def frames(seed):
+    return collection(seed, grades=(-1, 0, 1, 2, 3), ties=bool(seed % 2))
+
+
+def by_query(measures, made):
+    return evaluate(made.qrels, made.run, measures, by_query=True).droplevel("run")
+
+
+def topics(made, rel):
+    """Yield the query, whether each retrieved document is relevant, in rank order, and the number of relevant ones."""
+    ordered = made.run.assign(score=made.run.score.astype("f4")).sort_values(["score", "doc_id"], ascending=False)
+    for query, judged in made.qrels.groupby("query_id"):
+        relevant = set(judged.doc_id[judged.relevance >= rel])
+        listed = ordered.doc_id[ordered.query_id == query]
+        yield query, [doc in relevant for doc in listed], len(relevant)
+
+
+@pytest.mark.parametrize("rel", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_values_by_loops(seed, rel):
+    made = frames(seed)
+    measures = {
+        "P": f"SetP(rel={rel})", "relative": f"SetP(relative=True,rel={rel})", "R": f"SetR(rel={rel})",
+        "F": f"SetF(beta=0.5,rel={rel})", "AP": f"SetAP(rel={rel})", "I": f"IPrec(rel={rel})@0.35",
+        "I11": f"AP11pt(rel={rel})", "A": f"Accuracy(rel={rel})", "A7": f"Accuracy(rel={rel})@7",
+        "U": f"SetUtility(relevant=3,other=0.5,missed=2,spared=0.25,documents=5000,rel={rel})",
+    }  # fmt: skip
+    found = by_query(measures, made)
+    for query, hits, R in topics(made, rel):
+        a, n = sum(hits), len(hits)
+        P, S = a / n if n else 0, a / R if R else 0
+        at = [rank for rank, hit in enumerate(hits, start=1) if hit]
+
+        def interpolated(recall, at=at, R=R):
+            return max([j / at[j - 1] for j in range(max(int(recall * R + 0.9), 1), len(at) + 1)], default=0)
+
+        def accuracy(some):
+            pairs = [(x, y) for x in range(len(some)) for y in range(len(some)) if some[x] and not some[y]]
+            return sum(x < y for x, y in pairs) / len(pairs) if pairs else np.nan
+
+        expected = {
+            "P": P, "relative": a / min(n, R) if min(n, R) else 0, "R": S, "F": 1.5 * P * S / (S + 0.5 * P) if a else 0,
+            "AP": P * S, "I": interpolated(0.35), "I11": sum(interpolated(tenth / 10) for tenth in range(11)) / 11,
+            "A": accuracy(hits), "A7": accuracy(hits[:7]),
+            "U": (3 * a - 0.5 * (n - a) - 2 * (R - a) + 0.25 * (5000 - n - R + a)) if n else 0,
+        }  # fmt: skip
+        assert found.loc[query].to_dict() == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_values_of_trec_eval(seed):
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is a peer")
+    made = harmless(frames(seed))
+    qrels, run = (
+        {query: dict(zip(some.doc_id, some[value], strict=True)) for query, some in frame.groupby("query_id")}
+        for frame, value in ((made.qrels, "relevance"), (made.run, "score"))
+    )
+    theirs = pytrec_eval.RelevanceEvaluator(qrels, {"11pt_avg", "utility", "num_rel_ret"}).evaluate(run)
+    found = by_query(["11pt_avg", "utility", "num_rel_ret"], made)
+    assert len(theirs) > 3
+    for query, values in theirs.items():
+        assert found.loc[query].tolist() == pytest.approx(
+            [values["11pt_avg"], values["utility"], values["num_rel_ret"]], abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("measure", [Accuracy, Accuracy @ 5, Accuracy(rel=2) @ 20], ids=str)
+def test_accuracy_is_that_of_ir_measures_also_in_the_mean(measure, seed):
+    made = collection(seed, ties=False)
+    theirs, ours = (
+        (provider.calc_aggregate([measure], made.qrels, made.run)[measure],
+         {m.query_id: m.value for m in provider.iter_calc([measure], made.qrels, made.run)})
+        for provider in (ir_measures.accuracy, ir_measures.cwla)
+    )  # fmt: skip
+    assert ours[0] == pytest.approx(theirs[0], abs=1e-12)
+    assert ours[1] == pytest.approx(theirs[1], abs=1e-12)
+    assert len(ours[1]) < made.qrels.query_id.nunique()  # some queries have no value
+    calculated = ir_measures.cwla.calc([measure], made.qrels, made.run)
+    assert calculated.aggregated[measure] == ours[0]
+    assert {m.query_id: m.value for m in calculated.per_query} == ours[1]
+
+
+def test_accuracy_without_a_pair_is_not_defined():
+    qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 1}, "3": {"a": 1}, "4": {"a": 1}}
+    run = {"1": {"a": 2.0, "b": 1.0}, "2": {"a": 1.0}, "3": {"b": 1.0}}
+    found = evaluate(qrels, run, ["Accuracy", "AP"], by_query=True)
+    assert found["Accuracy"].tolist()[0] == 1.0
+    assert found["Accuracy"].isna().tolist() == [False, True, True, True]
+    assert evaluate(qrels, run, ["Accuracy"]).iloc[0, 0] == 1.0
+    assert np.isnan(evaluate(qrels, {"2": {"a": 1.0}}, ["Accuracy"]).iloc[0, 0])
+    with pytest.raises(BadParameter, match="Accuracy has no value for query '2': leave the measure or the query out"):
+        compare(qrels, run, ["AP", "Accuracy"])
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 5), st.floats(0, 1))
+def test_identities(hits, elsewhere, recall):
+    """F is between P and R; SetAP = P·R; IPrec falls with the recall, and at 0 is the highest precision."""
+    qrels = pd.DataFrame(
+        [("q", f"d{n}", int(hit)) for n, hit in enumerate(hits)] + [("q", f"e{n}", 1) for n in range(elsewhere)],
+        columns=["query_id", "doc_id", "relevance"],
+    )
+    run = {"q": {f"d{n}": -float(n) for n in range(len(hits))}}
+    names = ["SetP", "SetR", "SetF", "SetAP", f"IPrec@{max(recall, 0.01)}", "IPrec@0.0", "AP11pt"]
+    P, R, F, AP, I, highest, mean = evaluate(qrels, run, names).iloc[0]
+    assert min(P, R) - 1e-12 <= F <= max(P, R) + 1e-12
+    assert AP == pytest.approx(P * R, abs=1e-15)
+    assert max(I, mean) <= highest + 1e-12
+    assert highest == max(np.cumsum(hits) / np.arange(1, len(hits) + 1))
+
+
+@pytest.mark.parametrize(
+    "measure,says",
+    [
+        ("SetUtility(spared=1)", "needs documents="),
+        ("SetUtility(spared=1,documents=2)", "documents=2 of SetUtility is less than the 3 documents"),
+        ("SetUtility(other=-1)", "must not be negative"),
+        ("IPrec", "IPrec needs recall=, as in IPrec@0.1"),
+        ("IPrec@1.5", "recall"),
+        ("SetF(beta=-1)", "must not be negative"),
+    ],
+)
+def test_errors(measure, says):
+    with pytest.raises(CWLAError, match=says):
+        evaluate({"q": {"a": 1, "b": 0, "c": 0}}, {"q": {"a": 1.0, "b": 0.5, "c": 0.1}}, [measure])
+
+
+def test_names():
+    assert evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["set_P", "11PT_AVG", "utility"]).columns.tolist() == [
+        "SetP", "AP11pt", "SetUtility",
+    ]  # fmt: skip
+    assert SetP(relative=True) in ir_measures.cwla.evaluator([SetP(relative=True), SetF], {"q": {"a": 1}}).measures
