@@ -195,6 +195,26 @@ class Rankings:
         listed = None if self.listed_rank is None else self.listed_rank[keep]
         return self._with(self.n, keep, self.rank[keep], listed_rank=listed)
 
+    def regraded(self, grades: Callable[[Array], Array], key: Hashable) -> Rankings:
+        """Return the rankings with other grades of the same judgments.
+
+        The rankings must contain all judged documents, because grades of 0 and below may become positive.
+
+        Parameters
+        ----------
+        grades : callable
+            Function from grades to the new grades.
+        key : hashable
+            Key under which the new grades of all judged documents are cached.
+        """
+        pool, key = self.pool, ("regraded", key)
+        if key not in self.views:
+            other = pool.remembered(
+                key, lambda: Pool(pool.queries, pool.query, grades(pool.grade), pool.judgments, pool.words)
+            )
+            self.views[key] = replace(self, grade=grades(self.grade), pool=other, views={}, _gains={})
+        return cast(Rankings, self.views[key])
+
     def emptied(self, which: Array) -> Rankings:
         """Return the rankings, without the items of those where `which` is true."""
         keep = ~which[self.query]

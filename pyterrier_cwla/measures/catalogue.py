@@ -232,6 +232,7 @@ _FRAME = (
 )
 _DOC_SECONDS = Parameter("doc_seconds", KnownCosts(), None)
 REL = Parameter("rel", In("[1, inf)", whole=True), 1)
+REL_OR_0 = Parameter("rel", In("[0, inf)", whole=True), 1)  # of measures of ir_measures; 0 is any judged document
 
 CWLA = Row(
     "CWLA",
@@ -417,13 +418,18 @@ OURS = {
 }  # fmt: skip
 
 
+def gains_of_ndcg(given: Mapping[Any, Any]) -> dict[float, float]:
+    """Return the ``gains`` of nDCG as numbers."""
+    try:
+        return {float_or_int(grade): float_or_int(worth) for grade, worth in given.items()}
+    except BadParameter as error:
+        raise BadParameter(f"nDCG: gains must be {Grades('numbers')}; {error}") from None
+
+
 def _ndcg_gain(given: Mapping[str, Any]) -> str:
     if given["gains"]:
-        try:
-            gains = {float_or_int(grade): max(float_or_int(worth), 0) for grade, worth in given["gains"].items()}
-        except BadParameter as error:
-            raise BadParameter(f"nDCG: gains must be {Grades('numbers')}; {error}") from None
-        return f"table({gains}, others=grade)"
+        table = {grade: max(worth, 0) for grade, worth in gains_of_ndcg(given["gains"]).items()}
+        return f"table({table}, others=grade)"
     return "burges" if given["dcg"] == "exp-log2" else "raw"
 
 
@@ -444,16 +450,16 @@ THEIRS = {
     row.name: row
     for row in (
         Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
-            units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),
+            units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, CUTOFF)),
         Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
-            units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, _K), cuts=False),
+            units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
         Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
-            units="share of the relevant documents", parameters=(REL, JUDGED_ONLY, _K), cuts=False),
+            units="share of the relevant documents", parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
         Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
-            units="1/documents", parameters=(REL, JUDGED_ONLY, CUTOFF)),
+            units="1/documents", parameters=(REL_OR_0, JUDGED_ONLY, CUTOFF)),
         Row("Success", "Whether a relevant document is among the first k.", "Moffat et al. (2022), Table 3",
             "prec(cutoff)", "max", "binary(rel)", units="share of the topics",
-            parameters=(REL, JUDGED_ONLY, _K), cuts=False),
+            parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
         Row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
             "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
             units="share of the ideal",
@@ -463,7 +469,7 @@ THEIRS = {
             "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,
             parameters=(_K, _LOG2, *_GRADES), cuts=False),
         Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
-            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", REL.allowed, None), CUTOFF)),
+            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF)),
         Row("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
             end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
         Row("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, Protocol
 
@@ -181,6 +181,41 @@ class OfRankings:
         if self.of_unanswered:
             return lambda aligned: self.score(aligned.rankings(self.needs.all_judged))
         return of_answered(self.score, self.needs.all_judged)
+
+
+def with_grades(computation: OfUserModel | OfRankings, grades: Callable[[Array], Array], key: Hashable) -> OfRankings:
+    """Return the computation of a measure over other grades of the same judgments.
+
+    Parameters
+    ----------
+    computation : OfUserModel or OfRankings
+        The computation over the new grades.
+    grades : callable
+        Function from the grades of judged documents to the new grades. Those below 0 stand for unjudged documents.
+    key : hashable
+        Key under which the new grades are cached.
+    """
+    needs = replace(computation.needs, all_judged=True, user_model=False)
+    if isinstance(computation, OfRankings):
+        score = computation.score
+        return OfRankings(lambda rankings: score(rankings.regraded(grades, key)), needs, computation.of_unanswered)
+    metric = computation.metric
+
+    def of_metric(rankings: Rankings) -> Array:
+        regraded = rankings.regraded(grades, key)
+        return scoring.score(metric, regraded if metric.judged_only else regraded.only(regraded.grade > 0))
+
+    return OfRankings(of_metric, needs)
+
+
+def from_0_up(grade: Array) -> Array:
+    """Return grades with which ``rel=1`` means what ``rel=0`` does with the given ones: relevant from grade 0 up."""
+    return np.where(grade >= 0, grade + 1, grade)
+
+
+def clipped_from_0_up(grade: Array) -> Array:
+    """Return grades from 0 up, with negative grades as grade 0, as in cwl_eval."""
+    return np.maximum(grade, 0) + 1
 
 
 def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:

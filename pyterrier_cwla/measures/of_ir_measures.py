@@ -9,11 +9,12 @@ from typing import Any
 from ir_measures.measures import Measure
 
 from ..data.ranked_rows import Judged
+from ..data.rankings import Array
 from ..errors import BadParameter, UnknownSpec
 from ..model.language import In
 from ..model.metric import Metric
-from .catalogue import THEIRS
-from .computing import Better, Computation, Needs, OfUserModel
+from .catalogue import THEIRS, gains_of_ndcg
+from .computing import Better, Computation, Needs, OfRankings, OfUserModel, clipped_from_0_up, from_0_up, with_grades
 from .counting import Count
 from .counts import COUNTS
 
@@ -121,15 +122,23 @@ def followed(measure: Measure, judgments: Judged) -> Metric:
 
 
 @lru_cache(maxsize=1024)  # one call of the package needs the same few measures several times
-def _of_row(measure: Measure) -> OfUserModel:
+def _of_row(measure: Measure) -> OfUserModel | OfRankings:
     row = THEIRS[str(measure.NAME)]
     known = {p.name for p in row.parameters}
     given = measure.params
+    if given.get("rel") == 0:
+        rule = clipped_from_0_up if row.name == "RBP" else from_0_up  # RBP is cwl_eval's
+        return with_grades(_of_row(measure(rel=1)), rule, rule.__name__)
+    if given.get("gains") and given.get("dcg", "log2") != "log2":
+        raise UnknownSpec(
+            f"{measure}: ir_measures defines gains= for dcg='log2' only. Give the gains of dcg='exp-log2', 2^g − 1,"
+            " for your grades g, such as nDCG(gains={1:1,2:3,3:7})."
+        )
+    if given.get("gains") and not _in_gain_function(given):
+        return _of_gains(measure)
     own = {name: value for name, value in given.items() if name in known}
     metric = row.metric(own) if "gains" in own else _cached_metric(row.name, **own)  # a dict is not hashable
     if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
-        raise _not_here(measure)
-    if given.get("gains") and not _supports_gains(given):
         raise _not_here(measure)
     way_out = None if "max_rel" in measure.SUPPORTED_PARAMS else partial(_for_higher_grades, measure)
     return OfUserModel(metric, partial(_graded_within, measure, metric), way_out)
@@ -158,19 +167,31 @@ def _for_higher_grades(measure: Measure, highest: float) -> str:
     return f"write CWLA(C={row.C!r},A={row.A!r},gain={row.gain!r},max_rel={highest}){cutoff}"
 
 
-def _supports_gains(given: dict[str, Any]) -> bool:
-    """Return whether nDCG can be computed here with these ``gains``.
+def _in_gain_function(given: dict[str, Any]) -> bool:
+    """Return whether a gain function can give grades the ``gains`` of nDCG.
 
-    Gains of grades below 1 are not supported: unjudged documents would have a gain as well. trec_eval treats documents
-    of negative gain as unjudged, which makes a difference with ``judged_only``.
+    Gains of grades below 1 are those of judged documents, while a gain function gives unjudged documents the gain of
+    grade 0. trec_eval treats documents of negative gain as unjudged, which makes a difference with ``judged_only``.
     """
     gains, judged_only = given["gains"], given.get("judged_only", False)
-    return min(gains) > 0 and given.get("dcg", "log2") == "log2" and not (judged_only and min(gains.values()) < 0)
+    return min(gains) > 0 and not (judged_only and min(gains.values()) < 0)
+
+
+def _of_gains(measure: Measure) -> OfRankings:
+    """Return the computation of nDCG with gains in place of the grades of the judgments, as in ir_measures."""
+    given = {name: value for name, value in measure.params.items() if name != "gains"}
+    gains = gains_of_ndcg(measure.params["gains"])
+
+    def replaced(grade: Array) -> Array:
+        found = grade.astype(float)
+        for one, worth in gains.items():
+            found[grade == one] = worth
+        return found
+
+    return with_grades(_of_row(type(measure)(**given)), replaced, ("gains", tuple(sorted(gains.items()))))
 
 
 def _of_count(measure: Measure, count: Count) -> Computation:
-    if measure.params.get("rel", 1) < 1:
-        raise _not_here(measure)
     for parameter in count.parameters:
         if parameter.name in measure.params and isinstance(parameter.allowed, In):
             value = measure.params[parameter.name]

@@ -942,7 +942,7 @@ def test_judgments_that_are_wrong(files, says, text, place):
         ("INST", "INST needs max_rel=, as in INST(max_rel=3)"),
         ("P", "P needs cutoff=, as in P@10."),
         ("AP(rell=2)", "AP has no parameter 'rell'. Near: 'rel'."),
-        ("AP(rel='x')", "AP(rel='x'): rel must be a whole number in [1, inf)."),
+        ("AP(rel='x')", "AP(rel='x'): rel must be a whole number in [0, inf)."),
         ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
         ("nDCG(", "cannot read the measure 'nDCG('"),
         ("TBG", "runs/bad.run: TBG: the lengths of documents are needed"),

@@ -9,9 +9,10 @@ import pytest
 import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import P
+from ir_measures import P, nDCG
 
 from pyterrier_cwla import CWLA, GeometricMean, Residual, evaluate
+from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from tests.support import reference
 from tests.support.generated import as_pyterrier, collection
@@ -327,3 +328,53 @@ def test_gmap_of_trec_covid(covid):
     qrels, runs = covid
     found = evaluate(qrels, runs, [GeometricMean(measure="AP")]).iloc[:, 0]
     assert found[list(runs)].tolist() == pytest.approx(gm_map(qrels, runs.values()), abs=1e-9)
+
+
+FROM_0 = ["AP", "AP@5", "P@5", "RR", "R@5", "Success@3", "Rprec", "NumRel", "NumRet", "Bpref", "infAP", "RBP(p=0.5)"]
+
+
+@pytest.mark.parametrize("measure", FROM_0)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rel_0_makes_all_judged_documents_relevant_except_those_of_negative_grades(measure, seed):
+    """A grade that is higher by one, with rel=1, says the same. RBP is cwl_eval's, which takes negative grades for 0."""
+    frames = collection(seed)
+    grade = frames.qrels.relevance
+    raised = grade.clip(lower=0) + 1 if measure.startswith("RBP") else grade + (grade >= 0)
+    name, at, k = measure.partition("@")
+    given = [name.replace(")", f",rel={rel})") if ")" in name else f"{name}(rel={rel})" for rel in (0, 1)]
+    for more in ["", ",judged_only=True"][: 2 if name in ("AP", "P", "RR", "R", "Success", "Rprec") else 1]:
+        zero, one = (f"{text[:-1]}{more}){at}{k}" for text in given)
+        found = evaluate(frames.qrels, frames.run, [zero], by_query=True)
+        expected = evaluate(frames.qrels.assign(relevance=raised), frames.run, [one], by_query=True)
+        assert found.iloc[:, 0].tolist() == expected.iloc[:, 0].tolist()
+
+
+def test_rel_0_with_one_retrieved_document_that_is_judged_not_relevant():
+    qrels, run = {"q": {"a": 0, "b": -1, "c": 2}}, {"q": {"b": 3.0, "x": 2.0, "a": 1.0}}
+    found = evaluate(qrels, run, ["AP(rel=0)", "RR(rel=0)", "P(rel=0)@3", "NumRel(rel=0)", "RBP(rel=0,p=0.5)"])
+    assert found.loc["run"].tolist() == pytest.approx([1 / 6, 1 / 3, 1 / 3, 2, 0.5 + 0.125])
+
+
+@pytest.mark.parametrize("measure", ["AP(rel=-1)", "P(rel=-1)@5", "NumRel(rel=-1)", "Bpref(rel=-2)", "RBP(rel=-1)"])
+def test_rel_below_0_is_an_error(measure):
+    with pytest.raises(BadParameter, match=r"rel"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [measure])
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("judged_only", [False, True])
+@pytest.mark.parametrize("gains", [{0: 1, 1: 4}, {1: -1, 2: 3}, {-1: 2, 0: 0, 3: 1}, {2: -1, 3: -2, 1: 0}])
+def test_gains_of_any_grades_replace_them_as_in_ir_measures(gains, judged_only, cut):
+    frames = collection(5, ties=True)
+    replaced = frames.qrels.assign(relevance=frames.qrels.relevance.replace(gains))
+    plain = nDCG(judged_only=judged_only) @ 5 if cut else nDCG(judged_only=judged_only)
+    measure = plain(gains=gains)
+    found = evaluate(frames.qrels, frames.run, [measure], by_query=True)
+    for all_of_them in (replaced, replaced.assign(relevance=replaced.relevance.clip(lower=-1))):
+        expected = evaluate(all_of_them, frames.run, [plain], by_query=True)
+        assert found.iloc[:, 0].tolist() == pytest.approx(expected.iloc[:, 0].tolist(), abs=1e-12)
+
+
+def test_gains_with_exponential_gain_are_an_error_that_says_what_to_write():
+    with pytest.raises(UnknownSpec, match=r"ir_measures defines gains= for dcg='log2' only. Give the gains .*3:7"):
+        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["nDCG(dcg='exp-log2',gains={1:2})"])
