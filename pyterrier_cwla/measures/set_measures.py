@@ -140,7 +140,8 @@ def set_utility(
             f"documents={documents} of SetUtility is less than the {int(documents - d.min()):,} documents that are"
             " retrieved or relevant for a query. Give the number of documents in the collection."
         )
-    return relevant * a - other * b - missed * c + spared * d
+    utility: Floats = relevant * a - other * b - missed * c + spared * d
+    return utility
 
 
 def _found(rankings: Rankings, rel: int) -> Array:
