@@ -21,6 +21,7 @@ from markup import displayed, escaped, indented, mathematics, numbers, page, tab
 
 from pyterrier_cwla import CWLAError, explain
 from pyterrier_cwla.evaluation import Explanation
+from pyterrier_cwla.measures.diversity import DIVERSITY
 from pyterrier_cwla.measures.equations import Equation
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
@@ -47,7 +48,16 @@ _ROLES = {"gain": "gain r", "effort": "effort e", "C": "continuation C", "A": "a
           "end": "end of the list"}  # fmt: skip
 
 #: Values of required parameters in examples.
-_VALUES: dict[str, Any] = {"cutoff": 5, "max_rel": 2, "C": "rbp(0.8)", "A": "max", "T": 2, "K": 8, "measure": "AP"}
+_VALUES: dict[str, Any] = {
+    "recall": 0.3,
+    "cutoff": 5,
+    "max_rel": 2,
+    "C": "rbp(0.8)",
+    "A": "max",
+    "T": 2,
+    "K": 8,
+    "measure": "AP",
+}
 _VALUES_OF: dict[str, dict[str, Any]] = {
     "UMeasure": {"T": 240},
     "IFT": {"A": 0.2},
@@ -285,7 +295,7 @@ class _Example:
         required = {given.name: _value(given, entry.name) for given in entry.parameters if given.required}
         efforts = [g.name for g in entry.parameters if g.name == "effort" and g.default == "unit"]
         variants = [{}, *({"effort": effort} for effort in ("ratio(4)", "grade_time") if efforts)]
-        self.qrels = _INTENTS if entry.name == "IntentAware" else _QRELS
+        self.qrels = _INTENTS if entry.name in {"IntentAware", *DIVERSITY} else _QRELS
         self.names: dict[str, Any] = {}
         exec(f"from pyterrier_cwla import evaluate, register_lengths\n{self.qrels}\n{_RUN}\n{_WORDS}", self.names)
         optional = [g.name for g in entry.parameters if g.name in _WHERE_NEEDED and not g.required]

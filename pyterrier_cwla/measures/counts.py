@@ -8,6 +8,7 @@ from typing import Any
 from .catalogue import CUTOFF, JUDGED_ONLY, REL_OR_0
 from .computing import Needs
 from .counting import Count, bpref, inf_ap, judged, num_q, num_rel, num_ret, r_precision
+from .diversity import DIVERSITY
 from .rank_overlap import COMPAT
 from .set_measures import OF_IR_MEASURES
 
@@ -26,4 +27,5 @@ COUNTS = {
     "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
     "Compat": COMPAT,
     **OF_IR_MEASURES,
+    **DIVERSITY,
 }

@@ -37,6 +37,11 @@ _SCALED = (
     r"$r_i = (g_i - g_{min}) / (g_{max} - g_{min})$ is the gain of the grade $g_i$ at rank $i$, and 0 for lower grades;"
     r" $g_{min}$ and $g_{max}$ are ``min_rel`` and ``max_rel``"
 )
+_NOVEL = (
+    r"$N_t(i)$ is $(1 - \alpha)^m$ if the document at rank $i$ is relevant to intent $t$, $m$ the number of such"
+    r" documents above it, else 0; $T$ is the number of intents with a relevant document; $\alpha$ is the intolerance"
+    r" of redundancy (``alpha``)"
+)
 _A = "$a$ is the number of relevant documents that are retrieved"
 _N = "$n$ is the number of retrieved documents"
 _RETRIEVED = "$n$ is the number of retrieved documents, or ``cutoff`` if that is smaller"
@@ -240,6 +245,56 @@ EQUATIONS = {
         "ranked pairs",
         r"\text{Accuracy} = 1 - \frac{1}{a\,(n - a)} \sum_{k=1}^{n} b_k\,m_k",
         f"{_A}; {_RETRIEVED}; {_REL}; $m_k$ is the number of documents above rank $k$ that are not relevant",
+    ),
+    "alpha_DCG": Equation(
+        "α-DCG",
+        r"\alpha\text{-DCG@}k = \frac{1}{Z} \sum_{i=1}^{k} \frac{\sum_t N_t(i)}{\log_2 (i + 1)}, \quad"
+        r" Z = T \sum_{i=1}^{k} \frac{(1 - \alpha)^{i-1}}{\log_2 (i + 1)}",
+        f"{_NOVEL}; $Z$ is 1 for $k = 1$",
+    ),
+    "alpha_nDCG": Equation(
+        "α-nDCG",
+        r"\alpha\text{-nDCG@}k = \frac{D}{D^*}, \quad D = \sum_{i=1}^{k} \frac{\sum_t N_t(i)}{\log_2 (i + 1)}",
+        f"{_NOVEL}; $D^*$ is $D$ of the greedy ideal ranking",
+    ),
+    "ERR_IA": Equation(
+        "intent-aware expected reciprocal rank",
+        r"\text{ERR-IA@}k = \frac{1}{Z} \sum_{i=1}^{k} \frac{1}{i} \sum_t N_t(i), \quad"
+        r" Z = T \sum_{i=1}^{k} \frac{1}{i\,2^{i-1}}",
+        rf"{_NOVEL}; $\alpha$ is 1/2; $Z$ is 1 for $k = 1$",
+    ),
+    "nERR_IA": Equation(
+        "normalised intent-aware expected reciprocal rank",
+        r"\text{nERR-IA@}k = \frac{E}{E^*}, \quad E = \sum_{i=1}^{k} \frac{1}{i} \sum_t N_t(i)",
+        rf"{_NOVEL}; $\alpha$ is 1/2; $E^*$ is $E$ of the greedy ideal ranking",
+    ),
+    "NRBP": Equation(
+        "novelty- and rank-biased precision",
+        r"\text{NRBP} = \frac{1 - (1 - \alpha)\beta}{T} \sum_{i=1}^{n} \beta^{i-1} \sum_t N_t(i)",
+        rf"{_NOVEL}; $\beta$ is the persistence (``beta``); {_N}",
+    ),
+    "nNRBP": Equation(
+        "normalised novelty- and rank-biased precision",
+        r"\text{nNRBP} = \frac{B}{B^*}, \quad B = \sum_{i=1}^{n} \beta^{i-1} \sum_t N_t(i)",
+        rf"{_NOVEL}; $\beta$ is the persistence (``beta``); {_N}; $B^*$ is $B$ of the greedy ideal ranking",
+    ),
+    "AP_IA": Equation(
+        "intent-aware average precision",
+        r"\text{AP-IA} = \frac{1}{T} \sum_t \text{AP}_t",
+        r"$\text{AP}_t$ is the average precision with the judgments of intent $t$; $T$ is the number of intents with a"
+        r" relevant document",
+    ),
+    "P_IA": Equation(
+        "intent-aware precision",
+        r"\text{P-IA@}k = \frac{1}{T} \sum_t \text{P@}k_t",
+        r"$\text{P@}k_t$ is the precision with the judgments of intent $t$; $T$ is the number of intents with a"
+        r" relevant document",
+    ),
+    "StRecall": Equation(
+        "subtopic recall",
+        r"\text{StRecall@}k = \frac{c}{T}",
+        "$c$ is the number of intents with a relevant document among the first $k$; $T$ is the number of intents with a"
+        " relevant document",
     ),
     "AP11pt": Equation(
         "11-point interpolated average precision",

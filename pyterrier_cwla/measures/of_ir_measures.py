@@ -193,6 +193,9 @@ def _of_gains(measure: Measure) -> OfRankings:
 
 def _of_count(measure: Measure, count: Count) -> Computation:
     for parameter in count.parameters:
+        if parameter.required and parameter.name not in measure.params:
+            example = {"recall": "0.1"}.get(parameter.name, "20")
+            raise BadParameter(f"{measure.NAME} needs {parameter.name}=, as in {measure.NAME}@{example}.")
         if parameter.name in measure.params and isinstance(parameter.allowed, In):
             value = measure.params[parameter.name]
             parameter.check(value, f"{measure.NAME}({parameter.name}={value!r})")

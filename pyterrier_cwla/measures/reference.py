@@ -374,7 +374,10 @@ def _theirs() -> Iterator[Entry]:
     for row in THEIRS.values():
         yield _of_row("ir_measures", row)
     for name, count in COUNTS.items():
-        yield _of_declaration("ir_measures", ir_measures.measures.registry[name], name, count.function.__doc__)
+        parameters = tuple(map(Given.of, count.parameters))
+        yield Entry(
+            "ir_measures", name, f"{name}{_cutoff(parameters)}", parameters=parameters, **_read(count.function.__doc__)
+        )
 
 
 def _language() -> Iterator[Entry]:
