@@ -976,7 +976,6 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
         (("explain", "qrels.txt", "runs/good.txt", "-m", "AP,RR", "-q", "q1"), "this command takes one measure, and -m gives 2"),
-        (("evaluate", "qrels.txt", "runs", "-m", "nDCG(gains={0:1})"), "nDCG(gains={0:1}) is a measure of ir_measures that is not computed here: `pyterrier-cwla compare` computes it."),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
         (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),
         (("demo", "--topics", "1"), "Invalid value for '--topics'"),

@@ -3,6 +3,7 @@
 import io
 import itertools
 import json
+import operator
 import re
 import shutil
 import subprocess
@@ -29,6 +30,8 @@ stats = pytest.importorskip("scipy.stats")
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "TBG"]
 TESTED = ("t", "wilcoxon", "randomisation")
+
+SIZE = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")  # another provider computes it
 
 
 def frames(queries, runs=3):
@@ -831,7 +834,7 @@ def test_float_grades_and_measures_of_other_providers():
     """Whole grades of a float column are passed on as integers, and others are named."""
     runs = {name: {"q": {"a": 1.0, "b": at}, "r": {"a": 1.0}} for name, at in (("one", 2.0), ("other", 0.5))}
     whole = {"q": {"a": 2.0, "b": 1.0}, "r": {"a": 1.0}}
-    by_others = "nDCG(gains={0:1,1:4})"
+    by_others = ir_measures.define_byquery(lambda qrels, run: operator.index(qrels.relevance.sum()), name="Whole")
     assert len(compare(whole, runs, [by_others, "AP"], resamples=100).table) == 4
     between = {"q": {"a": 2, "b": 0.4}, "r": {"a": 1}}
     with pytest.raises(BadParameter, match=r"Document 'b' of query 'q' has grade 0\.4, .* accept integer grades only"):
@@ -888,8 +891,8 @@ def test_measures_of_intents_are_compared_by_judgments_of_intents():
 def test_what_no_provider_computes_is_refused(monkeypatch):
     monkeypatch.setattr(ir_measures.DefaultPipeline, "providers", [])
     judged, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}, "2": {"a": 1.0}}
-    with pytest.raises(UnknownSpec, match="no installed provider computes it"):
-        compare(judged, run, ["nDCG(gains={0:1,1:4})"])
+    with pytest.raises(UnknownSpec, match="Size: no installed provider computes it"):
+        compare(judged, run, [SIZE])
 
 
 # ---- real runs
@@ -985,6 +988,6 @@ def test_each_run_of_files_and_folders_is_a_row(tmp_path):
     with pytest.raises(BadParameter, match="no run 'd' to be the baseline"):
         compare(qrels, paths, ["AP"], baseline="d")
     with pytest.raises(BadParameter, match="one run per file"):
-        compare(qrels, paths, ["AP", "nDCG(gains={0:1,1:4})"])
+        compare(qrels, paths, ["AP", SIZE])
     with pytest.raises(BadParameter, match="at least 2 by name, not 1 run"):
         discriminative_power(qrels, [paths[1]], ["AP", "RR"], resamples=100)
