@@ -13,7 +13,7 @@ from ..data.rankings import Array, Rankings, summed
 from ..model.language import Parameter
 from ..model.query_chunks import CELLS, packed
 from .catalogue import JUDGED_ONLY
-from .computing import Better, Needs, OfRankings, from_0_up, with_grades
+from .computing import Better, Computation, Needs, OfRankings, from_0_up, with_grades
 
 
 def number_relevant(rankings: Rankings, rel: int) -> Array:
@@ -180,10 +180,13 @@ class Count:
     better: Callable[[Mapping[str, Any]], Better | None] = lambda given: "higher"
     of_unanswered: bool = False
 
-    def computation(self, given: Mapping[str, Any]) -> OfRankings:
+    def computation(self, given: Mapping[str, Any]) -> Computation:
         """Return the computation of the measure with these parameters."""
-        if given.get("rel") == 0 and not self.needs.intents:
-            return with_grades(self.computation({**given, "rel": 1}), from_0_up, "from 0 up")
+        if given.get("rel") == 0:
+            return with_grades(self._of_rankings({**given, "rel": 1}), from_0_up, "from 0 up")
+        return self._of_rankings(given)
+
+    def _of_rankings(self, given: Mapping[str, Any]) -> OfRankings:
         names = {p.name for p in self.parameters} - {JUDGED_ONLY.name}
         score = partial(self.function, **{name: value for name, value in given.items() if name in names})
         if not given.get(JUDGED_ONLY.name):

@@ -20,7 +20,7 @@ from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
 from ..model.language import In, Parameter
 from ..model.query_chunks import CELLS, packed
-from .catalogue import JUDGED_ONLY, REL
+from .catalogue import JUDGED_ONLY, REL_OR_0
 from .computing import Needs, Values
 from .counting import Count, share
 
@@ -155,7 +155,7 @@ class FoundIntents:
     def __init__(self, judged: JudgedIntents, aligned: Aligned, rel: int, judged_only: bool) -> None:
         self.judged, self.rel, self.runs = judged, rel, len(aligned.runs)
         each = [aligned.of_intent(number) for number in range(len(judged.each))] if judged.has_intents else [aligned]
-        found = [one.rankings(judged_only) for one in each]
+        found = [one.rankings(judged_only or rel < 1) for one in each]
         query, rank = (np.concatenate([getattr(own, name) for own in found]) for name in ("query", "exact_ranks"))
         grade = np.concatenate([own.grade for own in found])
         intent = np.repeat(np.arange(len(found)), [len(own.query) for own in found])
@@ -372,7 +372,7 @@ class OfIntents:
     @property
     def needs(self) -> Needs:
         """Data that the measure reads."""
-        return Needs(all_judged=self.judged_only, intents=True, scores=True)
+        return Needs(all_judged=self.judged_only or self.rel < 1, intents=True, scores=True)
 
     def prepare(self, judgments: Judged) -> Values:
         """Return the function that maps aligned rankings to values."""
@@ -389,19 +389,19 @@ class OfIntents:
 
 
 _ALPHA = Parameter("alpha", In("[0, 1]"), 0.5)
-_NOVELTY = (REL, _ALPHA, Parameter("beta", In("[0, 1]"), 0.5))
+_NOVELTY = (REL_OR_0, _ALPHA, Parameter("beta", In("[0, 1]"), 0.5))
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True))
-_AT_K = (_CUTOFF, REL, JUDGED_ONLY)
+_AT_K = (_CUTOFF, REL_OR_0, JUDGED_ONLY)
 
 #: Measures of intents, by their names in ir_measures.
 DIVERSITY = {
     "ERR_IA": CountOfIntents(err_ia, _AT_K),
     "nERR_IA": CountOfIntents(nerr_ia, _AT_K),
-    "alpha_DCG": CountOfIntents(alpha_dcg, (_CUTOFF, REL, _ALPHA, JUDGED_ONLY)),
-    "alpha_nDCG": CountOfIntents(alpha_ndcg, (_CUTOFF, REL, _ALPHA, JUDGED_ONLY)),
+    "alpha_DCG": CountOfIntents(alpha_dcg, (_CUTOFF, REL_OR_0, _ALPHA, JUDGED_ONLY)),
+    "alpha_nDCG": CountOfIntents(alpha_ndcg, (_CUTOFF, REL_OR_0, _ALPHA, JUDGED_ONLY)),
     "NRBP": CountOfIntents(nrbp, _NOVELTY),
     "nNRBP": CountOfIntents(nnrbp, _NOVELTY),
-    "AP_IA": CountOfIntents(ap_ia, (REL, JUDGED_ONLY)),
+    "AP_IA": CountOfIntents(ap_ia, (REL_OR_0, JUDGED_ONLY)),
     "P_IA": CountOfIntents(p_ia, _AT_K),
-    "StRecall": CountOfIntents(subtopic_recall, (_CUTOFF, REL)),
+    "StRecall": CountOfIntents(subtopic_recall, (_CUTOFF, REL_OR_0)),
 }

@@ -8,7 +8,7 @@ from ..data.arrays import Array, Floats
 from ..data.rankings import Rankings, summed
 from ..errors import BadParameter
 from ..model.language import In, Parameter
-from .catalogue import CUTOFF, JUDGED_ONLY, REL, Flag
+from .catalogue import CUTOFF, JUDGED_ONLY, REL, REL_OR_0, Flag
 from .counting import Count, number_above, number_relevant, running, share
 
 _RECALLS = tuple(np.arange(11) / 10)
@@ -153,11 +153,11 @@ _RECALL = Parameter("recall", In("[0, 1]"))
 
 #: The measures of ir_measures in this module, by their names there.
 OF_IR_MEASURES = {
-    "SetP": Count(set_precision, (REL, Parameter("relative", Flag(), False), JUDGED_ONLY)),
-    "SetR": Count(set_recall, (REL,)),
-    "SetF": Count(set_f, (REL, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
-    "SetAP": Count(set_ap, (REL, JUDGED_ONLY)),
-    "IPrec": Count(interpolated_precision, (_RECALL, REL, JUDGED_ONLY)),
+    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", Flag(), False), JUDGED_ONLY)),
+    "SetR": Count(set_recall, (REL_OR_0,)),
+    "SetF": Count(set_f, (REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
+    "SetAP": Count(set_ap, (REL_OR_0, JUDGED_ONLY)),
+    "IPrec": Count(interpolated_precision, (_RECALL, REL_OR_0, JUDGED_ONLY)),
     "Accuracy": Count(accuracy, (CUTOFF, REL), of_unanswered=True),
 }
 

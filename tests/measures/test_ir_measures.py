@@ -1,8 +1,6 @@
 """Measures of the package as ir_measures measures: printing, parsing, pickling and evaluation."""
 
 import ast
-import itertools
-import math
 import os
 import pickle
 import shutil
@@ -20,10 +18,19 @@ from ir_measures import AP, ERR, INST, RBP, RR, Judged, NumQ, NumRel, NumRet, P,
 from pyterrier_cwla import CWLA, TBG, CWLAError, GeometricMean, Residual, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.measures import CWLAProvider
-from pyterrier_cwla.measures.named import CWLAMeasure
 from pyterrier_cwla.measures.wrappers import MEASURES as NAMED
 from tests.support import reference
 from tests.support.generated import collection, harmless
+from tests.support.peers import (
+    OTHER_VALUES,
+    PEERS,
+    REGISTERED,
+    computes,
+    per_query,
+    tolerance,
+    values_of,
+    with_other_parameters,
+)
 
 # ---- names
 
@@ -272,10 +279,6 @@ def test_importing_from_scratch_again_registers_nothing_twice():
 # ---- values
 
 
-def per_query(provider, measure, frames):
-    return {m.query_id: m.value for m in provider.iter_calc([measure], frames.qrels, frames.run)}
-
-
 def agree(text, provider, frames, **tolerance):
     measure = ir_measures.parse_measure(text)
     given = harmless(frames) if provider is ir_measures.pytrec_eval else frames
@@ -359,7 +362,7 @@ def test_rbp_is_graded_only_where_grades_are_0_and_1():
 def test_what_others_compute_otherwise_is_left_to_them():
     provider = CWLAProvider()
     size = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")
-    assert not any(provider.supports(measure) for measure in [size])
+    assert not any(provider.supports(measure) for measure in [size, nDCG(dcg="exp-log2", gains={1: 4})])
 
 
 # ---- ways of calling
@@ -479,41 +482,11 @@ def test_a_function_of_ones_own_travels_with_the_measure():
 
 # ---- unsupported measures
 
-OTHER_VALUES = {
-    "cutoff": [5], "rel": [0, 2], "judged_only": [True], "p": [0.5], "T": [2.0], "min_rel": [1], "max_rel": [3, 4],
-    "gains": [{0: 1, 1: 4}, {1: 3, 2: 5, 3: 11}, {1: -1}, {3: 0}], "dcg": ["exp-log2"], "recall": [0.3],
-    "alpha": [0.3], "beta": [0.3, 2.0], "relative": [True], "normalize": [False],
-}  # fmt: skip
-REGISTERED = {m.NAME: m for m in ir_measures.measures.registry.values() if not isinstance(m, CWLAMeasure)}
-OTHERS = [p for p in ir_measures.DefaultPipeline.providers if p.NAME != "cwla" and p.is_available()]
 FRAMES = harmless(collection(3, ties=False, shuffled=False))
-
-
-def with_other_parameters(name):
-    """Yield the measure with every combination of its defaults and other values that ir_measures accepts."""
-    measure = REGISTERED[name]
-    known = measure.SUPPORTED_PARAMS
-    values = [([] if info.required else [None]) + OTHER_VALUES[parameter] for parameter, info in known.items()]
-    for chosen in itertools.product(*values):
-        given = {parameter: value for parameter, value in zip(known, chosen, strict=True) if value is not None}
-        if all(known[parameter].validate(value) for parameter, value in given.items()):
-            yield measure(**given)
 
 
 def test_every_parameter_of_ir_measures_has_another_value():
     assert {parameter for m in REGISTERED.values() for parameter in m.SUPPORTED_PARAMS} == set(OTHER_VALUES)
-
-
-def computes(provider, measure):
-    """Return whether a provider has a value, and that of the measure.
-
-    pytrec_eval says that it supports rel=0, and raises an error. cwl_eval's AP is over the retrieved relevant documents.
-    """
-    if not provider.supports(measure):
-        return False
-    if provider.NAME == "cwl_eval":
-        return measure.NAME != "AP"
-    return provider.NAME != "pytrec_eval" or measure.params.get("rel") != 0
 
 
 @pytest.mark.parametrize("name", sorted(REGISTERED))
@@ -529,15 +502,9 @@ def test_what_is_supported_is_right_and_what_is_not_is_refused(name):
                 per_query(ir_measures.cwla, measure, FRAMES)
             continue
         ours = per_query(ir_measures.cwla, measure, FRAMES)
-        other = next((provider for provider in OTHERS if computes(provider, measure)), None)
-        if other is ir_measures.pyndeval and measure.params.get("judged_only"):
-            continue  # an error of this provider
+        other = next((provider for provider in PEERS if computes(provider, measure)), None)
         if other is not None:
-            digits = 6e-6 if other.NAME == "gdeval" else 1e-9
-            theirs = per_query(other, measure, FRAMES)
-            if name in ("IPrec", "nNRBP"):  # peers divide by 0 without judged, or without relevant, documents
-                theirs = {query: 0.0 if math.isnan(value) else value for query, value in theirs.items()}
-            assert ours == pytest.approx(theirs, abs=digits), measure
+            assert ours == pytest.approx(values_of(other, measure, FRAMES)[0], abs=tolerance(other)), measure
 
 
 WAYS_TO_USE = [
