@@ -101,9 +101,10 @@ def values_of(peer, measure, frames):
         values = per_query(peer, measure, frames)
     else:
         values = {}
-        for _, run in frames.run.groupby("query_id"):
+        judged = dict(list(frames.qrels.groupby("query_id")))
+        for query, run in frames.run.groupby("query_id"):
             with suppress(ZeroDivisionError):
-                values |= per_query(peer, measure, Collection(run, frames.qrels))
+                values |= per_query(peer, measure, Collection(run, judged.get(query, frames.qrels[:0])))
     if measure.NAME in ("IPrec", "nNRBP"):
         values = {query: 0.0 if np.isnan(value) else value for query, value in values.items()}
     aggregator = measure.aggregator()
