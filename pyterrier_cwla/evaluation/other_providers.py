@@ -1,4 +1,4 @@
-"""Scores by other providers of ir_measures, for measures such as SetF, IPrec, Compat and alpha_nDCG."""
+"""Scores by other providers of ir_measures, for measures that are not computed here, such as those of users."""
 
 from __future__ import annotations
 

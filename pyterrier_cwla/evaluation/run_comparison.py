@@ -60,8 +60,8 @@ def compare(
         Runs, as for :func:`evaluate`, including PyTerrier's frames of results. Queries that a run does not answer
         score 0.
     measures : iterable of Measure or str, or dict of these by name
-        Measures of any installed provider of ir_measures (also SetF, IPrec, Compat, alpha_nDCG and others). A dict
-        gives the names of measures in the table.
+        Measures of any installed provider of ir_measures, also those of ``ir_measures.define``. A dict gives the names
+        of measures in the table.
     baseline : str, optional
         Name of the run that the others are compared with. Without a baseline, the result has scores and their intervals
         only.
