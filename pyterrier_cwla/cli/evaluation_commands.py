@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..evaluation.comparison import Comparison
+    from ..evaluation.pair_comparison import PairComparison
     from ..files.table_writers import Table
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
@@ -132,9 +133,13 @@ def compare(
     runs: Runs,
     measures: Measures = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Run to compare the others with; by default the first."),
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Run to compare the others with; by default the first. May be repeated."),
     ] = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Compare all pairs of runs.")] = False,
+    least: Annotated[
+        float, typer.Option(help="Largest difference of a topic that is a tie, for --pairs and several baselines.")
+    ] = 0.0,
     lengths: LengthsFile = None,
     seconds: SecondsFile = None,
     missing: WhereMissing = None,
@@ -142,7 +147,12 @@ def compare(
         bool, typer.Option("--no-baseline", help="Only scores and their intervals, without a baseline.")
     ] = False,
     test: Annotated[
-        str, typer.Option(metavar="TEST", help="Test that marks significant differences: t, wilcoxon or randomisation.")
+        str,
+        typer.Option(
+            metavar="TEST",
+            help="Test that marks significant differences: t, wilcoxon, randomisation; with --pairs also tukey"
+            " and randomised_hsd.",
+        ),
     ] = "t",
     correction: Annotated[
         str,
@@ -160,6 +170,8 @@ def compare(
 ) -> None:
     """Compare runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
 
+    With --pairs or several baselines, each pair of runs has a row, with wins, ties and losses by topic.
+
     Example: pyterrier-cwla compare qrels.txt runs/ -m nDCG@10 -m AP --baseline bm25 -o table.tex
     """
     from ..evaluation.other_providers import computed_somewhere
@@ -171,17 +183,20 @@ def compare(
     wanted, about = _or_defaults(measures, judgments, lengths, files)
     bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere, seconds)
     check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
-    _check_needs_of_baseline(context, baseline, no_baseline)
-    if baseline not in files:  # perhaps a path
-        baseline = next((name for name, path in files.items() if str(path) == baseline), baseline)
-    if baseline is None and not no_baseline and (baseline := _first_of_several(files)) is not None:
-        about = [f"The baseline is {baseline}, the first run; --baseline NAME chooses another.", *about]
+    _check_needs_of_baseline(context, baseline, no_baseline, pairs)
+    by_path = {str(path): name for name, path in files.items()}
+    chosen = [name if name in files else by_path.get(name, name) for name in baseline or ()]
+    if not (chosen or no_baseline or pairs) and (first := _first_of_several(files)) is not None:
+        chosen = [first]
+        about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
         found = compared(
             judgments,
             files,
             bound.by_name,
-            baseline,
+            chosen if len(chosen) > 1 else next(iter(chosen), None),
+            pairs=pairs,
+            least=least,
             confidence=confidence,
             test=test,
             correction=None if correction == "none" else correction,
@@ -194,11 +209,15 @@ def compare(
     write_results(_Compared(found, notes), form, output)
 
 
-def _check_needs_of_baseline(context: typer.Context, baseline: str | None, no_baseline: bool) -> None:
+def _check_needs_of_baseline(
+    context: typer.Context, baseline: Sequence[str] | None, no_baseline: bool, pairs: bool
+) -> None:
     """Raise BadParameter if options that need a baseline are given together with ``--no-baseline``."""
+    if pairs and (baseline or no_baseline):
+        raise BadParameter(f"give --pairs or {'--baseline NAME' if baseline else '--no-baseline'}, not both.")
     if not no_baseline:
         return
-    if baseline is not None:
+    if baseline:
         raise BadParameter("give --baseline NAME or --no-baseline, not both.")
     for name in ("test", "correction"):
         source = context.get_parameter_source(name)
@@ -237,7 +256,7 @@ def _first_of_several(files: Mapping[str, Path]) -> str | None:
 class _Compared:
     """Comparison with notes, writable in all formats."""
 
-    found: Comparison
+    found: Comparison | PairComparison
     notes: Sequence[str]
 
     @property

@@ -6,6 +6,7 @@ from .explained_mixture import ExplainedIntents as ExplainedIntents, ExplainedMi
 from .explained_pair import ExplainedPair as ExplainedPair
 from .explanation import Explanation as Explanation, stop_distribution as stop_distribution
 from .explanation_plots import plot_stops as plot_stops
+from .pair_comparison import PairComparison as PairComparison
 from .run_comparison import compare as compare
 from .run_explanation import explain as explain
 from .run_overlap import rbo as rbo

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed
 from .comparison import Comparison
 from .driver import evaluate
 from .other_providers import by_other_providers, computed_somewhere
+from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs
 from .significance import (
     CORRECTIONS,
     TESTS,
@@ -38,19 +39,54 @@ from .significance import (
 _FEWEST = 100  # smallest number of resamples
 
 
+@overload
+def compare(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any] | Mapping[str, Any],
+    baseline: str | None = None,
+    *,
+    pairs: Literal[False] = False,
+    confidence: float = 0.95,
+    test: str = "t",
+    correction: str | None = "holm",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison: ...
+
+
+@overload
 def compare(
     qrels: Any,
     runs: Any,
     measures: Iterable[Any] | Mapping[str, Any],
     baseline: Any = None,
     *,
+    pairs: bool = False,
+    least: float = 0.0,
     confidence: float = 0.95,
     test: str = "t",
     correction: str | None = "holm",
     resamples: int = 10_000,
     seed: int = 0,
-) -> Comparison:
-    """Compare runs with a baseline by scores, confidence intervals, significance tests and effect sizes.
+) -> Comparison | PairComparison: ...
+
+
+def compare(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any] | Mapping[str, Any],
+    baseline: Any = None,
+    *,
+    pairs: bool = False,
+    least: float = 0.0,
+    confidence: float = 0.95,
+    test: str = "t",
+    correction: str | None = "holm",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Comparison | PairComparison:
+    """Compare runs by scores, confidence intervals, significance tests and effect sizes.
 
     Parameters
     ----------
@@ -62,14 +98,20 @@ def compare(
     measures : iterable of Measure or str, or dict of these by name
         Measures of any installed provider of ir_measures, also those of ``ir_measures.define``. A dict gives the names
         of measures in the table.
-    baseline : str, optional
-        Name of the run that the others are compared with. Without a baseline, the result has scores and their intervals
-        only.
+    baseline : str or list of str, optional
+        Name of the run that the others are compared with, or a list of such names. Without a baseline, the result has
+        scores and their intervals only.
+    pairs : bool, default=False
+        Whether to compare all pairs of runs.
+    least : float, default=0
+        Largest difference of two topics that counts as a tie, in the unit of the measures; for a list of baselines and
+        for pairs.
     confidence : float in (0, 1), default=0.95
         Confidence level of the intervals; 1 − `confidence` is the significance level.
-    test : {"t", "wilcoxon", "randomisation"}, default="t"
-        Test that decides which differences are marked as significant. All three are computed. Choose the test before
-        you see the results.
+    test : {"t", "wilcoxon", "randomisation", "tukey", "randomised_hsd"}, default="t"
+        Test that decides which differences are marked as significant. The first three are always computed, and all
+        five for pairs, where "tukey" and "randomised_hsd" are tests of all pairs together that need no correction.
+        Choose the test before you see the results.
     correction : str or None, default="holm"
         Correction for multiple comparisons, over all runs and measures of the table: ``"holm"``, ``"bonferroni"``,
         ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``, ``"hommel"``, ``"fdr_bh"`` or ``"fdr_by"``, which need
@@ -82,8 +124,8 @@ def compare(
 
     Returns
     -------
-    Comparison
-        Table of results, which prints as text, HTML and LaTeX.
+    Comparison or PairComparison
+        Table of results, which prints as text, HTML and LaTeX; a PairComparison for a list of baselines and for pairs.
 
     Raises
     ------
@@ -113,7 +155,8 @@ def compare(
 
     References
     ----------
-    Smucker et al. (2007); Efron and Tibshirani (1993), chapter 13; Cohen (1988), section 2.3.5.
+    Smucker et al. (2007); Efron and Tibshirani (1993), chapter 13; Cohen (1988), section 2.3.5; Carterette (2012) for
+    all pairs.
 
     Examples
     --------
@@ -133,15 +176,29 @@ def compare(
     2  other      AP   0.866  0.182          0.363
     3  other      RR   0.866  0.182          0.363
     """
-    check_settings(confidence, test, correction, resamples, seed)
+    several = pairs or isinstance(baseline, list | tuple)
+    if pairs and baseline is not None:
+        raise BadParameter("give baseline= or pairs=True, not both.")
+    if (least and not several) or least < 0:
+        raise BadParameter(f"least={least!r}: give a number of 0 or more, with pairs=True or a list of baselines.")
+    check_settings(confidence, "t" if pairs and test in OF_ALL_PAIRS else test, correction, resamples, seed)
     wanted = measures_by_name(measures, computed_somewhere)
-    if baseline is not None and is_runs(runs) and not any(map(are_paths, runs.values())):
-        _check_baseline(baseline, list(runs))  # before the evaluation; files may hold several runs
+    baselines = list(dict.fromkeys(baseline if isinstance(baseline, list | tuple) else [baseline]))
+    baselines = [] if baseline is None else baselines
+    if baselines and is_runs(runs) and not any(map(are_paths, runs.values())):
+        for name in baselines:
+            _check_baseline(name, list(runs))  # before the evaluation; files may hold several runs
     names, queries, by_query, answered = _scores(qrels, runs, wanted)
-    if baseline is not None:
-        _check_baseline(baseline, names)
-    reference = None if baseline is None else names.index(baseline)
+    for name in baselines:
+        _check_baseline(name, names)
+    if several and (len(names) < 2 or not (pairs or baselines)):
+        raise BadParameter("there is no pair of runs to compare: give at least two runs, and at least one baseline.")
+    reference = names.index(baselines[0]) if baselines else None
     scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
+    if several:
+        about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
+        more = {"baselines": None if pairs else baselines, "least": least}
+        return _paired(wanted, names, scores, {**about, **more}, by_query)
     columns = _statistics(wanted, scores, reference, confidence, correction, resamples, seed)
     table = pd.DataFrame(
         {
@@ -150,13 +207,45 @@ def compare(
             **{name: values.ravel() for name, values in columns.items()},
         }
     )
+    about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
+    about |= {"baseline": baseline, "comparisons": (len(names) - 1) * len(wanted)}
+    return Comparison(table, about, by_query)
+
+
+def _paired(
+    wanted: Mapping[str, Measure],
+    names: list[Any],
+    scores: Mapping[str, Array],
+    about: dict[str, Any],
+    by_query: pd.DataFrame,
+) -> PairComparison:
+    """Return the comparison with several baselines, or of all pairs."""
+    aggregates = {name: _aggregate(measure, about["queries"]) for name, measure in wanted.items()}
+    table = compared_pairs(scores, names, about["baselines"], aggregates, about)
+    of_runs = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
+    totals = pd.DataFrame(of_runs, index=pd.Index(names, name="run"))
+    return PairComparison(table, totals, {**about, "comparisons": len(table)}, by_query)
+
+
+def _about(
+    wanted: Mapping[str, Measure],
+    names: list[Any],
+    queries: list[str],
+    answered: Array,
+    confidence: float,
+    test: str,
+    correction: str | None,
+    resamples: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the information to report with a comparison."""
     signs, lowest_p = lowest_p_of_randomisation(len(queries), resamples)
-    about = {
+    return {
         "version": __version__,
         "measures": {name: repr(measure) for name, measure in wanted.items()},
         "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
         "better": {name: better_of(measure) for name, measure in wanted.items()},
-        "baseline": baseline,
+        "baseline": None,
         "queries": len(queries),
         "query_ids": queries,
         "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
@@ -164,7 +253,7 @@ def compare(
         "alpha": round(1 - confidence, 12),
         "test": test,
         "correction": correction,
-        "comparisons": (len(names) - 1) * len(wanted),
+        "comparisons": 0,
         "resamples": resamples,
         "seed": seed,
         "intervals": "percentile bootstrap over queries",
@@ -172,7 +261,6 @@ def compare(
         "randomisation": signs,
         "lowest_p": lowest_p,
     }
-    return Comparison(table, about, by_query)
 
 
 def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[list[Any], list[str], pd.DataFrame, Array]:

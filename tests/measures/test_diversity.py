@@ -16,6 +16,7 @@ MEASURES = [
     *(kind @ k for k in (1, 2, 5, 20) for kind in (ERR_IA, nERR_IA, alpha_DCG, alpha_nDCG, P_IA, StRecall)),
     *(alpha_nDCG(alpha=0.3) @ 10, alpha_nDCG(alpha=1.0) @ 7, alpha_DCG(alpha=0.0, rel=2) @ 3, nERR_IA(rel=2) @ 20),
     *(NRBP, nNRBP, NRBP(alpha=0.3, beta=0.9), nNRBP(alpha=0.7, beta=0.95), nNRBP(rel=2), AP_IA, AP_IA(rel=2)),
+    *(alpha_nDCG(rel=0) @ 10, AP_IA(rel=0)),
 ]
 SEEDS = range(6)
 

@@ -73,6 +73,9 @@ FIGURES = {
     "Comparison.plot": lambda given, _, width: given.comparison.plot(width=width),
     "Comparison.plot with a baseline": lambda given, _, width: given.compared_with_baseline.plot(width=width),
     "Comparison.plot_topics": lambda given, ax, _: given.comparison.plot_topics(*given.comparison.runs[:2], ax=ax),
+    "PairComparison.plot": lambda given, ax, _: given.all_pairs.plot(ax=ax),
+    "PairComparison.plot of many": lambda given, ax, _: given.many_pairs.plot(ax=ax),
+    "PairComparison.plot_wins": lambda given, ax, _: given.all_pairs.plot_wins(ax=ax),
     "Explanation.plot": lambda given, ax, _: given.explanation.plot(ax),
     "ExplainedPair.plot": lambda given, ax, _: given.explained_pair.plot(ax),
     "Explanation.plot of time": lambda given, ax, _: given.explanation_in_time.plot(ax, docnos=True),
@@ -222,6 +225,14 @@ class Inputs:
     def compared_with_baseline(self):
         some = dict(list(self.runs.items())[:12])
         return compare(self.qrels, some, long_names()[::7], baseline=next(iter(some)))
+
+    @cached_property
+    def all_pairs(self):
+        return compare(self.qrels, dict(list(self.runs.items())[:7]), ["nDCG@10", "AP"], pairs=True, resamples=200)
+
+    @cached_property
+    def many_pairs(self):
+        return compare(self.qrels, dict(list(self.runs.items())[:40]), ["AP"], pairs=True, test="tukey", resamples=100)
 
     @cached_property
     def explanation(self):

@@ -1,0 +1,411 @@
+"""Comparison of pairs of runs: with several baselines, or all pairs; results as tables, LaTeX and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import BadParameter, near
+from ..errors.sanitise import sanitised
+from ..rendering.latex import escaped, table_row, tabular
+from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
+from .comparison import typeset
+from .pair_plots import plot_pairs, plot_wins
+from .pair_statistics import corrected_together, pair_intervals, pair_tests, randomised_hsd, tukey_hsd, wins_ties_losses
+from .significance import CORRECTIONS, TESTS, Array
+
+#: Tests of all pairs together, which need no other correction.
+OF_ALL_PAIRS = {"tukey": "Tukey's HSD test, with topics as blocks", "randomised_hsd": "a randomised HSD test"}
+
+_ROWS = 30  # pairs in a notebook
+
+
+@dataclass(frozen=True, repr=False)
+class PairComparison:
+    """Result of :func:`compare` with several baselines or of all pairs of runs.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per pair and measure, with the columns
+
+        * ``run``, ``baseline``, ``measure``;
+        * ``difference``: score of the run minus that of the baseline, and ``difference_low``, ``difference_high``: its
+          bootstrap interval, not corrected;
+        * ``effect``: Cohen's d_z;
+        * ``wins``, ``ties``, ``losses``: numbers of queries for which the run is better than, as good as and worse than
+          the baseline;
+        * ``p_t``, ``p_wilcoxon``, ``p_randomisation``, and ``p_t_corrected`` and so on: p-values of the paired tests,
+          and corrected for all comparisons of the table;
+
+        and for all pairs of runs
+
+        * ``p_tukey``: p-values of Tukey's HSD with topics as blocks, and ``tukey_low``, ``tukey_high``: its
+          simultaneous intervals (NaN for geometric means);
+        * ``p_randomised_hsd``: p-values of the randomised HSD.
+    scores : DataFrame
+        Score of each run (row) by each measure (column).
+    about : dict
+        Information to report with the table: version, measures, queries, settings and methods.
+    by_query : DataFrame
+        Values of the measures, one row per run and query.
+    """
+
+    table: pd.DataFrame
+    scores: pd.DataFrame
+    about: dict[str, Any]
+    by_query: pd.DataFrame
+
+    @property
+    def runs(self) -> list[Any]:
+        """Names of the runs."""
+        return self.scores.index.tolist()
+
+    @property
+    def measures(self) -> list[str]:
+        """Names of the measures."""
+        return self.scores.columns.tolist()
+
+    @property
+    def baselines(self) -> list[Any]:
+        """Names of the baselines; all runs if all pairs are compared."""
+        return self.about["baselines"] or self.runs
+
+    def rows(self, measure: str | None = None) -> pd.DataFrame:
+        """Return the rows of a measure, each pair also in the other direction, by (run, baseline).
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure.
+        """
+        measure = self.measures[0] if measure is None else measure
+        if measure not in self.measures:
+            raise BadParameter(f"no measure {measure!r} in the comparison. {near(str(measure), self.measures)}")
+        one = self.table[self.table["measure"] == measure]
+        swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
+        for kind in ("difference", "tukey"):
+            swapped |= {f"{kind}_low": f"{kind}_high", f"{kind}_high": f"{kind}_low"}
+        other = one.rename(columns=swapped)[one.columns]
+        signed = [
+            name
+            for name in ("difference", "difference_low", "difference_high", "effect", "tukey_low", "tukey_high")
+            if name in other
+        ]
+        other = other.assign(**{name: -other[name] for name in signed})
+        return pd.concat([one, other]).set_index(["run", "baseline"])
+
+    @property
+    def p_name(self) -> str:
+        """Column of the p-values that decide on significance."""
+        test = self.about["test"]
+        return f"p_{test}" if test in OF_ALL_PAIRS else f"p_{test}_corrected"
+
+    def wide(self, measure: str | None = None) -> pd.DataFrame:
+        """Return a matrix for reading: differences of runs (rows) to baselines (columns), with their marks.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+
+        Returns
+        -------
+        DataFrame of str
+            Cells such as "+0.021▲": ▲ or ▼ if the run is significantly higher or lower. The column ``score`` has the
+            scores.
+        """
+        return self._matrix(measure, ("▲", "▼"))
+
+    def _matrix(self, measure: str | None, marks: tuple[str, str]) -> pd.DataFrame:
+        measure = self.measures[0] if measure is None else measure
+        rows = self.rows(measure)
+        places = self.places(measure)
+
+        def cell(run: Any, baseline: Any) -> str:
+            if run == baseline:
+                return "·"
+            if (run, baseline) not in rows.index:
+                return ""
+            row = rows.loc[(run, baseline)]
+            mark = "" if row[self.p_name] >= self.about["alpha"] else marks[bool(row["difference"] < 0)]
+            return f"{_signed(row['difference'], places)}{mark}"
+
+        cells = {str(baseline): [cell(run, baseline) for run in self.runs] for baseline in self.baselines}
+        scores = [f"{value:.{places}f}" for value in self.scores[measure]]
+        return pd.DataFrame({"score": scores, **cells}, index=pd.Index(self.runs, name="run"))
+
+    def places(self, measure: str) -> int:
+        """Return the number of decimals of the scores of a measure."""
+        if self.about["aggregates"][measure] == "sum":
+            return 0
+        largest = float(np.nanmax(np.abs(self.scores[measure].to_numpy())))
+        return max(0, 3 - int(np.log10(max(largest, 1))))
+
+    def wins(self, measure: str | None = None) -> pd.DataFrame:
+        """Return a matrix of wins, ties and losses by topic of runs (rows) against baselines (columns).
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+
+        Returns
+        -------
+        DataFrame of str
+            Cells such as "31/2/17": the run wins 31 topics, ties 2 and loses 17.
+        """
+        rows = self.rows(measure)
+        cells = {
+            str(baseline): [
+                "·" if run == baseline
+                else "{wins}/{ties}/{losses}".format(**rows.loc[(run, baseline)])
+                if (run, baseline) in rows.index else ""
+                for run in self.runs
+            ]
+            for baseline in self.baselines
+        }  # fmt: skip
+        return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"))
+
+    def notes(self, marks: tuple[str, str] = ("▲", "▼")) -> list[str]:
+        """Return the sentences that explain the tables."""
+        about = self.about
+        described = {**{name: f"{text} over queries" for name, text in TESTS.items()}, **OF_ALL_PAIRS}[about["test"]]
+        many = about["comparisons"]
+        if about["test"] in OF_ALL_PAIRS:
+            how = "corrected for all pairs of runs by each measure"
+        elif about["correction"] is None:
+            how = f"not corrected for the {many:,} comparisons of the table"
+        else:
+            how = f"{CORRECTIONS[about['correction']]}-corrected for all {many:,} comparisons of the table"
+        others = other_than_means(about["aggregates"], " (tested on logarithms)")
+        notes = [
+            f"Means over {about['queries']:,} queries{others}.",
+            f"Differences: the run of the row minus that of the column. {marks[0]} {marks[1]}: significantly higher or"
+            f" lower, p < {about['alpha']:g} in {described}, {how}.",
+        ]
+        ties = "are equal" if not about["least"] else f"differ by at most {about['least']:g}"
+        return [*notes, f"Wins, ties and losses are by topic; topics tie if the scores {ties}."]
+
+    @property
+    def of_queries(self) -> list[str]:
+        """Sentence about the queries: their number and the aggregates."""
+        return self.notes()[:1]
+
+    def to_latex(self, measure: str | None = None, caption: str | None = None, label: str = "") -> str:
+        r"""Return a LaTeX table environment with the matrix of :meth:`wide`, for booktabs.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+        caption : str, optional
+            Caption in LaTeX. The default caption explains the table.
+        label : str, optional
+            Label for references; none by default.
+        """
+        measure = self.measures[0] if measure is None else measure
+        matrix, wins = self._matrix(measure, ("↑", "↓")), self.wins(measure)
+        if caption is None:
+            caption = typeset(" ".join([f"{measure}.", *self.notes(("↑", "↓")), "Below: wins/ties/losses."]))
+        body: list[str] = []
+        for run in self.runs:
+            below = [f"{{\\scriptsize {escaped(text)}}}" if "/" in text else "" for text in wins.loc[run]]
+            body += ["\\addlinespace"] * bool(body)
+            body.append(table_row([escaped(str(run)), *(typeset(text.replace("·", "")) for text in matrix.loc[run])]))
+            body.append(table_row(["", "", *below]))
+        lines = [
+            f"% pyterrier_cwla {self.about['version']}, seed {self.about['seed']}; \\usepackage{{booktabs}}",
+            "\\begin{table}",
+            "\\centering",
+            f"\\caption{{{caption}}}",
+            *([f"\\label{{{label}}}"] if label else []),
+            *tabular("l" + "r" * len(matrix.columns), ["", *map(escaped, map(str, matrix.columns))], body),
+            "\\end{table}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def plot(self, measure: str | None = None, ax: Any = None) -> Any:
+        """Plot the differences of runs (rows) to baselines (columns) as a heat map; significant ones have a number.
+
+        Runs are sorted by their scores, the best at the top.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_pairs(self, self.measures[0] if measure is None else measure, ax)
+
+    def plot_wins(self, measure: str | None = None, pairs: int = 20, ax: Any = None) -> Any:
+        """Plot wins, ties and losses by topic of each pair as bars; the pairs with the largest differences first.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+        pairs : int, default=20
+            Largest number of pairs to show.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return plot_wins(self, self.measures[0] if measure is None else measure, pairs, ax)
+
+    @sanitised
+    def __repr__(self) -> str:
+        parts = [f"{measure}\n{self.wide(measure).to_string()}" for measure in self.measures]
+        return "\n\n".join([*parts, "\n".join(self.notes())])
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        parts = []
+        for measure in self.measures:
+            matrix = self.wide(measure)
+            shown = matrix.iloc[:_ROWS, : _ROWS + 1]
+            parts.append(f"<p><b>{escape(measure)}</b></p>{shown.to_html()}")
+            if shown.shape != matrix.shape:
+                parts.append(f"<p><small>Shown are {_ROWS} of {len(matrix):,} runs; .table has all.</small></p>")
+        notes = escape(" ".join(self.notes()))
+        return f'<div style="overflow-x: auto">{"".join(parts)}</div><p><small>{notes}</small></p>'
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[RenderableType]:
+        for measure in self.measures:
+            yield Text(measure, style="bold")
+            yield Text()
+            yield self._listed(measure, max(12, options.max_width // 5))
+            yield Text()
+        for text in self.notes():
+            yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
+
+    def _listed(self, measure: str, widest: int) -> Table:
+        """Return a table with one row per pair."""
+        table = plain_table(gap=1)
+        for name in ("run", "baseline"):
+            table.add_column(name, overflow="fold", max_width=widest)
+        percent = f"{100 * self.about['confidence']:g}% interval"
+        for name in ("Δ", percent, "d_z", "wins/ties/losses", "p"):
+            table.add_column(name, justify="right", no_wrap=True)
+        places = self.places(measure)
+        for row in self.table[self.table["measure"] == measure].to_dict("records"):
+            p = row[self.p_name]
+            mark = "" if p >= self.about["alpha"] else "▲▼"[bool(row["difference"] < 0)]
+            table.add_row(
+                broken(str(row["run"]), widest),
+                broken(str(row["baseline"]), widest),
+                f"{_signed(row['difference'], places)}{mark or ' '}",
+                f"[{_signed(row['difference_low'], places)}, {_signed(row['difference_high'], places)}]",
+                _signed(row["effect"], 2),
+                f"{row['wins']}/{row['ties']}/{row['losses']}",
+                "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0"),
+            )
+        return table
+
+
+def _signed(value: float, places: int) -> str:
+    if np.isinf(value):
+        return "+∞" if value > 0 else "−∞"
+    text = f"{value:+.{places}f}"
+    return text if float(text) else text.lstrip("+-")
+
+
+def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Array, Array]:
+    """Return the run and the baseline of each pair; two baselines are compared once, the later with the earlier one."""
+    if baselines is None:
+        second, first = np.triu_indices(len(names), 1)
+        return first, second
+    rank = {names.index(baseline): number for number, baseline in enumerate(baselines)}
+    found = [
+        (run, place)
+        for place in rank
+        for run in range(len(names))
+        if run != place and rank.get(run, len(names)) > rank[place]
+    ]
+    first, second = np.array(found, np.int64).reshape(-1, 2).T
+    return first, second
+
+
+def compared_pairs(
+    scores: Mapping[str, Array],
+    names: Sequence[Any],
+    baselines: Sequence[Any] | None,
+    aggregates: Mapping[str, Any],
+    about: Mapping[str, Any],
+) -> pd.DataFrame:
+    """Return the table of a :class:`PairComparison`.
+
+    Parameters
+    ----------
+    scores : dict of ndarray, shape (n_runs, n_queries)
+        Scores of queries by measure.
+    names : sequence
+        Runs.
+    baselines : sequence or None
+        Baselines; None for all pairs.
+    aggregates : dict of callable
+        By measure, the function from means over queries to aggregates.
+    about : dict
+        Settings of the comparison.
+    """
+    first, second = pairs_of(names, baselines)
+    settings = about["resamples"], about["seed"]
+    parts, p = [], {test: list[Array]() for test in TESTS}
+    for measure, values in scores.items():
+        effects, of_tests = pair_tests(values, first, second, *settings)
+        low, high = pair_intervals(values, first, second, aggregates[measure], about["confidence"], *settings)
+        of_runs = aggregates[measure](values.mean(axis=1))
+        wins = wins_ties_losses(values, first, second, about["least"], about["better"][measure] == "lower")
+        part = {
+            "run": [names[run] for run in first],
+            "baseline": [names[run] for run in second],
+            "measure": measure,
+            "difference": of_runs[first] - of_runs[second],
+            "difference_low": low,
+            "difference_high": high,
+            **effects,
+            **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
+        }
+        if baselines is None:
+            part |= _of_all_pairs(values, first, second, about["aggregates"][measure], part["difference"], about)
+        parts.append(pd.DataFrame(part))
+        for test, found in of_tests.items():
+            p[test].append(found)
+    table = pd.concat(parts, ignore_index=True)
+    both = {"": p, "_corrected": corrected_together(p, about["correction"])}
+    more = {f"p_{test}{kind}": np.concatenate(each[test]) for kind, each in both.items() for test in TESTS}
+    return table.assign(**more)
+
+
+def _of_all_pairs(
+    values: Array, first: Array, second: Array, aggregate: str, difference: Array, about: Mapping[str, Any]
+) -> dict[str, Array]:
+    p, half = tukey_hsd(values, first, second, about["confidence"])
+    width = {"mean": half, "sum": half * values.shape[1]}.get(aggregate, np.nan)
+    return {
+        "p_tukey": p,
+        "tukey_low": difference - width,
+        "tukey_high": difference + width,
+        "p_randomised_hsd": randomised_hsd(values, first, second, about["resamples"], about["seed"]),
+    }

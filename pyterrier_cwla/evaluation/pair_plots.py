@@ -1,0 +1,123 @@
+"""Plots of pairs of runs: a heat map of differences, and wins, ties and losses by topic. They need matplotlib."""
+
+from __future__ import annotations
+
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import many
+from ..errors.sanitise import in_picture
+from ..rendering.figures import COLOURS, GREY, axes_of, text_colour, titled
+from ..rendering.labels import elided
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_ROW = 0.26  # inches per run
+_NAME = 22  # largest number of characters of a name
+_LETTER = 0.065  # inches per character of 8 points
+_NUMBER = 0.45  # inches per column with numbers
+_UPRIGHT = 0.14  # inches per column with an upright name
+_MOST_NAMES = 45  # largest number of rows with names
+
+
+def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
+    """Plot differences of runs to baselines as a heat map; see :meth:`PairComparison.plot`."""
+    import matplotlib as mpl
+
+    rows = found.rows(measure)
+    lower = found.about["better"][measure] == "lower"
+    order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
+    columns = [run for run in order if run in set(found.baselines)]
+    values, p = np.full((2, len(order), len(columns)), np.nan)
+    for (run, baseline), row in rows.iterrows():
+        if baseline in columns:
+            at = order.index(run), columns.index(baseline)
+            values[at], p[at] = row["difference"], row[found.p_name]
+    new = ax is None
+    ax = axes_of(ax)
+    if new:
+        ax.figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))  # type: ignore[union-attr]
+    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
+    colours = mpl.colors.LinearSegmentedColormap.from_list("differences", [COLOURS[1], "#ffffff00", COLOURS[0]])
+    image = ax.imshow(np.where(np.isfinite(values), values, np.nan), cmap=colours, vmin=-largest, vmax=largest,
+                      aspect="auto")  # fmt: skip
+    significant = p < found.about["alpha"]
+    width = ax.figure.get_figwidth()  # type: ignore[union-attr]
+    letters = int(np.clip(0.3 * width / _LETTER, 6, _NAME))
+    room = (0.9 * width - letters * _LETTER - 0.9) / len(columns)  # inches per column
+    _mark_cells(ax, values, significant, found.places(measure), room >= _NUMBER)
+    rows_named, columns_named = len(order) <= _MOST_NAMES, room >= _UPRIGHT
+    ax.set_yticks(*_named_ticks(order if rows_named else [], letters), fontsize=8)
+    ax.set_xticks(*_named_ticks(columns if columns_named else [], letters), rotation=90, fontsize=8)
+    ax.tick_params(length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    bar.set_label(f"row minus column, {in_picture(measure)}", fontsize=8)
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+    count = int(significant[np.isfinite(p)].sum())
+    distinct = count // 2 if found.about["baselines"] is None else count
+    _write_title(ax, f"{measure}: {many(distinct, 'significant pair')} of {len(rows) // 2:,}")
+    return ax
+
+
+def _mark_cells(ax: Axes, values: Any, significant: Any, places: int, numbers: bool) -> None:
+    """Mark significant differences by numbers, or by dots if there is no room."""
+    rows, columns = np.nonzero(significant)
+    if not numbers:
+        ax.scatter(columns, rows, s=2, color=text_colour())
+        return
+    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+        text = f"{values[row, column]:+.{places}f}"
+        ax.text(column, row, text, ha="center", va="center", fontsize=7, color=text_colour())
+
+
+def _named_ticks(runs: list[Any], letters: int) -> tuple[Any, list[str]]:
+    return np.arange(len(runs)), [_name(run, letters) for run in runs]
+
+
+def _name(run: Any, letters: int) -> str:
+    return in_picture(elided(str(run), letters))
+
+
+def _write_title(ax: Axes, text: str) -> None:
+    letters = int(ax.figure.get_figwidth() / _LETTER / 1.4)  # type: ignore[union-attr]
+    titled(ax, fill(in_picture(text), letters))
+
+
+def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None) -> Axes:
+    """Plot wins, ties and losses by topic as bars; see :meth:`PairComparison.plot_wins`."""
+    rows = found.table[found.table["measure"] == measure]
+    shown = rows.loc[rows["difference"].abs().sort_values(ascending=False, kind="stable").index[:pairs]]
+    new = ax is None
+    ax = axes_of(ax)
+    if new:
+        ax.figure.set_figheight(1.5 + 0.3 * len(shown))  # type: ignore[union-attr]
+    width_of_figure = ax.figure.get_figwidth()  # type: ignore[union-attr]
+    letters = int(np.clip(0.2 * width_of_figure / _LETTER, 6, _NAME))
+    least = found.about["queries"] * 0.3 / max(0.9 * width_of_figure - 2 * letters * _LETTER, 0.5)  # room for a number
+    place = np.arange(len(shown))
+    left = np.zeros(len(shown))
+    for name, colour in (("wins", COLOURS[0]), ("ties", GREY), ("losses", COLOURS[1])):
+        widths = shown[name].to_numpy(float)
+        ax.barh(place, widths, left=left, height=0.7, color=colour, label=name)
+        for y, start, width in zip(place.tolist(), left.tolist(), widths.tolist(), strict=True):
+            if width >= least:
+                ax.text(start + width / 2, y, f"{width:.0f}", ha="center", va="center", fontsize=7, color="white")
+        left = left + widths
+    names = [
+        f"{_name(a, letters)} vs {_name(b, letters)}" for a, b in zip(shown["run"], shown["baseline"], strict=True)
+    ]
+    ax.set_yticks(place, names, fontsize=8)
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.set_xlim(0, found.about["queries"])
+    ax.set_xlabel("topics")
+    some = f" ({len(shown)} of {len(rows):,} pairs)" if len(shown) < len(rows) else ""
+    _write_title(ax, f"{measure}: wins, ties and losses by topic{some}")
+    ax.figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
+    return ax

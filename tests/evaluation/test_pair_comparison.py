@@ -1,0 +1,243 @@
+"""Comparison of pairs of runs: scipy, statsmodels and loops as references; tables, LaTeX, marks and errors."""
+
+import io
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import compare
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation.pair_statistics import randomised_hsd, tukey_hsd, wins_ties_losses
+from tests.support.generated import collection
+
+stats = pytest.importorskip("scipy.stats")
+smf = pytest.importorskip("statsmodels.formula.api")
+
+MADE = [collection(seed, queries=14) for seed in range(5)]
+QRELS, RUNS = MADE[0].qrels, {name: one.run for name, one in zip("abcde", MADE, strict=True)}
+MEASURES = ["nDCG@10", "AP", "NumRet(rel=1)"]
+
+
+@pytest.fixture(scope="module")
+def every():
+    return compare(QRELS, RUNS, MEASURES, pairs=True, resamples=300)
+
+
+def scores(found, measure):
+    return found.by_query[measure].unstack("query_id").loc[found.runs].to_numpy(float)
+
+
+# ---- values
+
+
+def test_each_pair_has_a_row_with_the_tests_of_scipy(every):
+    assert len(every.table) == 10 * 3
+    for row in every.table.itertuples():
+        values = dict(zip("abcde", scores(every, row.measure), strict=True))
+        first, second = values[row.run], values[row.baseline]
+        assert row.p_t == pytest.approx(stats.ttest_rel(first, second).pvalue, abs=1e-9)
+        total = np.sum if row.measure.startswith("Num") else np.mean
+        assert row.difference == pytest.approx(total(first) - total(second), abs=1e-9)
+        assert row.difference_low <= row.difference <= row.difference_high
+        gaps = np.round(first - second, 12)
+        assert (row.wins, row.ties, row.losses) == ((gaps > 0).sum(), (gaps == 0).sum(), (gaps < 0).sum())
+
+
+def test_p_values_are_corrected_over_all_pairs_and_measures(every):
+    from statsmodels.stats.multitest import multipletests
+
+    for test in ("t", "wilcoxon", "randomisation"):
+        expected = multipletests(every.table[f"p_{test}"], method="holm")[1]
+        assert every.table[f"p_{test}_corrected"].tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_tukeys_hsd_is_that_of_the_two_way_model(every, measure):
+    """The mean square of the errors and its degrees of freedom are those of statsmodels' linear model."""
+    values = every.by_query[measure].rename("y").reset_index()
+    model = smf.ols("y ~ C(run) + C(query_id)", values).fit()
+    n = every.about["queries"]
+    error = np.sqrt(model.mse_resid / n)
+    rows = every.table[every.table["measure"] == measure]
+    means = values.groupby("run")["y"].mean()
+    gaps = np.array([means[row.run] - means[row.baseline] for row in rows.itertuples()])
+    expected = stats.studentized_range.sf(np.abs(gaps) / error, 5, model.df_resid)
+    assert rows["p_tukey"].to_numpy() == pytest.approx(expected, abs=1e-9)
+    half = stats.studentized_range.ppf(0.95, 5, model.df_resid) * error * (n if measure.startswith("Num") else 1)
+    assert (rows["tukey_high"] - rows["tukey_low"]).to_numpy() == pytest.approx(np.full(10, 2 * half), rel=1e-9)
+    significant = (rows["tukey_low"] > 0) | (rows["tukey_high"] < 0)
+    assert (significant == (rows["p_tukey"] < 0.05)).all()
+
+
+def test_without_differences_between_topics_tukeys_hsd_is_that_of_scipy():
+    """One-way: topics whose means are equal explain nothing; their degrees of freedom alone differ."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(4, 400))
+    values -= values.mean(axis=0)
+    first, second = np.triu_indices(4, 1)
+    ours, _ = tukey_hsd(values + 0.05 * np.arange(4)[:, None], first, second, 0.95)
+    # Blocks take one degree of freedom in four of the errors, and none of their sum of squares.
+    shrunk = values * np.sqrt(4 / 3) + 0.05 * np.arange(4)[:, None] - values.mean(axis=1, keepdims=True) * (
+        np.sqrt(4 / 3) - 1
+    )  # fmt: skip
+    theirs = stats.tukey_hsd(*shrunk).pvalue[first, second]
+    assert ours == pytest.approx(theirs, abs=5e-4)
+
+
+def test_randomised_hsd_by_loops():
+    rng = np.random.default_rng(1)
+    values = np.round(rng.random((3, 4)), 1) + np.array([[0.0], [0.1], [0.6]])
+    first, second = np.triu_indices(3, 1)
+    found = randomised_hsd(values, first, second, 20_000, seed=0)
+    orders = list(itertools.permutations(range(3)))
+    ranges = [
+        np.ptp(np.mean([values[list(order), query] for query, order in enumerate(chosen)], axis=0))
+        for chosen in itertools.product(orders, repeat=4)
+    ]
+    means = values.mean(axis=1)
+    exact = [np.mean(np.array(ranges) >= abs(means[a] - means[b]) - 1e-12) for a, b in zip(first, second, strict=True)]
+    assert found == pytest.approx(exact, abs=0.015)
+
+
+def test_runs_that_are_equal_or_differ_always_by_the_same():
+    values = np.array([[0.1, 0.5, 0.9], [0.1, 0.5, 0.9], [0.3, 0.7, 1.1]])
+    p, half = tukey_hsd(values, np.array([0, 0]), np.array([1, 2]), 0.95)
+    assert p.tolist() == [1.0, 0.0]
+    assert half == 0
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.sampled_from([0.0, 0.25, 0.5, 1.0])), min_size=1),
+    st.sampled_from([0.0, 0.25, 0.5]),
+    st.booleans(),
+)
+def test_wins_ties_and_losses(pairs, least, lower):
+    values = np.array(pairs).T
+    wins, ties, losses = wins_ties_losses(values, np.array([0]), np.array([1]), least, lower)[:, 0]
+    better = [(b - a if lower else a - b) for a, b in pairs]
+    assert wins == sum(gap > least for gap in better)
+    assert losses == sum(gap < -least for gap in better)
+    assert wins + ties + losses == len(pairs)
+
+
+# ---- several baselines
+
+
+def test_several_baselines_are_compared_once_each():
+    found = compare(QRELS, RUNS, ["AP"], baseline=["b", "a"], resamples=200)
+    assert list(zip(found.table["run"], found.table["baseline"], strict=True)) == [
+        ("a", "b"), ("c", "b"), ("d", "b"), ("e", "b"), ("c", "a"), ("d", "a"), ("e", "a"),
+    ]  # fmt: skip
+    assert found.wide().columns.tolist() == ["score", "b", "a"]
+    assert found.wide().loc["b", "a"].startswith(("+", "-", "0"))  # the other direction of the row (a, b)
+    one = compare(QRELS, RUNS, ["AP"], baseline="b", resamples=200).table.set_index("run")
+    of_b = found.table[found.table["baseline"] == "b"].set_index("run")
+    for name in ("difference", "p_t", "p_wilcoxon", "p_randomisation", "effect", "difference_low", "difference_high"):
+        assert of_b[name].tolist() == pytest.approx(one.loc[of_b.index, name].tolist(), abs=1e-12)
+
+
+def test_a_list_of_one_baseline_adds_wins_and_losses():
+    found = compare(QRELS, RUNS, ["AP"], baseline=["a"], resamples=200)
+    assert found.table[["wins", "ties", "losses"]].sum(axis=1).unique().tolist() == [found.about["queries"]]
+
+
+# ---- tables
+
+
+def test_matrices_mirror_each_other(every):
+    rows = every.rows("AP")
+    for a, b in itertools.permutations("abcde", 2):
+        assert rows.loc[(a, b), "difference"] == -rows.loc[(b, a), "difference"]
+        assert rows.loc[(a, b), "difference_low"] == -rows.loc[(b, a), "difference_high"]
+        assert rows.loc[(a, b), "wins"] == rows.loc[(b, a), "losses"]
+        assert rows.loc[(a, b), "tukey_low"] == -rows.loc[(b, a), "tukey_high"]
+    wins = every.wins("AP")
+    assert wins.loc["a", "b"] == "/".join(reversed(wins.loc["b", "a"].split("/")))
+    assert wins.loc["c", "c"] == "·"
+
+
+def test_marks_are_those_of_the_chosen_test():
+    qrels = {f"{q}": {"x": 1} for q in range(12)}
+    best, worst = ({q: {"x": -rank, "y": -1.5} for q in qrels} for rank in (1.0, 2.0))
+    found = compare(qrels, {"best": best, "worst": worst, "same": best}, ["RR"], pairs=True, resamples=200)
+    assert found.wide().loc["best"].tolist() == ["1.000", "·", "+0.500▲", "0.000"]
+    assert found.wide().loc["worst"].tolist() == ["0.500", "-0.500▼", "·", "-0.500▼"]
+    assert found.wins().loc["best"].tolist() == ["·", "12/0/0", "0/12/0"]
+    latex = found.to_latex(label="tab:pairs")
+    assert r"$-$0.500$\downarrow$" in latex
+    assert r"\label{tab:pairs}" in latex
+    assert latex.count("\\\\") == 1 + 2 * 3
+    text = repr(found)
+    assert "Holm-corrected for all 3 comparisons of the table" in text
+    assert "<table" in found._repr_html_()
+    tukey = compare(qrels, {"best": best, "worst": worst}, ["RR"], pairs=True, test="tukey", resamples=200)
+    assert "Tukey's HSD test, with topics as blocks, corrected for all pairs of runs by each measure" in repr(tukey)
+
+
+def test_differences_up_to_least_are_ties():
+    qrels = {q: {"x": 1} for q in "123"}
+    one = {"1": {"x": 1.0}, "2": {"y": 2.0, "x": 1.0}, "3": {"x": 1.0}}
+    other = {"1": {"x": 1.0}, "2": {"x": 1.0}, "3": {"z": 3.0, "y": 2.0, "x": 1.0}}
+    for least, expected in ((0, "1/1/1"), (0.5, "1/2/0"), (0.7, "0/3/0")):
+        found = compare(qrels, {"one": one, "other": other}, ["RR"], pairs=True, least=least, resamples=100)
+        assert found.wins().loc["one", "other"] == expected
+    assert "differ by at most 0.7" in repr(found)
+
+
+def test_less_is_better_changes_wins_and_not_differences():
+    found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["ESL"], pairs=True, resamples=100)
+    (row,) = found.table.itertuples()
+    gaps = np.round(np.subtract(*scores(found, "ESL")[::-1]), 9)
+    assert (row.run, row.wins, row.losses) == ("b", (gaps < 0).sum(), (gaps > 0).sum())
+    assert row.difference == pytest.approx(gaps.mean())
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    "more,says",
+    [
+        (dict(pairs=True, baseline="a"), "give baseline= or pairs=True, not both"),
+        (dict(least=0.1), "least=0.1"),
+        (dict(pairs=True, least=-1), "least=-1"),
+        (dict(test="tukey"), "no test 'tukey'"),
+        (dict(baseline=["a", "q"]), "no run 'q' to be the baseline"),
+        (dict(baseline=[]), "there is no pair of runs to compare"),
+    ],
+)
+def test_errors(more, says):
+    with pytest.raises(BadParameter, match=says):
+        compare(QRELS, RUNS, ["AP"], **more)
+    found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["AP"], pairs=True, resamples=100)
+    with pytest.raises(BadParameter, match="no measure 'RR' in the comparison"):
+        found.wide("RR")
+
+
+def test_one_run_has_no_pair():
+    with pytest.raises(BadParameter, match="at least two runs"):
+        compare(QRELS, {"a": RUNS["a"]}, ["AP"], pairs=True)
+
+
+# ---- the command
+
+
+def test_the_command_compares_pairs(prints, tmp_path):
+    for name in "abc":
+        run = RUNS[name]
+        lines = (f"{row.query_id} Q0 {row.doc_id} 1 {row.score} {name}\n" for row in run.itertuples())
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+    qrels = tmp_path / "qrels"
+    qrels.write_text("".join(f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in QRELS.itertuples()))
+    files = [tmp_path / f"{name}.txt" for name in "abc"]
+    common = ("compare", qrels, *files, "-m", "AP", "--resamples", 100)
+    text = prints(*common, "--pairs", "--test", "tukey")
+    assert "wins/ties/losses" in text
+    assert "Tukey's HSD test" in text
+    table = pd.read_csv(io.StringIO(prints(*common, "--baseline", "a", "--baseline", "b", "--format", "csv")))
+    assert table[["run", "baseline"]].to_numpy().tolist() == [["b", "a"], ["c", "a"], ["c", "b"]]
+    assert "\\begin{table}" in prints(*common, "--pairs", "--least", "0.1", "--format", "latex")
