@@ -198,8 +198,6 @@ def _of_count(measure: Measure, count: Count) -> Computation:
             raise BadParameter(f"{measure.NAME} needs {parameter.name}=, as in {measure.NAME}@{example}.")
         if parameter.name in measure.params and isinstance(parameter.allowed, In):
             value = measure.params[parameter.name]
-            if parameter.name == "rel" and value == 0:  # all judged documents are relevant
-                continue
             parameter.check(value, f"{measure.NAME}({parameter.name}={value!r})")
     return count.computation(measure.params)
 
