@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadParameter, near
-from ..errors.sanitise import sanitised
+from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
 from .comparison import typeset
@@ -291,7 +292,11 @@ class PairComparison:
         notes = escape(" ".join(self.notes()))
         return f'<div style="overflow-x: auto">{"".join(parts)}</div><p><small>{notes}</small></p>'
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[RenderableType]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for part in self._parts(console, options):
+            yield from harmless_segments(console.render(part, options))
+
+    def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         for measure in self.measures:
             yield Text(measure, style="bold")
             yield Text()
@@ -313,13 +318,18 @@ class PairComparison:
             p = row[self.p_name]
             mark = "" if p >= self.about["alpha"] else "▲▼"[bool(row["difference"] < 0)]
             table.add_row(
-                broken(str(row["run"]), widest),
-                broken(str(row["baseline"]), widest),
-                f"{_signed(row['difference'], places)}{mark or ' '}",
-                f"[{_signed(row['difference_low'], places)}, {_signed(row['difference_high'], places)}]",
-                _signed(row["effect"], 2),
-                f"{row['wins']}/{row['ties']}/{row['losses']}",
-                "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0"),
+                *map(
+                    Text,
+                    (
+                        broken(str(row["run"]), widest),
+                        broken(str(row["baseline"]), widest),
+                        f"{_signed(row['difference'], places)}{mark or ' '}",
+                        f"[{_signed(row['difference_low'], places)}, {_signed(row['difference_high'], places)}]",
+                        _signed(row["effect"], 2),
+                        f"{row['wins']}/{row['ties']}/{row['losses']}",
+                        "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0"),
+                    ),
+                )
             )
         return table
 

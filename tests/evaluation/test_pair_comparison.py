@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from pyterrier_cwla import compare
 from pyterrier_cwla.errors import BadParameter
@@ -176,6 +177,17 @@ def test_marks_are_those_of_the_chosen_test():
     assert "<table" in found._repr_html_()
     tukey = compare(qrels, {"best": best, "worst": worst}, ["RR"], pairs=True, test="tukey", resamples=200)
     assert "Tukey's HSD test, with topics as blocks, corrected for all pairs of runs by each measure" in repr(tukey)
+
+
+def test_names_are_no_markup_and_no_control_characters():
+    runs = {"[red]a[/red]": RUNS["a"], "b\x1b[31m": RUNS["b"]}
+    found = compare(QRELS, runs, ["AP"], pairs=True, resamples=100)
+    console = Console(file=io.StringIO(), width=120)
+    console.print(found)
+    text = console.file.getvalue()
+    assert "[red]a[/red]" in text
+    assert "\x1b" not in text + repr(found) + found._repr_html_() + found.to_latex()
+    assert "b<b>" not in compare(QRELS, {"b<b>": RUNS["a"], "c": RUNS["b"]}, ["AP"], pairs=True)._repr_html_()
 
 
 def test_differences_up_to_least_are_ties():
