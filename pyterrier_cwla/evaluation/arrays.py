@@ -213,6 +213,10 @@ class _Lists:
     def where(self, which: NDArray[np.bool_]) -> tuple[Array, Array, Floats]:
         """Return the list, the rank and the value of the chosen numbers."""
         at = np.flatnonzero(which)
+        width = int(self.n[0]) if len(self.n) else 0
+        if width and (self.n == width).all():
+            query = at // width
+            return query, at - query * width + 1, self.flat[at]
         query = np.repeat(np.arange(len(self.n)), np.diff(np.searchsorted(at, self._start, "left"), append=len(at)))
         return query, at - (self._start - 1)[query], self.flat[at]
 
@@ -239,11 +243,14 @@ def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
     else:
         raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iufb":
-        found = _Lists(values.astype(float).ravel(), np.full(len(values), values.shape[1]))
+        found = _Lists(np.asarray(values, float).ravel(), np.full(len(values), values.shape[1]))
     else:
         found = _of_rows(values if nested else [values], name, nested)
-    odd = (found.flat < 0) | (found.flat == np.inf)
-    if odd.any():
+    low, high = found.flat.min(initial=0.0), found.flat.max(initial=0.0)
+    if not (low >= 0 and high < np.inf):  # or a number is NaN
+        odd = (found.flat < 0) | (found.flat == np.inf)
+        if not odd.any():
+            return nested, found
         raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")))
     return nested, found
 

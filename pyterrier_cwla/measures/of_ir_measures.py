@@ -174,6 +174,8 @@ def _in_gain_function(given: dict[str, Any]) -> bool:
     grade 0. trec_eval treats documents of negative gain as unjudged, which makes a difference with ``judged_only``.
     """
     gains, judged_only = given["gains"], given.get("judged_only", False)
+    if not all(isinstance(number, int | float) for pair in gains.items() for number in pair):
+        return True  # the gain function refuses them
     return min(gains) > 0 and not (judged_only and min(gains.values()) < 0)
 
 

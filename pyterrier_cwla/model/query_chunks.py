@@ -12,7 +12,7 @@ from ..errors import BadParameter
 from .introspection import reads
 from .metric import FARTHEST, Metric
 
-CELLS = 1 << 17  # queries × ranks per chunk, so that a chunk fits into the cache of the processor
+CELLS = 1 << 16  # queries × ranks per chunk, so that a chunk fits into the cache of the processor
 
 
 def roomy(widths: Array) -> Array:
