@@ -195,8 +195,8 @@ class PairComparison:
         others = other_than_means(about["aggregates"], " (tested on logarithms)")
         notes = [
             f"Means over {about['queries']:,} queries{others}.",
-            f"Differences: the run of the row minus that of the column. {marks[0]} {marks[1]}: significantly higher or"
-            f" lower, p < {about['alpha']:g} in {described}, {how}.",
+            f"Differences: the score of the run (row) minus that of the baseline (column). {marks[0]} {marks[1]}:"
+            f" significantly higher or lower, p < {about['alpha']:g} in {described}, {how}.",
         ]
         ties = "are equal" if not about["least"] else f"differ by at most {about['least']:g}"
         return [*notes, f"Wins, ties and losses are by topic; topics tie if the scores {ties}."]
@@ -212,12 +212,14 @@ class PairComparison:
         Parameters
         ----------
         measure : str, optional
-            Name of the measure; by default the first.
+            Name of the measure; by default there is a table for each measure.
         caption : str, optional
             Caption in LaTeX. The default caption explains the table.
         label : str, optional
             Label for references; none by default.
         """
+        if measure is None and len(self.measures) > 1:
+            return "\n".join(self.to_latex(one, caption, label and f"{label}-{one}") for one in self.measures)
         measure = self.measures[0] if measure is None else measure
         matrix, wins = self._matrix(measure, ("↑", "↓")), self.wins(measure)
         if caption is None:

@@ -247,13 +247,13 @@ EQUATIONS = {
         f"{_A}; {_RETRIEVED}; {_REL}; $m_k$ is the number of documents above rank $k$ that are not relevant",
     ),
     "alpha_DCG": Equation(
-        "α-DCG",
+        "alpha-DCG",
         r"\alpha\text{-DCG@}k = \frac{1}{Z} \sum_{i=1}^{k} \frac{\sum_t N_t(i)}{\log_2 (i + 1)}, \quad"
         r" Z = T \sum_{i=1}^{k} \frac{(1 - \alpha)^{i-1}}{\log_2 (i + 1)}",
         f"{_NOVEL}; $Z$ is 1 for $k = 1$",
     ),
     "alpha_nDCG": Equation(
-        "α-nDCG",
+        "alpha-nDCG",
         r"\alpha\text{-nDCG@}k = \frac{D}{D^*}, \quad D = \sum_{i=1}^{k} \frac{\sum_t N_t(i)}{\log_2 (i + 1)}",
         f"{_NOVEL}; $D^*$ is $D$ of the greedy ideal ranking",
     ),

@@ -179,6 +179,13 @@ def test_marks_are_those_of_the_chosen_test():
     assert "Tukey's HSD test, with topics as blocks, corrected for all pairs of runs by each measure" in repr(tukey)
 
 
+def test_each_measure_has_a_table_in_latex(every):
+    latex = every.to_latex(label="tab:pairs")
+    assert latex.count("\\begin{table}") == 3
+    assert latex.count("\\label{tab:pairs-") == 3
+    assert every.to_latex("AP") in every.to_latex()
+
+
 def test_names_are_no_markup_and_no_control_characters():
     runs = {"[red]a[/red]": RUNS["a"], "b\x1b[31m": RUNS["b"]}
     found = compare(QRELS, runs, ["AP"], pairs=True, resamples=100)
