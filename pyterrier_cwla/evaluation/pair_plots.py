@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import many
 from ..errors.sanitise import in_picture
-from ..rendering.figures import COLOURS, GREY, axes_of, text_colour, titled
+from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, text_colour, titled
 from ..rendering.labels import elided
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ _MOST_NAMES = 45  # largest number of rows with names
 
 def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     """Plot differences of runs to baselines as a heat map; see :meth:`PairComparison.plot`."""
-    import matplotlib as mpl
-
     rows = found.rows(measure)
     lower = found.about["better"][measure] == "lower"
     order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
@@ -41,8 +39,7 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     if new:
         ax.figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))  # type: ignore[union-attr]
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    colours = mpl.colors.LinearSegmentedColormap.from_list("differences", [COLOURS[1], "#ffffff00", COLOURS[0]])
-    image = ax.imshow(np.where(np.isfinite(values), values, np.nan), cmap=colours, vmin=-largest, vmax=largest,
+    image = ax.imshow(np.where(np.isfinite(values), values, np.nan), cmap=difference_colours(), vmin=-largest, vmax=largest,
                       aspect="auto")  # fmt: skip
     significant = p < found.about["alpha"]
     width = ax.figure.get_figwidth()  # type: ignore[union-attr]
@@ -107,7 +104,7 @@ def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None)
         ax.barh(place, widths, left=left, height=0.7, color=colour, label=name)
         for y, start, width in zip(place.tolist(), left.tolist(), widths.tolist(), strict=True):
             if width >= least:
-                ax.text(start + width / 2, y, f"{width:.0f}", ha="center", va="center", fontsize=7, color="white")
+                ax.text(start + width / 2, y, f"{width:.0f}", ha="center", va="center", fontsize=7, color=text_colour())
         left = left + widths
     names = [
         f"{_name(a, letters)} vs {_name(b, letters)}" for a, b in zip(shown["run"], shown["baseline"], strict=True)

@@ -177,6 +177,13 @@ def cell_colours() -> Any:
     return LinearSegmentedColormap.from_list("cells", _CELLS).with_extremes(bad=(0, 0, 0, 0))
 
 
+def difference_colours() -> Any:
+    """Return a colour map for differences: orange below 0, transparent at 0, blue above, on any page."""
+    with needed("figures need matplotlib", extra="plots"):
+        from matplotlib.colors import LinearSegmentedColormap
+    return LinearSegmentedColormap.from_list("differences", [COLOURS[1], "#ffffff00", COLOURS[0]])
+
+
 def colour_on(cell: Any) -> str:
     """Return the colour of a text on a cell of this colour, dark or light.
 
