@@ -39,8 +39,8 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     if new:
         ax.figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))  # type: ignore[union-attr]
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    image = ax.imshow(np.where(np.isfinite(values), values, np.nan), cmap=difference_colours(), vmin=-largest, vmax=largest,
-                      aspect="auto")  # fmt: skip
+    finite = np.where(np.isfinite(values), values, np.nan)
+    image = ax.imshow(finite, cmap=difference_colours(), vmin=-largest, vmax=largest, aspect="auto")
     significant = p < found.about["alpha"]
     width = ax.figure.get_figwidth()  # type: ignore[union-attr]
     letters = int(np.clip(0.3 * width / _LETTER, 6, _NAME))
