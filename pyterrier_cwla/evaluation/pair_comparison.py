@@ -20,8 +20,8 @@ from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
 from .comparison import typeset
 from .pair_plots import plot_pairs, plot_wins
-from .pair_statistics import corrected_together, pair_intervals, pair_tests, randomised_hsd, tukey_hsd, wins_ties_losses
-from .significance import CORRECTIONS, TESTS, Array
+from .pair_statistics import pair_intervals, randomised_hsd, tukey_hsd, wins_ties_losses
+from .significance import CORRECTIONS, TESTS, Array, paired_tests, without_noise
 
 #: Tests of all pairs together, which need no other correction.
 OF_ALL_PAIRS = {"tukey": "Tukey's HSD test, with topics as blocks", "randomised_hsd": "a randomised HSD test"}
@@ -383,9 +383,9 @@ def compared_pairs(
     """
     first, second = pairs_of(names, baselines)
     settings = about["resamples"], about["seed"]
-    parts, p = [], {test: list[Array]() for test in TESTS}
+    parts, differences = [], []
     for measure, values in scores.items():
-        effects, of_tests = pair_tests(values, first, second, *settings)
+        differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
         low, high = pair_intervals(values, first, second, aggregates[measure], about["confidence"], *settings)
         of_runs = aggregates[measure](values.mean(axis=1))
         wins = wins_ties_losses(values, first, second, about["least"], about["better"][measure] == "lower")
@@ -396,18 +396,13 @@ def compared_pairs(
             "difference": of_runs[first] - of_runs[second],
             "difference_low": low,
             "difference_high": high,
-            **effects,
             **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
         }
         if baselines is None:
             part |= _of_all_pairs(values, first, second, about["aggregates"][measure], part["difference"], about)
         parts.append(pd.DataFrame(part))
-        for test, found in of_tests.items():
-            p[test].append(found)
-    table = pd.concat(parts, ignore_index=True)
-    both = {"": p, "_corrected": corrected_together(p, about["correction"])}
-    more = {f"p_{test}{kind}": np.concatenate(each[test]) for kind, each in both.items() for test in TESTS}
-    return table.assign(**more)
+    tests = paired_tests(np.concatenate(differences), about["correction"], *settings)
+    return pd.concat(parts, ignore_index=True).assign(**tests)
 
 
 def _of_all_pairs(

@@ -8,40 +8,12 @@ import numpy as np
 
 from .significance import (
     Array,
-    corrected,
-    effect_sizes,
     intervals,
-    randomisation_test,
-    t_test,
     unit_of,
-    wilcoxon_test,
     without_noise,
 )
 
 _CELLS = 1 << 22  # numbers per batch of permutations
-
-
-def pair_tests(
-    scores: Array, first: Array, second: Array, resamples: int, seed: int
-) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return effect sizes, and p-values by test, of the differences of some pairs of runs.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_runs, n_queries)
-        Scores of queries.
-    first, second : ndarray of int, shape (n_pairs,)
-        Runs of each pair; a difference is that of the first minus the second.
-    resamples, seed : int
-        Settings of the randomisation test.
-    """
-    differences = without_noise(scores[first] - scores[second], np.abs(scores).max())
-    p = {
-        "t": t_test(differences),
-        "wilcoxon": wilcoxon_test(differences),
-        "randomisation": randomisation_test(differences, resamples, seed),
-    }
-    return {"effect": effect_sizes(differences)}, p
 
 
 def pair_intervals(
@@ -131,14 +103,3 @@ def randomised_hsd(scores: Array, first: Array, second: Array, resamples: int, s
     observed = np.abs(means[first] - means[second])
     reached = resamples - np.searchsorted(ordered, observed - 1e-12, side="left")
     return np.asarray((reached + 1) / (resamples + 1), float)
-
-
-def corrected_together(p: dict[str, list[Array]], correction: str | None) -> dict[str, list[Array]]:
-    """Return p-values of each test, corrected as one family over the pairs of all measures."""
-    if correction is None:
-        return p
-    found = {}
-    for test, of_measures in p.items():
-        sizes = np.cumsum([len(values) for values in of_measures])[:-1]
-        found[test] = np.split(corrected(np.concatenate(of_measures), correction), sizes)
-    return found

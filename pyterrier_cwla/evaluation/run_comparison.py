@@ -26,13 +26,9 @@ from .significance import (
     CORRECTIONS,
     TESTS,
     Array,
-    corrected,
-    effect_sizes,
     intervals,
     lowest_p_of_randomisation,
-    randomisation_test,
-    t_test,
-    wilcoxon_test,
+    paired_tests,
     without_noise,
 )
 
@@ -423,13 +419,6 @@ def _tested(differences: Array, reference: int, correction: str | None, resample
     """Return effect sizes and p-values (n_runs, n_measures) of differences (n_runs, n_measures, n_queries)."""
     compared = np.delete(differences, reference, axis=0)
     flat = compared.reshape(-1, compared.shape[-1])
-    p = {
-        "p_t": t_test(flat),
-        "p_wilcoxon": wilcoxon_test(flat),
-        "p_randomisation": randomisation_test(flat, resamples, seed),
-    }
-    found = {"effect": effect_sizes(flat), **p}
-    for name, values in p.items():
-        found[f"{name}_corrected"] = values if correction is None else corrected(values, correction)
+    found = paired_tests(flat, correction, resamples, seed)
     shape = compared.shape[:-1]
     return {name: np.insert(values.reshape(shape), reference, np.nan, axis=0) for name, values in found.items()}

@@ -247,6 +247,32 @@ def effect_sizes(differences: Array) -> Array:
         return np.where(differences.any(axis=-1), differences.mean(axis=-1) / spread, 0.0)
 
 
+def paired_tests(differences: Array, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
+    """Return effect sizes, p-values of all tests, and the p-values corrected as one family.
+
+    Parameters
+    ----------
+    differences : ndarray of shape (n_comparisons, n_queries)
+        Differences as :func:`without_noise` returns them.
+    correction : str or None
+        Name of the correction; without one, corrected p-values are those of the tests.
+    resamples, seed : int
+        Settings of the randomisation test.
+
+    Returns
+    -------
+    dict of ndarray of shape (n_comparisons,)
+        ``effect``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
+    """
+    p = {
+        "p_t": t_test(differences),
+        "p_wilcoxon": wilcoxon_test(differences),
+        "p_randomisation": randomisation_test(differences, resamples, seed),
+    }
+    together = {name: values if correction is None else corrected(values, correction) for name, values in p.items()}
+    return {"effect": effect_sizes(differences), **p, **{f"{name}_corrected": of for name, of in together.items()}}
+
+
 def corrected(p: Array, correction: str) -> Array:
     """Return p-values corrected as one family; the array may have any shape."""
     from statsmodels.stats.multitest import multipletests
