@@ -34,7 +34,6 @@ autodoc_typehints = "none"
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 autodoc_member_order = "bysource"
-suppress_warnings = ["ref.python"]  # attributes of one name, such as measures, which several classes have
 add_module_names = False
 exclude_patterns = ["gallery", "examples/**/*.ipynb"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

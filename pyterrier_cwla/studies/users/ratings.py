@@ -283,7 +283,7 @@ class Rated:
 
         Returns
         -------
-        DataFrame, shape (ratings, measures)
+        DataFrame, shape (n_ratings, n_measures)
             Scores of the lists or sessions; for pairs, the score of the first list minus that of the second.
 
         Raises

@@ -25,7 +25,7 @@ class UserAgreement(AgreementNumbers):
     ----------
     rated : Rated
         Ratings.
-    scores : DataFrame, shape (ratings, measures)
+    scores : DataFrame, shape (n_ratings, n_measures)
         Scores of the rated items.
     table : DataFrame
         A row for each measure. ``C`` and ``A`` are its cell in a grid. ``kind`` is "X" if all rated items have the same
