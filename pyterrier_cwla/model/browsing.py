@@ -60,7 +60,8 @@ class Walk:
         elif C.shape[-1] < view.r.shape[-1]:
             C = np.broadcast_to(C, (len(C), view.r.shape[-1]))
         self.C = C
-        self.V = np.broadcast_to(first, C.shape).copy()
+        self.V = np.empty(C.shape)
+        self.V[:, :1] = first
         np.cumprod(C[:, :-1], axis=-1, out=self.V[:, 1:])
         if np.ndim(first):
             self.V[:, 1:] *= first

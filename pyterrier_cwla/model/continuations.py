@@ -272,7 +272,11 @@ def _inverse_square_beyond(y: Floats, V: Floats) -> Floats:
     return V * y**2 * trigamma
 
 
-@continuation(items_beyond=lambda view, V, T, rel: _inverse_square_beyond(_inst_y(view, T, rel)[..., -1:], V))
+def _inst_beyond(view: View, V: Floats, T: float, rel: int | None) -> Floats:
+    return _inverse_square_beyond(_inst_y(view.beyond([[0.0]]), T, rel), V)
+
+
+@continuation(items_beyond=_inst_beyond)
 def inst(view: View, T: Wanted, rel: Grade | None = None) -> Values:
     """Continue with a probability that rises with the rank and with the part of gain T that is still missing.
 
@@ -669,12 +673,13 @@ def bpm(
     >>> score([0, 1, 1], C="bpm(1, 10)", A="erg")
     0.5
     """
-    moved = view.G_before - m * (view.i - 1)
-    # The tolerance makes six gains of 1/3 equal T=2, and 21 efforts of 0.3 equal K=6.3, despite rounding.
-    size = view.G_before + m * (view.i - 1)
-    wanted = T + h_b * moved - view.G - 1e-12 * (T + h_b * size)
-    left = K + h_c * moved - view.E - 1e-12 * (K + h_c * size)
-    return ((wanted > 0) & (left > 0)).astype(float)
+    # The tolerance makes six gains of 1/3 equal T=2, and 21 efforts of 0.3 equal K=6.3, despite rounding. It is a
+    # share of the sum of all amounts, so that the gains before and m count with different factors.
+    less, more = 1 - 1e-12, 1 + 1e-12
+    lowered = m * more * (view.i - 1)
+    wanted = h_b * less * view.G_before + (T * less - h_b * lowered) > view.G
+    left = h_c * less * view.G_before + (K * less - h_c * lowered) > view.E
+    return (wanted & left).astype(float)
 
 
 @continuation(constant_beyond_list=True)
@@ -702,7 +707,7 @@ def ift_goal(view: View, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) 
     >>> round(score([1, 0, 1], C="ift_goal(1, 0.9, 1)", A="erg"), 4)
     0.6908
     """
-    return _logistic(np.log(b1) + (T - view.G) * R1)
+    return _logistic(-np.log(b1) + (view.G - T) * R1)
 
 
 @continuation
@@ -729,14 +734,14 @@ def ift_rate(view: View, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 1
     >>> round(score([1, 0, 1], C="ift_rate(0.2, 0.9, 1)", A="erg"), 4)
     0.5124
     """
-    rate = np.divide(view.G, view.E, out=np.zeros(np.broadcast_shapes(view.G.shape, view.E.shape)), where=view.E > 0)
-    return _logistic((rate - A) * R2 - np.log(b2))
+    rate = view.G / np.where(view.E > 0, view.E, np.inf)  # without effort the rate counts as 0
+    return _logistic((A - rate) * R2 + np.log(b2))
 
 
 def _logistic(x: Floats) -> Floats:
-    from scipy.special import expit
-
-    C: Floats = expit(x)
+    """Return 1/(1 + exp(x)), several times as fast as scipy.special.expit of −x."""
+    with np.errstate(over="ignore"):
+        C: Floats = 1 / (1 + np.exp(x))
     return C
 
 
