@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from ir_measures.measures import Measure
@@ -45,6 +46,7 @@ class FileScores:
         self.qrels, self.judgments = qrels, judgments
         self.columns, self.measures = list(columns), list(measures)
         self._unanswered: list[tuple[str, int]] = []
+        self._undefined: dict[str, dict[str, int]] = {}  # numbers of queries by measure and run
         self.notes: list[str] = []
         """Notes on runs scored so far with few judged documents."""
 
@@ -79,6 +81,9 @@ class FileScores:
             values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
             queries = self.judgments.qids
             ids = {"run": [scored.run] * len(queries), "query_id": queries} if by_query else {"run": [scored.run]}
+            for column, measure in zip(self.columns, self.measures, strict=True):
+                if without := int(np.isnan(scored.values[measure]).sum()):
+                    self._undefined.setdefault(column.name, {})[scored.run] = without
             named = {c.name: values[m] for c, m in zip(self.columns, self.measures, strict=True)}
             yield {**ids, **named}
 
@@ -93,6 +98,11 @@ class FileScores:
             more = ", …" if len(self._unanswered) > 3 else ""
             scores = scores_of_unanswered(map(repr, self.measures))
             text += f" Queries that a run does not answer {scores}: {some}{more}."
+        for name, runs in self._undefined.items():
+            without = ", ".join(f"{run} ({count:,})" for run, count in list(runs.items())[:3])
+            more = ", …" if len(runs) > 3 else ""
+            effect = "" if by_query else ", which the means leave out"
+            text += f" {name} has no value for some queries{effect}: {without}{more}."
         return text
 
     def _scored(
