@@ -55,6 +55,8 @@ def rbo(
     check_outputs([("-o", output)], runs, force)
     other = None if baseline is None else _file_of(baseline, files)
     compared = {name: file for name, file in files.items() if other is None or file != other}
+    if not compared:
+        raise BadParameter(f"--baseline {baseline}: it is the only run, so that there is nothing to compare with it.")
     with warnings_as_sentences() as warned:
         found = overlap(compared, other, persistence, depth, by_query).reset_index()
     if other is not None:

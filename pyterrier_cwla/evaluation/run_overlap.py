@@ -97,8 +97,8 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1):
         raise BadParameter(f"depth={depth!r} must be a whole number of at least 1.")
     given = separate_runs(runs)
-    if other is None and len(given) < 2:
-        number = many(len(given), "run")
+    if len(given) < (2 if other is None else 1):
+        number = many(len(given) + (other is not None), "run")
         raise BadRun(f"an overlap is that of two runs, and there is {number}: give a second one.")
     one_more = [] if other is None else [(None, one_run(other, "other= takes one run"))]
     qids, ranked = _ranked([*given.items(), *one_more], depth)

@@ -14,8 +14,12 @@ def is_runs(runs: Any) -> bool:
     """Return whether an object is a dict of runs by name; a single run can be a dict of dicts of scores."""
     if not isinstance(runs, Mapping):
         return False
-    first = next(iter(runs.values()), None)
-    return not isinstance(first, Mapping) or any(isinstance(v, Mapping) for v in first.values())
+    for first in runs.values():
+        if not isinstance(first, Mapping):
+            return True
+        if first:  # an empty dict may be a run or a ranking
+            return any(isinstance(value, Mapping) for value in first.values())
+    return not runs
 
 
 def are_paths(runs: Any) -> bool:

@@ -116,6 +116,11 @@ def test_several_runs_with_one_and_all_pairs(tmp_path):
     pd.testing.assert_frame_equal(rbo(runs, tmp_path / "x.txt", p=0.8), with_one)
 
 
+def test_a_run_without_queries_may_come_first():
+    with pytest.raises(BadRun, match="the runs empty and x have no query in common: one has none, and one has 'q'"):
+        rbo({"empty": {}, "x": ONE})
+
+
 def test_errors():
     twice = pd.DataFrame({"query_id": ["q"] * 3, "doc_id": list("aba"), "score": [3.0, 2.0, 1.0]})
     with pytest.raises(BadRun, match=r"y: topic 'q': 'a' is retrieved twice: keep one row of each document\."):
@@ -130,7 +135,9 @@ def test_errors():
         rbo(ONE, {"q": {}})
     with pytest.raises(BadRun, match="NaN"):
         rbo(ONE, {"q": {"a": float("nan")}})
-    for p in (0, 1, -1, float("nan")):
+    with pytest.raises(BadRun, match="an overlap is that of two runs, and there is 1 run"):
+        rbo({}, ONE)
+    for p in (0, 1, -1, float("nan"), "0.5", None):
         with pytest.raises(BadParameter, match=r"the persistence must be between 0 and 1, such as 0\.9"):
             rbo(ONE, OTHER, p)
     for depth in (0, 1.5, True):
@@ -178,3 +185,4 @@ def test_the_command_prints_and_writes_pairs(folder, prints, says, tmp_path):
     assert "no run has this name. Near: 'y_1'" in says("rbo", folder, "--baseline", "y1")
     assert "the persistence must be between 0 and 1" in says("rbo", folder, "-p", "1")
     assert "there is 1 run: give a second one." in says("rbo", folder / "x.txt")
+    assert "--baseline x: it is the only run" in says("rbo", folder / "x.txt", "--baseline", "x")
