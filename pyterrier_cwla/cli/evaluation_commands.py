@@ -184,8 +184,7 @@ def compare(
     bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere, seconds)
     check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
     _check_needs_of_baseline(context, baseline, no_baseline, pairs)
-    by_path = {str(path): name for name, path in files.items()}
-    chosen = [name if name in files else by_path.get(name, name) for name in baseline or ()]
+    chosen = list(baseline or ())
     if not (chosen or no_baseline or pairs) and (first := _first_of_several(files)) is not None:
         chosen = [first]
         about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]

@@ -93,7 +93,7 @@ class RankedRows(ABC):
 
     @property
     def ties_are_by_id(self) -> bool:
-        """Whether rows of equal scores are in descending order of their ids; otherwise documents have no ids."""
+        """Whether rows of equal scores are sorted by descending id; if not, documents have no ids."""
         return True
 
     @cached_property

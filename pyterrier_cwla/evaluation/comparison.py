@@ -20,7 +20,7 @@ from rich.text import Text
 from ..errors import BadParameter, near
 from ..errors.sanitise import harmless_segments, sanitised
 from ..measures.search_length import scores_of_unanswered
-from ..rendering.latex import escaped, table_row, tabular
+from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
 from .comparison_plots import plot_comparison, plot_topics
 from .significance import CORRECTIONS, TESTS, unit_of, without_noise
@@ -133,19 +133,13 @@ class Comparison:
             )
             if kind == "difference" and about["correction"] is not None and about["comparisons"] > 1:
                 notes.append("Intervals are not corrected: one may exclude 0 where there is no mark.")
-        notes += self.of_queries[1:]
+        notes += [*of_opposed(about), *self.of_queries[1:]]
         return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
 
     @property
     def of_queries(self) -> list[str]:
         """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
-        notes = [f"Means over {self.about['queries']:,} queries{self.other_aggregates}."]
-        if self.about["unanswered"]:
-            some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
-            some = [*some[:3], "…"] if len(some) > 3 else some
-            scores = scores_of_unanswered(self.about["measures"].values())
-            notes.append(f"Queries that a run does not answer {scores}: {', '.join(some)}.")
-        return notes
+        return about_queries(self.about, self.other_aggregates)
 
     @property
     def about_bold(self) -> list[str]:
@@ -208,16 +202,8 @@ class Comparison:
             below = (f"{{\\scriptsize {typeset(cell.beside(kind))}}}" if cell.beside(kind) else "" for cell in of_run)
             body += ["\\addlinespace"] * bool(body)
             body += [table_row([name, *(cell.latex for cell in of_run)]), table_row([tag, *below])]
-        lines = [
-            f"% pyterrier_cwla {self.about['version']}, seed {self.about['seed']}; \\usepackage{{booktabs}}",
-            "\\begin{table}",
-            "\\centering",
-            f"\\caption{{{caption}}}",
-            *([f"\\label{{{label}}}"] if label else []),
-            *tabular("l" + "c" * len(self.measures), ["", *map(escaped, self.measures)], body),
-            "\\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
+        lines = tabular("l" + "c" * len(self.measures), ["", *map(escaped, self.measures)], body)
+        return floating_table(lines, caption, label, self.about)
 
     def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
         """Return the scores of two runs by query, and their difference.
@@ -353,9 +339,7 @@ class Comparison:
         for measure, rows in self.table.groupby("measure", sort=False):
             highest, lowest = rows["score"].max(), rows["score"].min()
             best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure])
-            counts = self.about["aggregates"][measure] == "sum"
-            largest = rows["score"].abs().where(np.isfinite(rows["score"])).max()
-            places = 0 if counts else max(0, 3 - int(np.log10(np.fmax(largest, 1))))
+            places = decimals(rows["score"], self.about["aggregates"][measure])
             for row in rows.to_dict("records"):
                 is_best = bool(row["score"] == best and highest > lowest)
                 found[row["run"], measure] = Cell.of(row, self.about, places, is_best)
@@ -425,19 +409,18 @@ class Cell:
     @classmethod
     def of(cls, row: Mapping[str, Any], about: Mapping[str, Any], places: int, best: bool) -> Cell:
         """Return the cell of a row of the table."""
-        score, interval = _fixed_point(row["score"], places), _interval(row["score_low"], row["score_high"], places)
+        score, interval = fixed_point(row["score"], places), interval_of(row["score_low"], row["score_high"], places)
         if about["baseline"] is None or row["run"] == about["baseline"]:
             return cls(score, interval, best)
-        significant = row[f"p_{about['test']}_corrected"] < about["alpha"]
         return cls(
             score,
             interval,
             best,
-            mark=int(np.sign(row["difference"])) if significant else 0,
-            difference=_fixed_point(row["difference"], places, "+"),
-            difference_interval=_interval(row["difference_low"], row["difference_high"], places),
-            effect=_fixed_point(row["effect"], 2, "+"),
-            p={test: _probability(row[f"p_{test}_corrected"]) for test in TESTS},
+            mark=mark_of(row, about),
+            difference=fixed_point(row["difference"], places, "+"),
+            difference_interval=interval_of(row["difference_low"], row["difference_high"], places),
+            effect=fixed_point(row["effect"], 2, "+"),
+            p={test: probability(row[f"p_{test}_corrected"]) for test in TESTS},
         )
 
     @property
@@ -472,7 +455,45 @@ def typeset(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
 
 
-def _fixed_point(value: float, places: int, sign: str = "-") -> str:
+def about_queries(about: Mapping[str, Any], other_aggregates: str) -> list[str]:
+    """Return sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
+    notes = [f"Means over {about['queries']:,} queries{other_aggregates}."]
+    if about["unanswered"]:
+        some = [f"{run} ({count:,})" for run, count in about["unanswered"].items()]
+        some = [*some[:3], "…"] if len(some) > 3 else some
+        scores = scores_of_unanswered(about["measures"].values())
+        notes.append(f"Queries that a run does not answer {scores}: {', '.join(some)}.")
+    return notes
+
+
+def p_name(test: str) -> str:
+    """Return the column of the p-values that decide on significance; tests of all pairs need no correction."""
+    return f"p_{test}_corrected" if test in TESTS else f"p_{test}"
+
+
+def mark_of(row: Mapping[str, Any], about: Mapping[str, Any]) -> int:
+    """Return 1 if the run of a row is significantly higher than the baseline, −1 if lower, otherwise 0."""
+    compared = [row["run"], row.get("baseline", about["baseline"]), row["measure"]]
+    significant = row[p_name(about["test"])] < about["alpha"] and compared not in about["opposed"]
+    return int(np.sign(row["difference"])) if significant else 0
+
+
+def of_opposed(about: Mapping[str, Any]) -> list[str]:
+    """Return a sentence about significant comparisons that have no mark, if there are any."""
+    if not about["opposed"]:
+        return []
+    some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in about["opposed"][:3]]
+    more = [f"{len(about['opposed']) - 3:,} more"] if len(about["opposed"]) > 3 else []
+    return [f"Without a mark, since means and ranks differ in opposite directions: {', '.join([*some, *more])}."]
+
+
+def decimals(scores: pd.Series[float], aggregate: str) -> int:
+    """Return the number of decimals for the scores of a measure: none for sums, and fewer for larger scores."""
+    largest = scores.abs().where(np.isfinite(scores)).max()
+    return 0 if aggregate == "sum" else max(0, 3 - int(np.log10(np.fmax(largest, 1))))
+
+
+def fixed_point(value: float, places: int, sign: str = "-") -> str:
     """Return a number with `places` decimals; numbers that round to 0 have no sign."""
     if np.isinf(value):
         return "+∞" if value > 0 else "−∞"
@@ -480,11 +501,13 @@ def _fixed_point(value: float, places: int, sign: str = "-") -> str:
     return text if float(text) else text.lstrip("+-")
 
 
-def _interval(low: float, high: float, places: int) -> str:
-    return f"[{_fixed_point(low, places)}, {_fixed_point(high, places)}]"
+def interval_of(low: float, high: float, places: int, sign: str = "-") -> str:
+    """Return an interval with `places` decimals."""
+    return f"[{fixed_point(low, places, sign)}, {fixed_point(high, places, sign)}]"
 
 
-def _probability(p: float) -> str:
+def probability(p: float) -> str:
+    """Return a p-value with three decimals, without the 0 before the point."""
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 

@@ -50,7 +50,8 @@ def plot_comparison(
     figure, axes = panels(len(shown), columns, width, height)
     middles = np.cumsum(lines) - np.array(lines) / 2
     for number, (ax, measure, title) in enumerate(zip(axes, shown, titles, strict=True)):
-        _draw_scores(ax, found, scores.loc[measure].loc[names], middles, found.measures.index(measure))
+        marked = np.array([cells[run, measure].mark != 0 for run in names])
+        _draw_scores(ax, found, scores.loc[measure].loc[names], middles, found.measures.index(measure), marked)
         for run, y in zip(names, middles, strict=True):
             _write_score(ax, cells[run, measure], y)
         ax.set_title(title, fontsize=9, loc="left")
@@ -93,23 +94,22 @@ def _panel_title(measure: str, better: str | None, letters: int) -> str:
     return wrapped(measure, letters) + ("\n(less is better)" if better == "lower" else "")
 
 
-def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int) -> None:
+def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int, marked: Any) -> None:
     """Draw one measure: points at the scores, and intervals of the differences to the baseline, or of the scores."""
     baseline, colour = found.about["baseline"], measure_look(number)["color"]
     score = rows["score"].to_numpy()
     if baseline is None:
-        low, high, filled = rows["score_low"].to_numpy(), rows["score_high"].to_numpy(), np.ones(len(rows), bool)
+        low, high, marked = rows["score_low"].to_numpy(), rows["score_high"].to_numpy(), np.ones(len(rows), bool)
     else:
         centre = found.table.set_index(["measure", "run"])["score"][found.measures[number], baseline]
         low, high = (centre + rows[f"difference_{end}"].to_numpy() for end in ("low", "high"))
-        filled = rows[f"p_{found.about['test']}_corrected"].to_numpy() < found.about["alpha"]
         if np.isfinite(centre):
             ax.axvline(centre, color=GREY, linewidth=1, linestyle="--", zorder=0)
     ax.hlines(middles, low, high, color=colour, linewidth=1.6)
     of_baseline = (rows.index == baseline) if baseline is not None else np.zeros(len(rows), bool)
     for chosen, face, marker in (
-        (filled, colour, "o"),
-        (~filled & ~of_baseline, ax.get_facecolor(), "o"),
+        (marked, colour, "o"),
+        (~marked & ~of_baseline, ax.get_facecolor(), "o"),
         (of_baseline, colour, "|"),
     ):
         ax.plot(score[chosen], middles[chosen], marker, color=colour, markerfacecolor=face, markersize=5)

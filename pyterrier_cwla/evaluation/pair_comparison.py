@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -16,9 +16,19 @@ from rich.text import Text
 
 from ..errors import BadParameter, near
 from ..errors.sanitise import harmless_segments, sanitised
-from ..rendering.latex import escaped, table_row, tabular
+from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
-from .comparison import typeset
+from .comparison import (
+    about_queries,
+    decimals,
+    fixed_point,
+    interval_of,
+    mark_of,
+    of_opposed,
+    p_name,
+    probability,
+    typeset,
+)
 from .pair_plots import plot_pairs, plot_wins
 from .pair_statistics import pair_intervals, randomised_hsd, tukey_hsd, wins_ties_losses
 from .significance import CORRECTIONS, TESTS, Array, paired_tests, without_noise
@@ -80,8 +90,17 @@ class PairComparison:
         """Names of the baselines; all runs if all pairs are compared."""
         return self.about["baselines"] or self.runs
 
+    def _chosen(self, measure: str | None) -> str:
+        """Return the name of a measure, by default of the first."""
+        if measure is not None and measure not in self.measures:
+            raise BadParameter(f"no measure {measure!r} in the comparison. {near(str(measure), self.measures)}")
+        return measure or self.measures[0]
+
     def rows(self, measure: str | None = None) -> pd.DataFrame:
         """Return the rows of a measure, each pair also in the other direction, by (run, baseline).
+
+        The column ``mark`` is 1 if the run is significantly higher than the baseline, −1 if it is significantly lower,
+        and otherwise 0.
 
         Parameters
         ----------
@@ -93,27 +112,20 @@ class PairComparison:
         BadParameter
             If there is no such measure.
         """
-        measure = self.measures[0] if measure is None else measure
-        if measure not in self.measures:
-            raise BadParameter(f"no measure {measure!r} in the comparison. {near(str(measure), self.measures)}")
+        measure = self._chosen(measure)
         one = self.table[self.table["measure"] == measure]
+        one = one.assign(mark=[mark_of(row, self.about) for row in one.to_dict("records")])
         swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
         for kind in ("difference", "tukey"):
             swapped |= {f"{kind}_low": f"{kind}_high", f"{kind}_high": f"{kind}_low"}
         other = one.rename(columns=swapped)[one.columns]
         signed = [
             name
-            for name in ("difference", "difference_low", "difference_high", "effect", "tukey_low", "tukey_high")
+            for name in ("difference", "difference_low", "difference_high", "effect", "tukey_low", "tukey_high", "mark")
             if name in other
         ]
         other = other.assign(**{name: -other[name] for name in signed})
         return pd.concat([one, other]).set_index(["run", "baseline"])
-
-    @property
-    def p_name(self) -> str:
-        """Column of the p-values that decide on significance."""
-        test = self.about["test"]
-        return f"p_{test}" if test in OF_ALL_PAIRS else f"p_{test}_corrected"
 
     def wide(self, measure: str | None = None) -> pd.DataFrame:
         """Return a matrix for reading: differences of runs (rows) to baselines (columns), with their marks.
@@ -132,29 +144,27 @@ class PairComparison:
         return self._matrix(measure, ("▲", "▼"))
 
     def _matrix(self, measure: str | None, marks: tuple[str, str]) -> pd.DataFrame:
-        measure = self.measures[0] if measure is None else measure
-        rows = self.rows(measure)
+        measure = self._chosen(measure)
         places = self.places(measure)
+        symbols = {1: marks[0], -1: marks[1], 0: ""}
 
-        def cell(run: Any, baseline: Any) -> str:
-            if run == baseline:
-                return "·"
-            if (run, baseline) not in rows.index:
-                return ""
-            row = rows.loc[(run, baseline)]
-            mark = "" if row[self.p_name] >= self.about["alpha"] else marks[bool(row["difference"] < 0)]
-            return f"{_signed(row['difference'], places)}{mark}"
+        def cell(row: Mapping[str, Any]) -> str:
+            return f"{fixed_point(row['difference'], places, '+')}{symbols[row['mark']]}"
 
-        cells = {str(baseline): [cell(run, baseline) for run in self.runs] for baseline in self.baselines}
-        scores = [f"{value:.{places}f}" for value in self.scores[measure]]
-        return pd.DataFrame({"score": scores, **cells}, index=pd.Index(self.runs, name="run"))
+        cells = self._cells(measure, cell)
+        cells.insert(0, "score", [f"{value:.{places}f}" for value in self.scores[measure]])
+        return cells
+
+    def _cells(self, measure: str | None, written: Callable[[Mapping[str, Any]], str]) -> pd.DataFrame:
+        """Return a matrix of runs (rows) and baselines (columns) with the text of each pair's row."""
+        texts = {place: written(row) for place, row in self.rows(measure).to_dict("index").items()}
+        texts |= {(run, run): "·" for run in self.runs}
+        cells = {str(baseline): [texts.get((run, baseline), "") for run in self.runs] for baseline in self.baselines}
+        return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"))
 
     def places(self, measure: str) -> int:
         """Return the number of decimals of the scores of a measure."""
-        if self.about["aggregates"][measure] == "sum":
-            return 0
-        largest = float(np.nanmax(np.abs(self.scores[measure].to_numpy())))
-        return max(0, 3 - int(np.log10(max(largest, 1))))
+        return decimals(self.scores[measure], self.about["aggregates"][measure])
 
     def wins(self, measure: str | None = None) -> pd.DataFrame:
         """Return a matrix of wins, ties and losses by topic of runs (rows) against baselines (columns).
@@ -169,42 +179,33 @@ class PairComparison:
         DataFrame of str
             Cells such as "31/2/17": the run wins 31 topics, ties 2 and loses 17.
         """
-        rows = self.rows(measure)
-        cells = {
-            str(baseline): [
-                "·" if run == baseline
-                else "{wins}/{ties}/{losses}".format(**rows.loc[(run, baseline)])
-                if (run, baseline) in rows.index else ""
-                for run in self.runs
-            ]
-            for baseline in self.baselines
-        }  # fmt: skip
-        return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"))
+        return self._cells(measure, wins_of)
 
     def notes(self, marks: tuple[str, str] = ("▲", "▼")) -> list[str]:
         """Return the sentences that explain the tables."""
         about = self.about
         described = {**{name: f"{text} over queries" for name, text in TESTS.items()}, **OF_ALL_PAIRS}[about["test"]]
         many = about["comparisons"]
+        family = f"all {many:,} comparisons" if many > 1 else "the one comparison"
         if about["test"] in OF_ALL_PAIRS:
             how = "corrected for all pairs of runs by each measure"
         elif about["correction"] is None:
-            how = f"not corrected for the {many:,} comparisons of the table"
+            how = f"not corrected for {family} of the table"
         else:
-            how = f"{CORRECTIONS[about['correction']]}-corrected for all {many:,} comparisons of the table"
-        others = other_than_means(about["aggregates"], " (tested on logarithms)")
+            how = f"{CORRECTIONS[about['correction']]}-corrected for {family} of the table"
         notes = [
-            f"Means over {about['queries']:,} queries{others}.",
+            self.of_queries[0],
             f"Differences: the score of the run (row) minus that of the baseline (column). {marks[0]} {marks[1]}:"
             f" significantly higher or lower, p < {about['alpha']:g} in {described}, {how}.",
         ]
         ties = "are equal" if not about["least"] else f"differ by at most {about['least']:g}"
-        return [*notes, f"Wins, ties and losses are by topic; topics tie if the scores {ties}."]
+        notes += [*of_opposed(about), f"Wins, ties and losses are by topic; topics tie if the scores {ties}."]
+        return notes + self.of_queries[1:]
 
     @property
     def of_queries(self) -> list[str]:
-        """Sentence about the queries: their number and the aggregates."""
-        return self.notes()[:1]
+        """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
+        return about_queries(self.about, other_than_means(self.about["aggregates"], " (tested on logarithms)"))
 
     def to_latex(self, measure: str | None = None, caption: str | None = None, label: str = "") -> str:
         r"""Return a LaTeX table environment with the matrix of :meth:`wide`, for booktabs.
@@ -220,7 +221,7 @@ class PairComparison:
         """
         if measure is None and len(self.measures) > 1:
             return "\n".join(self.to_latex(one, caption, label and f"{label}-{one}") for one in self.measures)
-        measure = self.measures[0] if measure is None else measure
+        measure = self._chosen(measure)
         matrix, wins = self._matrix(measure, ("↑", "↓")), self.wins(measure)
         if caption is None:
             caption = typeset(" ".join([f"{measure}.", *self.notes(("↑", "↓")), "Below: wins/ties/losses."]))
@@ -230,16 +231,8 @@ class PairComparison:
             body += ["\\addlinespace"] * bool(body)
             body.append(table_row([escaped(str(run)), *(typeset(text.replace("·", "")) for text in matrix.loc[run])]))
             body.append(table_row(["", "", *below]))
-        lines = [
-            f"% pyterrier_cwla {self.about['version']}, seed {self.about['seed']}; \\usepackage{{booktabs}}",
-            "\\begin{table}",
-            "\\centering",
-            f"\\caption{{{caption}}}",
-            *([f"\\label{{{label}}}"] if label else []),
-            *tabular("l" + "r" * len(matrix.columns), ["", *map(escaped, map(str, matrix.columns))], body),
-            "\\end{table}",
-        ]
-        return "\n".join(lines) + "\n"
+        lines = tabular("l" + "r" * len(matrix.columns), ["", *map(escaped, map(str, matrix.columns))], body)
+        return floating_table(lines, caption, label, self.about)
 
     def plot(self, measure: str | None = None, ax: Any = None) -> Any:
         """Plot the differences of runs (rows) to baselines (columns) as a heat map; significant ones have a number.
@@ -257,7 +250,7 @@ class PairComparison:
         -------
         matplotlib Axes
         """
-        return plot_pairs(self, self.measures[0] if measure is None else measure, ax)
+        return plot_pairs(self, self._chosen(measure), ax)
 
     def plot_wins(self, measure: str | None = None, pairs: int = 20, ax: Any = None) -> Any:
         """Plot wins, ties and losses by topic of each pair as bars; the pairs with the largest differences first.
@@ -275,7 +268,7 @@ class PairComparison:
         -------
         matplotlib Axes
         """
-        return plot_wins(self, self.measures[0] if measure is None else measure, pairs, ax)
+        return plot_wins(self, self._chosen(measure), pairs, ax)
 
     @sanitised
     def __repr__(self) -> str:
@@ -317,30 +310,27 @@ class PairComparison:
             table.add_column(name, justify="right", no_wrap=True)
         places = self.places(measure)
         for row in self.table[self.table["measure"] == measure].to_dict("records"):
-            p = row[self.p_name]
-            mark = "" if p >= self.about["alpha"] else "▲▼"[bool(row["difference"] < 0)]
+            symbol = {1: "▲", -1: "▼", 0: " "}[mark_of(row, self.about)]
             table.add_row(
                 *map(
                     Text,
                     (
                         broken(str(row["run"]), widest),
                         broken(str(row["baseline"]), widest),
-                        f"{_signed(row['difference'], places)}{mark or ' '}",
-                        f"[{_signed(row['difference_low'], places)}, {_signed(row['difference_high'], places)}]",
-                        _signed(row["effect"], 2),
-                        f"{row['wins']}/{row['ties']}/{row['losses']}",
-                        "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0"),
+                        f"{fixed_point(row['difference'], places, '+')}{symbol}",
+                        interval_of(row["difference_low"], row["difference_high"], places, "+"),
+                        fixed_point(row["effect"], 2, "+"),
+                        wins_of(row),
+                        probability(row[p_name(self.about["test"])]),
                     ),
                 )
             )
         return table
 
 
-def _signed(value: float, places: int) -> str:
-    if np.isinf(value):
-        return "+∞" if value > 0 else "−∞"
-    text = f"{value:+.{places}f}"
-    return text if float(text) else text.lstrip("+-")
+def wins_of(row: Mapping[str, Any]) -> str:
+    """Return the wins, ties and losses of a row of the table, such as 31/2/17."""
+    return f"{row['wins']}/{row['ties']}/{row['losses']}"
 
 
 def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Array, Array]:
@@ -388,7 +378,8 @@ def compared_pairs(
         differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
         low, high = pair_intervals(values, first, second, aggregates[measure], about["confidence"], *settings)
         of_runs = aggregates[measure](values.mean(axis=1))
-        wins = wins_ties_losses(values, first, second, about["least"], about["better"][measure] == "lower")
+        in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
+        wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
         part = {
             "run": [names[run] for run in first],
             "baseline": [names[run] for run in second],

@@ -29,20 +29,21 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     lower = found.about["better"][measure] == "lower"
     order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
     columns = [run for run in order if run in set(found.baselines)]
-    values, p = np.full((2, len(order), len(columns)), np.nan)
+    values, marks = np.full((2, len(order), len(columns)), np.nan)
     for (run, baseline), row in rows.iterrows():
         if baseline in columns:
             at = order.index(run), columns.index(baseline)
-            values[at], p[at] = row["difference"], row[found.p_name]
+            values[at], marks[at] = row["difference"], row["mark"]
     new = ax is None
     ax = axes_of(ax)
+    figure: Any = ax.figure
     if new:
-        ax.figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))  # type: ignore[union-attr]
+        figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     finite = np.where(np.isfinite(values), values, np.nan)
     image = ax.imshow(finite, cmap=difference_colours(), vmin=-largest, vmax=largest, aspect="auto")
-    significant = p < found.about["alpha"]
-    width = ax.figure.get_figwidth()  # type: ignore[union-attr]
+    significant = np.nan_to_num(marks) != 0
+    width = figure.get_figwidth()
     letters = int(np.clip(0.3 * width / _LETTER, 6, _NAME))
     room = (0.9 * width - letters * _LETTER - 0.9) / len(columns)  # inches per column
     _mark_cells(ax, values, significant, found.places(measure), room >= _NUMBER)
@@ -52,11 +53,11 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
-    bar = ax.figure.colorbar(image, ax=ax, shrink=0.8)
+    bar = figure.colorbar(image, ax=ax, shrink=0.8)
     bar.set_label(f"row minus column, {in_picture(measure)}", fontsize=8)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
-    count = int(significant[np.isfinite(p)].sum())
+    count = int(significant.sum())
     distinct = count // 2 if found.about["baselines"] is None else count
     _write_title(ax, f"{measure}: {many(distinct, 'significant pair')} of {len(rows) // 2:,}")
     return ax
@@ -82,7 +83,8 @@ def _name(run: Any, letters: int) -> str:
 
 
 def _write_title(ax: Axes, text: str) -> None:
-    letters = int(ax.figure.get_figwidth() / _LETTER / 1.4)  # type: ignore[union-attr]
+    figure: Any = ax.figure
+    letters = int(figure.get_figwidth() / _LETTER / 1.4)
     titled(ax, fill(in_picture(text), letters))
 
 
@@ -92,9 +94,10 @@ def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None)
     shown = rows.loc[rows["difference"].abs().sort_values(ascending=False, kind="stable").index[:pairs]]
     new = ax is None
     ax = axes_of(ax)
+    figure: Any = ax.figure
     if new:
-        ax.figure.set_figheight(1.5 + 0.3 * len(shown))  # type: ignore[union-attr]
-    width_of_figure = ax.figure.get_figwidth()  # type: ignore[union-attr]
+        figure.set_figheight(1.5 + 0.3 * len(shown))
+    width_of_figure = figure.get_figwidth()
     letters = int(np.clip(0.2 * width_of_figure / _LETTER, 6, _NAME))
     least = found.about["queries"] * 0.3 / max(0.9 * width_of_figure - 2 * letters * _LETTER, 0.5)  # room for a number
     place = np.arange(len(shown))
@@ -116,5 +119,5 @@ def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None)
     ax.set_xlabel("topics")
     some = f" ({len(shown)} of {len(rows):,} pairs)" if len(shown) < len(rows) else ""
     _write_title(ax, f"{measure}: wins, ties and losses by topic{some}")
-    ax.figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
+    figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
     return ax

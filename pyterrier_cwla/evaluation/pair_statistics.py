@@ -6,26 +6,27 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .significance import (
-    Array,
-    intervals,
-    unit_of,
-    without_noise,
-)
+from .significance import Array, intervals, unit_of, without_noise
 
 _CELLS = 1 << 22  # numbers per batch of permutations
 
 
 def pair_intervals(
-    scores: Array, first: Array, second: Array, aggregate: Callable[[Array], Array], *how: float
+    scores: Array,
+    first: Array,
+    second: Array,
+    aggregate: Callable[[Array], Array],
+    confidence: float,
+    resamples: int,
+    seed: int,
 ) -> tuple[Array, Array]:
-    """Return the ends of bootstrap intervals for differences of aggregates; `how` as in :func:`intervals`."""
+    """Return the ends of bootstrap intervals for differences of aggregates; settings as in :func:`intervals`."""
 
     def statistic(means: Array) -> Array:
         of_runs = aggregate(means)
         return of_runs[first] - of_runs[second]
 
-    return intervals(scores, statistic, *how)  # type: ignore[arg-type]
+    return intervals(scores, statistic, confidence, resamples, seed)
 
 
 def wins_ties_losses(scores: Array, first: Array, second: Array, least: float, lower_is_better: bool) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, overload
 
@@ -13,7 +14,7 @@ from ir_measures.measures import Measure
 from .._version import __version__
 from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
-from ..files.inputs import are_paths, is_runs, loaded
+from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..files.run_files import sources
 from ..measures.labels import RETRIEVED, by_name, renamed
 from ..measures.of_ir_measures import better_of
@@ -94,8 +95,8 @@ def compare(
     measures : iterable of Measure or str, or dict of these by name
         Measures of any installed provider of ir_measures, also those of ``ir_measures.define``. A dict gives the names
         of measures in the table.
-    baseline : str or list of str, optional
-        Name of the run that the others are compared with, or a list of such names. Without a baseline, the result has
+    baseline : str or path, or list of these, optional
+        Name or path of the run that the others are compared with, or a list of them. Without a baseline, the result has
         scores and their intervals only.
     pairs : bool, default=False
         Whether to compare all pairs of runs.
@@ -137,7 +138,8 @@ def compare(
     * Intervals come from the percentile bootstrap over queries, with the same resamples for all runs and measures.
     * t: paired t-test.
     * Wilcoxon's signed-rank test leaves out queries with equal scores. It is exact for up to 13 other queries, and for
-      up to 50 if no two differences tie; otherwise it is a normal approximation.
+      up to 50 if no two differences tie; otherwise it is a normal approximation. A significant difference has no mark
+      if its mean and the sum of its signed ranks have opposite signs; a note names it.
     * The randomisation test swaps the scores of the two runs for some queries. Its two-sided p is the share of all ways
       of swapping for which the absolute difference of means is at least as large as observed. For B random ways, of
       which k are as extreme, p = (k + 1)/(B + 1).
@@ -172,15 +174,15 @@ def compare(
     2  other      AP   0.866  0.182          0.363
     3  other      RR   0.866  0.182          0.363
     """
-    several = pairs or isinstance(baseline, list | tuple)
+    several = pairs or pd.api.types.is_list_like(baseline)
     if pairs and baseline is not None:
         raise BadParameter("give baseline= or pairs=True, not both.")
-    if (least and not several) or least < 0:
-        raise BadParameter(f"least={least!r}: give a number of 0 or more, with pairs=True or a list of baselines.")
-    check_settings(confidence, "t" if pairs and test in OF_ALL_PAIRS else test, correction, resamples, seed)
+    _check_least(least, several)
+    if test in OF_ALL_PAIRS and not pairs:
+        raise BadParameter(f"test={test!r} tests all pairs of runs together: give pairs=True.")
+    check_settings(confidence, "t" if test in OF_ALL_PAIRS else test, correction, resamples, seed)
     wanted = measures_by_name(measures, computed_somewhere)
-    baselines = list(dict.fromkeys(baseline if isinstance(baseline, list | tuple) else [baseline]))
-    baselines = [] if baseline is None else baselines
+    baselines = _baselines(baseline, runs)
     if baselines and is_runs(runs) and not any(map(are_paths, runs.values())):
         for name in baselines:
             _check_baseline(name, list(runs))  # before the evaluation; files may hold several runs
@@ -189,12 +191,12 @@ def compare(
         _check_baseline(name, names)
     if several and (len(names) < 2 or not (pairs or baselines)):
         raise BadParameter("there is no pair of runs to compare: give at least two runs, and at least one baseline.")
-    reference = names.index(baselines[0]) if baselines else None
     scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
+    about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
     if several:
-        about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
-        more = {"baselines": None if pairs else baselines, "least": least}
-        return _paired(wanted, names, scores, {**about, **more}, by_query)
+        about |= {"baselines": None if pairs else baselines, "least": float(least)}
+        return _paired(wanted, names, scores, about, by_query)
+    reference = names.index(baselines[0]) if baselines else None
     columns = _statistics(wanted, scores, reference, confidence, correction, resamples, seed)
     table = pd.DataFrame(
         {
@@ -203,9 +205,40 @@ def compare(
             **{name: values.ravel() for name, values in columns.items()},
         }
     )
-    about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
-    about |= {"baseline": baseline, "comparisons": (len(names) - 1) * len(wanted)}
-    return Comparison(table, about, by_query)
+    if baselines:
+        about |= {"baseline": baselines[0], "comparisons": (len(names) - 1) * len(wanted)}
+    return Comparison(_without_rank_sums(table, about), about, by_query)
+
+
+def _without_rank_sums(table: pd.DataFrame, about: dict[str, Any]) -> pd.DataFrame:
+    """Return a table without rank sums; note comparisons whose mean and rank sum have opposite signs.
+
+    Wilcoxon's test is one of ranks, so that such a comparison has no mark, even if it is significant.
+    """
+    if about["test"] == "wilcoxon" and "rank_sum" in table:
+        significant = table["p_wilcoxon_corrected"] < about["alpha"]
+        opposed = table[significant & (np.sign(table["rank_sum"]) != np.sign(table["difference"]))]
+        of_baseline = opposed.get("baseline", pd.Series(about["baseline"], opposed.index, dtype=object))
+        about["opposed"] = [list(row) for row in zip(opposed["run"], of_baseline, opposed["measure"], strict=True)]
+    return table.drop(columns="rank_sum", errors="ignore")
+
+
+def _baselines(baseline: Any, runs: Any) -> list[Any]:
+    """Return the names of the baselines, each once; files may be named by their paths."""
+    if baseline is None:
+        return []
+    given = list(baseline) if pd.api.types.is_list_like(baseline) else [baseline]
+    named = runs_by_name(runs)
+    by_path = {str(run): name for name, run in named.items() if isinstance(run, str | os.PathLike)}
+    return list(dict.fromkeys(one if one in named else by_path.get(str(one), one) for one in given))
+
+
+def _check_least(least: Any, several: bool) -> None:
+    """Raise BadParameter if `least` is no difference, or if no wins are counted."""
+    if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
+        raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
+    if least and not several:
+        raise BadParameter(f"least={least!r} is for wins and losses: give pairs=True or a list of baselines.")
 
 
 def _paired(
@@ -220,7 +253,8 @@ def _paired(
     table = compared_pairs(scores, names, about["baselines"], aggregates, about)
     of_runs = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
     totals = pd.DataFrame(of_runs, index=pd.Index(names, name="run"))
-    return PairComparison(table, totals, {**about, "comparisons": len(table)}, by_query)
+    about["comparisons"] = len(table)
+    return PairComparison(_without_rank_sums(table, about), totals, about, by_query)
 
 
 def _about(
@@ -256,6 +290,7 @@ def _about(
         "wilcoxon": "queries without a difference are left out; exact up to 13 others, or 50 without ties",
         "randomisation": signs,
         "lowest_p": lowest_p,
+        "opposed": [],
     }
 
 

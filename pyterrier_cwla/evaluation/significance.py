@@ -139,6 +139,17 @@ def wilcoxon_test(differences: Array) -> Array:
     return p
 
 
+def signed_rank_sums(differences: Array) -> Array:
+    """Return the sums of the signed ranks of Wilcoxon's test.
+
+    A sum is positive if the differences above 0 have the higher sum of ranks. Its sign may not be that of the mean.
+    """
+    from scipy.stats import rankdata
+
+    ranks = rankdata(np.abs(differences), axis=-1) - np.count_nonzero(differences == 0, axis=-1)[:, None]
+    return (np.sign(differences) * ranks).sum(axis=-1)
+
+
 def _signed_ranks(differences: Array) -> Array:
     """Return Wilcoxon's p-values of differences that are not 0.
 
@@ -248,7 +259,7 @@ def effect_sizes(differences: Array) -> Array:
 
 
 def paired_tests(differences: Array, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
-    """Return effect sizes, p-values of all tests, and the p-values corrected as one family.
+    """Return effect sizes, rank sums, p-values of all tests, and the p-values corrected as one family.
 
     Parameters
     ----------
@@ -262,7 +273,7 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
     Returns
     -------
     dict of ndarray of shape (n_comparisons,)
-        ``effect``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
+        ``effect``, ``rank_sum``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
     """
     p = {
         "p_t": t_test(differences),
@@ -270,7 +281,8 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
         "p_randomisation": randomisation_test(differences, resamples, seed),
     }
     together = {name: values if correction is None else corrected(values, correction) for name, values in p.items()}
-    return {"effect": effect_sizes(differences), **p, **{f"{name}_corrected": of for name, of in together.items()}}
+    more = {f"{name}_corrected": values for name, values in together.items()}
+    return {"effect": effect_sizes(differences), "rank_sum": signed_rank_sums(differences), **p, **more}
 
 
 def corrected(p: Array, correction: str) -> Array:

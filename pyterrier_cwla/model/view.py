@@ -158,7 +158,7 @@ class View:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether there may be ranks between two columns."""
+        """Whether a rank may lie between the ranks of two neighbouring columns."""
         return self._gaps
 
     @property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from ..errors.sanitise import harmless
 
@@ -40,6 +41,23 @@ def tabular(alignment: str, head: Sequence[str], body: Iterable[str]) -> list[st
         "\\bottomrule",
         "\\end{tabular}",
     ]
+
+
+def floating_table(lines: Iterable[str], caption: str, label: str, about: Mapping[str, Any]) -> str:
+    """Return a table environment with a tabular, a caption in LaTeX and an optional label.
+
+    A comment names the version and the seed in `about`, and the package that is needed.
+    """
+    parts = [
+        f"% pyterrier_cwla {about['version']}, seed {about['seed']}; \\usepackage{{booktabs}}",
+        "\\begin{table}",
+        "\\centering",
+        f"\\caption{{{caption}}}",
+        *([f"\\label{{{label}}}"] if label else []),
+        *lines,
+        "\\end{table}",
+    ]
+    return "\n".join(parts) + "\n"
 
 
 def table_row(cells: Iterable[str]) -> str:

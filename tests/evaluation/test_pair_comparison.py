@@ -2,6 +2,7 @@
 
 import io
 import itertools
+import re
 
 import numpy as np
 import pandas as pd
@@ -207,6 +208,34 @@ def test_differences_up_to_least_are_ties():
     assert "differ by at most 0.7" in repr(found)
 
 
+def test_least_is_in_the_unit_of_geometric_means():
+    runs = {name: RUNS[name] for name in "ab"}
+    found = compare(QRELS, runs, ["AP", "GeometricMean(measure='AP')"], pairs=True, least=0.05, resamples=100)
+    assert found.wins(found.measures[1]).equals(found.wins("AP"))
+
+
+@pytest.mark.parametrize("how", [dict(baseline="low"), dict(baseline=["low"]), dict(pairs=True)], ids=str)
+def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
+    """Recall is 0.6 against 0.5 on 18 topics, and 0 against 1 on two: the rank sum is positive, the mean negative."""
+    documents = "abcdefghij"
+    found = {"one": [6] * 18 + [0] * 2, "low": [5] * 18 + [10] * 2}
+    qrels = {str(query): dict.fromkeys(documents, 1) for query in range(20)}
+    runs = {
+        name: {query: dict.fromkeys(documents[:many] or "x", 1.0) for query, many in zip(qrels, of_run, strict=True)}
+        for name, of_run in found.items()
+    }
+    shown = compare(qrels, runs, ["SetR"], test="wilcoxon", resamples=200, **how)
+    assert shown.table["p_wilcoxon_corrected"].min() < 0.05
+    text = repr(shown)
+    assert re.search(r"[+-]0\.010", text)
+    assert not re.search(r"[+-]0\.010[▲▼]|0\.520[▲▼]", text)
+    assert "Without a mark, since means and ranks differ in opposite directions: one and low (SetR)." in text.replace(
+        "low and one", "one and low"
+    )
+    by_t_test = compare(qrels, runs, ["SetR"], resamples=200, **how)
+    assert "Without a mark" not in repr(by_t_test)
+
+
 def test_less_is_better_changes_wins_and_not_differences():
     found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["ESL"], pairs=True, resamples=100)
     (row,) = found.table.itertuples()
@@ -224,7 +253,10 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(pairs=True, baseline="a"), "give baseline= or pairs=True, not both"),
         (dict(least=0.1), "least=0.1"),
         (dict(pairs=True, least=-1), "least=-1"),
-        (dict(test="tukey"), "no test 'tukey'"),
+        (dict(pairs=True, least=float("nan")), "least=nan must be a number of 0 or more"),
+        (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
+        (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True"),
+        (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
         (dict(baseline=["a", "q"]), "no run 'q' to be the baseline"),
         (dict(baseline=[]), "there is no pair of runs to compare"),
     ],
@@ -259,4 +291,9 @@ def test_the_command_compares_pairs(prints, tmp_path):
     assert "Tukey's HSD test" in text
     table = pd.read_csv(io.StringIO(prints(*common, "--baseline", "a", "--baseline", "b", "--format", "csv")))
     assert table[["run", "baseline"]].to_numpy().tolist() == [["b", "a"], ["c", "a"], ["c", "b"]]
+    by_path = prints(*common, "--baseline", files[0], "--baseline", files[1], "--format", "csv")
+    pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(by_path)), table)
+    in_memory = compare(qrels, files, ["AP"], np.array([files[0], "b"]), resamples=100)
+    assert in_memory.about["baselines"] == ["a", "b"]
+    assert compare(qrels, files, ["AP"], files[2], resamples=100).about["baseline"] == "c"
     assert "\\begin{table}" in prints(*common, "--pairs", "--least", "0.1", "--format", "latex")
