@@ -1052,6 +1052,8 @@ def _tail(walk):
         names = {parameters["first"][0], parameters["second"][0]}
         if "decay" in names and walk.unseen == 0 and go_on(walk, walk.n + 1) == 1:
             return exponential_time(math.log(2) / dict(parameters.values())["decay"].get("half_life", 224))
+        if names <= {"rr", "carterette3"} and b == 0:
+            return NEVER
         if names == {"rr", "insq"} and b == 0:
             return square_tail(walk.n + 2 * dict(parameters.values())["insq"]["T"])
         return finite_tail(walk)
