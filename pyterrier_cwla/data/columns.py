@@ -246,8 +246,11 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         rows = list(data)
         if rows and not hasattr(rows[0], "_fields"):
+            several = isinstance(rows[0], Mapping) or hasattr(rows[0], "columns")
+            way_out = " Several runs need names: {'name': run, …}." if several and what == "run" else ""
             raise error(
-                f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(rows[0]).__name__}s."
+                f"the {what} must be a DataFrame, a dict of dicts or named tuples, not a list of"
+                f" {type(rows[0]).__name__}s.{way_out}"
             )
         fields = rows[0]._fields if rows else ("query_id", "doc_id", value)
         return zip(fields, zip(*rows, strict=True) if rows else ((),) * len(fields), strict=True)

@@ -199,7 +199,7 @@ def elsewhere(name: str, places: Mapping[str, str]) -> str:
 
 IS_A_RUN = "Is this a run? Judgments are given first, then runs."
 ARE_OF_BEIR = """These are judgments of BEIR. Convert them: awk 'NR > 1 {print $1, 0, $2, $3}' FILE > qrels.txt"""
-ARE_JUDGMENTS = "Are these judgments? They are given first, then runs."
+ARE_JUDGMENTS = "Are these judgments? Commands that take judgments take them first, then runs."
 
 
 def if_swapped(lacking: str, names: Iterable[str]) -> str:

@@ -405,7 +405,7 @@ OURS = {
             parameters=(Parameter("beta", In("(0, 1]"), 0.5), Parameter("gain", SpecOf("gain"), "linear"), _EFFORT,
                         *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
         Row("TrAP", "Average precision over the relevant documents that are retrieved.",
-            "Harman (1992), as cwl_eval computes it", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",
+            "Harman (1992), as cwl_eval computes AP", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",
             units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),
         _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
         _preset("ExpectedTotalUtility", "Carterette's model 2: the total gain of the items seen.", "Model 2", "etg"),

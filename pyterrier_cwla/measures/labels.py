@@ -13,10 +13,7 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, CWLAError, shown
 from .text_reader import parsed
 
-RETRIEVED = "number of retrieved documents"
-"""Label of a measure that comparisons and studies add to those of the user."""
-
-_COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt", RETRIEVED})  # columns beside those of measures
+_COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt"})  # columns beside those of measures
 _OTHER_WAYS = ", a text 'name=measure', or a dict {'…': measure} instead of a list"
 _LABEL_AND_MEASURE = re.compile(r"((?:[^=()]|\([^()]*\))+)=(.*)", re.DOTALL)
 

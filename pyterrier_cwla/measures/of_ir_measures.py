@@ -193,11 +193,18 @@ def _of_gains(measure: Measure) -> OfRankings:
     return with_grades(_of_row(type(measure)(**given)), replaced, ("gains", tuple(sorted(gains.items()))))
 
 
-def _of_count(measure: Measure, count: Count) -> Computation:
-    for parameter in count.parameters:
+def refuse_missing_parameters(measure: Measure) -> None:
+    """Raise BadParameter if a parameter of a measure is missing that has no default value."""
+    count = COUNTS.get(str(measure.NAME))
+    for parameter in count.parameters if count else ():
         if parameter.required and parameter.name not in measure.params:
             example = {"recall": "0.1"}.get(parameter.name, "20")
             raise BadParameter(f"{measure.NAME} needs {parameter.name}=, as in {measure.NAME}@{example}.")
+
+
+def _of_count(measure: Measure, count: Count) -> Computation:
+    refuse_missing_parameters(measure)
+    for parameter in count.parameters:
         if parameter.name in measure.params and isinstance(parameter.allowed, In):
             value = measure.params[parameter.name]
             parameter.check(value, f"{measure.NAME}({parameter.name}={value!r})")

@@ -23,7 +23,8 @@ def q_measure(
     the number of relevant documents at ranks 1 to i, cg(i) is the sum of the gains at these ranks, and cg*(i) is that
     sum for the ideal ranking, the judged documents in descending order of gain. A query without relevant documents
     scores 0. With β = 0, Q is average precision. A cutoff truncates the ranking; R and cg* refer to all judged
-    documents. Documents of grades below rel have their gains, but are not relevant. Range [0, 1].
+    documents. Documents of grades below rel have their gains, but are not relevant. β is the weight of cumulated gains
+    relative to counts of relevant documents. Range [0, 1].
 
     References
     ----------

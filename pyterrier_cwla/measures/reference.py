@@ -57,7 +57,6 @@ _MEANS = {
     "norm": "the normaliser: the score is divided by it",
     "end": "the end of the list: open, at the last retrieved item, or at a rank",
     "cutoff": "the k of @k",
-    "beta": "the weight of cumulated gains relative to counts of relevant documents",
     "rel": "the lowest grade that is relevant",
     "normalize": "whether the value is divided by that of the ideal ranking",
     "wanted": "the number of relevant documents that the user wants, K",

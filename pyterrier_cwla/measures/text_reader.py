@@ -33,6 +33,9 @@ _ALSO_CALLED = {
     "hit_rate": "Success",
     "hits": "Success",
     "q": "QMeasure",
+    **{name.replace("_", "-").lower(): name for name in ("alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "P_IA")},
+    "map-ia": "AP_IA",
+    "strec": "StRecall",
     "u": "UMeasure",
 }
 """Names in the literature and in other packages, for hints."""
@@ -92,6 +95,9 @@ class _Text:
         if isinstance(node, ast.Tuple):
             raise self._refused("several measures in one text; give a list of texts", 1)
         if not isinstance(node, ast.Name):
+            stem = re.split("[@(]", self.text)[0]
+            if other := _ALSO_CALLED.get(stem.lower()):
+                raise UnknownSpec(f"no measure {shortened(stem)!r}. Near: {other!r}.")
             raise self._refused("a measure starts with a name", node.col_offset + 1)
         found = _of_name(node.id)
         if cutoff is not None:
@@ -188,13 +194,14 @@ def _of_trec_eval(name: str) -> Measure | None:
     except ImportError:
         return None
     if len(found) != 1:
-        examples = f", such as {_with_cutoff(name)} or {found[0]!r}" if found else ""
+        examples = f", such as {_with_cutoff(name)} ({parsed(_with_cutoff(name))!r})" if found else ""
         raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
     return found[0]
 
 
 def _with_cutoff(name: str) -> str:
-    return f"{name}_10" if re.fullmatch(r"\D+", name) else re.split(",", name)[0]
+    cutoff = "0.10" if name == "iprec_at_recall" else "10"
+    return f"{name}_{cutoff}" if re.fullmatch(r"\D+", name) else re.split(",", name)[0]
 
 
 def _computed() -> list[str]:

@@ -368,7 +368,9 @@ def test_a_line_that_lacks_its_tag_is_an_error(file):
 def test_swapped_files_are_noticed(file, parquet, cli, monkeypatch):
     qrels, run = file(QRELS, "qrels.txt"), file(RUN, "run.txt")
     assert complaint(read_qrels, run).endswith("Is this a run? Judgments are given first, then runs.")
-    assert complaint(read_run, qrels).endswith("Are these judgments? They are given first, then runs.")
+    assert complaint(read_run, qrels).endswith(
+        "Are these judgments? Commands that take judgments take them first, then runs."
+    )
     assert "Is this a run?" in complaint(read_qrels, file(TAGGED))
     for block in (1 << 20, 64):
         monkeypatch.setattr(run_files, "BLOCK", block)

@@ -140,13 +140,16 @@ def test_split(text, parts):
         ("3", "at character 1: a measure starts with a name"),
         ("", "at character 1: the text is empty"),
         ("AP,", "at character 1: the text is empty"),
-        ("ndcg_cut", "ndcg_cut of trec_eval stands for several measures. .*such as ndcg_cut_10 or nDCG@5"),
+        ("ndcg_cut", r"ndcg_cut of trec_eval stands for several measures. .*such as ndcg_cut_10 \(nDCG@10\)"),
         ("official", "official of trec_eval stands for several measures"),
         ("relstring", "neither this package nor ir_measures computes relstring of trec_eval"),
         ("ndcg_cut_10abc", "no measure 'ndcg_cut_10abc'"),
         ("Q", "no measure 'Q'. Near: 'QMeasure'"),
         ("hit_rate@5", "Near: 'Success'"),
         ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
+        ("iprec_at_recall", r"such as iprec_at_recall_0.10 \(IPrec@0.1\)"),
+        ("alpha-nDCG@5", "no measure 'alpha-nDCG'. Near: 'alpha_nDCG'"),
+        ("MAP-IA", "no measure 'MAP-IA'. Near: 'AP_IA'"),
     ],
 )  # fmt: skip
 def test_errors_name_the_position(text, says):
