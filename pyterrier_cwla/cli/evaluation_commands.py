@@ -105,7 +105,7 @@ def evaluate(
     tables = found.tables(with_bar, by_query, cache_dir, progress=watched and not many)
     table: Table = {}  # empty if rows are written run by run
     file = output if by_query and form in FORMATS else None
-    with resumable_from(cache_dir):
+    with resumable_from(cache_dir), warnings_as_sentences() as warned:
         if file is not None:
             write_rows(tables, form, file, origin)
         else:
@@ -113,6 +113,7 @@ def evaluate(
     notes = [
         found.about_queries(by_query),
         *found.notes,
+        *warned,
         *bound.notes,
         *why_not,
         *about_grades(qrels, judgments),
@@ -184,7 +185,7 @@ def compare(
     bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere, seconds)
     check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
     _check_needs_of_baseline(context, baseline, no_baseline, pairs)
-    chosen = list(baseline or ())
+    chosen = list(dict.fromkeys(baseline or ()))
     if not (chosen or no_baseline or pairs) and (first := _first_of_several(files)) is not None:
         chosen = [first]
         about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]

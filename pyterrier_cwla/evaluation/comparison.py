@@ -17,23 +17,26 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import BadParameter, near
+from ..errors import BadParameter
 from ..errors.sanitise import harmless_segments, sanitised
 from ..measures.search_length import scores_of_unanswered
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
-from .comparison_plots import plot_comparison, plot_topics
-from .significance import CORRECTIONS, TESTS, unit_of, without_noise
+from .comparison_plots import plot_comparison
+from .significance import CORRECTIONS, TESTS
+from .topic_differences import ByTopic
 
 #: Note below tables with bold type, if higher scores are better for all measures.
 BOLD = "Bold: the highest."
 
 
+NOT_CORRECTED = "Intervals are not corrected: one may exclude 0 where there is no mark."
+EFFECT = "d_z: the mean over the standard deviation of the differences of queries."
 _ROWS = 15  # runs in a notebook
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(ByTopic):
     """Result of :func:`compare`.
 
     Attributes
@@ -131,8 +134,8 @@ class Comparison:
                 f"{symbols[0]} {symbols[1]}: significantly higher or lower than {baseline}, p < {about['alpha']:g} in"
                 f" {TESTS[about['test']]} over queries, {self.correction}."
             )
-            if kind == "difference" and about["correction"] is not None and about["comparisons"] > 1:
-                notes.append("Intervals are not corrected: one may exclude 0 where there is no mark.")
+            if kind == "difference" and self.is_corrected:
+                notes.append(NOT_CORRECTED)
         notes += [*of_opposed(about), *self.of_queries[1:]]
         return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
 
@@ -205,55 +208,6 @@ class Comparison:
         lines = tabular("l" + "c" * len(self.measures), ["", *map(escaped, self.measures)], body)
         return floating_table(lines, caption, label, self.about)
 
-    def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
-        """Return the scores of two runs by query, and their difference.
-
-        Parameters
-        ----------
-        a, b : str
-            Names of the runs.
-        measure : str, optional
-            Name of the measure; by default the first.
-
-        Returns
-        -------
-        DataFrame
-            One row per query (index query_id), with the columns of the two runs and ``difference``, a − b. The highest
-            difference is first; equal ones are in the order of the queries. As in the tests, differences that are
-            only rounding errors are 0.
-
-        Raises
-        ------
-        BadParameter
-            If there is no such run or measure, or if both runs are the same.
-
-        Examples
-        --------
-        >>> from pyterrier_cwla import compare
-        >>> qrels = {q: {"a": 1, "b": 0} for q in "12"}
-        >>> one = {q: {"a": 1.0, "b": float(q) - 0.5} for q in "12"}
-        >>> other = {q: {"a": 2.0, "b": 1.0} for q in "12"}
-        >>> compare(qrels, {"one": one, "other": other}, ["RR"]).differences("other", "one")
-                  other  one  difference
-        query_id
-        2           1.0  0.5         0.5
-        1           1.0  1.0         0.0
-        """
-        measure = self.measures[0] if measure is None else measure
-        for what, name, known in (("run", a, self.runs), ("run", b, self.runs), ("measure", measure, self.measures)):
-            if name not in known:
-                raise BadParameter(f"no {what} {name!r} in the comparison. {near(str(name), map(str, known))}")
-        if a == b:
-            raise BadParameter(f"{a!r} is given twice: there is no difference to show. Give two runs.")
-        values = self.by_query[measure]
-        found = pd.DataFrame({a: values.loc[a], b: values.loc[b]})
-        largest = float(np.abs(values).max())
-        difference = found[a] - found[b]
-        if np.isfinite(largest) and largest > 0:
-            difference = without_noise(difference, largest) * unit_of(largest)
-        found["difference"] = difference
-        return found.sort_values("difference", ascending=False, kind="stable")
-
     def plot(
         self, measures: Iterable[str] | None = None, runs: Iterable[Any] | None = None, width: float = 7.0
     ) -> list[Any]:
@@ -285,37 +239,6 @@ class Comparison:
             If matplotlib is not installed.
         """
         return plot_comparison(self, measures, runs, width)
-
-    def plot_topics(self, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Any = None) -> Any:
-        """Plot the difference of two runs topic by topic, sorted, with the shares of topics that each run wins.
-
-        All topics have a bar. If there are more than 30, only the 12 with the highest and the 12 with the lowest
-        differences have a name, and the bars of the others are thinner. :meth:`differences` returns the values.
-
-        Parameters
-        ----------
-        a, b : str
-            Names of the runs; the difference is a − b.
-        measure : str, optional
-            Name of the measure; by default the first.
-        topics : dict, Series or DataFrame, optional
-            Texts of the topics by query id, or a frame with the columns qid and query, as PyTerrier has it. By default
-            the picture shows query ids.
-        ax : matplotlib Axes, optional
-            Axes to draw on; by default new ones, whose height depends on the number of topics.
-
-        Returns
-        -------
-        matplotlib Axes
-
-        Raises
-        ------
-        BadParameter
-            If there is no such run or measure, if no difference is finite, or if no topic has a text.
-        CWLAError
-            If matplotlib is not installed.
-        """
-        return plot_topics(self, a, b, measure, topics, ax)
 
     def best_runs(self, most: int, measure: str | None = None) -> list[Any]:
         """Return the best runs by a measure, in the order of the arguments; the baseline is always among them.
@@ -382,6 +305,11 @@ class Comparison:
         """End of a sentence on means, about measures with other aggregates."""
         tested = " (tested on logarithms)" if self.about["baseline"] is not None else ""
         return other_than_means(self.about["aggregates"], tested)
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether p-values of several comparisons are corrected."""
+        return self.about["correction"] is not None and self.about["comparisons"] > 1
 
     @property
     def correction(self) -> str:
@@ -586,8 +514,10 @@ def _explaining(
     yield from bold
     if "difference" in columns:
         yield f"Δ: the score minus that of {found.about['baseline']}."
+        if "difference_interval" in columns and found.is_corrected:
+            yield NOT_CORRECTED
     if "effect" in columns:
-        yield "d_z: the mean over the standard deviation of the differences of queries."
+        yield EFFECT
     if found.about["correction"] is not None and any(test in columns for test in _P_OF):
         yield "All p-values are corrected; the full table also has the uncorrected ones."
     if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:

@@ -93,19 +93,37 @@ def evaluate(
     """
     import pandas as pd
 
+    if by_query:
+        return scores_by_query(qrels, runs, measures, check, progress, cache_dir)[0]
     wanted = computed_here(measures)
-    judgments = judged(loaded(qrels, "qrels"))
-    evaluator = CWLAEvaluator(wanted, judgments)
+    evaluator = CWLAEvaluator(wanted, judged(loaded(qrels, "qrels")))
     names: list[Any] = []
     columns: dict[str, list] = {str(m): [] for m in wanted}
     for scored in each_scored(evaluator, runs, check, progress, cache_dir):
         names.append(scored.run)
-        for m, value in (scored.values if by_query else evaluator.means(scored.values)).items():
+        for m, value in evaluator.means(scored.values).items():
             columns[str(m)].append(value)
-    if not by_query:
-        return pd.DataFrame(columns, index=pd.Index(names, name="run"))
-    index = pd.MultiIndex.from_product([names, judgments.qids], names=["run", "query_id"])
-    return pd.DataFrame({m: np.concatenate(values) for m, values in columns.items()}, index=index)
+    return pd.DataFrame(columns, index=pd.Index(names, name="run"))
+
+
+def scores_by_query(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any],
+    check: bool = True,
+    progress: bool = False,
+    cache_dir: str | Path | None = None,
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return the scores of :func:`evaluate` by query, and a mask (n_runs, n_queries) of answered queries."""
+    import pandas as pd
+
+    wanted = computed_here(measures)
+    judgments = judged(loaded(qrels, "qrels"))
+    evaluator = CWLAEvaluator(wanted, judgments)
+    found = list(each_scored(evaluator, runs, check, progress, cache_dir))
+    index = pd.MultiIndex.from_product([[one.run for one in found], judgments.qids], names=["run", "query_id"])
+    columns = {str(m): np.concatenate([one.values[m] for one in found]) for m in wanted}
+    return pd.DataFrame(columns, index=index), np.array([one.answered for one in found])
 
 
 def stream(

@@ -12,6 +12,7 @@ from ir_measures.measures import Measure
 from ..data.alignment import Judgments
 from ..data.columns import Columns
 from ..errors import BadParameter, CWLAError, UnknownSpec
+from ..measures.of_ir_measures import refuse_missing_parameters
 from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider, refuse_undefined
 
@@ -25,9 +26,12 @@ def computed_somewhere(measures: Any) -> list[Measure]:
     ------
     UnknownSpec
         If no installed provider computes a measure.
+    BadParameter
+        If a parameter of a measure is missing that has no default value.
     """
     wanted = measures_of(measures)
     for measure in wanted:
+        refuse_missing_parameters(measure)
         if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
             raise UnknownSpec(f"{measure}: no installed provider computes it.")
     return wanted

@@ -19,6 +19,8 @@ from ..errors.sanitise import harmless_segments, sanitised
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
 from .comparison import (
+    EFFECT,
+    NOT_CORRECTED,
     about_queries,
     decimals,
     fixed_point,
@@ -32,15 +34,18 @@ from .comparison import (
 from .pair_plots import plot_pairs, plot_wins
 from .pair_statistics import pair_intervals, randomised_hsd, tukey_hsd, wins_ties_losses
 from .significance import CORRECTIONS, TESTS, Array, paired_tests, without_noise
+from .topic_differences import ByTopic
 
 #: Tests of all pairs together, which need no other correction.
 OF_ALL_PAIRS = {"tukey": "Tukey's HSD test, with topics as blocks", "randomised_hsd": "a randomised HSD test"}
 
-_ROWS = 30  # pairs in a notebook
+_ROWS = 30  # runs in a notebook
+_OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
+_MORE = "Wins, ties and losses by topic: .wins(measure)."
 
 
 @dataclass(frozen=True, repr=False)
-class PairComparison:
+class PairComparison(ByTopic):
     """Result of :func:`compare` with several baselines or of all pairs of runs.
 
     Attributes
@@ -182,7 +187,13 @@ class PairComparison:
         return self._cells(measure, wins_of)
 
     def notes(self, marks: tuple[str, str] = ("▲", "▼")) -> list[str]:
-        """Return the sentences that explain the tables."""
+        """Return the sentences that explain all tables: queries, marks and the test."""
+        significant = f"{marks[0]} {marks[1]}: significantly higher or lower, {self.significance}."
+        return [self.of_queries[0], significant, *of_opposed(self.about), *self.of_queries[1:]]
+
+    @property
+    def significance(self) -> str:
+        """Significance level, test and correction, as a part of a sentence."""
         about = self.about
         described = {**{name: f"{text} over queries" for name, text in TESTS.items()}, **OF_ALL_PAIRS}[about["test"]]
         many = about["comparisons"]
@@ -193,14 +204,14 @@ class PairComparison:
             how = f"not corrected for {family} of the table"
         else:
             how = f"{CORRECTIONS[about['correction']]}-corrected for {family} of the table"
-        notes = [
-            self.of_queries[0],
-            f"Differences: the score of the run (row) minus that of the baseline (column). {marks[0]} {marks[1]}:"
-            f" significantly higher or lower, p < {about['alpha']:g} in {described}, {how}.",
-        ]
-        ties = "are equal" if not about["least"] else f"differ by at most {about['least']:g}"
-        notes += [*of_opposed(about), f"Wins, ties and losses are by topic; topics tie if the scores {ties}."]
-        return notes + self.of_queries[1:]
+        return f"p < {about['alpha']:g} in {described}, {how}"
+
+    @property
+    def of_wins(self) -> str:
+        """Sentence about wins, ties and losses."""
+        least = self.about["least"]
+        ties = f"differ by at most {least:g}" if least else "are equal"
+        return f"Wins, ties and losses are by topic; topics tie if the scores {ties}."
 
     @property
     def of_queries(self) -> list[str]:
@@ -224,13 +235,15 @@ class PairComparison:
         measure = self._chosen(measure)
         matrix, wins = self._matrix(measure, ("↑", "↓")), self.wins(measure)
         if caption is None:
-            caption = typeset(" ".join([f"{measure}.", *self.notes(("↑", "↓")), "Below: wins/ties/losses."]))
+            texts = [f"{measure}.", _OF_MATRIX, *self.notes(("↑", "↓")), "Below: wins/ties/losses.", self.of_wins]
+            caption = typeset(" ".join(texts))
         body: list[str] = []
         for run in self.runs:
             below = [f"{{\\scriptsize {escaped(text)}}}" if "/" in text else "" for text in wins.loc[run]]
             body += ["\\addlinespace"] * bool(body)
             body.append(table_row([escaped(str(run)), *(typeset(text.replace("·", "")) for text in matrix.loc[run])]))
-            body.append(table_row(["", "", *below]))
+            if any(below):
+                body.append(table_row(["", "", *below]))
         lines = tabular("l" + "r" * len(matrix.columns), ["", *map(escaped, map(str, matrix.columns))], body)
         return floating_table(lines, caption, label, self.about)
 
@@ -273,7 +286,7 @@ class PairComparison:
     @sanitised
     def __repr__(self) -> str:
         parts = [f"{measure}\n{self.wide(measure).to_string()}" for measure in self.measures]
-        return "\n\n".join([*parts, "\n".join(self.notes())])
+        return "\n\n".join([*parts, "\n".join([_OF_MATRIX, *self.notes(), _MORE])])
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -284,7 +297,7 @@ class PairComparison:
             parts.append(f"<p><b>{escape(measure)}</b></p>{shown.to_html()}")
             if shown.shape != matrix.shape:
                 parts.append(f"<p><small>Shown are {_ROWS} of {len(matrix):,} runs; .table has all.</small></p>")
-        notes = escape(" ".join(self.notes()))
+        notes = escape(" ".join([_OF_MATRIX, *self.notes(), _MORE]))
         return f'<div style="overflow-x: auto">{"".join(parts)}</div><p><small>{notes}</small></p>'
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
@@ -297,8 +310,23 @@ class PairComparison:
             yield Text()
             yield self._listed(measure, max(12, options.max_width // 5))
             yield Text()
-        for text in self.notes():
+        for text in [*self.notes(), *self._of_list(), self.of_wins]:
             yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
+
+    @property
+    def _interval(self) -> str:
+        """Name of the intervals to show: simultaneous ones for Tukey's test, otherwise those of each difference."""
+        return "tukey" if self.about["test"] == "tukey" else "difference"
+
+    def _of_list(self) -> Iterator[str]:
+        """Yield the sentences that explain the columns of a list of pairs."""
+        yield "Δ: the score of the run minus that of the baseline."
+        if self._interval == "tukey":
+            yield "Intervals hold for all pairs together (Tukey's HSD)."
+        else:
+            yield f"Intervals: percentile bootstrap over queries, {self.about['resamples']:,} resamples."
+            yield NOT_CORRECTED
+        yield f"{EFFECT} p: the p-value of the test above."
 
     def _listed(self, measure: str, widest: int) -> Table:
         """Return a table with one row per pair."""
@@ -308,7 +336,7 @@ class PairComparison:
         percent = f"{100 * self.about['confidence']:g}% interval"
         for name in ("Δ", percent, "d_z", "wins/ties/losses", "p"):
             table.add_column(name, justify="right", no_wrap=True)
-        places = self.places(measure)
+        places, interval = self.places(measure), self._interval
         for row in self.table[self.table["measure"] == measure].to_dict("records"):
             symbol = {1: "▲", -1: "▼", 0: " "}[mark_of(row, self.about)]
             table.add_row(
@@ -318,7 +346,7 @@ class PairComparison:
                         broken(str(row["run"]), widest),
                         broken(str(row["baseline"]), widest),
                         f"{fixed_point(row['difference'], places, '+')}{symbol}",
-                        interval_of(row["difference_low"], row["difference_high"], places, "+"),
+                        interval_of(row[f"{interval}_low"], row[f"{interval}_high"], places, "+"),
                         fixed_point(row["effect"], 2, "+"),
                         wins_of(row),
                         probability(row[p_name(self.about["test"])]),

@@ -13,6 +13,7 @@ from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, text
 from ..rendering.labels import elided
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 _ROW = 0.26  # inches per run
@@ -25,6 +26,8 @@ _MOST_NAMES = 45  # largest number of rows with names
 
 def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     """Plot differences of runs to baselines as a heat map; see :meth:`PairComparison.plot`."""
+    from matplotlib.colors import to_rgba
+
     rows = found.rows(measure)
     lower = found.about["better"][measure] == "lower"
     order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
@@ -41,6 +44,8 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
         figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     finite = np.where(np.isfinite(values), values, np.nan)
+    grey = np.where(np.isnan(values)[..., None], to_rgba(GREY, 0.5), 0.0)  # pairs that are not compared
+    ax.imshow(grey, aspect="auto")
     image = ax.imshow(finite, cmap=difference_colours(), vmin=-largest, vmax=largest, aspect="auto")
     significant = np.nan_to_num(marks) != 0
     width = figure.get_figwidth()
@@ -54,13 +59,23 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     for side in ax.spines.values():
         side.set_visible(False)
     bar = figure.colorbar(image, ax=ax, shrink=0.8)
-    bar.set_label(f"row minus column, {in_picture(measure)}", fontsize=8)
+    bar.set_label("row minus column", fontsize=8)
     bar.ax.tick_params(labelsize=8)
     bar.outline.set_visible(False)
+    if new:
+        sign = "Numbers" if room >= _NUMBER else "Dots"
+        _write_below(figure, f"{sign}: significant differences, {found.significance}. Grey: not compared.")
     count = int(significant.sum())
     distinct = count // 2 if found.about["baselines"] is None else count
     _write_title(ax, f"{measure}: {many(distinct, 'significant pair')} of {len(rows) // 2:,}")
     return ax
+
+
+def _write_below(figure: Any, text: str) -> None:
+    """Write a sentence below the axes, and make the figure higher by its lines."""
+    lines = fill(in_picture(text), int(figure.get_figwidth() / _LETTER))
+    figure.supxlabel(lines, fontsize=8, x=0.01, ha="left")
+    figure.set_figheight(figure.get_figheight() + 0.16 * (lines.count("\n") + 1))
 
 
 def _mark_cells(ax: Axes, values: Any, significant: Any, places: int, numbers: bool) -> None:
@@ -88,10 +103,19 @@ def _write_title(ax: Axes, text: str) -> None:
     titled(ax, fill(in_picture(text), letters))
 
 
+def _better_first(rows: pd.DataFrame, lower: bool) -> pd.DataFrame:
+    """Return rows of pairs with the run and the baseline swapped where the baseline has the better score."""
+    swapped = rows.rename(columns={"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"})
+    better = rows["difference"] > 0 if lower else rows["difference"] < 0
+    return rows.where(~better, swapped[rows.columns])
+
+
 def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None) -> Axes:
     """Plot wins, ties and losses by topic as bars; see :meth:`PairComparison.plot_wins`."""
     rows = found.table[found.table["measure"] == measure]
     shown = rows.loc[rows["difference"].abs().sort_values(ascending=False, kind="stable").index[:pairs]]
+    if found.about["baselines"] is None:
+        shown = _better_first(shown, found.about["better"][measure] == "lower")
     new = ax is None
     ax = axes_of(ax)
     figure: Any = ax.figure
@@ -116,8 +140,10 @@ def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None)
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(0, found.about["queries"])
-    ax.set_xlabel("topics")
-    some = f" ({len(shown)} of {len(rows):,} pairs)" if len(shown) < len(rows) else ""
+    ax.set_xlabel("topics that the first run of each pair wins, ties or loses")
+    some = (
+        f" ({len(shown)} of {len(rows):,} pairs, those with the largest differences)" if len(shown) < len(rows) else ""
+    )
     _write_title(ax, f"{measure}: wins, ties and losses by topic{some}")
     figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
     return ax

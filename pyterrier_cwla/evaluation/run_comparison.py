@@ -8,7 +8,6 @@ from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
-from ir_measures import NumRet
 from ir_measures.measures import Measure
 
 from .._version import __version__
@@ -16,11 +15,11 @@ from ..data.columns import run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, near, some
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..files.run_files import sources
-from ..measures.labels import RETRIEVED, by_name, renamed
+from ..measures.labels import by_name
 from ..measures.of_ir_measures import better_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from .comparison import Comparison
-from .driver import evaluate
+from .driver import scores_by_query
 from .other_providers import by_other_providers, computed_somewhere
 from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs
 from .significance import (
@@ -175,12 +174,14 @@ def compare(
     3  other      RR   0.866  0.182          0.363
     """
     several = pairs or pd.api.types.is_list_like(baseline)
+    if not isinstance(pairs, bool | np.bool_):
+        raise BadParameter(f"pairs={pairs!r} must be True or False.")
     if pairs and baseline is not None:
         raise BadParameter("give baseline= or pairs=True, not both.")
     _check_least(least, several)
     if test in OF_ALL_PAIRS and not pairs:
         raise BadParameter(f"test={test!r} tests all pairs of runs together: give pairs=True.")
-    check_settings(confidence, "t" if test in OF_ALL_PAIRS else test, correction, resamples, seed)
+    check_settings(confidence, test, correction, resamples, seed, OF_ALL_PAIRS if pairs else ())
     wanted = measures_by_name(measures, computed_somewhere)
     baselines = _baselines(baseline, runs)
     if baselines and is_runs(runs) and not any(map(are_paths, runs.values())):
@@ -190,7 +191,8 @@ def compare(
     for name in baselines:
         _check_baseline(name, names)
     if several and (len(names) < 2 or not (pairs or baselines)):
-        raise BadParameter("there is no pair of runs to compare: give at least two runs, and at least one baseline.")
+        lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
+        raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
     scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
     about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
     if several:
@@ -238,7 +240,7 @@ def _check_least(least: Any, several: bool) -> None:
     if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
         raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
     if least and not several:
-        raise BadParameter(f"least={least!r} is for wins and losses: give pairs=True or a list of baselines.")
+        raise BadParameter(f"least={least!r} is for wins and losses: compare all pairs, or give a list of baselines.")
 
 
 def _paired(
@@ -296,14 +298,12 @@ def _about(
 
 def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[list[Any], list[str], pd.DataFrame, Array]:
     """Return runs, judged queries, scores by run and query, and a mask (n_runs, n_queries) of answered queries."""
-    retrieved = renamed(NumRet, RETRIEVED)
-    by_query = _scores_by_query(qrels, runs, [*measures.values(), retrieved])
+    by_query, answered = _scores_by_query(qrels, runs, list(measures.values()))
     names, queries = names_and_queries(by_query)
     if len(queries) < 2:
         raise BadJudgments(
             f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
         )
-    answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
     check_answers(answered, names, queries)
     for name in measures:
         for values in by_query[name].to_numpy(float).reshape(len(names), -1):
@@ -343,17 +343,17 @@ def _statistics(
     return columns
 
 
-def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> pd.DataFrame:
-    """Return a frame with one row per run and query and one column per measure, from all providers."""
+def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> tuple[pd.DataFrame, Array]:
+    """Return the scores of :func:`scores_by_query` from all providers."""
     ours = [measure for measure in measures if CWLAProvider().supports(measure)]
     theirs = [measure for measure in measures if measure not in ours]
     if not theirs:
-        return evaluate(qrels, runs, ours, by_query=True)
+        return scores_by_query(qrels, runs, ours)
     judgments = prepare(loaded(qrels, "qrels"))
     tables = [run_columns(loaded(run, "run")) for run in _one_by_one(runs, theirs)]
     found = [by_other_providers(theirs, judgments, table) for table in tables]
-    by_query = evaluate(judgments, runs, ours, by_query=True)
-    return by_query.assign(**{str(m): np.concatenate([values[m] for values in found]) for m in theirs})
+    by_query, answered = scores_by_query(judgments, runs, ours)
+    return by_query.assign(**{str(m): np.concatenate([values[m] for values in found]) for m in theirs}), answered
 
 
 def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
@@ -368,12 +368,20 @@ def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
     return each
 
 
-def check_settings(confidence: float, test: str, correction: str | None, resamples: int, seed: int) -> None:
-    """Raise BadParameter if a setting of :func:`compare` is out of range."""
+def check_settings(
+    confidence: float,
+    test: str,
+    correction: str | None,
+    resamples: int,
+    seed: int,
+    more_tests: Iterable[str] = (),
+) -> None:
+    """Raise BadParameter if a setting of :func:`compare` is out of range; `more_tests` are those of pairs."""
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    if test not in TESTS:
-        raise BadParameter(f"no test {test!r}. {near(str(test), TESTS)}")
+    tests = [*TESTS, *more_tests]
+    if test not in tests:
+        raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
     if correction is not None and correction not in CORRECTIONS:
         raise BadParameter(
             f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."

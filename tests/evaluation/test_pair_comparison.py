@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from pyterrier_cwla import compare
+from pyterrier_cwla import compare, evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation.pair_statistics import randomised_hsd, tukey_hsd, wins_ties_losses
 from tests.support.generated import collection
@@ -205,7 +205,7 @@ def test_differences_up_to_least_are_ties():
     for least, expected in ((0, "1/1/1"), (0.5, "1/2/0"), (0.7, "0/3/0")):
         found = compare(qrels, {"one": one, "other": other}, ["RR"], pairs=True, least=least, resamples=100)
         assert found.wins().loc["one", "other"] == expected
-    assert "differ by at most 0.7" in repr(found)
+    assert "differ by at most 0.7" in found.to_latex()
 
 
 def test_least_is_in_the_unit_of_geometric_means():
@@ -236,6 +236,27 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     assert "Without a mark" not in repr(by_t_test)
 
 
+def test_differences_by_topic_are_those_of_a_comparison(every):
+    pd.testing.assert_frame_equal(
+        every.differences("a", "b", "AP"), compare(QRELS, RUNS, MEASURES).differences("a", "b", "AP")
+    )
+
+
+@pytest.mark.parametrize("how", [{}, dict(baseline="one"), dict(baseline=["one"]), dict(pairs=True)], ids=str)
+def test_judgments_by_intent(how):
+    """A document with several intents is judged more than once."""
+    rows = [("1", "1", "a", 1), ("1", "2", "a", 0), ("1", "2", "c", 1), ("2", "1", "x", 1), ("2", "2", "x", 1)]
+    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
+    runs = {"one": {"1": {"a": 2.0, "c": 1.0}, "2": {"x": 1.0}}, "two": {"1": {"c": 2.0, "a": 1.0}}}
+    measures = ["alpha_nDCG@5", "ERR_IA@5"]
+    found = compare(qrels, runs, measures, resamples=100, **how)
+    pd.testing.assert_frame_equal(found.by_query, evaluate(qrels, runs, measures, by_query=True))
+    assert found.about["unanswered"] == {"two": 1}
+    assert "Queries that a run does not answer score 0: two (1)." in repr(found)
+    with pytest.raises(BadParameter, match="ERR_IA needs cutoff=, as in ERR_IA@20"):
+        compare(qrels, runs, ["ERR_IA"], **how)
+
+
 def test_less_is_better_changes_wins_and_not_differences():
     found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["ESL"], pairs=True, resamples=100)
     (row,) = found.table.itertuples()
@@ -258,7 +279,9 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True"),
         (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
         (dict(baseline=["a", "q"]), "no run 'q' to be the baseline"),
-        (dict(baseline=[]), "there is no pair of runs to compare"),
+        (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
+        (dict(pairs=True, test="hsd"), "no test 'hsd'. Available: randomisation, randomised_hsd, t, tukey, wilcoxon"),
+        (dict(pairs="yes"), "pairs='yes' must be True or False"),
     ],
 )
 def test_errors(more, says):
@@ -288,6 +311,8 @@ def test_the_command_compares_pairs(prints, tmp_path):
     common = ("compare", qrels, *files, "-m", "AP", "--resamples", 100)
     text = prints(*common, "--pairs", "--test", "tukey")
     assert "wins/ties/losses" in text
+    assert "Intervals hold for all pairs together (Tukey's HSD)." in text
+    assert "Intervals are not corrected" in " ".join(prints(*common, "--pairs").split())
     assert "Tukey's HSD test" in text
     table = pd.read_csv(io.StringIO(prints(*common, "--baseline", "a", "--baseline", "b", "--format", "csv")))
     assert table[["run", "baseline"]].to_numpy().tolist() == [["b", "a"], ["c", "a"], ["c", "b"]]

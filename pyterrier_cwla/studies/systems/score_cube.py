@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from ir_measures import NumRet
 
 from ...errors import BadJudgments, BadParameter, many, some
-from ...evaluation.driver import evaluate
+from ...evaluation.driver import scores_by_query
 from ...evaluation.run_comparison import check_answers, measures_by_name, names_and_queries
 from ...files.inputs import are_paths, is_runs
-from ...measures.labels import RETRIEVED, renamed
 from ...measures.provider import aggregated
 from ...measures.search_length import scores_of_unanswered
 from ...tasks.hashing import fingerprint
@@ -59,8 +57,7 @@ class Cube:
         if not (is_runs(runs) or are_paths(runs)):
             raise BadParameter(f"this study compares runs: give at least {least} by name, not one run.")
         named = measures_by_name(measures)
-        wanted = [*named.values(), renamed(NumRet, RETRIEVED)]
-        by_query = evaluate(qrels, runs, wanted, by_query=True)
+        by_query, answered = scores_by_query(qrels, runs, list(named.values()))
         names, queries = names_and_queries(by_query)
         if len(names) < least:
             raise BadParameter(
@@ -71,7 +68,6 @@ class Cube:
             raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
         values = np.stack([by_query[name].to_numpy(float).reshape(len(names), -1) for name in named])
         means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
-        answered = by_query[RETRIEVED].to_numpy().reshape(len(names), -1) > 0
         check_answers(answered, names, queries)
         unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
         texts = {name: repr(m) for name, m in named.items()}
