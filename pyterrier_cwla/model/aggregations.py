@@ -116,7 +116,9 @@ def etg(view: View) -> Values:
     return view.G
 
 
-@aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, credit_terms=_gains)
+@aggregation(
+    linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True, credit_terms=_gains
+)
 def erg(view: View) -> Values:
     """Return the sum of the gains seen, divided by the expected effort of all users (expected rate of gain).
 

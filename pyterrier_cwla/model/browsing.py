@@ -49,10 +49,14 @@ class Walk:
             try_out(metric.C)
             if self._open:
                 warn_if_nobody_leaves(metric.C)
-        survival = metric.C.fact("gives_survival") or (view.has_gaps and metric.C.fact("survival"))
-        C, first = self._of_survival() if survival else (self._given(metric.C, view), 1.0)
+        C, first = self._of_survival() if metric.C.fact("gives_survival") else (self._given(metric.C, view), 1.0)
         if not (metric.C.built_in and metric.rank_only):
             check_probabilities(metric.C, C)
+        self._between: Floats | None = None  # items seen between the columns, per user who sees the column before
+        if view.skipped is not None:
+            share, items = self._past_gaps(view.skipped)
+            self._between = C * items
+            C = np.where(self._listed, C * share, 1.0)
         if leaves is not None:
             rows = len(C) if (leaves == leaves[0]).all() else len(view.r)  # one row if C is the same for all queries
             C = np.array(np.broadcast_to(C, (rows, view.r.shape[-1])))
@@ -72,27 +76,38 @@ class Walk:
     def _given(self, spec: Spec, view: View) -> Floats:
         return on_ranks(spec, view, len(self.view.r))
 
-    def _survival(self, view: View) -> Floats:
-        """Return V for a continuation that returns it, or that states it as a fact."""
-        stated = self.metric.C.fact("survival")
-        return matrix(stated(view)) if stated else self._given(self.metric.C, view)
-
     def _of_survival(self) -> tuple[Floats, Floats]:
         """Return C and V at the first column, from V."""
-        V = np.broadcast_to(self._survival(self.view), self.view.r.shape)
+        V = np.broadcast_to(self._given(self.metric.C, self.view), self.view.r.shape)
         after = np.zeros((1, 1))
         C = self.metric.C
         if self._open and self.view.unseen == 0 and self.metric.effort_only and "E_before" not in reads(C):
             after = V[:, -1:]
         elif self._open:
             try:
-                after = self._survival(self.view.beyond([[1.0]]))
+                after = self._given(self.metric.C, self.view.beyond([[1.0]]))
             except UnknownEffort:
                 if not self.metric.A.fact("constant_without_gain"):
                     raise
                 after = V[:, -1:]  # nobody is assumed to leave at the last item; A is constant after it
         later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
         return _ratio(later, V), V[:, :1]
+
+    def _past_gaps(self, m: Floats) -> tuple[Floats, Floats]:
+        """Return the share of users who pass m items without gain after each column, and how many of them they see."""
+        closed = self.metric.C.fact("items_between")
+        if closed:
+            found: tuple[Floats, Floats] = closed(self.view, m)
+            return found
+        c = self._given(self.metric.C, self.view.after_each([[1.0]]))  # constant up to the next gain
+        with np.errstate(divide="ignore", invalid="ignore"):
+            items = np.where(c < 1, -np.expm1(m * np.log(np.maximum(c, 1e-300))) / (1 - c), m)
+        return c**m, items
+
+    @property
+    def _listed(self) -> NDArray[np.bool_]:
+        """Whether each column is an item, and not a repetition of the last one."""
+        return np.asarray(self.view.i > before(self.view.i))
 
     @cached_property
     def L(self) -> Floats:
@@ -121,14 +136,15 @@ class Walk:
     @cached_property
     def expected_items(self) -> Floats:
         """V⁺ = Σ V(i), of shape [queries × 1]."""
-        gaps = self.view.i - before(self.view.i)
+        gaps = self.view.i - before(self.view.i) if self._between is None else self._listed + self._between
         on_list: Floats = (self.V * gaps).sum(axis=-1, keepdims=True)
         return on_list + self.items_beyond
 
     @cached_property
     def expected_effort(self) -> Floats:
         """Σ V(i)·e_i, of shape [queries × 1]; infinite if users never leave."""
-        on_list: Floats = (self.V * self.view.steps).sum(axis=-1, keepdims=True)
+        costs = self.view.steps if self._between is None else self.view.e + self._between * self.view.unseen
+        on_list: Floats = (self.V * costs).sum(axis=-1, keepdims=True)
         return on_list + self.effort_beyond
 
     @cached_property
@@ -218,7 +234,7 @@ class Walk:
             return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._sum_from_nodes(A)
         leaving = np.where(self._stay, 0.0, reach)
         if A.fact("constant_without_gain") and not self.view.background:
-            return leaving * self.A[:, -1:]
+            return self._with_last_gain(leaving)
         first, second = (self._given(A, self.view.beyond([[m]])) for m in (1.0, 2.0))
         with np.errstate(invalid="ignore"):  # A may be infinite at ranks that nobody sees
             at_once = np.where(leaving > 0, leaving * first, 0.0)
@@ -229,6 +245,11 @@ class Walk:
         self._refuse_endless_means(items)
         with np.errstate(invalid="ignore"):
             return at_once + np.where(np.isinf(items), 0.0, step * (items - leaving))
+
+    def _with_last_gain(self, leaving: Floats) -> Floats:
+        """Return Σ L(j)·A(j) of users who leave after the list, where A is that of its last rank."""
+        with np.errstate(invalid="ignore"):  # A may be infinite if nobody leaves there
+            return np.where(leaving > 0, leaving * self.A[:, -1:], 0.0)
 
     # ---- unseen items without effort: the limit of efforts that go to 0
 
@@ -259,7 +280,7 @@ class Walk:
         """Σ L·A if users leave after infinitely many items without effort, while E may still grow."""
         A, n = self.metric.A, len(self.reach)
         if A.fact("constant_without_gain") and not self.view.background:
-            return self.reach * self.A[:, -1:]
+            return self._with_last_gain(self.reach)
 
         def felt(t: Floats, rows: Array) -> Floats:
             with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

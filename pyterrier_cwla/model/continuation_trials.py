@@ -220,17 +220,23 @@ def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def survival(spec: Spec, lists: Lists) -> Difference | None:
-    """Return a rank at which the stated V is not the product of C at the ranks before, if there is one."""
-    if not reads(spec) <= {"e"}:
-        raise BadParameter(f"{spec.keyword}: survival= of its decorator is for functions that read view.e alone.")
-    view = lists.view()
-    V = _on_list(spec, view)[1][:, :-1]
-    stated = np.broadcast_to(np.asarray(given_by(spec, "survival", view), float), V.shape)
-    if place := first_place(unlike(stated, V, 1e-8, 1e-9)):
-        row, column = place
-        one, other = told_apart(stated[row, column], V[row, column])
-        return row, f"it gives V({column + 1}) = {one}, and the product of C at the ranks before is {other}"
+def items_between(spec: Spec, lists: Lists) -> Difference | None:
+    """Return an item after which ``items_between`` differs from the product of C and the sum of V, if there is one."""
+    view, m = lists.view(), 5
+    steps = [values_of(spec, view.after_each(rank)) for rank in range(1, m + 1)]
+    V = np.cumprod([np.ones_like(steps[0]), *steps], axis=0)
+    claimed = given_by(spec, "items_between", view, np.full(V[0].shape, float(m)))
+    try:
+        share, items = (np.broadcast_to(np.asarray(values, float), V[0].shape) for values in claimed)
+    except (TypeError, ValueError):
+        raise BadParameter(
+            f"{spec.keyword}: items_between= of its decorator must give two arrays of the shape of the view, or of m."
+        ) from None
+    for what, found, wanted in (("share", share, V[-1]), ("number", items, V[:-1].sum(axis=0))):
+        if place := first_place(unlike(found, wanted, 1e-8, 1e-9)):
+            row, column = place
+            one, other = told_apart(found[place], wanted[place])
+            return row, f"for {m} items after rank {column + 1} it gives the {what} {one}, and C gives {other}"
     return None
 
 

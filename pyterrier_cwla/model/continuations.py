@@ -9,6 +9,7 @@ import numpy as np
 from ..data.arrays import Floats
 from ..errors import BadParameter, NoFiniteValue
 from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, Spec, decorator
+from .tail_sums import BERNOULLI
 from .view import Values, View, before
 
 continuation = decorator(
@@ -40,8 +41,10 @@ continuation = decorator(
     items_beyond : callable, optional
         Function of the view, V(n+1) and the parameters that returns ΣV(j) over the ranks after the list, where n is
         the last rank.
-    survival : callable, optional
-        Function of the view and the parameters that returns V(i) from ``view.E_before``, if C depends on efforts only.
+    items_between : callable, optional
+        Function of the view, an array of numbers m and the parameters, for users who have gone on after an item that
+        is followed by m items without gain and of equal effort: returns the share of these users who go on after the
+        last of the m items, and the number of the m items that they see on average, as arrays of the shape of the view.
     gives_survival : bool, default=False
         Whether the function returns V(i), the share of users who see item i, instead of C(i). V(1) may be below 1: the
         other users leave with nothing.
@@ -264,19 +267,35 @@ def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
     return gamma * (1 - view.at_least(rel).r)
 
 
+def _trigamma(y: Floats) -> Floats:
+    """Return ψ′(y) = Σ_{k≥0} 1/(y+k)² for y > 0: ten terms, and the others by the Euler-Maclaurin formula.
+
+    It is ten times as fast as scipy.special.polygamma(1, y).
+    """
+    far = y + 10
+    rest = sum(number / far ** (2 * k + 1) for k, number in enumerate(BERNOULLI, start=1))
+    total: Floats = sum(1 / (y + k) ** 2 for k in range(10)) + 1 / far + 1 / (2 * far**2) + rest
+    return total
+
+
 def _inverse_square_beyond(y: Floats, V: Floats) -> Floats:
     """Return ΣV for C = ((y+m−1)/(y+m))² at the m-th rank after the list: V·y²·ψ′(y), ψ′ the trigamma function."""
-    from scipy.special import polygamma
-
-    trigamma: Floats = polygamma(1, y)
-    return V * y**2 * trigamma
+    return V * y**2 * _trigamma(y)
 
 
 def _inst_beyond(view: View, V: Floats, T: float, rel: int | None) -> Floats:
     return _inverse_square_beyond(_inst_y(view.beyond([[0.0]]), T, rel), V)
 
 
-@continuation(items_beyond=_inst_beyond)
+def _inverse_square_between(y: Floats, m: Floats) -> tuple[Floats, Floats]:
+    """Return Π C and ΣV for C = ((y+j−1)/(y+j))² at the j-th of m items: (y/(y+m))² and y²·(ψ′(y) − ψ′(y+m))."""
+    return (y / (y + m)) ** 2, y**2 * (_trigamma(y) - _trigamma(y + m))
+
+
+@continuation(
+    items_beyond=_inst_beyond,
+    items_between=lambda view, m, T, rel: _inverse_square_between(_inst_y(view, T, rel), m),
+)
 def inst(view: View, T: Wanted, rel: Grade | None = None) -> Values:
     """Continue with a probability that rises with the rank and with the part of gain T that is still missing.
 
@@ -306,7 +325,10 @@ def _inst_y(view: View, T: float, rel: int | None) -> Floats:
     return view.i + 2 * T - view.at_least(rel).G
 
 
-@continuation(items_beyond=lambda view, V, T: _inverse_square_beyond(view.i[..., -1:] + 2 * T, V))
+@continuation(
+    items_beyond=lambda view, V, T: _inverse_square_beyond(view.i[..., -1:] + 2 * T, V),
+    items_between=lambda view, m, T: _inverse_square_between(view.i + 2 * T, m),
+)
 def insq(view: View, T: Wanted) -> Values:
     """Continue with a probability that rises with the rank and with T, the number of relevant documents wanted.
 
@@ -330,21 +352,7 @@ def insq(view: View, T: Wanted) -> Values:
     return ((y - 1) / y) ** 2
 
 
-def _decay_survival(view: View, half_life: float) -> Values:
-    _refuse_no_decay(np.exp2(-view.e / half_life), view, half_life)
-    V: Floats = np.exp2(-view.E_before / half_life)
-    return V
-
-
-def _refuse_no_decay(C: Values, view: View, half_life: float) -> None:
-    if np.any((C == 1) & (view.e > 0)):
-        raise NoFiniteValue(
-            f"half_life={half_life} is too large for these efforts: 2^(−effort/half_life) rounds to 1, so that nobody"
-            " leaves."
-        )
-
-
-@continuation(constant_beyond_list=True, eventually_leaves=True, survival=_decay_survival)
+@continuation(constant_beyond_list=True, eventually_leaves=True)
 def decay(view: View, half_life: Positive = 224) -> Values:
     """Continue with a probability that halves with every half_life of effort.
 
@@ -365,7 +373,11 @@ def decay(view: View, half_life: Positive = 224) -> Values:
     0.5
     """
     C: Values = np.exp2(-view.e / half_life)
-    _refuse_no_decay(C, view, half_life)
+    if np.any((C == 1) & (view.e > 0)):
+        raise NoFiniteValue(
+            f"half_life={half_life} is too large for these efforts: 2^(−effort/half_life) rounds to 1, so that nobody"
+            " leaves."
+        )
     return C
 
 
@@ -593,7 +605,7 @@ def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
     if name in ("last_rank", "jump_rank") and (one or other):
         ranks = [rank for rank in (fact() for fact in (one, other) if fact) if rank]
         return lambda: (min(ranks) if name == "last_rank" else max(ranks)) if ranks else None
-    if name == "items_beyond":  # a factor that is 1 at items without gain does not count after the list
+    if name in ("items_beyond", "items_between"):  # a factor that is 1 at items without gain does not count there
         return other if first.fact("ignores_zero_gain") else one if second.fact("ignores_zero_gain") else None
     return None
 
@@ -630,21 +642,29 @@ def product(
     return C
 
 
-def _bpm_beyond(view: View, V: Floats, T: float, K: float, h_b: float, h_c: float, m: float) -> Floats:
-    """Return the number of items seen after the list: up to the first rank with C = 0."""
-    n, G, E, e = (np.asarray(values, float) for values in (view.i, view.G, view.E, view.beyond([[1.0]]).e))
-    n, G, E = n[..., -1:], G[..., -1:], E[..., -1:]
+def _bpm_further(view: View, T: float, K: float, h_b: float, h_c: float, m: float) -> Floats:
+    """Return the number of items without gain that users see after each item: up to the first with C = 0."""
+    n, G, E, e = (np.asarray(values, float) for values in (view.i, view.G, view.E, view.after_each(1).e))
     moved = G - m * (n - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         by_gain = np.where(h_b * m > 0, (T + h_b * moved - G) / (h_b * m), np.where(T + h_b * moved > G, np.inf, 1))
         by_effort = np.where(e + h_c * m > 0, (K + h_c * moved - E) / (e + h_c * m), np.inf)
         items = np.maximum(np.ceil(np.minimum(by_gain, by_effort)), 1)
     fewer = np.where(np.isfinite(items), np.maximum(items - 1, 1), 1)  # rounding may raise a quotient above an integer
-    items = np.where(bpm.function(view.beyond(fewer), T, K, h_b, h_c, m) == 0, fewer, items)
+    return np.where(bpm.function(view.after_each(fewer), T, K, h_b, h_c, m) == 0, fewer, items)
+
+
+def _bpm_beyond(view: View, V: Floats, **limits: float) -> Floats:
+    items = _bpm_further(view.beyond([[0.0]]), **limits)
     return np.where(V > 0, V * np.where(V > 0, items, 0), 0)
 
 
-@continuation(items_beyond=_bpm_beyond)
+def _bpm_between(view: View, gap: Floats, **limits: float) -> tuple[Floats, Floats]:
+    items = _bpm_further(view, **limits)
+    return (items > gap).astype(float), np.minimum(items, gap)
+
+
+@continuation(items_beyond=_bpm_beyond, items_between=_bpm_between)
 def bpm(
     view: View, T: Positive, K: Positive, h_b: NotNegative = 0, h_c: NotNegative = 0, m: NotNegative = 0.5
 ) -> Values:

@@ -163,7 +163,7 @@ _TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
         "jump_rank": continuation_trials.jump_rank,
         "constant_beyond_list": continuation_trials.constant_beyond_list,
         "ignores_zero_gain": continuation_trials.ignores_zero_gain,
-        "survival": continuation_trials.survival,
+        "items_between": continuation_trials.items_between,
         "vanishes": continuation_trials.goes_to_zero,
         "eventually_leaves": continuation_trials.goes_to_zero,
         "items_beyond": continuation_trials.items_beyond,

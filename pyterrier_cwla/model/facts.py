@@ -14,7 +14,7 @@ from ..errors import BadParameter, near
 _INPUTS = {
     "of_parts": ("name",),
     "items_beyond": ("view", "V"),
-    "survival": ("view",),
+    "items_between": ("view", "m"),
     "credit_terms": ("i", "r", "e", "C"),
 }
 
@@ -56,7 +56,7 @@ class ContinuationFacts(Facts):
     last_rank: Callable[..., float | None] | None = None
     jump_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None
-    survival: Callable[..., Floats | float] | None = None
+    items_between: Callable[..., tuple[Floats, Floats]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -147,11 +147,27 @@ class Metric:
         return bool(self.C.fact("eventually_leaves")) or self.effort_only
 
     @property
-    def leaves_between_hits(self) -> bool:
-        """Whether V at the hits and the gain seen there give the score, while users leave at other items as well."""
-        survival = self.C.fact("survival") or (self.C.fact("gives_survival") and reads(self.C) <= {"E", "E_before"})
-        constant = self.A.built_in and self.A.fact("constant_without_gain")
-        return bool(survival and constant and self.flat_effort) and not self.unit_effort
+    def survives_by_effort(self) -> bool:
+        """Whether C gives V by the effort spent, so that V at the hits and the gain there give the score."""
+        of_effort = self.C.fact("gives_survival") and reads(self.C) <= {"E", "E_before"}
+        known = self._constant_without_gain and "expected_effort" not in reads(self.A)
+        return bool(of_effort and known and self.flat_effort) and not self.unit_effort
+
+    @property
+    def gaps_are_known(self) -> bool:
+        """Whether hits, and what is known of C at the items without gain between them, give the score.
+
+        C is constant at these items, or states ``items_between``, and A is constant.
+        """
+        C = self.C
+        if C.fact("ignores_zero_gain") or not (self._constant_without_gain and self.flat_effort):
+            return False
+        constant = C.built_in and C.fact("constant_beyond_list") and not (C.fact("last_rank") or C.fact("jump_rank"))
+        return bool(constant or C.fact("items_between"))
+
+    @property
+    def _constant_without_gain(self) -> bool:
+        return self.A.built_in and bool(self.A.fact("constant_without_gain"))
 
     @property
     def decays(self) -> bool:

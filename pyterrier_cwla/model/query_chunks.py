@@ -142,5 +142,6 @@ def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float =
 
 def _settled_after_hits(metric: Metric) -> bool:
     """Return whether efforts after the last hit do not matter: all are equal, or A is constant and all users leave."""
-    stays = bool(metric.A.fact("constant_without_gain")) and bool(metric.C.fact("eventually_leaves"))
+    constant = metric.A.fact("constant_without_gain") and "expected_effort" not in reads(metric.A)
+    stays = bool(constant) and bool(metric.C.fact("eventually_leaves"))
     return metric.flat_effort is not None or stays

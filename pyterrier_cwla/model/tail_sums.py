@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from ..data.arrays import Floats
 
 _POINTS = 16  # nodes per block (a, 2a]; functions such as i^-p are then accurate to 12 digits
-_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+#: Bernoulli numbers B₂, B₄, …
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
 class Grid:
@@ -140,7 +141,7 @@ def _block(a: int) -> tuple[Floats, Floats, Floats]:
             chebyshev.chebval(ends, polynomial) - chebyshev.chebval(-1, polynomial)
         )
         derivative = polynomial
-        for k, bernoulli in enumerate(_BERNOULLI, start=1):
+        for k, bernoulli in enumerate(BERNOULLI, start=1):
             derivative = chebyshev.chebder(derivative, 1 if k == 1 else 2)
             factor = bernoulli / factorial(2 * k) / half ** (2 * k - 1)
             sums[:, degree] += factor * (chebyshev.chebval(ends, derivative) - chebyshev.chebval(-1, derivative))

@@ -95,6 +95,8 @@ class View:
         Gain and grade of unseen items.
     E_before : ndarray, optional
         Cumulative efforts before each column; required if there are ranks between the columns.
+    skipped : ndarray, optional
+        Number of items without gain between each column and the next, if users may leave at them.
 
     Attributes
     ----------
@@ -131,9 +133,11 @@ class View:
         background: float = 0.0,
         background_grade: float = 0.0,
         E_before: Floats | None = None,
+        skipped: Floats | None = None,
     ) -> None:
         self.i, self.r = i, r
         self._grade, self._E_before = grade, E_before
+        self.skipped = skipped
         self.totals, self.unseen = totals, unseen
         self.background, self.background_grade = background, background_grade
         self._e = e
@@ -155,11 +159,6 @@ class View:
         if self._E_before is not None:
             return self._E_before + self.e
         return self.i if self._e is None else np.cumsum(self._e, axis=-1)
-
-    @property
-    def has_gaps(self) -> bool:
-        """Whether a rank may lie between the ranks of two neighbouring columns."""
-        return self._gaps
 
     @property
     def _gaps(self) -> bool:
@@ -281,6 +280,16 @@ class View:
         """
         return Beyond(self, np.asarray(m, float))
 
+    def after_each(self, m: ArrayLike) -> Beyond:
+        """Return the view of the m-th items after each column if none of the items up to there has a gain.
+
+        Parameters
+        ----------
+        m : array_like
+            Distances from the columns, from 1.
+        """
+        return Beyond(self, np.asarray(m, float), slice(None))
+
 
 class Beyond(View):
     """View of ranks n+m after the end of a list, where all items are unseen.
@@ -293,12 +302,14 @@ class Beyond(View):
         View of the list.
     m : ndarray
         Distances from the last rank of the list, from 1.
+    end : slice, default=slice(-1, None)
+        Columns of the view at which the list ends: the last one, or any of them.
     """
 
-    def __init__(self, seen: View, m: Floats) -> None:
+    def __init__(self, seen: View, m: Floats, end: slice = slice(-1, None)) -> None:
         best = seen.background, seen.background_grade
-        super().__init__(seen.i[..., -1:] + m, best[0] + 0 * m, best[1] + 0 * m, seen.totals, None, seen.unseen, *best)
-        self.seen, self.m = seen, m
+        super().__init__(seen.i[..., end] + m, best[0] + 0 * m, best[1] + 0 * m, seen.totals, None, seen.unseen, *best)
+        self.seen, self.m, self.end = seen, m, end
         self.spend = lambda: seen.expected_effort
 
     @property
@@ -311,18 +322,18 @@ class Beyond(View):
     @cached_property
     def E(self) -> Floats:
         """Cumulative effort."""
-        return self.seen.E[..., -1:] + self.e * self.m
+        return self.seen.E[..., self.end] + self.e * self.m
 
     @property
     def E_before(self) -> Floats:
         """Cumulative effort before the item; before the first one it does not depend on the effort of unseen items."""
-        E = self.seen.E[..., -1:]
+        E = self.seen.E[..., self.end]
         return E + 0 * self.m if (self.m == 1).all() else E + self.e * (self.m - 1)
 
     @cached_property
     def G(self) -> Floats:
         """Cumulative gain."""
-        return self.seen.G[..., -1:] + self.background * self.m
+        return self.seen.G[..., self.end] + self.background * self.m
 
     @property
     def G_before(self) -> Floats:
@@ -332,7 +343,7 @@ class Beyond(View):
     @cached_property
     def best(self) -> Floats:
         """Highest gain so far."""
-        return np.maximum(self.seen.best[..., -1:], self.background) + 0 * self.m
+        return np.maximum(self.seen.best[..., self.end], self.background) + 0 * self.m
 
     @property
     def total(self) -> Values:
@@ -348,21 +359,21 @@ class Beyond(View):
         """Return F, as :meth:`View.fading`."""
         kept = delta**self.m
         more = self.m if delta == 1 else (1 - kept) / (1 - delta)
-        return self.seen.fading(delta)[..., -1:] * kept + self.background * more
+        return self.seen.fading(delta)[..., self.end] * kept + self.background * more
 
     def discounted(self, phi: Callable[[Floats], Floats]) -> Floats:
         """Return the discounted gain, as :meth:`View.discounted`."""
         self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
-        return self.seen.discounted(phi)[..., -1:] + 0 * self.m
+        return self.seen.discounted(phi)[..., self.end] + 0 * self.m
 
     def credited(self, share: Callable[[Values], Floats]) -> Floats:
         """Return the credited gain, as :meth:`View.credited`."""
-        seen = self.seen.credited(share)[..., -1:] + 0 * self.m
+        seen = self.seen.credited(share)[..., self.end] + 0 * self.m
         return seen + self.background * share(self.e) * self.m if self.background else seen
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains, as :meth:`View.at_least`."""
-        return self if rel is None else self.seen.at_least(rel).beyond(self.m)
+        return self if rel is None else Beyond(self.seen.at_least(rel), self.m, self.end)
 
 
 def before(cumulative: Floats) -> Floats:

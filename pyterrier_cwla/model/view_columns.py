@@ -151,9 +151,11 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
     leaves : ndarray of int or None
         Last column that the users of each query see; None if the list has no end.
     """
+    if metric.gaps_are_known:
+        return _hits_and_gaps(metric, rankings, queries, width)
     if not (metric.gain.built_in and metric.effort.built_in):
         return _hits_alone(metric, rankings, queries, width)
-    between = metric.leaves_between_hits
+    between = metric.survives_by_effort
     what = (metric.gain.key, metric.max_rel, metric.idle_duplicates, metric.effort.key, metric.end, between)
     key = (*what, int(queries[0]), len(queries))
     if key not in rankings.views:
@@ -165,7 +167,7 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
 def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     at, row, column = rankings.hits_of(queries)
     # Users who leave between hits also leave at the item after the last hit, which stands for all later ones.
-    last = rankings.last_hit[queries] + 1 if metric.leaves_between_hits else np.maximum(rankings.last_hit[queries], 1)
+    last = rankings.last_hit[queries] + 1 if metric.survives_by_effort else np.maximum(rankings.last_hit[queries], 1)
     leaves = None
     if metric.end != "open":
         last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
@@ -182,8 +184,36 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
     e, of_hits = np.full(i.shape, metric.flat_effort), np.zeros(i.shape)
     e.ravel()[place] = of_hits.ravel()[place] = metric.effort_of(rankings.grade[at])
     hits_above = np.minimum(np.arange(width), np.diff(rankings.start)[queries][:, None])
-    E_before = metric.flat_effort * (i - 1 - hits_above) + before(np.cumsum(of_hits, axis=1))
+    E_before = metric.flat_effort * np.maximum(i - 1 - hits_above, 0) + before(np.cumsum(of_hits, axis=1))
     return View(i, r, grade, totals, e, metric.unseen_effort, E_before=E_before), leaves
+
+
+def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
+    """Return a view of rank 1, the hits, and the last item if the list has an end, with the items between skipped.
+
+    Columns after the last item repeat its rank, and cost nothing.
+    """
+    at, row, column = rankings.hits_of(queries)
+    last = np.maximum(rankings.last_hit[queries], 1)
+    if metric.end != "open":
+        last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
+    rank = rankings.rank[at]
+    at_first = np.bincount(row[rank == 1], minlength=len(queries)) > 0
+    i = np.repeat(last[:, None].astype(float), width, axis=1)
+    i[:, 0] = 1
+    place = row * width + column + ~at_first[row]
+    i.ravel()[place] = rank
+    grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
+    grade.ravel()[place], r.ravel()[place] = rankings.grades(metric)[at], rankings.gains(metric)[at]
+    listed = i > before(i)
+    skipped = np.zeros(i.shape)
+    skipped[:, :-1] = np.maximum(np.diff(i) - 1, 0)
+    e = metric.flat_effort * listed
+    e.ravel()[place] = metric.effort_of(rankings.grade[at])
+    E_before = before(np.cumsum(e + metric.flat_effort * skipped, axis=1))
+    leaves = None if metric.end == "open" else listed.sum(axis=1) - 1
+    totals = totals_of(metric, rankings, queries)
+    return View(i, r, grade, totals, e, metric.unseen_effort, E_before=E_before, skipped=skipped), leaves
 
 
 def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Floats]:

@@ -17,20 +17,23 @@ from .query_chunks import chunks_of_equal_width, ranks_that_matter, roomy
 from .view import UnknownEffort
 from .view_columns import Seen, view_of_hits, view_of_ranks
 
+RANKS_PER_COLUMN = 8  # a column of the route over hits with gaps takes the time of five to ten ranks
+
 
 def passes_items_without_gain(metric: Metric) -> bool:
     """Return whether the hits alone give the score; all other items have the same effort.
 
-    Either C is 1 at all items without gain, or it depends on efforts only and states V, and A is constant there.
+    Either C is 1 at all items without gain, or it depends on efforts only and states V, and A is constant there, or C
+    is constant or has a closed form between hits.
     """
     if metric.flat_effort is None:
         return False
-    return bool(metric.C.fact("ignores_zero_gain")) or metric.leaves_between_hits
+    return bool(metric.C.fact("ignores_zero_gain")) or metric.survives_by_effort or metric.gaps_are_known
 
 
 def over_hits(metric: Metric, rankings: Rankings) -> Floats:
     """Return Σ L(i)·A(i) per query from the hits only, for metrics under which nobody leaves at other items."""
-    return _values(metric, rankings, _widths_of_hits(rankings), view_of_hits)[:, 0]
+    return _values_over_hits(metric, rankings, ("score",))[:, 0]
 
 
 def over_all_ranks(
@@ -76,12 +79,20 @@ def walk_values(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Flo
         Values; 0 for empty rankings with ``end="stop"``.
     """
     if passes_items_without_gain(metric):
-        return _values(metric, rankings, _widths_of_hits(rankings), view_of_hits, names=names)
+        return _values_over_hits(metric, rankings, names)
     return _values(metric, rankings, ranks_that_matter(metric, rankings), view_of_ranks, names=names)
 
 
-def _widths_of_hits(rankings: Rankings) -> Array:
-    return roomy(np.diff(rankings.start) + 1)
+def _values_over_hits(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
+    if not metric.gaps_are_known:
+        return _values(metric, rankings, roomy(np.diff(rankings.start) + 1), view_of_hits, names=names)
+    relevant = rankings.grade > 0
+    rankings = rankings if relevant.all() else rankings.only(relevant)
+    widths = roomy(np.diff(rankings.start) + 2)  # rank 1 and the last item have a column as well
+    ranks = ranks_that_matter(metric, rankings)
+    sparse = RANKS_PER_COLUMN * widths <= ranks
+    values = _values(metric, rankings, widths, view_of_hits, sparse, names)
+    return values if sparse.all() else values + _values(metric, rankings, ranks, view_of_ranks, ~sparse, names)
 
 
 def _values(

@@ -78,7 +78,7 @@ def test_facts_are_frozen_and_travel():
         facts.vanishes = True
     assert {name for record in FACTS.values() for name in record.names()} - {"of_parts"} == {
         "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
-        "not_in_products", "last_rank", "jump_rank", "items_beyond", "survival", "linear_in_gain", "affine_beyond_list",
+        "not_in_products", "last_rank", "jump_rank", "items_beyond", "items_between", "linear_in_gain", "affine_beyond_list",
         "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort",
         "constant_from",
     }  # fmt: skip
@@ -181,13 +181,14 @@ TOLD = {
         ],
         [(inverse_square, inverse_square_beyond, ()), (lambda view: 0.5, lambda view, V: 2 * V, ())],
     ),
-    "survival": (
+    "items_between": (
         "continuation",
         [
-            (lambda view: np.exp2(-view.e), lambda view: np.exp2(-view.E), (), r"it gives V\(1\) = .*, and the product"),
-            (lambda view: 0.5, lambda view: np.exp2(-view.E_before), (), "the product of C at the ranks before is"),
+            (lambda view: 0.5, lambda view, m: (0.5**m, m / 2), (), "for 5 items after rank 1 it gives the number 2.5"),
+            (lambda view: 0.5, lambda view, m: (0.5, 2.0), (), "it gives the share 0.5, and C gives 0.03125"),
+            (inverse_square, lambda view, m: (0.5**m, 2 * (1 - 0.5**m)), (), "it gives the share"),
         ],
-        [(lambda view: np.exp2(-view.e), lambda view: np.exp2(-view.E_before), ())],
+        [(lambda view: 0.5, lambda view, m: (0.5**m, 2 * (1 - 0.5**m)), ())],
     ),
     "linear_in_gain": (
         "aggregation",
@@ -392,6 +393,7 @@ def test_a_function_that_refuses_lists_is_not_refuted():
         ("continuation", limited, {"last_rank": lambda k: k / 2}, r"gives 2\.5, and must give a rank"),
         ("continuation", limited, {"jump_rank": lambda k: k / 0}, "jump_rank= of its decorator fails: division by zero"),
         ("continuation", limited, {"items_beyond": lambda view, V, k: [1, 2, 3]}, "must give one number for each query"),
+        ("continuation", limited, {"items_between": lambda view, m, k: 1.0}, "must give two arrays of the shape"),
         ("aggregation", lambda view, k: view.G, {"credit_terms": lambda i, r, e, C, k: r}, "must give φ, a number or"),
         ("gain", lambda grade, k: grade, {"known_grades": lambda k: [0, 1]}, r"gives \[0, 1\], and must give grades above 0"),
         ("gain", lambda grade, k: grade, {"known_grades": lambda k: "few"}, "gives 'few', and must give grades above 0"),

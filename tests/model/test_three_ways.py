@@ -11,17 +11,27 @@ from pyterrier_cwla import continuation
 from pyterrier_cwla.data.rankings import Pool, Rankings
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.measures.catalogue import PLAIN
+from pyterrier_cwla.model import walk_scores
 from pyterrier_cwla.model.browsing import Walk
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.model.rank_weights import by_rank_weights
 from pyterrier_cwla.model.scoring import raw_score, score
 from pyterrier_cwla.model.view import View
-from pyterrier_cwla.model.walk_scores import over_all_ranks, over_hits
+from pyterrier_cwla.model.view_columns import view_of_ranks
+from pyterrier_cwla.model.walk_scores import over_all_ranks, over_hits, passes_items_without_gain, walk_values
 from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
 BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def gaps_of_any_length():
+    """Take the route over hits for dense rankings as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(walk_scores, "RANKS_PER_COLUMN", 0)
+        yield
 
 
 def aligned(lists, elsewhere=()):
@@ -36,7 +46,7 @@ def aligned(lists, elsewhere=()):
 def ways(metric: Metric, rankings: Rankings) -> dict:
     """Return the scores by every route that applies."""
     found = {"dense": lambda: over_all_ranks(metric, rankings)}
-    if metric.C.fact("ignores_zero_gain"):
+    if passes_items_without_gain(metric):
         found["hits"] = lambda: over_hits(metric, rankings)
     if metric.A.fact("linear_in_gain") and metric.rank_only:
         found["weights"] = lambda: by_rank_weights(metric, rankings)
@@ -74,8 +84,20 @@ def test_three_ways_to_evaluate_agree(C, A, data):
 
 def test_every_way_is_taken():
     rankings = aligned([[1, 0, 0.5], [0, 1]])
-    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rbp"](0.8)), rankings)) == {"dense", "weights"}
-    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rr"]()), rankings)) == {"dense", "hits"}
+    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rbp"](0.8)), rankings)) == {"dense", "hits", "weights"}
+    assert set(ways(replace(PLAIN, C=CONTINUATIONS["dcg"](5)), rankings)) == {"dense", "weights"}
+    for C in (
+        "rr",
+        "inst(1)",
+        "bpm(1,4)",
+        "ift_goal(1)",
+        "cascade(0.8)",
+        "product(rr,rbp(0.8))",
+        "product(rr,inst(1))",
+    ):
+        assert set(ways(replace(PLAIN, C=parse(C, "continuation")), rankings)) == {"dense", "hits"}
+    for C in ("ift_rate(0.2)", "carterette2(3)", "product(inst(1),rbp(0.8))"):
+        assert set(ways(replace(PLAIN, C=parse(C, "continuation")), rankings)) == {"dense"}
 
 
 @given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
@@ -96,6 +118,53 @@ def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     np.testing.assert_allclose(score(deep, aligned([far, [1.0]])), expected, rtol=1e-12)
     err = replace(PLAIN, C=CONTINUATIONS["rr"](), A=AGGREGATIONS["err"]())
     assert score(err, aligned([far])) == pytest.approx(1 / 5000)
+
+
+@given(data=st.data())
+def test_users_leave_between_hits(data):
+    """Effort, items and gain of users who leave at items without columns equal the sums over all ranks."""
+    grades = st.lists(st.sampled_from([0.0] * 8 + [1.0, 2.0, -1.0]), max_size=60)
+    rankings = Rankings.of_gains(data.draw(st.lists(grades, min_size=1, max_size=4)))
+    C = data.draw(
+        st.one_of(*(continuations(name) for name in ("inst", "bpm", "ift_goal", "cascade", "rbp", "decay", "insq")))
+    )
+    costs = {grade: data.draw(numbers(0.1, 3)) for grade in (0, 1, 2)}
+    metric = replace(PLAIN, C=C, A=AGGREGATIONS["erg"](), effort=BUILT_IN["effort"]["by_grade"](costs))
+    metric = replace(metric, gain=BUILT_IN["gain"]["table"]({1: 0.5, 2: 1}), end=data.draw(ends()))
+    rankings = cut(metric, rankings)
+    assert metric.gaps_are_known
+    for name in ("score", "total_gain", "staying", "expected_effort", "expected_items"):
+        found, explicit = (
+            _or_none(lambda name=name: walk_values(metric, rankings, [name])),
+            _or_none(lambda name=name: every_rank(metric, rankings, name)),
+        )
+        assert (found is None) == (explicit is None)
+        if found is not None:
+            np.testing.assert_allclose(found[:, 0], explicit, rtol=1e-10, atol=1e-13, err_msg=name)
+
+
+def test_sparse_and_dense_rankings_mix(monkeypatch):
+    """A ranking takes the route over hits if it has few; its score does not depend on other rankings."""
+    monkeypatch.setattr(walk_scores, "RANKS_PER_COLUMN", 8)
+    sparse = np.zeros(200)
+    sparse[[2, 150]] = 1
+    lists = [np.ones(200), sparse, [1.0], sparse * 0]
+    for C in ("inst(1)", "bpm(2,300)", "cascade(0.99)"):
+        metric = replace(PLAIN, C=parse(C, "continuation"), A=AGGREGATIONS["erg"](), end="stop")
+        alone = [raw_score(metric, aligned([one]))[0] for one in lists]
+        np.testing.assert_array_equal(raw_score(metric, aligned(lists)), alone)
+        np.testing.assert_allclose(alone, over_all_ranks(metric, aligned(lists)), rtol=1e-12)
+
+
+def every_rank(metric, rankings, name):
+    """Return a value of the users of each query from an explicit walk over all ranks."""
+    found = np.zeros(len(rankings))
+    for query, n in enumerate(rankings.n.tolist()):
+        if n or metric.end != "stop":
+            width = metric.end if isinstance(metric.end, int) else max(n, 1)
+            seen = view_of_ranks(metric, rankings, np.array([query]), max(width, metric.explicit_ranks))
+            found[query] = getattr(Walk(metric, *seen), name).item()
+    return found
 
 
 # ---- facts
