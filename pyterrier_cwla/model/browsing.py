@@ -143,7 +143,7 @@ class Walk:
     @cached_property
     def expected_effort(self) -> Floats:
         """Σ V(i)·e_i, of shape [queries × 1]; infinite if users never leave."""
-        costs = self.view.steps if self._between is None else self.view.e + self._between * self.view.unseen
+        costs = self.view.steps if self._between is None else self.view.e + self._between * self.view.beyond([[1.0]]).e
         on_list: Floats = (self.V * costs).sum(axis=-1, keepdims=True)
         return on_list + self.effort_beyond
 

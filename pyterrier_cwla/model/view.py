@@ -162,9 +162,8 @@ class View:
 
     @property
     def _gaps(self) -> bool:
-        return (
-            self._e is None or self._E_before is not None
-        )  # for the other attributes, so that they read no other name
+        """Whether a rank may lie between the ranks of two neighbouring columns."""
+        return self._e is None or self._E_before is not None
 
     @property
     def E_before(self) -> Floats:

@@ -208,9 +208,10 @@ def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: in
     listed = i > before(i)
     skipped = np.zeros(i.shape)
     skipped[:, :-1] = np.maximum(np.diff(i) - 1, 0)
-    e = metric.flat_effort * listed
+    cost = metric.flat_effort or 0.0  # of an item without gain; above 0
+    e: Floats = cost * listed
     e.ravel()[place] = metric.effort_of(rankings.grade[at])
-    E_before = before(np.cumsum(e + metric.flat_effort * skipped, axis=1))
+    E_before = before(np.cumsum(e + cost * skipped, axis=1))
     leaves = None if metric.end == "open" else listed.sum(axis=1) - 1
     totals = totals_of(metric, rankings, queries)
     return View(i, r, grade, totals, e, metric.unseen_effort, E_before=E_before, skipped=skipped), leaves
