@@ -151,9 +151,9 @@ class Walk:
     def effort_beyond(self) -> Floats:
         """ΣV(j)·e_j over the ranks after the list."""
         items = self.items_beyond
-        self._refuse_endless_means(np.where(self._free, 0.0, items))
         if not items.any():
             return np.zeros((1, 1))
+        self._refuse_endless_means(np.where(self._free, 0.0, items))
         cost = matrix(self.view.beyond([[1.0]]).e)
         spent = np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
         if self._free.any():

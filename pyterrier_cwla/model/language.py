@@ -498,6 +498,16 @@ class Spec:
 
     def fact(self, name: str) -> Any:
         """Return the value of a fact about the function; facts that are functions get the parameters of this spec."""
+        if name not in self._facts:
+            self._facts[name] = self._fact(name)
+        return self._facts[name]
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
+        """Facts that were asked for; every chunk of rankings asks for a dozen."""
+        return {}
+
+    def _fact(self, name: str) -> Any:
         facts = self.part.facts
         if facts.of_parts is not None:
             return facts.of_parts(name, **dict(self.values))

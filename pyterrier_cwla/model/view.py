@@ -97,6 +97,8 @@ class View:
         Cumulative efforts before each column; required if there are ranks between the columns.
     skipped : ndarray, optional
         Number of items without gain between each column and the next, if users may leave at them.
+    G : callable, optional
+        Function that returns Σ_{j≤i} r_j, if there is a faster way than to add all gains.
 
     Attributes
     ----------
@@ -134,10 +136,11 @@ class View:
         background_grade: float = 0.0,
         E_before: Floats | None = None,
         skipped: Floats | None = None,
+        G: Callable[[], Floats] | None = None,
     ) -> None:
         self.i, self.r = i, r
         self._grade, self._E_before = grade, E_before
-        self.skipped = skipped
+        self.skipped, self._G = skipped, G
         self.totals, self.unseen = totals, unseen
         self.background, self.background_grade = background, background_grade
         self._e = e
@@ -180,7 +183,7 @@ class View:
     @cached_property
     def G(self) -> Floats:
         """Cumulative gain Σ_{j≤i} r_j."""
-        return np.cumsum(self.r, axis=-1)
+        return np.cumsum(self.r, axis=-1) if self._G is None else self._G()
 
     @cached_property
     def G_before(self) -> Floats:
