@@ -727,7 +727,7 @@ def ift_goal(view: View, T: Positive, b1: Positive = 0.9, R1: NotNegative = 10) 
     >>> round(score([1, 0, 1], C="ift_goal(1, 0.9, 1)", A="erg"), 4)
     0.6908
     """
-    return _logistic(-np.log(b1) + (view.G - T) * R1)
+    return _logistic(view.G * R1 - (T * R1 + np.log(b1)))
 
 
 @continuation
@@ -754,8 +754,8 @@ def ift_rate(view: View, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 1
     >>> round(score([1, 0, 1], C="ift_rate(0.2, 0.9, 1)", A="erg"), 4)
     0.5124
     """
-    rate = view.G / np.where(view.E > 0, view.E, np.inf)  # without effort the rate counts as 0
-    return _logistic((A - rate) * R2 + np.log(b2))
+    steepness = R2 / np.where(view.E > 0, view.E, np.inf)  # per gain; without effort the rate counts as 0
+    return _logistic((A * R2 + np.log(b2)) - view.G * steepness)
 
 
 def _logistic(x: Floats) -> Floats:

@@ -62,8 +62,9 @@ def view_of_ranks(
     """
     at, row, number = rankings.hits_of(queries)
     column = rankings.rank[at] - 1
-    inside = column < width
-    at, row, number, column = at[inside], row[inside], number[inside], column[inside]
+    if column.max(initial=0) >= width:
+        inside = column < width
+        at, row, number, column = at[inside], row[inside], number[inside], column[inside]
     r = np.full((len(queries), width), unjudged[0])
     place, gains = row * width + column, rankings.gains(metric)[at]
     r.ravel()[place] = gains
@@ -92,7 +93,8 @@ def _sums_at_hits(gains: Floats, row: Array, number: Array, column: Array, shape
     """
     most = int(number.max(initial=-1)) + 1
     sums, edges = np.zeros((shape[0], most + 1)), np.full((shape[0], most + 2), shape[1])
-    sums[row, number + 1], edges[row, number + 1], edges[:, 0] = gains, column, 0
+    place = row * (most + 1) + number + 1
+    sums.ravel()[place], edges.ravel()[place + row], edges[:, 0] = gains, column, 0
     return np.repeat(np.cumsum(sums, axis=1).ravel(), np.diff(edges).ravel()).reshape(shape)
 
 
