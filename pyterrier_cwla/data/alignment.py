@@ -194,7 +194,7 @@ class Aligned:
     Parameters
     ----------
     runs : sequence of RankedRows
-        Rows of the runs, all with the same judgments.
+        Rows of the runs, all with the same judgments; an element may have several runs.
     """
 
     def __init__(self, runs: Sequence[RankedRows]) -> None:
@@ -202,6 +202,11 @@ class Aligned:
         self.judgments = runs[0].judgments
         self.intent: int | None = None
         self._found: dict[tuple[bool, int | None], Rankings] = {}
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs."""
+        return sum(rows.runs for rows in self.runs)
 
     def of_intent(self, number: int) -> Aligned:
         """Return the same runs aligned with the judgments of one intent; see :attr:`Judgments.intents`."""
@@ -272,7 +277,7 @@ class Rows(RunRows):
     def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
         super().__init__(judgments, judgments.index, run, check)
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # result of the last look-up
-        self._counts: dict[tuple[Judgments, bool], tuple[int, int]] = {}  # judged documents: top ten, and all ranks
+        self._counts: dict[tuple[Judgments, bool], tuple[Array, Array]] = {}  # judged ones: top ten, and all ranks
 
     def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
         """Return the ranks and grades of judged documents; `judgments` may be others of the same queries."""
@@ -281,27 +286,37 @@ class Rows(RunRows):
         if self._matched is None or self._matched[0] is not side:
             self._matched = side, *side.match(self)
         _, row, pair = self._matched
-        twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
-        if len(twice):
-            self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
+        if self.runs == 1:
+            twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
+            if len(twice):
+                self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
         if not self._ordered:
             self._sort_ties(row)
         segment = self.segment(row)
         query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
         place = query * (int(rank.max(initial=0)) + 1) + rank
         order = slice(None) if (place[1:] > place[:-1]).all() else np.argsort(place)
-        n = np.zeros(len(self.judgments.qids), np.int64)
+        queries = len(self.judgments.qids)
+        n = np.zeros(self.runs * queries, np.int64)
         judged = self.query >= 0
         n[self.query[judged]] = (self.ends - self.starts)[judged]
         pair = pair[order]
-        self._counts[judgments, all_judged] = int(np.count_nonzero(rank <= TOP)), len(rank)
+        self._counts[judgments, all_judged] = self._by_run(query, rank <= TOP), self._by_run(query)
         judgment = side.rows[pair] if judgments.place_in_pool is None else judgments.place_in_pool[side.rows[pair]]
         return Rankings.of_hits(
-            n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment
-        )
+            n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment,
+            topic=None if self.runs == 1 else np.tile(np.arange(queries), self.runs),
+        )  # fmt: skip
 
-    def counts(self, all_judged: bool) -> tuple[int, int, int]:
-        """Return the numbers of documents in the top ten, of judged ones among them, and of judged ones at all ranks.
+    def _by_run(self, query: Array, counted: Array | None = None) -> Array:
+        """Return a sum for each run; `query` is the index of the query of each number, of which each counts 1."""
+        if self.runs == 1:
+            return np.array([len(query) if counted is None else counted.sum()])
+        run = query // max(len(self.judgments.qids), 1)
+        return np.bincount(run, counted, minlength=self.runs).astype(np.int64)
+
+    def counts(self, all_judged: bool) -> tuple[Array, Array, Array]:
+        """Count documents in the top ten, judged ones among them, and judged ones at all ranks, for each run.
 
         Judged documents are those with a grade above 0 if `all_judged` is False. With several intents, a document
         counts once for each.
@@ -312,8 +327,10 @@ class Rows(RunRows):
             if (own, all_judged) not in self._counts and (own, True) not in self._counts:
                 self.rankings(all_judged, own)
         found = [self._counts.get((own, True)) or self._counts[own, all_judged] for own in judged]
-        top = int(np.minimum(self.sizes[self.query >= 0], TOP).sum())
-        return top, sum(top for top, _ in found), sum(every for _, every in found)
+        answered = self.query >= 0
+        top = self._by_run(self.query[answered], np.minimum(self.sizes[answered], TOP))
+        none = np.zeros(self.runs, np.int64)
+        return top, sum((top for top, _ in found), none), sum((every for _, every in found), none)
 
     @property
     def overlap(self) -> Overlap:
@@ -329,7 +346,8 @@ class Rows(RunRows):
             return Overlap(apart=(self.names[:4], self.judgments.qids[:4]))
         found = Overlap()
         for all_judged in (False, True):
-            found = Overlap(*self.counts(all_judged))
+            top, judged, anywhere = map(int, np.concatenate(self.counts(all_judged)))
+            found = Overlap(top, judged, anywhere)
             if not found.is_low:
                 return found
         return replace(found, example=self._example())

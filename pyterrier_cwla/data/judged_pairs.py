@@ -49,10 +49,10 @@ class JudgedPairs:
             If a document is retrieved twice, unless the search for these is switched off or done.
         """
         hashed = id_columns.hashing(rows.columns.doc_id, self.salt)
-        added, sizes = of_queries(rows.numbers), rows.sizes
+        query, added, sizes = rows.judged_query, of_queries(rows.numbers), rows.sizes
         found = [(_NO_ROWS, _NO_ROWS)]
         for piece in pieces(rows.starts, PIECE):
-            possible, shift = self._filter(rows.query[piece])
+            possible, shift = self._filter(query[piece])
             places, candidates = [], []
             for some in pieces(rows.starts, id_columns.BLOCK, piece):
                 start, end = rows.between(some)
@@ -87,7 +87,7 @@ class JudgedPairs:
         start = int(row[0])
         ours = id_columns.taken(rows.columns.doc_id.slice(start, int(row[-1]) - start + 1), row - start)
         same = to_numpy(pc.equal(ours, id_columns.taken(self.columns.doc_id, judged)))
-        same &= rows.query[rows.segment(row)] == self.row_query[judged]
+        same &= rows.judged_query[rows.segment(row)] == self.row_query[judged]
         return row[same], pair[same]
 
     @cached_property

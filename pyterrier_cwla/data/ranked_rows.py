@@ -36,14 +36,15 @@ class Judged(Protocol):
 
 
 class RankedRows(ABC):
-    """Rows of one run, grouped by query.
+    """Rows of one run, or of several, grouped by query.
 
     Attributes
     ----------
     judgments : Judged
         Judgments of the queries.
     query : ndarray of int, shape (n_groups,)
-        Index of the query of each group in the judged queries, or -1 if it is not judged.
+        Index of the query of each group in the judged queries, or -1 if it is not judged. For rows of several runs, the
+        indices of the second run begin after those of the first one, and so on.
     starts, ends : ndarray of int, shape (n_groups,)
         First row of each group, and the row after the last.
     """
@@ -52,6 +53,8 @@ class RankedRows(ABC):
     query: Array
     starts: Array
     ends: Array
+    runs: int = 1
+    """Number of runs."""
 
     @abstractmethod
     def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
@@ -77,7 +80,7 @@ class RankedRows(ABC):
     @cached_property
     def first(self) -> Array:
         """First row of each judged query."""
-        first = np.zeros(len(self.judgments.qids), np.int64)
+        first = np.zeros(self.runs * len(self.judgments.qids), np.int64)
         first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
         return first
 

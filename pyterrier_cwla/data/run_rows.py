@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.id_columns import Ids
 from ..files.pair_keys import repeated
-from .arrays import Array, distinct
+from .arrays import Array, descending_in_groups, distinct
 from .columns import Columns, run_columns
 from .document_words import words_of_rows
 from .duplicates import Duplicates
@@ -21,6 +21,40 @@ from .metric_like import MetricLike
 from .quantities import LENGTH, Quantity
 from .ranked_rows import Judged, RankedRows
 from .replaced_lengths import ReplacedLengths
+
+
+class Groups(NamedTuple):
+    """Rows of a run, where the rows of each query are consecutive.
+
+    Attributes
+    ----------
+    columns : Columns
+        Rows.
+    starts : ndarray of int, shape (n_groups,)
+        First row of each query.
+    names : list of str
+        Queries.
+    query : ndarray of int, shape (n_groups,)
+        Number of each query, or -1 if it is not judged.
+    """
+
+    columns: Columns
+    starts: Array
+    names: list[str]
+    query: Array
+
+    @classmethod
+    def of(cls, run: Any, index: Mapping[str, int]) -> Groups:
+        """Return the rows of a run; `index` has the number of each judged query."""
+        columns = run if isinstance(run, Columns) else run_columns(run)
+        starts, names = columns.queries()
+        if len(set(names)) < len(names):  # rows of a query are not consecutive
+            number = {name: i for i, name in enumerate(dict.fromkeys(names))}
+            sizes = np.diff(np.append(starts, len(columns)))
+            order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
+            columns = columns.taken(order)
+            starts, names = columns.queries()
+        return cls(columns, starts, names, np.array([index.get(name, -1) for name in names], np.int64))
 
 
 class RunRows(RankedRows):
@@ -32,7 +66,7 @@ class RunRows(RankedRows):
         Judgments of the queries.
     index : mapping of str to int
         Number of each judged query.
-    run : DataFrame, dict of dicts, iterable of named tuples, or Columns
+    run : DataFrame, dict of dicts, iterable of named tuples, Columns or Groups
         Run.
     check : bool
         Whether to search all rankings for repeated documents.
@@ -40,21 +74,13 @@ class RunRows(RankedRows):
 
     def __init__(self, judgments: Judged, index: Mapping[str, int], run: Any, check: bool) -> None:
         self.judgments = judgments
-        columns = run if isinstance(run, Columns) else run_columns(run)
-        starts, names = columns.queries()
-        if len(set(names)) < len(names):  # rows of a query are not consecutive
-            number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-            sizes = np.diff(np.append(starts, len(columns)))
-            order = np.argsort(np.repeat([number[name] for name in names], sizes), kind="stable")
-            columns = columns.taken(order)
-            starts, names = columns.queries()
-        self.columns, self.names = columns, names
+        groups = run if isinstance(run, Groups) else Groups.of(run, index)
+        self.columns, self.names, self.query = groups.columns, groups.names, groups.query
         self.replaced_lengths: dict[str, ReplacedLengths] = {}  # by name of the table; "" for the column
-        self.starts = starts
-        self.ends = np.append(starts[1:], len(columns)).astype(np.int64)
-        self.query = np.array([index.get(name, -1) for name in names], np.int64)
+        self.starts = groups.starts
+        self.ends = np.append(groups.starts[1:], len(self.columns)).astype(np.int64)
         with np.errstate(over="ignore"):
-            self.score = np.asarray(columns.value, np.float32)
+            self.score = np.asarray(self.columns.value, np.float32)
         self._moved: tuple[Array, Array] | None = None  # rows that are not at the place of their rank, and these places
         self._sort_scores()
         self._ordered = False
@@ -62,9 +88,15 @@ class RunRows(RankedRows):
         """Whether the search for repeated documents is pending; it is part of the look-up of documents."""
 
     @property
+    def judged_query(self) -> Array:
+        """Number of the judged query of each group, or -1."""
+        return self.query
+
+    @property
     def numbers(self) -> Array:
-        """Number of each query of the run; queries without judgments have higher numbers than judged ones."""
-        return np.where(self.query < 0, len(self.judgments.qids) + np.arange(len(self.query)), self.query)
+        """Number of the query of each group; queries without judgments have higher numbers than judged ones."""
+        query = self.judged_query
+        return np.where(query < 0, len(self.judgments.qids) + np.arange(len(query)), query)
 
     def between(self, queries: slice) -> tuple[int, int]:
         """Return the first row of a range of queries, and the row after the last."""
@@ -88,11 +120,9 @@ class RunRows(RankedRows):
                 raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
             unsorted = distinct(self.segment(np.flatnonzero(~descends)))
             rows = ranges(starts[unsorted], self.ends[unsorted])
+            group = np.repeat(unsorted, self.sizes[unsorted])
             places = np.empty(len(rows), np.int64)
-            done = 0
-            for a, b in zip(starts[unsorted].tolist(), self.ends[unsorted].tolist(), strict=True):
-                places[done + np.argsort(-score[a:b], kind="stable")] = np.arange(a, b)
-                done += b - a
+            places[descending_in_groups(group, score[rows])] = rows
             self._moved = rows, places
             self.score = score.copy()
             self.score[places] = score[rows]

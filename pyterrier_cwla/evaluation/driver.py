@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from ..errors import BadRun, naming
 from ..errors.user_warnings import warn
 from ..files.inputs import RunNames, are_paths, is_runs, loaded
 from ..files.run_files import sources
-from ..measures.provider import CWLAEvaluator, computed_here, judged
+from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, judged
 from ..tasks.hashing import fingerprint
 from .in_memory import in_groups
 from .score_cache import ScoreCache
@@ -24,6 +24,9 @@ from .streaming import BUFFER_ROWS, Reading, refuse_mean_lengths, values_of_file
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+_VALUES = 1 << 16  # values of queries of several runs that are aggregated together
 
 
 def evaluate(
@@ -98,11 +101,13 @@ def evaluate(
     wanted = computed_here(measures)
     evaluator = CWLAEvaluator(wanted, judged(loaded(qrels, "qrels")))
     names: list[Any] = []
-    columns: dict[str, list] = {str(m): [] for m in wanted}
-    for scored in each_scored(evaluator, runs, check, progress, cache_dir):
-        names.append(scored.run)
-        for m, value in evaluator.means(scored.values).items():
-            columns[str(m)].append(value)
+    columns: dict[str, list[float]] = {str(m): [] for m in wanted}
+    found = each_scored(evaluator, runs, check, progress, cache_dir)
+    together = 1 + _VALUES // max(len(evaluator.judgments.qids), 1)
+    while some := list(islice(found, together)):
+        names += [one.run for one in some]
+        for m in wanted:
+            columns[str(m)] += aggregated_rows(m, np.array([one.values[m] for one in some]))
     return pd.DataFrame(columns, index=pd.Index(names, name="run"))
 
 

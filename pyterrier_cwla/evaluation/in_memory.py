@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any
 
 from ir_measures.measures import Measure
 
 from ..data.alignment import Rows
+from ..data.joint_rows import JointRows, is_dict_of_dicts
 from ..data.rankings import Array
 from ..errors import CWLAError, naming
 from ..measures.provider import CWLAEvaluator
 from .scored import Scored
 
 _TOGETHER = 1 << 19  # number of rows of several runs that are scored together
+_Run = tuple[str, Any, str]  # name, run, and the file that it was read from
 
 
 def in_groups(
@@ -32,6 +35,43 @@ def in_groups(
     many : bool, default=True
         Whether errors name the run.
     """
+
+    def is_joint(run: _Run) -> bool:
+        return evaluator.reads_ranks_only and is_dict_of_dicts(run[1])
+
+    for joint, some in groupby(runs, is_joint):
+        yield from (_jointly if joint else _each)(evaluator, some, check, many)
+
+
+def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
+    """Yield the scores of runs that are dicts of dicts, which are aligned together: this is faster for small runs."""
+    for some in _parts(runs):
+        try:
+            rows = JointRows(evaluator.judgments, [run for _, run, _ in some])
+            found = zip(some, evaluator.tables([rows]), rows.answered_by_run, rows.overlaps, strict=True)
+        except CWLAError:
+            yield from _each(evaluator, some, check, many)  # so that the error names the run
+            continue
+        for (name, _, place), values, answered, overlap in found:
+            yield Scored(name, values, answered, overlap, place)
+
+
+def _parts(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
+    """Yield lists of runs that have up to `_TOGETHER` rows, or a single run."""
+    part: list[_Run] = []
+    size = 0
+    for run in runs:
+        rows = sum(map(len, run[1].values()))
+        if part and size + rows > _TOGETHER:
+            yield part
+            part, size = [], 0
+        part.append(run)
+        size += rows
+    yield part
+
+
+def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
+    """Yield the scores of runs that are aligned one by one, and scored together."""
     group: list[tuple[str, Rows, str]] = []
     size = 0
     for name, run, place in runs:

@@ -153,7 +153,7 @@ class FoundIntents:
     """
 
     def __init__(self, judged: JudgedIntents, aligned: Aligned, rel: int, judged_only: bool) -> None:
-        self.judged, self.rel, self.runs = judged, rel, len(aligned.runs)
+        self.judged, self.rel, self.runs = judged, rel, aligned.n_runs
         each = [aligned.of_intent(number) for number in range(len(judged.each))] if judged.has_intents else [aligned]
         found = [one.rankings(judged_only or rel < 1) for one in each]
         query, rank = (np.concatenate([getattr(own, name) for own in found]) for name in ("query", "exact_ranks"))

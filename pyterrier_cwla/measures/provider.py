@@ -214,8 +214,9 @@ class PreparedMeasures:
 
         All runs are scored together, which saves calls of NumPy.
         """
-        values = {measure: found.reshape(len(runs), -1) for measure, found in self.values(Aligned(runs)).items()}
-        return [{measure: found[number] for measure, found in values.items()} for number in range(len(runs))]
+        aligned = Aligned(runs)
+        values = {measure: found.reshape(aligned.n_runs, -1) for measure, found in self.values(aligned).items()}
+        return [{measure: found[number] for measure, found in values.items()} for number in range(aligned.n_runs)]
 
     def values(self, aligned: Aligned) -> dict[Measure, Array]:
         """Return one value per query for each measure, run after run."""
@@ -247,6 +248,12 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         values = self.tables([rows])[0]
         rows.warn_of_overlap()
         return values
+
+    @cached_property
+    def reads_ranks_only(self) -> bool:
+        """Whether no measure reads lengths, known costs or duplicates, which may depend on the whole run."""
+        needs = map(needs_of, self.pinned)
+        return all(need.lengths == need.seconds == need.duplicates == "none" for need in needs)
 
     @cached_property
     def unanswered(self) -> dict[Measure, Array]:
@@ -286,6 +293,15 @@ def aggregate_of(measure: Measure) -> Literal["mean", "sum", "geometric mean"]:
     if isinstance(aggregator, GeometricMeanOfLogs):
         return "geometric mean"
     return "sum" if isinstance(aggregator, SumAgg) else "mean"
+
+
+def aggregated_rows(measure: Measure, values: np.ndarray) -> list[float]:
+    """Return the aggregate of each row of values, of shape (n_runs, n_queries); see :func:`aggregated`."""
+    if not values.size or np.isnan(values).any():
+        return [aggregated(measure, row) for row in values]
+    kind = aggregate_of(measure)
+    found = values.sum(axis=1) if kind == "sum" else values.mean(axis=1)
+    return list(map(GeometricMeanOfLogs.of_mean, found)) if kind == "geometric mean" else found.tolist()
 
 
 def aggregated(measure: Measure, values: np.ndarray) -> float:

@@ -540,9 +540,9 @@ class _OverIntents:
         P = self.weights.of(judgments)
 
         def values(aligned: Aligned) -> Array:
-            scores = np.zeros(len(aligned.runs) * len(judgments.qids))
+            scores = np.zeros(aligned.n_runs * len(judgments.qids))
             for number, (p, of_intent) in enumerate(zip(P, by_intent, strict=True)):
-                scores = scores + np.tile(p, len(aligned.runs)) * of_intent(aligned.of_intent(number))
+                scores = scores + np.tile(p, aligned.n_runs) * of_intent(aligned.of_intent(number))
             return scores
 
         return values

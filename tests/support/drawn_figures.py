@@ -75,6 +75,7 @@ FIGURES = {
     "Comparison.plot_topics": lambda given, ax, _: given.comparison.plot_topics(*given.comparison.runs[:2], ax=ax),
     "PairComparison.plot": lambda given, ax, _: given.all_pairs.plot(ax=ax),
     "PairComparison.plot of many": lambda given, ax, _: given.many_pairs.plot(ax=ax),
+    "PairComparison.plot_topics": lambda given, ax, _: given.all_pairs.plot_topics(*given.all_pairs.runs[:2], ax=ax),
     "PairComparison.plot_wins": lambda given, ax, _: given.all_pairs.plot_wins(ax=ax),
     "Explanation.plot": lambda given, ax, _: given.explanation.plot(ax),
     "ExplainedPair.plot": lambda given, ax, _: given.explained_pair.plot(ax),

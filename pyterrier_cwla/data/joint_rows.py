@@ -1,0 +1,86 @@
+"""Rows of several runs that are aligned together, which saves calls of NumPy if runs are small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from ..errors import BadRun
+from .alignment import Judgments, Rows
+from .arrays import Array
+from .columns import Columns, numbers, strings
+from .overlap import Overlap
+from .run_rows import Groups
+
+
+class JointRows(Rows):
+    """Rows of several runs, each a dict of dicts, which are aligned together.
+
+    Parameters
+    ----------
+    judgments : Judgments
+        Judgments of the queries.
+    runs : sequence of dict of dicts
+        Runs: ``{query: {document: score}}``.
+
+    Raises
+    ------
+    BadRun
+        If a run cannot be used. The error does not name the run: :class:`Rows` of each run has one that does.
+    """
+
+    def __init__(self, judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> None:
+        self._given, self.runs = runs, len(runs)
+        super().__init__(judgments, _groups(judgments, runs), check=False)  # keys of a dict do not repeat
+
+    @property
+    def judged_query(self) -> Array:
+        """Number of the judged query of each group, or -1."""
+        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
+
+    @property
+    def answered_by_run(self) -> Array:
+        """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
+        found = np.zeros(self.runs * len(self.judgments.qids), bool)
+        found[self.query[self.query >= 0]] = True
+        return found.reshape(self.runs, -1)
+
+    @property
+    def overlaps(self) -> list[Overlap]:
+        """Overlap of each run."""
+        found = [Overlap(*counts) for counts in zip(*(count.tolist() for count in self.counts(False)), strict=True)]
+        answers = np.asarray(self.answered_by_run.any(axis=1))
+        return [
+            one if answers[number] and not one.is_low else Rows(self.judgments, self._given[number]).overlap
+            for number, one in enumerate(found)
+        ]
+
+
+def is_dict_of_dicts(run: Any) -> bool:
+    """Return whether a run has the form ``{query: {document: score}}``."""
+    return isinstance(run, Mapping) and all(isinstance(documents, Mapping) for documents in run.values())
+
+
+def _groups(judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> Groups:
+    """Return the rows of all runs; queries without documents have no group."""
+    rankings = _listed(run.values() for run in runs)
+    queries = strings(_listed(runs), "query_id", "run", BadRun)
+    doc_id = strings(_listed(rankings), "doc_id", "run", BadRun)
+    value = numbers(_listed(documents.values() for documents in rankings), "score", "run", BadRun)
+    sizes = np.array(list(map(len, rankings)), np.int64)
+    names = queries.to_pylist()
+    query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
+    run = np.repeat(np.arange(len(runs)), list(map(len, runs)))
+    query = np.where(query < 0, -1, run * len(judgments.qids) + query)
+    query_id = pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(sizes)), sizes), queries)
+    some = np.flatnonzero(sizes)
+    starts = (np.cumsum(sizes) - sizes)[some]
+    return Groups(Columns(query_id, doc_id, value), starts, [names[at] for at in some.tolist()], query[some])
+
+
+def _listed(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    return list(chain.from_iterable(parts))

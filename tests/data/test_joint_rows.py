@@ -1,0 +1,110 @@
+"""Runs that are aligned together: the values, masks, warnings and errors of each run alone."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import evaluate
+from pyterrier_cwla.data.alignment import Judgments, Rows
+from pyterrier_cwla.data.arrays import descending_in_groups
+from pyterrier_cwla.data.joint_rows import JointRows
+from pyterrier_cwla.errors import BadRun
+from pyterrier_cwla.evaluation.driver import scores_by_query
+
+MEASURES = ["AP", "nDCG@3", "RR", "RBP(rel=1)", "ESL", "Compat", "bpref", "NumRet", "Accuracy", "Judged@2"]
+DOCUMENTS = st.sampled_from("abcdefgh")
+SCORES = st.one_of(st.integers(-2, 3), st.sampled_from([-0.0, 0.0, 1.5, -1e30, 2.0**-140, 1 / 3]))
+RANKING = st.dictionaries(DOCUMENTS, SCORES, max_size=8)
+RUN = st.dictionaries(st.sampled_from(["1", "2", "3", "other"]), RANKING, max_size=4)
+QRELS = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"d": -1, "e": 1}, "3": {"f": 0}}
+
+
+def alone(run, measures, qrels=QRELS):
+    """Return scores and mask of one run given as a table, which is aligned alone."""
+    rows = [(query, document, score) for query, of in run.items() for document, score in of.items()]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).astype({"query_id": "str", "doc_id": "str"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found, answered = scores_by_query(qrels, {"run": table.astype({"score": float})}, measures)
+    return found.to_numpy(), answered[0], [str(one.message).replace("run", "") for one in caught]
+
+
+@given(st.lists(RUN.filter(bool), min_size=2, max_size=5))
+def test_values_are_those_of_each_run_alone(runs):
+    named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found, answered = scores_by_query(QRELS, named, MEASURES)
+    expected = [alone(run, MEASURES) for run in named.values()]
+    assert np.array_equal(found.to_numpy(), np.concatenate([values for values, _, _ in expected]), equal_nan=True)
+    assert np.array_equal(answered, [mask for _, mask, _ in expected])
+    assert len(caught) == sum(len(messages) for _, _, messages in expected)
+
+
+@given(st.lists(RUN.filter(bool), min_size=1, max_size=4))
+def test_aggregates_are_those_of_each_run_alone(runs):
+    named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        together = evaluate(QRELS, named, MEASURES)
+        for name, run in named.items():
+            pd.testing.assert_series_equal(
+                together.loc[name], evaluate(QRELS, {name: run}, MEASURES).loc[name], check_exact=True
+            )
+
+
+def test_overlap_is_that_of_each_run():
+    judgments = Judgments(QRELS)
+    runs = [{"1": {"a": 2.0, "b": 1.0}, "2": {"e": 1.0}}, {"1": {"x": 1.0}}, {"other": {"a": 1.0}}, {"3": {"f": 1}}, {}]
+    rows = JointRows(judgments, runs)
+    assert rows.overlaps == [Rows(judgments, run).overlap for run in runs]
+    assert rows.answered_by_run.tolist() == [Rows(judgments, run).answered.tolist() for run in runs]
+
+
+@pytest.mark.parametrize(
+    "odd,says",
+    [
+        ({"1": {"a": float("nan")}}, "wrong: .*'1': 'a' has the score NaN"),
+        ({"1": {"a": "x"}}, "wrong: .*score of the run must be numbers"),
+        ({"1": {3: 1.0}}, "wrong: .*doc_id of the run must be strings"),
+        ({1: {"a": 1.0}}, "wrong: .*query_id of the run must be strings"),
+        ({"1": [1.0]}, "wrong: .*must be a dict of dicts"),
+    ],
+)
+def test_errors_name_the_run(odd, says):
+    good = {"1": {"a": 1.0}}
+    with pytest.raises(BadRun, match=says):
+        evaluate(QRELS, {"good": good, "wrong": odd, "also good": good}, ["AP"])
+
+
+def test_runs_are_divided_into_parts(monkeypatch):
+    from pyterrier_cwla.evaluation import driver, in_memory
+
+    runs = {f"{number}": {q: {"a": 1.0, "b": float(number % 3)} for q in "123"} for number in range(9)}
+    expected = evaluate(QRELS, runs, MEASURES)
+    monkeypatch.setattr(in_memory, "_TOGETHER", 15)
+    monkeypatch.setattr(driver, "_VALUES", 4)
+    pd.testing.assert_frame_equal(evaluate(QRELS, runs, MEASURES), expected, check_exact=True)
+
+
+def test_judgments_by_intent():
+    rows = [("1", "1", "a", 1), ("1", "2", "a", 0), ("1", "2", "c", 1), ("2", "1", "x", 1), ("2", "2", "x", 1)]
+    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
+    measures = ["alpha_nDCG@3", "ERR_IA@5", "P_IA@2", "AP_IA", "NRBP", "StRecall@2", "IntentAware(measure='RR')"]
+    runs = {"one": {"1": {"a": 2.0, "c": 1.0}, "2": {"x": 1.0}}, "two": {"1": {"c": 2.0, "a": 1.0}, "3": {"x": 1}}}
+    found, _ = scores_by_query(qrels, runs, measures)
+    for name, run in runs.items():
+        assert np.array_equal(found.loc[name], alone(run, measures, qrels)[0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.floats(width=32, allow_nan=False)), max_size=40))
+def test_descending_in_groups(rows):
+    rows.sort(key=lambda row: row[0])
+    group = np.array([g for g, _ in rows], np.int64)
+    score = np.array([s for _, s in rows], np.float32)
+    expected = sorted(range(len(rows)), key=lambda at: (rows[at][0], -rows[at][1]))
+    assert descending_in_groups(group, score).tolist() == expected
