@@ -56,7 +56,10 @@ class Pool:
     def positive(self) -> tuple[Array, Array]:
         """Query and grade of all documents with a grade above 0, which alone can have a gain."""
         above = self.grade > 0
-        return (self.query, self.grade) if above.all() else (self.query[above], self.grade[above])
+        if above.all():
+            return self.query, self.grade
+        at = np.flatnonzero(above)  # faster than two arrays by a mask
+        return self.query[at], self.grade[at]
 
     @property
     def highest(self) -> int | float:

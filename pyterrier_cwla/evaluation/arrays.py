@@ -175,9 +175,9 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
         _, pools = _lists(judged, "judged")
         if len(pools.n) != len(given.n):
             raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
-        pool = Pool(len(pools.n), *pools.where(~np.isnan(pools.flat))[::2])
+        pool = Pool(len(pools.n), *pools.judged())
     elif metric.norm in ("ideal", "mean") or efforts is not None:
-        pool = Pool(len(given.n), *given.where(~np.isnan(given.flat))[::2])
+        pool = Pool(len(given.n), *given.judged())
     hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
     rankings = Rankings.of_hits(given.n, *hits, pool)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
@@ -189,7 +189,7 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
             raise BadParameter("efforts must have one number for each item of gains.")
         rankings.efforts = costs.padded
         if judged is None:
-            rankings.pool.memory["efforts"] = costs.flat[~np.isnan(given.flat)]
+            rankings.pool.memory["efforts"] = costs.flat[~np.isnan(given.flat)].astype(float)
         elif metric.norm == "ideal":
             raise BadParameter("norm='ideal' with efforts= needs the efforts of all judged items: leave judged= out.")
     return many, rankings
@@ -201,13 +201,13 @@ class _Lists:
 
     Attributes
     ----------
-    flat : ndarray of float, shape (n_numbers,)
-        All numbers.
+    flat : ndarray, shape (n_numbers,)
+        All numbers: floats, or the integers or booleans of a matrix.
     n : ndarray of int, shape (n_lists,)
         Length of each list.
     """
 
-    flat: Floats
+    flat: Array
     n: Array
 
     def where(self, which: NDArray[np.bool_]) -> tuple[Array, Array, Floats]:
@@ -216,9 +216,15 @@ class _Lists:
         width = int(self.n[0]) if len(self.n) else 0
         if width and (self.n == width).all():
             query = at // width
-            return query, at - query * width + 1, self.flat[at]
+            return query, at - query * width + 1, self.flat[at].astype(float, copy=False)
         query = np.repeat(np.arange(len(self.n)), np.diff(np.searchsorted(at, self._start, "left"), append=len(at)))
-        return query, at - (self._start - 1)[query], self.flat[at]
+        return query, at - (self._start - 1)[query], self.flat[at].astype(float, copy=False)
+
+    def judged(self) -> tuple[Array, Floats]:
+        """Return the list and the value of all numbers but NaN."""
+        query, known = np.repeat(np.arange(len(self.n)), self.n), ~np.isnan(self.flat)
+        numbers = self.flat.astype(float, copy=False)
+        return (query, numbers) if known.all() else (query[known], numbers[known])
 
     def padded(self, lists: Array, width: int) -> Floats:
         """Return the first numbers of some lists, of shape [lists × width], with 0 after the end of a list."""
@@ -243,10 +249,10 @@ def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
     else:
         raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iufb":
-        found = _Lists(np.asarray(values, float).ravel(), np.full(len(values), values.shape[1]))
+        found = _Lists(values.ravel(), np.full(len(values), values.shape[1]))
     else:
         found = _of_rows(values if nested else [values], name, nested)
-    low, high = found.flat.min(initial=0.0), found.flat.max(initial=0.0)
+    low, high = found.flat.min(initial=0), found.flat.max(initial=0)
     if not (low >= 0 and high < np.inf):  # or a number is NaN
         odd = (found.flat < 0) | (found.flat == np.inf)
         if not odd.any():

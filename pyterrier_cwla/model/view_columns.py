@@ -192,11 +192,16 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
         last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
         hits = rankings.start[queries + 1] - rankings.start[queries]
         leaves = np.where(rankings.last_hit[queries] == last, hits, width) - 1
-    i = np.repeat(last[:, None].astype(float), width, axis=1)
-    grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
+    i, r = np.empty((len(queries), width)), np.zeros((len(queries), width))
+    i[:] = last[:, None]
     place = row * width + column
-    i.ravel()[place], grade.ravel()[place] = rankings.rank[at], rankings.grades(metric)[at]
-    r.ravel()[place] = rankings.gains(metric)[at]
+    i.ravel()[place], r.ravel()[place] = rankings.rank[at], rankings.gains(metric)[at]
+
+    def grade() -> Array:
+        grades = np.zeros(i.shape, rankings.grade.dtype)
+        grades.ravel()[place] = rankings.grades(metric)[at]
+        return grades
+
     totals = totals_of(metric, rankings, queries)
     if metric.unit_effort:
         return View(i, r, grade, totals), leaves
@@ -218,8 +223,8 @@ def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: in
         last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
     rank = rankings.rank[at]
     at_first = np.bincount(row[rank == 1], minlength=len(queries)) > 0
-    i = np.repeat(last[:, None].astype(float), width, axis=1)
-    i[:, 0] = 1
+    i = np.empty((len(queries), width))
+    i[:], i[:, 0] = last[:, None], 1
     place = row * width + column + ~at_first[row]
     i.ravel()[place] = rank
     grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)

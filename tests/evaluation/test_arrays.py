@@ -21,6 +21,25 @@ def test_one_list_many_lists_matrices_and_frames():
     assert score([[1], [], [0, 0, 1]], **RBP).tolist() == [0.5, 0, 0.125]
 
 
+@pytest.mark.parametrize("kind", [int, np.uint8, np.float16, np.float32, np.longdouble, list])
+@pytest.mark.parametrize("options", [
+    dict(C="ap2", A="avg", gain="binary"), dict(C="dcg", A="etg", norm="ideal", gain="exponential", max_rel=3),
+    dict(C="inst(2)", A="erg", end="stop"), dict(C="rbp(0.5)", A="erg", efforts=[[1, 2, 1], [2, 0, 2]], unseen=1),
+    dict(C="ap2", A="avg", norm="mean", judged=[[1, 2, 1], [2, 0, 0]]),
+])  # fmt: skip
+def test_numbers_of_any_type_score_as_floats(options, kind):
+    def of_kind(numbers, kind):
+        return numbers if kind is list else np.array(numbers, kind)
+
+    grades = [[0, 2, 1], [1, 0, 0]]
+    found, wanted = (
+        score(of_kind(grades, k), **{n: of_kind(v, k) if isinstance(v, list) else v for n, v in options.items()})
+        for k in (kind, float)
+    )
+    np.testing.assert_array_equal(found, wanted)
+    assert found.dtype == float
+
+
 @pytest.mark.parametrize("options", [
     dict(C="rbp(0.8)", A="erg"), dict(C="inst(2)", A="avg", max_rel=2), dict(C="ap2", A="avg", gain="binary"),
     dict(C="dcg", A="etg", norm="ideal", end="stop"), dict(C="rr", A="err", norm="mean", max_rel=2), dict(C="ap1", A="max", cutoff=3),
