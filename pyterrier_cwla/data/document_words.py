@@ -69,7 +69,7 @@ def words_of_rows(
         name = "" if table is None else table.name
         key = name if quantity is LENGTH else f"{quantity.column} {name}"
         note(key, _replaced(words, needed, table, rows.pair, quantity))
-    if metric.missing != "mean":  # lengths of unjudged queries are not used
+    if metric.missing != "mean" and not needed.all():  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
     return _without_holes(words, needed, metric, table, rows.pair, quantity)
 
@@ -151,6 +151,8 @@ def _without_holes(
     quantity: Quantity,
 ) -> Array:
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
+    if words.min(initial=0) >= 0 and words.max(initial=0) < np.inf:  # false if a number is NaN
+        return words
     odd = np.flatnonzero((words < 0) | np.isinf(words))
     if len(odd):
         topic, document = describe(int(odd[0]))

@@ -308,8 +308,7 @@ class Rankings:
         key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing, copies)
         if key not in self.views:
             flat = self._rows.words(metric, quantity)
-            read = flat if copies is None else np.where(self._repeats(copies), 0.0, flat)
-            self.views[key] = np.append(read, 0.0)
+            self.views[key] = flat if copies is None else np.where(self._repeats(copies), 0.0, flat)
         flat = cast(Array, self.views[key])
         inside = np.arange(width)[None, :] < self.n[queries][:, None]
         place = self._first_rows[queries][:, None] + np.arange(width)[None, :]
@@ -317,7 +316,9 @@ class Rankings:
             at, row, column = self.hits_of(queries)
             at, row, column = (values[column < width] for values in (at, row, column))
             place[row, column] = self._place_of_hits[at]
-        return flat[np.where(inside, place, -1)]
+        if not len(flat):
+            return np.zeros(place.shape)
+        return np.where(inside, flat[np.where(inside, place, 0)], 0.0)
 
     @cached_property
     def tied_ranks(self) -> tuple[Array, Array]:
