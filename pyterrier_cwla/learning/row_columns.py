@@ -45,7 +45,9 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
     for name in KNOWN:
         values = given.get(name)
         if values is None:
-            values = next((found for found in (_level(y, name), _level(X, name)) if found is not None), None)
+            values = _level(y, name)
+        if values is None:
+            values = _level(X, name)
         if values is None:
             continue
         values = np.asarray(values)

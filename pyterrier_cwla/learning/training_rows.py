@@ -134,7 +134,11 @@ class TrainingRows:
         return chunks
 
     def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Ranked, Array]:
-        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions."""
+        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions.
+
+        All matrices are in column-major order: the computations of a rank read this rank and the ranks after it, which
+        then are contiguous.
+        """
         rows, scores = self.in_order(queries, rows, pred, dtype)
         return rows, self.rankings(queries, rows, dtype), scores
 
@@ -147,12 +151,16 @@ class TrainingRows:
         order = np.argsort(-scores, axis=1, kind="stable")
         rows, scores = (np.take_along_axis(values, order, axis=1) for values in (rows, scores))
         last = self.sizes[queries][:, None] - 1
-        return rows, np.maximum(scores, np.take_along_axis(scores, last, axis=1)).astype(dtype)
+        scores = np.maximum(scores, np.take_along_axis(scores, last, axis=1))
+        return np.asfortranarray(rows), np.asfortranarray(scores, dtype)
 
     def rankings(self, queries: Array, rows: Array, dtype: Any) -> Ranked:
         """Return the rankings of the rows of a chunk, which are in rank order."""
-        effort = None if self.effort is None else self.effort[rows]
-        return Ranked(self.sizes[queries], self.gain[rows], self.grade[rows], effort, queries, self.pool, dtype)
+        gain, grade, effort = (
+            None if values is None else np.asfortranarray(values[rows])
+            for values in (self.gain, self.grade, self.effort)
+        )
+        return Ranked(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
 
     def changes(self, ranked: Ranked, depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
