@@ -266,13 +266,11 @@ class Rankings:
 
     def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Return the indices of the hits of some queries, the position of each query, and the number within it."""
-        first, end = self.start[queries], self.start[queries + 1]
-        row = np.repeat(np.arange(len(queries)), end - first)
-        if (first[1:] == end[:-1]).all():  # most chunks have consecutive queries
-            at = np.arange(first[0], end[-1]) if len(queries) else first
-            return at, row, at - first[row]
-        number = places_within(end - first)
-        return first[row] + number, row, number
+        first = self.start[queries]
+        counts = self.start[queries + 1] - first
+        row = np.repeat(np.arange(len(queries)), counts)
+        at = np.arange(len(row)) + (first - (np.cumsum(counts) - counts))[row]
+        return at, row, at - first[row]
 
     def listed_ranks(self, number: int) -> Array:
         """Return the ranks of the items of one condensed ranking before unjudged items were removed."""

@@ -93,12 +93,14 @@ def chunks_of_equal_width(
             f" rank in {metric.C.keyword}, as end= or as cutoff."
         )
     n = rankings.n
-    order = np.lexsort((n > 0, widths))  # empty rankings are separate: all their items are unseen
+    kind = 2 * widths + (n > 0)  # empty rankings are separate: all their items are unseen
+    kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))  # NumPy sorts short integers in linear time
+    order = np.argsort(kind, kind="stable")
     keep = np.ones(len(n), bool) if which is None else which
     if metric.end == "stop":
         keep = keep & (n > 0)  # an empty list has no items
     order = order[keep[order]]
-    differs = np.flatnonzero((np.diff(widths[order]) != 0) | np.diff(n[order] > 0)) + 1
+    differs = np.flatnonzero(np.diff(kind[order])) + 1
     for alike in np.split(order, differs) if len(order) else []:
         width = int(widths[alike[0]])
         step = max(CELLS // width, 1)
