@@ -354,7 +354,9 @@ class Walk:
         self, nodes: Grid, A: Spec | None, vanish_only: bool
     ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the sum at these nodes, whether V is smooth between them, and whether the rest is negligible."""
-        V, L, left, smooth, stay = self._browsed(nodes)
+        if nodes not in self._at_nodes:  # ΣV and the question whether V goes to 0 have the same nodes
+            self._at_nodes[nodes] = self._browsed(nodes)
+        V, L, left, smooth, stay = self._at_nodes[nodes]
         reach = self._reach_costly
         if A is None:
             whole = np.where(stay & (reach > 0), np.inf, nodes.total(V))
@@ -381,6 +383,10 @@ class Walk:
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed
                 whole, rest = whole + np.where(steady & ~stay, rest, 0.0), np.where(steady, 0.0, rest)
         return whole, smooth, stay | (np.abs(rest) <= allowed)
+
+    @cached_property
+    def _at_nodes(self) -> dict[Grid, tuple[Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]]:
+        return {}
 
     def _browsed(self, nodes: Grid) -> tuple[Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
         """Return V and L at these nodes, V after the last, whether V is smooth, and whether C is 1 at all nodes.
