@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from ..errors import BadRun
+from ..files.arrow_arrays import of_numbers
+from ..files.pair_keys import of_runs
 from .alignment import Judgments, Rows
 from .arrays import Array
 from .columns import Columns, numbers, strings
@@ -18,14 +20,24 @@ from .run_rows import Groups
 
 
 class JointRows(Rows):
-    """Rows of several runs, each a dict of dicts, which are aligned together.
+    """Rows of several runs, which are aligned together.
 
     Parameters
     ----------
     judgments : Judgments
         Judgments of the queries.
-    runs : sequence of dict of dicts
-        Runs: ``{query: {document: score}}``.
+    columns : Columns
+        Rows, where the rows of each query of each run are consecutive.
+    starts : ndarray of int, shape (n_groups,)
+        First row of each query of each run.
+    names : list of str
+        Query of each group.
+    run : ndarray of int, shape (n_groups,)
+        Number of the run of each group.
+    runs : int
+        Number of runs.
+    check : bool
+        Whether to search all rankings for repeated documents.
 
     Raises
     ------
@@ -33,9 +45,35 @@ class JointRows(Rows):
         If a run cannot be used. The error does not name the run: :class:`Rows` of each run has one that does.
     """
 
-    def __init__(self, judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> None:
-        self._given, self.runs = runs, len(runs)
-        super().__init__(judgments, _groups(judgments, runs), check=False)  # keys of a dict do not repeat
+    def __init__(
+        self,
+        judgments: Judgments,
+        columns: Columns,
+        starts: Array,
+        names: list[str],
+        run: Array,
+        runs: int,
+        check: bool,
+    ) -> None:
+        self.run, self.runs = run, runs
+        query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
+        query = np.where(query < 0, -1, run * len(judgments.qids) + query)
+        super().__init__(judgments, Groups(columns, starts, names, query), check)
+
+    @classmethod
+    def of_dicts(cls, judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> JointRows:
+        """Return the rows of runs of the form ``{query: {document: score}}``."""
+        rankings = _listed(run.values() for run in runs)
+        queries = strings(_listed(runs), "query_id", "run", BadRun)
+        doc_id = strings(_listed(rankings), "doc_id", "run", BadRun)
+        value = numbers(_listed(documents.values() for documents in rankings), "score", "run", BadRun)
+        sizes = np.array(list(map(len, rankings)), np.int64)
+        query_id = pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(sizes)), sizes), queries)
+        some = np.flatnonzero(sizes)  # queries without documents have no group
+        starts, names = (np.cumsum(sizes) - sizes)[some], queries.take(of_numbers(some)).to_pylist()
+        run = np.repeat(np.arange(len(runs)), list(map(len, runs)))[some]
+        columns = Columns(query_id, doc_id, value)
+        return cls(judgments, columns, starts, names, run, len(runs), check=False)  # keys of a dict do not repeat
 
     @property
     def judged_query(self) -> Array:
@@ -55,31 +93,24 @@ class JointRows(Rows):
         found = [Overlap(*counts) for counts in zip(*(count.tolist() for count in self.counts(False)), strict=True)]
         answers = np.asarray(self.answered_by_run.any(axis=1))
         return [
-            one if answers[number] and not one.is_low else Rows(self.judgments, self._given[number]).overlap
+            one if answers[number] and not one.is_low else self._alone(number).overlap
             for number, one in enumerate(found)
         ]
+
+    def _alone(self, number: int) -> Rows:
+        """Return the rows of one run."""
+        of_row = np.repeat(self.run, self.sizes)
+        return Rows(self.judgments, self.columns.taken(np.flatnonzero(of_row == number)), check=False)
+
+    @property
+    def apart(self) -> Array:
+        """Summand of each group in the keys of pairs by which documents are found that a run repeats."""
+        return of_runs(self.run)
 
 
 def is_dict_of_dicts(run: Any) -> bool:
     """Return whether a run has the form ``{query: {document: score}}``."""
     return isinstance(run, Mapping) and all(isinstance(documents, Mapping) for documents in run.values())
-
-
-def _groups(judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> Groups:
-    """Return the rows of all runs; queries without documents have no group."""
-    rankings = _listed(run.values() for run in runs)
-    queries = strings(_listed(runs), "query_id", "run", BadRun)
-    doc_id = strings(_listed(rankings), "doc_id", "run", BadRun)
-    value = numbers(_listed(documents.values() for documents in rankings), "score", "run", BadRun)
-    sizes = np.array(list(map(len, rankings)), np.int64)
-    names = queries.to_pylist()
-    query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
-    run = np.repeat(np.arange(len(runs)), list(map(len, runs)))
-    query = np.where(query < 0, -1, run * len(judgments.qids) + query)
-    query_id = pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(sizes)), sizes), queries)
-    some = np.flatnonzero(sizes)
-    starts = (np.cumsum(sizes) - sizes)[some]
-    return Groups(Columns(query_id, doc_id, value), starts, [names[at] for at in some.tolist()], query[some])
 
 
 def _listed(parts: Iterable[Iterable[Any]]) -> list[Any]:

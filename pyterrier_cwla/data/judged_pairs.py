@@ -49,7 +49,7 @@ class JudgedPairs:
             If a document is retrieved twice, unless the search for these is switched off or done.
         """
         hashed = id_columns.hashing(rows.columns.doc_id, self.salt)
-        query, added, sizes = rows.judged_query, of_queries(rows.numbers), rows.sizes
+        query, added, apart, sizes = rows.judged_query, of_queries(rows.numbers), rows.apart, rows.sizes
         found = [(_NO_ROWS, _NO_ROWS)]
         for piece in pieces(rows.starts, PIECE):
             possible, shift = self._filter(query[piece])
@@ -57,8 +57,10 @@ class JudgedPairs:
             for some in pieces(rows.starts, id_columns.BLOCK, piece):
                 start, end = rows.between(some)
                 keys = hashed(start, end) + np.repeat(added[some], sizes[some])
-                if rows.unchecked and may_repeat(keys):
-                    rows.refuse_repeats(some, keys)
+                if rows.unchecked:
+                    alone = keys if apart is None else keys + np.repeat(apart[some], sizes[some])
+                    if may_repeat(alone):
+                        rows.refuse_repeats(some, alone)
                 hit = np.flatnonzero(possible.take((keys >> shift).view(np.int64), mode="clip"))
                 places.append(hit + start)
                 candidates.append(keys[hit])

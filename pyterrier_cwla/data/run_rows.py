@@ -88,6 +88,11 @@ class RunRows(RankedRows):
         """Whether the search for repeated documents is pending; it is part of the look-up of documents."""
 
     @property
+    def apart(self) -> Array | None:
+        """Summand of each group in the keys of pairs by which repeated documents are found; None for a single run."""
+        return None
+
+    @property
     def judged_query(self) -> Array:
         """Number of the judged query of each group, or -1."""
         return self.query

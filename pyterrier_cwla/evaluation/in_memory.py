@@ -45,9 +45,9 @@ def in_groups(
 
 def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
     """Yield the scores of runs that are dicts of dicts, which are aligned together: this is faster for small runs."""
-    for some in _parts(runs):
+    for some in _parts(runs, len(evaluator.judgments.qids)):
         try:
-            rows = JointRows(evaluator.judgments, [run for _, run, _ in some])
+            rows = JointRows.of_dicts(evaluator.judgments, [run for _, run, _ in some])
             found = zip(some, evaluator.tables([rows]), rows.answered_by_run, rows.overlaps, strict=True)
         except CWLAError:
             yield from _each(evaluator, some, check, many)  # so that the error names the run
@@ -56,12 +56,12 @@ def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: 
             yield Scored(name, values, answered, overlap, place)
 
 
-def _parts(runs: Iterable[_Run]) -> Iterator[list[_Run]]:
-    """Yield lists of runs that have up to `_TOGETHER` rows, or a single run."""
+def _parts(runs: Iterable[_Run], queries: int) -> Iterator[list[_Run]]:
+    """Yield lists of runs that have up to `_TOGETHER` rows, and values of judged queries, or a single run."""
     part: list[_Run] = []
     size = 0
     for run in runs:
-        rows = sum(map(len, run[1].values()))
+        rows = max(queries, sum(map(len, run[1].values())))
         if part and size + rows > _TOGETHER:
             yield part
             part, size = [], 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
 from typing import Any
@@ -13,10 +14,12 @@ import pyarrow as pa
 from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Rows
+from ..data.arrays import distinct
 from ..data.columns import Columns
+from ..data.joint_rows import JointRows
 from ..data.overlap import Overlap
 from ..data.quantities import COST, LENGTH
-from ..errors import MalformedFile, MissingLength, MissingSeconds, naming
+from ..errors import CWLAError, MalformedFile, MissingLength, MissingSeconds, naming
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
@@ -32,6 +35,7 @@ from .row_counts import Array, Counts, Segments, codes_and_names
 from .score_cache import ScoreCache
 from .scored import Scored, whole_runs
 
+_RANKINGS = 1 << 20  # most rankings of several runs that are scored together
 BUFFER_ROWS = 1_000_000
 """Default number of rows of incomplete queries that are held at a time."""
 
@@ -218,12 +222,39 @@ class TableScores:
         """
         segments = Segments(table)
         complete = self._are_complete(segments)
+        rest = _in_words(segments.only(~complete, table))
+        rankings = len(segments.runs) * len(self.judgments.qids)
+        if self.evaluator.reads_ranks_only and len(segments.runs) > 1 and rankings < _RANKINGS and complete.any():
+            with suppress(CWLAError):  # the errors below name the run
+                return self._jointly(segments.only(complete, table)), rest
         scores = []
         for number, run in enumerate(segments.runs.to_pylist()):
             mine = segments.only(complete & (segments.run == number), table)
             if len(mine):
                 scores.append(self._scores(run, mine))
-        return scores, _in_words(segments.only(~complete, table))
+        return scores, rest
+
+    def _jointly(self, table: pa.Table) -> list[Scored[Measure]]:
+        """Return the scores of queries of several runs, which are aligned together."""
+        segments = Segments(table)
+        if len(distinct(segments.pairs)) < len(segments.pairs):  # rows of a query are not consecutive
+            order = np.argsort(np.repeat(segments.pairs, segments.sizes), kind="stable")
+            table = table.take(of_numbers(order))
+            segments = Segments(table)
+        queries, runs = segments.queries.to_pylist(), segments.runs.to_pylist()
+        names = [queries[number] for number in segments.query.tolist()]
+        rows = JointRows(self.judgments, _columns(table), segments.starts, names, segments.run, len(runs), check=True)
+        aligned = Aligned([rows])
+        try:
+            values = {m: found.reshape(len(runs), -1) for m, found in self.evaluator.values(aligned).items()}
+            for run, overlap in zip(runs, rows.overlaps, strict=True):
+                self.overlaps[run] = self.overlaps.get(run, Overlap()) + overlap
+            return [
+                self._scored(run, np.flatnonzero(answered), {m: found[number] for m, found in values.items()})
+                for number, (run, answered) in enumerate(zip(runs, rows.answered_by_run, strict=True))
+            ]
+        finally:
+            aligned.release()
 
     def incomplete(self, table: pa.Table) -> pa.Table:
         """Return the rows of the queries that are not complete in this table."""

@@ -14,12 +14,18 @@ Array = np.ndarray
 
 
 _OF_QUERY = np.uint64(0xD6E8FEB86659FD93)
+_OF_RUN = np.uint64(0x9E3779B97F4A7C15)
 _HIGHEST = np.uint64(2**64 - 1)
 
 
 def of_queries(numbers: Array) -> Array:
     """Return the summands of queries in the keys of pairs; a key is this plus the hash of the document."""
     return numbers.astype(np.uint64) * _OF_QUERY
+
+
+def of_runs(numbers: Array) -> Array:
+    """Return the summands of runs, for keys of triples of run, query and document."""
+    return numbers.astype(np.uint64) * _OF_RUN
 
 
 def pieces(starts: Array, size: int, within: slice = slice(None)) -> Iterator[slice]:

@@ -60,7 +60,7 @@ def test_aggregates_are_those_of_each_run_alone(runs):
 def test_overlap_is_that_of_each_run():
     judgments = Judgments(QRELS)
     runs = [{"1": {"a": 2.0, "b": 1.0}, "2": {"e": 1.0}}, {"1": {"x": 1.0}}, {"other": {"a": 1.0}}, {"3": {"f": 1}}, {}]
-    rows = JointRows(judgments, runs)
+    rows = JointRows.of_dicts(judgments, runs)
     assert rows.overlaps == [Rows(judgments, run).overlap for run in runs]
     assert rows.answered_by_run.tolist() == [Rows(judgments, run).answered.tolist() for run in runs]
 
