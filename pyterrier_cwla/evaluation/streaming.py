@@ -19,7 +19,7 @@ from ..data.columns import Columns
 from ..data.joint_rows import JointRows
 from ..data.overlap import Overlap
 from ..data.quantities import COST, LENGTH
-from ..errors import CWLAError, MalformedFile, MissingLength, MissingSeconds, naming
+from ..errors import BadRun, CWLAError, MalformedFile, MissingLength, MissingSeconds, naming
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
@@ -59,8 +59,15 @@ def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress
     """
     files, more = iter(files), True
     while more:
+        read: list[Source] = []
         too_large: list[Source] = []
-        yield from in_groups(evaluator, _read_whole(files, extras_of(evaluator.measures), too_large), check=False)
+        extras = extras_of(evaluator.measures)
+        try:
+            yield from in_groups(evaluator, _read_whole(files, extras, read, too_large))
+        except BadRun:
+            for source in read:  # the error of a file with a repeated document names the line
+                run_with(source.parts[0].path, extras)
+            raise
         yield from _values_of_large(evaluator, too_large, progress)
         more = bool(too_large)
 
@@ -77,12 +84,16 @@ def extras_of(measures: Iterable[Measure]) -> list[str]:
 
 
 def _read_whole(
-    files: Iterator[Source], extras: list[str], too_large: list[Source]
+    files: Iterator[Source], extras: list[str], read: list[Source], too_large: list[Source]
 ) -> Iterator[tuple[str, pa.Table, str]]:
-    """Yield names, runs and places, up to the first file that exceeds the memory limit."""
+    """Yield names, runs and places, up to the first file that exceeds the memory limit.
+
+    Repeated documents are found when the run is aligned.
+    """
     for source in files:
         try:
-            run = run_with(source.parts[0].path, extras)
+            run = run_with(source.parts[0].path, extras, check=False)
+            read.append(source)
         except NoRoom:
             too_large.append(source)
             return

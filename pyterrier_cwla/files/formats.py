@@ -47,10 +47,14 @@ def read_run(path: AnyPath) -> pa.Table:
     return run_with(path, RUN.optional)
 
 
-def run_with(path: AnyPath, extras: Collection[str]) -> pa.Table:
-    """Read a run with the optional columns `extras`; other optional columns are neither read nor checked."""
+def run_with(path: AnyPath, extras: Collection[str], check: bool = True) -> pa.Table:
+    """Read a run with the optional columns `extras`; other optional columns are neither read nor checked.
+
+    With ``check=False``, documents may occur twice in the ranking of a query.
+    """
     table, place = _read(path, RUN.of(extras))
-    _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
+    if check:
+        _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
     return table
 
 
