@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from ..errors import BadRun
 from ..files.arrow_arrays import of_numbers
+from ..files.id_columns import Ids, written
 from ..files.pair_keys import of_runs
 from .alignment import Judgments, Rows
 from .arrays import Array
@@ -75,6 +76,24 @@ class JointRows(Rows):
         columns = Columns(query_id, doc_id, value)
         return cls(judgments, columns, starts, names, run, len(runs), check=False)  # keys of a dict do not repeat
 
+    @classmethod
+    def of_tables(cls, judgments: Judgments, runs: Sequence[Any]) -> JointRows:
+        """Return the rows of runs in tables."""
+        groups = [Groups.of(run, judgments.index) for run in runs]
+        parts = [group.columns for group in groups]
+        if len({part.value.dtype.kind for part in parts}) > 1:
+            raise BadRun("some scores are whole numbers, and some are not: large ones would be rounded twice.")
+        before = np.cumsum([0, *map(len, parts)])[:-1]
+        columns = Columns(
+            _concatenated(part.query_id for part in parts),
+            _concatenated(part.doc_id for part in parts),
+            np.concatenate([part.value for part in parts]),
+        )
+        starts = np.concatenate([group.starts + start for group, start in zip(groups, before, strict=True)])
+        run = np.repeat(np.arange(len(runs)), [len(group.starts) for group in groups])
+        names = _listed(group.names for group in groups)
+        return cls(judgments, columns, starts, names, run, len(runs), check=True)
+
     @property
     def judged_query(self) -> Array:
         """Number of the judged query of each group, or -1."""
@@ -111,6 +130,14 @@ class JointRows(Rows):
 def is_dict_of_dicts(run: Any) -> bool:
     """Return whether a run has the form ``{query: {document: score}}``."""
     return isinstance(run, Mapping) and all(isinstance(documents, Mapping) for documents in run.values())
+
+
+def _concatenated(ids: Iterable[Ids]) -> Ids:
+    """Return the ids of several columns as one array of strings."""
+    chunks = (written(column) for column in ids)
+    return pa.concat_arrays(
+        [part for chunk in chunks for part in (chunk.chunks if isinstance(chunk, pa.ChunkedArray) else [chunk])]
+    )
 
 
 def _listed(parts: Iterable[Iterable[Any]]) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
 from ir_measures.measures import Measure
 
-from ..data.alignment import Rows
+from ..data.alignment import Judgments, Rows
 from ..data.joint_rows import JointRows, is_dict_of_dicts
 from ..data.rankings import Array
 from ..errors import CWLAError, naming
@@ -16,6 +17,8 @@ from ..measures.provider import CWLAEvaluator
 from .scored import Scored
 
 _TOGETHER = 1 << 19  # number of rows of several runs that are scored together
+_SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
+_Join = Callable[[Judgments, Sequence[Any]], JointRows]
 _Run = tuple[str, Any, str]  # name, run, and the file that it was read from
 
 
@@ -36,18 +39,23 @@ def in_groups(
         Whether errors name the run.
     """
 
-    def is_joint(run: _Run) -> bool:
-        return evaluator.reads_ranks_only and is_dict_of_dicts(run[1])
+    def joined_by(run: _Run) -> _Join | None:
+        if not evaluator.reads_ranks_only:
+            return None
+        if is_dict_of_dicts(run[1]):
+            return JointRows.of_dicts
+        return JointRows.of_tables if check and hasattr(run[1], "columns") and len(run[1]) <= _SMALL else None
 
-    for joint, some in groupby(runs, is_joint):
-        yield from (_jointly if joint else _each)(evaluator, some, check, many)
+    for join, some in groupby(runs, joined_by):
+        scored = _each if join is None else partial(_jointly, join=join)
+        yield from scored(evaluator, some, check, many)
 
 
-def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
-    """Yield the scores of runs that are dicts of dicts, which are aligned together: this is faster for small runs."""
+def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool, join: _Join) -> Iterator[Scored]:
+    """Yield the scores of runs that are aligned together, which is faster for small runs."""
     for some in _parts(runs, len(evaluator.judgments.qids)):
         try:
-            rows = JointRows.of_dicts(evaluator.judgments, [run for _, run, _ in some])
+            rows = join(evaluator.judgments, [run for _, run, _ in some])
             found = zip(some, evaluator.tables([rows]), rows.answered_by_run, rows.overlaps, strict=True)
         except CWLAError:
             yield from _each(evaluator, some, check, many)  # so that the error names the run
@@ -61,7 +69,7 @@ def _parts(runs: Iterable[_Run], queries: int) -> Iterator[list[_Run]]:
     part: list[_Run] = []
     size = 0
     for run in runs:
-        rows = max(queries, sum(map(len, run[1].values())))
+        rows = max(queries, sum(map(len, run[1].values())) if isinstance(run[1], Mapping) else len(run[1]))
         if part and size + rows > _TOGETHER:
             yield part
             part, size = [], 0

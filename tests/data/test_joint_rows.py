@@ -45,6 +45,36 @@ def test_values_are_those_of_each_run_alone(runs):
     assert len(caught) == sum(len(messages) for _, _, messages in expected)
 
 
+def table_of(run, seed):
+    rows = [(query, document, score) for query, of in run.items() for document, score in of.items()]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).astype({"query_id": "str", "doc_id": "str"})
+    return table.astype({"score": float}).sample(frac=1, random_state=seed)  # queries are scattered
+
+
+@given(st.lists(RUN, min_size=2, max_size=4), st.integers(0, 9))
+def test_tables_are_aligned_together(runs, seed):
+    named = {f"run{number}": table_of(run, seed) for number, run in enumerate(runs)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found, answered = scores_by_query(QRELS, named, MEASURES)
+        for number, (name, run) in enumerate(named.items()):
+            expected, mask = scores_by_query(QRELS, {name: run}, MEASURES, check=False)
+            assert np.array_equal(found.loc[name], expected, equal_nan=True)
+            assert answered[number].tolist() == mask[0].tolist()
+
+
+def test_a_repeated_document_of_a_table_names_run_and_document():
+    good = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "x"], "score": [2.0, 1.0]})
+    twice = pd.concat([good, good])
+    with pytest.raises(BadRun, match=r"wrong: topic '1': '[ax]' is retrieved twice: keep one row of each document"):
+        evaluate(QRELS, {"good": good, "wrong": twice, "also good": good}, ["AP"])
+    whole = good.assign(score=[2, 1])
+    pd.testing.assert_frame_equal(
+        evaluate(QRELS, {"good": good, "whole": whole}, MEASURES).loc[["whole"]],
+        evaluate(QRELS, {"whole": whole}, MEASURES),
+    )
+
+
 @given(st.lists(RUN.filter(bool), min_size=1, max_size=4))
 def test_aggregates_are_those_of_each_run_alone(runs):
     named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}

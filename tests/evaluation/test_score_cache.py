@@ -53,7 +53,7 @@ def computed(monkeypatch):
         log.extend(
             ",".join(sorted({str(m).split("(")[0].split("@")[0] for m in self.measures}))
             for one in aligned.runs
-            if len(one.columns)
+            for _ in range(one.runs if len(one.columns) else 0)
         )
         return found
 
