@@ -101,13 +101,14 @@ def evaluate(
     wanted = computed_here(measures)
     evaluator = CWLAEvaluator(wanted, judged(loaded(qrels, "qrels")))
     names: list[Any] = []
-    columns: dict[str, list[float]] = {str(m): [] for m in wanted}
+    named = {str(measure): measure for measure in wanted}
+    columns: dict[str, list[float]] = {name: [] for name in named}
     found = each_scored(evaluator, runs, check, progress, cache_dir)
     together = 1 + _VALUES // max(len(evaluator.judgments.qids), 1)
     while some := list(islice(found, together)):
         names += [one.run for one in some]
-        for m in wanted:
-            columns[str(m)] += aggregated_rows(m, np.array([one.values[m] for one in some]))
+        for name, measure in named.items():
+            columns[name] += aggregated_rows(measure, np.array([one.values[measure] for one in some]))
     return pd.DataFrame(columns, index=pd.Index(names, name="run"))
 
 

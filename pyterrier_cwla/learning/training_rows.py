@@ -156,10 +156,8 @@ class TrainingRows:
 
     def rankings(self, queries: Array, rows: Array, dtype: Any) -> Ranked:
         """Return the rankings of the rows of a chunk, which are in rank order."""
-        gain, grade, effort = (
-            None if values is None else np.asfortranarray(values[rows])
-            for values in (self.gain, self.grade, self.effort)
-        )
+        gain, grade = (np.asfortranarray(values[rows]) for values in (self.gain, self.grade))
+        effort = None if self.effort is None else np.asfortranarray(self.effort[rows])
         return Ranked(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
 
     def changes(self, ranked: Ranked, depth: int) -> Changes:
