@@ -22,6 +22,7 @@ PACKAGES = (
     "pytrec-eval-terrier",
     "cwl-eval",
     "ranx",
+    "ir-eval-numba",
     "scikit-learn",
     "lightgbm",
     "optuna",
