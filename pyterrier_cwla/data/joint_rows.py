@@ -109,12 +109,19 @@ class JointRows(Rows):
     @property
     def overlaps(self) -> list[Overlap]:
         """Overlap of each run."""
-        found = [Overlap(*counts) for counts in zip(*(count.tolist() for count in self.counts(False)), strict=True)]
+        found = self._overlaps(all_judged=False)
+        if any(one.is_low for one in found):  # judged documents of grade 0 count only if few are relevant
+            every = self._overlaps(all_judged=True)
+            found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
         answers = np.asarray(self.answered_by_run.any(axis=1))
         return [
             one if answers[number] and not one.is_low else self._alone(number).overlap
             for number, one in enumerate(found)
         ]
+
+    def _overlaps(self, all_judged: bool) -> list[Overlap]:
+        counts = (count.tolist() for count in self.counts(all_judged))
+        return [Overlap(*of_run) for of_run in zip(*counts, strict=True)]
 
     def _alone(self, number: int) -> Rows:
         """Return the rows of one run."""
