@@ -16,7 +16,7 @@ from ..model.introspection import check_probabilities, reads
 from ..model.metric import Metric
 from ..model.rank_weights import rank_weights, ranks_have_weights
 from ..model.scoring import raw_score
-from ..model.view import View
+from ..model.view import View, before
 from ..model.view_columns import totals_of
 
 #: For each rank a, from 0: the changes of M·N, shape (n_queries, n_ranks − a − 1), by swaps of a with the later ranks.
@@ -305,10 +305,129 @@ class Standing(View):
         return Standing(self.seen.at_least(rel), float(self.grade.flat[0] >= rel), self.grade.flat[0], self._e)
 
 
-def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
-    """Yield the changes by swaps of item x at rank a with item y at rank b, in one pass per grade.
+class Exchanged(View):
+    """View in which an item y, which is further down, has replaced an item x above, at the ranks between them.
 
-    The values from a to b depend on the grade of y alone, those at b on the grade of x, and those after b on neither.
+    Parameters
+    ----------
+    seen : View
+        View of the rankings.
+    between : ndarray of bool, shape (n_queries, n_ranks)
+        Ranks with such an x above and such a y below. Other ranks have the values of `seen`.
+    x, y : Item
+        The two items.
+    """
+
+    def __init__(self, seen: View, between: Array, x: Item, y: Item) -> None:
+        super().__init__(seen.i, seen.r, seen.grade, seen.totals, seen._e, seen.unseen)
+        self.seen, self.between, self.x, self.y = seen, between, x, y
+        self.spend = lambda: 1.0
+
+    @cached_property
+    def G(self) -> Any:
+        """Gain down to each rank."""
+        return self.seen.G + (self.y.r - self.x.r) * self.between
+
+    @property
+    def G_before(self) -> Any:
+        """Gain before each rank."""
+        return self.seen.G_before + (self.y.r - self.x.r) * self.between
+
+    @cached_property
+    def E(self) -> Any:
+        """Effort down to each rank."""
+        return self.seen.E + (self.y.e - self.x.e) * self.between
+
+    @property
+    def E_before(self) -> Any:
+        """Effort before each rank."""
+        return self.seen.E_before + (self.y.e - self.x.e) * self.between
+
+    @cached_property
+    def best(self) -> Any:
+        """Highest gain down to each rank."""
+        best, r = self.seen.best, self.seen.r
+        second = np.maximum.accumulate(np.minimum(r, before(best)), axis=-1)
+        others = np.where(best == self.x.r, second, best)
+        return np.where(self.between, np.maximum(others, self.y.r), best)
+
+    def at_least(self, rel: float | None) -> View:
+        """Return the view with binary gains for grades of ``rel`` or above."""
+        if rel is None:
+            return self
+        x, y = (one.at_least(rel) for one in (self.x, self.y))
+        return Exchanged(self.seen.at_least(rel), self.between, x, y)
+
+
+class Entering(View):
+    """View in which the item at each rank is an item y from further down, where there is one.
+
+    Parameters
+    ----------
+    seen : View
+        View of the rankings.
+    above : ndarray of bool, shape (n_queries, n_ranks)
+        Ranks with such a y below. Other ranks have the values of `seen`.
+    y : Item
+        The item.
+    """
+
+    def __init__(self, seen: View, above: Array, y: Item) -> None:
+        e = None if seen._e is None else np.where(above, y.e, seen._e)
+        super().__init__(
+            seen.i, np.where(above, y.r, seen.r), np.where(above, y.grade, seen.grade), seen.totals, e, seen.unseen
+        )
+        self.seen, self.above, self.y = seen, above, y
+        self.spend = lambda: 1.0
+
+    @cached_property
+    def G(self) -> Any:
+        """Gain down to each rank."""
+        return np.where(self.above, self.G_before + self.y.r, self.seen.G)
+
+    @property
+    def G_before(self) -> Any:
+        """Gain before each rank."""
+        return self.seen.G_before
+
+    @cached_property
+    def E(self) -> Any:
+        """Effort down to each rank."""
+        return self.E_before + self.e
+
+    @property
+    def E_before(self) -> Any:
+        """Effort before each rank."""
+        return self.seen.E_before
+
+    @cached_property
+    def best(self) -> Any:
+        """Highest gain down to each rank."""
+        return np.maximum(before(self.seen.best), self.r)
+
+    def at_least(self, rel: float | None) -> View:
+        """Return the view with binary gains for grades of ``rel`` or above."""
+        return self if rel is None else Entering(self.seen.at_least(rel), self.above, self.y.at_least(rel))
+
+
+@dataclass(frozen=True)
+class Item:
+    """Grade, gain and effort of an item."""
+
+    grade: float
+    r: float
+    e: float
+
+    def at_least(self, rel: float) -> Item:
+        """Return the item with a binary gain for grades of ``rel`` or above."""
+        return replace(self, r=float(self.grade >= rel))
+
+
+def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """Yield the changes by swaps of item x at rank a with item y at rank b.
+
+    C and A at rank a depend on the grade of y, those between a and b on the grades of x and y but not on a or b, those
+    at b on the grade of x, and those after b on neither.
     U(i) is the contribution to the score of a user who arrives at rank i: U(i) = (1 − C(i))·A(i) + C(i)·U(i+1).
     """
     grades, level = np.unique(ranked.grade, return_inverse=True)
@@ -317,42 +436,69 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     if len(grades) > _MOST_GRADES or not all(np.isfinite(end).all() for end in ends):
         yield from by_scoring_anew(metric, ranked, depth)
         return
-    level, r = level.reshape(ranked.grade.shape), metric.gains(grades).astype(ranked.r.dtype)
-    width, shown = ranked.r.shape[1], paths.shown
+    level, width, shown = level.reshape(ranked.grade.shape), ranked.r.shape[1], paths.shown
     C, parts = paths.of(paths.seen)
     arriving = [_arriving(C, part, end) for part, end in zip(parts, ends)]
-    standing = [paths.of(paths.standing(grade, gain)) for grade, gain in zip(grades, r)]
-    at_b = [  # contribution of a user from b on, by the grade of x
-        np.stack([(parts_b[one] + C_b * U[:, 1:])[:, :shown] for C_b, parts_b in standing])
-        for one, U in enumerate(arriving)
-    ]
+    items = [Item(*one) for one in zip(grades, metric.gains(grades), metric.effort_of(grades))]
+    at_b = paths.arriving_at(items, arriving)
+    between = [paths.between(items, number, level) for number in range(len(items))]
     V = before_product(C[:, :shown])
     whole = [U[:, :1] for U in arriving]
     for a in range(min(depth, shown)):
-        of_x = level[:, a]
-        from_b = [by_grade[of_x, np.arange(len(of_x)), a + 1 :] for by_grade in at_b]
-        found = [np.zeros((len(of_x), width - a - 1), ranked.r.dtype) for _ in ends]
-        for number, (grade, gain) in enumerate(zip(grades, r)):
-            of_y = level[:, a + 1 :] == number
-            if not of_y.any():
+        of_x, later = level[:, a], level[:, a + 1 :]
+        found = [np.repeat(U[:, a : a + 1], width - a - 1, axis=1) for U in arriving]
+        for number, item in enumerate(items):
+            wanted = (later == number) & (of_x != number)[:, None]
+            rows = np.flatnonzero(wanted.any(axis=1))
+            if not len(rows):
                 continue
-            view = paths.replaced(a, grade, gain)
-            C_y, parts_y = paths.of(view, a)
-            Q = before_product(C_y)
-            tails_y = paths.beyond(view) if shown < width else ends
-            for values, part, tail, end in zip(found, parts_y, from_b, tails_y):
-                passed = np.cumsum(Q * part, axis=1)
-                inside = shown - a - 1
-                np.copyto(values[:, :inside], passed[:, :-1] + Q[:, 1:] * tail, where=of_y[:, :inside])
-                if shown < width:  # x moves to a rank that does not count
-                    np.copyto(
-                        values[:, inside:], passed[:, -1:] + Q[:, -1:] * C_y[:, -1:] * end, where=of_y[:, inside:]
-                    )
+            x, pairs, inside = of_x[rows], wanted[rows], shown - a - 1
+            tails = paths.beyond(paths.replaced(a, item)) if shown < width else ends
+            for values, at_rank, tail, (Q, passed) in zip(found, at_b, tails, between[number].down_from(a, rows, x)):
+                moved = np.empty(pairs.shape)
+                np.multiply(Q[:, :-1], at_rank[x, rows, a + 1 :], out=moved[:, :inside])
+                moved[:, :inside] += passed[:, :-1]
+                moved[:, inside:] = passed[:, -1:] + Q[:, -1:] * tail[rows]  # x moves to a rank that does not count
+                values[rows] = np.where(pairs, moved, values[rows])
         more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(found, arriving)]
-        if len(more) == 1:
-            yield a, more[0]
-        else:
-            yield a, _rate(whole[0] + more[0], whole[1] + more[1]) - _rate(whole[0], whole[1])
+        change = more[0] if len(more) == 1 else _rate(whole[0] + more[0], whole[1] + more[1]) - _rate(*whole)
+        yield a, np.asfortranarray(change)
+
+
+@dataclass
+class _Between:
+    """C and contributions with an item y at rank a instead of x, by the grade of x; for one grade of y.
+
+    Attributes
+    ----------
+    C : ndarray, shape (n_grades, n_queries, n_ranks)
+        C between a and b.
+    parts : list of ndarray, shape (n_grades, n_queries, n_ranks)
+        Contributions between a and b.
+    C_at : ndarray, shape (n_queries, n_ranks)
+        C at each rank if y is there.
+    parts_at : list of ndarray, shape (n_queries, n_ranks)
+        Contributions at each rank if y is there.
+    """
+
+    C: Array
+    parts: list[Array]
+    C_at: Array
+    parts_at: list[Array]
+
+    def down_from(self, a: int, rows: Array, x: Array) -> Iterator[tuple[Array, Array]]:
+        """Yield Q and the contribution of the ranks from a to before b, for each part, some rows, and b > a.
+
+        Q is the share of users at a who arrive at b.
+        """
+        Q = self.C[x, rows, a:]
+        Q[:, 0] = self.C_at[rows, a]
+        np.cumprod(Q, axis=1, out=Q)
+        for part, part_at in zip(self.parts, self.parts_at):
+            passed = part[x, rows, a:]
+            passed[:, 0] = part_at[rows, a]
+            passed[:, 1:] *= Q[:, :-1]
+            yield Q, np.cumsum(passed, axis=1, out=passed)
 
 
 def _arriving(C: Array, part: Array, end: Array) -> Array:
@@ -371,7 +517,7 @@ class _Paths:
         self.metric, self.ranked = metric, ranked
         self.rate = "expected_effort" in reads(metric.A)
         self.shown = min(ranked.r.shape[1], metric.last_that_counts or ranked.r.shape[1])
-        self.grade, self.r = ranked.grade[:, : self.shown], ranked.r[:, : self.shown]
+        self.grade, self.r = (np.ascontiguousarray(values[:, : self.shown]) for values in (ranked.grade, ranked.r))
         last = _explicit(metric, self.shown)
         self.leaves = np.minimum(ranked.n, self.shown) if metric.end == "stop" else np.full(len(ranked.n), last)
         more = ((0, 0), (0, last - self.shown))
@@ -387,17 +533,48 @@ class _Paths:
     def _e(self, grade: Array) -> Array | None:
         return None if self.metric.unit_effort else self.metric.effort_of(grade).astype(self.r.dtype)
 
-    def standing(self, grade: float, r: float) -> View:
-        """Return a view with an item of this grade in place of the item at each rank."""
-        return Standing(self.seen, r, grade, self._e(np.full(self.seen.r.shape, grade)))
+    def arriving_at(self, items: list[Item], arriving: list[Array]) -> list[Array]:
+        """Return for each part U(b) with each item x at b, where y above has replaced x: the set of items is the same.
 
-    def replaced(self, a: int, grade: float, r: float) -> View:
-        """Return a view with an item of this grade at rank a, which changes the set of items at later ranks."""
+        The shape is (n_grades, n_queries, n_ranks).
+        """
+        shape = self.seen.r.shape
+        views = (Standing(self.seen, x.r, x.grade, self._e(np.full(shape, x.grade))) for x in items)
+        standing = [self.of(view) for view in views]
+        return [
+            np.stack([(parts[one] + C * U[:, 1:])[:, : self.shown] for C, parts in standing])
+            for one, U in enumerate(arriving)
+        ]
+
+    def between(self, items: list[Item], number: int, level: Array) -> _Between:
+        """Return C and contributions for y with a grade of this number in place of each x."""
+        y, width = items[number], self.seen.r.shape[1]
+        below = np.zeros(self.seen.r.shape, bool)
+        there = np.cumsum((level == number)[:, ::-1], axis=1)[:, ::-1] > 0
+        below[:, : level.shape[1] - 1] = there[:, 1 : width + 1]
+        C_at, parts_at = self.of(Entering(self.seen, below, y))
+        found = []
+        for of_x, x in enumerate(items):
+            above = before(np.logical_or.accumulate(level == of_x, axis=1).astype(float)) > 0
+            between = below.copy()
+            between[:, : self.shown] &= above[:, : self.shown]
+            found.append(self.of(Exchanged(self.seen, between, x, y)))
+        C, parts = [C for C, _ in found], zip(*(parts for _, parts in found))
+        shown = slice(self.shown)
+        return _Between(
+            np.stack(C)[..., shown],
+            [np.stack(of_part)[..., shown] for of_part in parts],
+            C_at[:, shown],
+            [part[:, shown] for part in parts_at],
+        )
+
+    def replaced(self, a: int, y: Item) -> View:
+        """Return a view with an item at rank a, which changes the set of items at later ranks."""
         grades, gains = self.grade.copy(), self.r.copy()
-        grades[:, a], gains[:, a] = grade, r
+        grades[:, a], gains[:, a] = y.grade, y.r
         return self._view(grades, gains)
 
-    def of(self, view: View, start: int = 0) -> tuple[Array, list[Array]]:
+    def of(self, view: View) -> tuple[Array, list[Array]]:
         """Return C and the contribution of a user at each rank; for gain per effort, contributions to both sums.
 
         For continuations that give V, the contributions contain V, and C is 1.
@@ -417,7 +594,7 @@ class _Paths:
             if not np.isfinite(leaving).all():  # A may be infinite at ranks at which no user leaves
                 leaving[C >= 1] = 0
             parts = [leaving, e]
-        return C[:, start:], [part[:, start:] for part in (parts if self.rate else parts[:1])]
+        return C, parts if self.rate else parts[:1]
 
     def _broadcast(self, values: Any, view: View) -> Array:
         return np.broadcast_to(np.asarray(values, view.r.dtype), view.r.shape)
