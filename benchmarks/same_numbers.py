@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import subprocess
@@ -167,6 +168,16 @@ def in_version(folder: Path, count: int, seed: int) -> dict[str, list[str]]:
     return json.loads(done.stdout)
 
 
+def differ(before: list[str] | None, after: list[str] | None, within: float) -> bool:
+    """Return whether values differ by more than a relative difference, or whether errors differ."""
+    if before is None or after is None or len(before) != len(after):
+        return True
+    pairs = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+    if any(text.isidentifier() for pair in pairs for text in pair):
+        return True
+    return not all(math.isclose(float.fromhex(a), float.fromhex(b), rel_tol=within) for a, b in pairs)
+
+
 def main() -> None:
     """Print the numbers of values and of differences, and the first differences."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.same_numbers", description=__doc__)
@@ -175,6 +186,7 @@ def main() -> None:
         "--count", type=int, default=3000, help="number of random measures, each with its own rankings"
     )
     options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--within", type=float, default=0.0, help="largest relative difference that is none")
     options.add_argument("--values", action="store_true", help="print the values of the imported package")
     asked = options.parse_args()
     if asked.values:
@@ -185,7 +197,7 @@ def main() -> None:
     with files_of(asked.revision) as folder:
         before = in_version(folder, asked.count, asked.seed)
     after = in_version(ROOT, asked.count, asked.seed)
-    different = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    different = [key for key in {**before, **after} if differ(before.get(key), after.get(key), asked.within)]
     total, by_way = sum(map(len, before.values())), Counter(key.split()[1] for key in before)
     errors = sum(value[0].isidentifier() for value in before.values() if value)
     ways = ", ".join(f"{count:,} through {way}" for way, count in by_way.items())

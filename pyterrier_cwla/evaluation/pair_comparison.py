@@ -325,7 +325,8 @@ class PairComparison(ByTopic):
             yield "Intervals hold for all pairs together (Tukey's HSD)."
         else:
             yield f"Intervals: percentile bootstrap over queries, {self.about['resamples']:,} resamples."
-            yield NOT_CORRECTED
+            if self.about["comparisons"] > 1:
+                yield NOT_CORRECTED
         yield f"{EFFECT} p: the p-value of the test above."
 
     def _listed(self, measure: str, widest: int) -> Table:
