@@ -69,7 +69,7 @@ def rbo(
 def _file_of(baseline: str, files: Mapping[str, Path]) -> Path:
     """Return the file of a run, given by its name or path."""
     for name, file in files.items():
-        if baseline in (name, str(file)):
+        if baseline == name or Path(baseline) == file:
             return file
     raise BadParameter(f"--baseline {baseline}: no run has this name. {near(baseline, files)}")
 

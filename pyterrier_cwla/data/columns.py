@@ -246,7 +246,8 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
     if isinstance(data, Iterable) and not isinstance(data, str | bytes):
         rows = list(data)
         if rows and not hasattr(rows[0], "_fields"):
-            several = isinstance(rows[0], Mapping) or hasattr(rows[0], "columns")
+            record = isinstance(rows[0], Mapping) and {"query_id", "qid"} & rows[0].keys()
+            several = not record and (isinstance(rows[0], Mapping) or hasattr(rows[0], "columns"))
             way_out = " Several runs need names: {'name': run, …}." if several and what == "run" else ""
             raise error(
                 f"the {what} must be a DataFrame, a dict of dicts or named tuples, not a list of"

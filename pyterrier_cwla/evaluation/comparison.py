@@ -158,14 +158,7 @@ class Comparison(ByTopic):
     @property
     def out_of_reach(self) -> str:
         """Sentence for a randomisation test that cannot reach significance, otherwise empty."""
-        lowest, many = self.about["lowest_p"], self.about["comparisons"]
-        # For the other corrections, the corrected lowest p depends on the other p-values.
-        factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
-        if lowest * factor < self.about["alpha"]:
-            return ""
-        times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""
-        way_out = "there are too few queries" if self.about["randomisation"] == "all signs" else "give more resamples"
-        return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
+        return out_of_reach(self.about)
 
     def to_latex(self, interval: str | None = "difference", caption: str | None = None, label: str = "") -> str:
         r"""Return a LaTeX table environment that uses booktabs.
@@ -394,6 +387,18 @@ def about_queries(about: Mapping[str, Any], other_aggregates: str) -> list[str]:
     return notes
 
 
+def out_of_reach(about: Mapping[str, Any]) -> str:
+    """Return a sentence for a randomisation test that cannot reach significance, otherwise an empty text."""
+    lowest, many = about["lowest_p"], about["comparisons"]
+    # For the other corrections, the corrected lowest p depends on the other p-values.
+    factor = many if about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
+    if lowest * factor < about["alpha"]:
+        return ""
+    times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""
+    way_out = "there are too few queries" if about["randomisation"] == "all signs" else "give more resamples"
+    return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
+
+
 def p_name(test: str) -> str:
     """Return the column of the p-values that decide on significance; tests of all pairs need no correction."""
     return f"p_{test}_corrected" if test in TESTS else f"p_{test}"
@@ -412,7 +417,8 @@ def of_opposed(about: Mapping[str, Any]) -> list[str]:
         return []
     some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in about["opposed"][:3]]
     more = [f"{len(about['opposed']) - 3:,} more"] if len(about["opposed"]) > 3 else []
-    return [f"Without a mark, since means and ranks differ in opposite directions: {', '.join([*some, *more])}."]
+    called = ", ".join([*some, *more])
+    return [f"Without a mark, since means are equal or differ in the other direction than the ranks: {called}."]
 
 
 def decimals(scores: pd.Series[float], aggregate: str) -> int:

@@ -15,6 +15,7 @@ from ..errors import BadParameter, CWLAError, UnknownSpec
 from ..measures.of_ir_measures import refuse_missing_parameters
 from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider, refuse_undefined
+from ..measures.wrappers import innermost
 
 Array = np.ndarray
 
@@ -31,7 +32,7 @@ def computed_somewhere(measures: Any) -> list[Measure]:
     """
     wanted = measures_of(measures)
     for measure in wanted:
-        refuse_missing_parameters(measure)
+        refuse_missing_parameters(innermost(measure))
         if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
             raise UnknownSpec(f"{measure}: no installed provider computes it.")
     return wanted

@@ -27,6 +27,7 @@ from .comparison import (
     interval_of,
     mark_of,
     of_opposed,
+    out_of_reach,
     p_name,
     probability,
     typeset,
@@ -156,16 +157,15 @@ class PairComparison(ByTopic):
         def cell(row: Mapping[str, Any]) -> str:
             return f"{fixed_point(row['difference'], places, '+')}{symbols[row['mark']]}"
 
-        cells = self._cells(measure, cell)
-        cells.insert(0, "score", [f"{value:.{places}f}" for value in self.scores[measure]])
-        return cells
+        scores = pd.DataFrame({"score": [f"{value:.{places}f}" for value in self.scores[measure]]})
+        return pd.concat([scores.set_index(pd.Index(self.runs, name="run")), self._cells(measure, cell)], axis=1)
 
     def _cells(self, measure: str | None, written: Callable[[Mapping[str, Any]], str]) -> pd.DataFrame:
         """Return a matrix of runs (rows) and baselines (columns) with the text of each pair's row."""
         texts = {place: written(row) for place, row in self.rows(measure).to_dict("index").items()}
         texts |= {(run, run): "·" for run in self.runs}
-        cells = {str(baseline): [texts.get((run, baseline), "") for run in self.runs] for baseline in self.baselines}
-        return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"))
+        cells = [[texts.get((run, baseline), "") for baseline in self.baselines] for run in self.runs]
+        return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"), columns=list(map(str, self.baselines)))
 
     def places(self, measure: str) -> int:
         """Return the number of decimals of the scores of a measure."""
@@ -189,7 +189,20 @@ class PairComparison(ByTopic):
     def notes(self, marks: tuple[str, str] = ("▲", "▼")) -> list[str]:
         """Return the sentences that explain all tables: queries, marks and the test."""
         significant = f"{marks[0]} {marks[1]}: significantly higher or lower, {self.significance}."
-        return [self.of_queries[0], significant, *of_opposed(self.about), *self.of_queries[1:]]
+        lower = [name for name in self.measures if self.about["better"][name] == "lower"]
+        less = [f"Less is better: {', '.join(lower)}."] if lower else []
+        reach = out_of_reach(self.about) if self.about["test"] == "randomisation" else ""
+        more = [*less, *self.of_opposed, *self.of_queries[1:], *([reach] if reach else [])]
+        return [self.of_queries[0], significant, *more]
+
+    def called(self, measure: str) -> str:
+        """Return the name of a measure in titles, which says if less is better."""
+        return f"{measure} (less is better)" if self.about["better"][measure] == "lower" else measure
+
+    @property
+    def of_opposed(self) -> list[str]:
+        """Sentence about significant comparisons that have no mark, if there are any."""
+        return of_opposed(self.about)
 
     @property
     def significance(self) -> str:
@@ -218,8 +231,10 @@ class PairComparison(ByTopic):
         """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
         return about_queries(self.about, other_than_means(self.about["aggregates"], " (tested on logarithms)"))
 
-    def to_latex(self, measure: str | None = None, caption: str | None = None, label: str = "") -> str:
-        r"""Return a LaTeX table environment with the matrix of :meth:`wide`, for booktabs.
+    def to_latex(
+        self, measure: str | None = None, caption: str | None = None, label: str = "", layout: str = "matrix"
+    ) -> str:
+        r"""Return a LaTeX table environment for booktabs.
 
         Parameters
         ----------
@@ -229,14 +244,28 @@ class PairComparison(ByTopic):
             Caption in LaTeX. The default caption explains the table.
         label : str, optional
             Label for references; none by default.
+        layout : {"matrix", "list"}, default="matrix"
+            The matrix of :meth:`wide`, with wins, ties and losses below the differences; or a list of all pairs with
+            intervals, effect sizes, wins, ties and losses, and p-values.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure or layout.
         """
+        if layout not in ("matrix", "list"):
+            raise BadParameter(f"layout={layout!r} must be 'matrix' or 'list'.")
         if measure is None and len(self.measures) > 1:
-            return "\n".join(self.to_latex(one, caption, label and f"{label}-{one}") for one in self.measures)
+            return "\n".join(self.to_latex(one, caption, label and f"{label}-{one}", layout) for one in self.measures)
         measure = self._chosen(measure)
-        matrix, wins = self._matrix(measure, ("↑", "↓")), self.wins(measure)
+        lines, texts = (self._matrix_in_latex if layout == "matrix" else self._list_in_latex)(measure)
         if caption is None:
-            texts = [f"{measure}.", _OF_MATRIX, *self.notes(("↑", "↓")), "Below: wins/ties/losses.", self.of_wins]
-            caption = typeset(" ".join(texts))
+            caption = typeset(" ".join([f"{measure}.", *self.notes(("↑", "↓")), *texts, self.of_wins]))
+        return floating_table(lines, caption, label, self.about)
+
+    def _matrix_in_latex(self, measure: str) -> tuple[list[str], list[str]]:
+        """Return the lines of a tabular, and the sentences that explain it."""
+        matrix, wins = self._matrix(measure, ("↑", "↓")), self.wins(measure)
         body: list[str] = []
         for run in self.runs:
             below = [f"{{\\scriptsize {escaped(text)}}}" if "/" in text else "" for text in wins.loc[run]]
@@ -244,8 +273,16 @@ class PairComparison(ByTopic):
             body.append(table_row([escaped(str(run)), *(typeset(text.replace("·", "")) for text in matrix.loc[run])]))
             if any(below):
                 body.append(table_row(["", "", *below]))
-        lines = tabular("l" + "r" * len(matrix.columns), ["", *map(escaped, map(str, matrix.columns))], body)
-        return floating_table(lines, caption, label, self.about)
+        head = ["", *map(escaped, map(str, matrix.columns))]
+        return tabular("l" + "r" * len(matrix.columns), head, body), [_OF_MATRIX, "Below: wins/ties/losses."]
+
+    def _list_in_latex(self, measure: str) -> tuple[list[str], list[str]]:
+        """Return the lines of a tabular, and the sentences that explain it."""
+        rows = self._list_rows(measure, {1: "↑", -1: "↓", 0: ""})
+        body = [table_row([escaped(run), escaped(baseline), *map(typeset, texts)]) for run, baseline, *texts in rows]
+        delta, *heads = self._heads
+        head = ["", "", delta.replace("Δ", r"$\Delta$"), *map(escaped, heads)]
+        return tabular("ll" + "r" * len(self._heads), head, body), list(self._of_list())
 
     def plot(self, measure: str | None = None, ax: Any = None) -> Any:
         """Plot the differences of runs (rows) to baselines (columns) as a heat map; significant ones have a number.
@@ -318,14 +355,19 @@ class PairComparison(ByTopic):
         """Name of the intervals to show: simultaneous ones for Tukey's test, otherwise those of each difference."""
         return "tukey" if self.about["test"] == "tukey" else "difference"
 
+    @property
+    def _heads(self) -> tuple[str, ...]:
+        """Heads of the columns of a list of pairs, after run and baseline."""
+        return "Δ", f"{100 * self.about['confidence']:g}% interval", "d_z", "wins/ties/losses", "p"
+
     def _of_list(self) -> Iterator[str]:
         """Yield the sentences that explain the columns of a list of pairs."""
-        yield "Δ: the score of the run minus that of the baseline."
+        yield "Differences: the score of the run minus that of the baseline."
         if self._interval == "tukey":
             yield "Intervals hold for all pairs together (Tukey's HSD)."
         else:
             yield f"Intervals: percentile bootstrap over queries, {self.about['resamples']:,} resamples."
-            if self.about["comparisons"] > 1:
+            if self.about["comparisons"] > 1 and (self.about["correction"] or self.about["test"] in OF_ALL_PAIRS):
                 yield NOT_CORRECTED
         yield f"{EFFECT} p: the p-value of the test above."
 
@@ -334,27 +376,26 @@ class PairComparison(ByTopic):
         table = plain_table(gap=1)
         for name in ("run", "baseline"):
             table.add_column(name, overflow="fold", max_width=widest)
-        percent = f"{100 * self.about['confidence']:g}% interval"
-        for name in ("Δ", percent, "d_z", "wins/ties/losses", "p"):
+        for name in self._heads:
             table.add_column(name, justify="right", no_wrap=True)
-        places, interval = self.places(measure), self._interval
-        for row in self.table[self.table["measure"] == measure].to_dict("records"):
-            symbol = {1: "▲", -1: "▼", 0: " "}[mark_of(row, self.about)]
-            table.add_row(
-                *map(
-                    Text,
-                    (
-                        broken(str(row["run"]), widest),
-                        broken(str(row["baseline"]), widest),
-                        f"{fixed_point(row['difference'], places, '+')}{symbol}",
-                        interval_of(row[f"{interval}_low"], row[f"{interval}_high"], places, "+"),
-                        fixed_point(row["effect"], 2, "+"),
-                        wins_of(row),
-                        probability(row[p_name(self.about["test"])]),
-                    ),
-                )
-            )
+        for run, baseline, *texts in self._list_rows(measure, {1: "▲", -1: "▼", 0: " "}):
+            table.add_row(*map(Text, (broken(run, widest), broken(baseline, widest), *texts)))
         return table
+
+    def _list_rows(self, measure: str, symbols: Mapping[int, str]) -> Iterator[list[str]]:
+        """Yield the cells of a list of pairs: run, baseline, difference, interval, effect, wins, p."""
+        places = self.places(measure)
+        for row in self.table[self.table["measure"] == measure].to_dict("records"):
+            low, high = row[f"{self._interval}_low"], row[f"{self._interval}_high"]
+            yield [
+                str(row["run"]),
+                str(row["baseline"]),
+                f"{fixed_point(row['difference'], places, '+')}{symbols[mark_of(row, self.about)]}",
+                "" if np.isnan(low) else interval_of(low, high, places, "+"),
+                fixed_point(row["effect"], 2, "+"),
+                wins_of(row),
+                probability(row[p_name(self.about["test"])]),
+            ]
 
 
 def wins_of(row: Mapping[str, Any]) -> str:

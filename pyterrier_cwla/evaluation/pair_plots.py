@@ -64,10 +64,10 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     bar.outline.set_visible(False)
     if new:
         sign = "Numbers" if room >= _NUMBER else "Dots"
-        _write_below(figure, f"{sign}: significant differences, {found.significance}. Grey: not compared.")
-    count = int(significant.sum())
-    distinct = count // 2 if found.about["baselines"] is None else count
-    _write_title(ax, f"{measure}: {many(distinct, 'significant pair')} of {len(rows) // 2:,}")
+        texts = [f"{sign}: significant differences, {found.significance}. Grey: not compared.", *found.of_opposed]
+        _write_below(figure, " ".join(texts))
+    count = int((rows["mark"] != 0).sum()) // 2  # each pair has a row for both directions
+    _write_title(ax, f"{found.called(measure)}: {many(count, 'significant pair')} of {len(rows) // 2:,}")
     return ax
 
 
@@ -144,6 +144,6 @@ def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None)
     some = (
         f" ({len(shown)} of {len(rows):,} pairs, those with the largest differences)" if len(shown) < len(rows) else ""
     )
-    _write_title(ax, f"{measure}: wins, ties and losses by topic{some}")
+    _write_title(ax, f"{found.called(measure)}: wins, ties and losses by topic{some}")
     figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
     return ax

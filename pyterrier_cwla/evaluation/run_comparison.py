@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -180,7 +181,9 @@ def compare(
         raise BadParameter("give baseline= or pairs=True, not both.")
     _check_least(least, several)
     if test in OF_ALL_PAIRS and not pairs:
-        raise BadParameter(f"test={test!r} tests all pairs of runs together: give pairs=True.")
+        raise BadParameter(
+            f"test={test!r} tests all pairs of runs together: compare all pairs, or choose another test."
+        )
     check_settings(confidence, test, correction, resamples, seed, OF_ALL_PAIRS if pairs else ())
     wanted = measures_by_name(measures, computed_somewhere)
     baselines = _baselines(baseline, runs)
@@ -209,20 +212,19 @@ def compare(
     )
     if baselines:
         about |= {"baseline": baselines[0], "comparisons": (len(names) - 1) * len(wanted)}
-    return Comparison(_without_rank_sums(table, about), about, by_query)
+    return Comparison(_without_opposed(table, about), about, by_query)
 
 
-def _without_rank_sums(table: pd.DataFrame, about: dict[str, Any]) -> pd.DataFrame:
-    """Return a table without rank sums; note comparisons whose mean and rank sum have opposite signs.
+def _without_opposed(table: pd.DataFrame, about: dict[str, Any]) -> pd.DataFrame:
+    """Return a table without the column ``opposed``; note significant comparisons whose mean has not the sign of ranks.
 
-    Wilcoxon's test is one of ranks, so that such a comparison has no mark, even if it is significant.
+    Wilcoxon's test is one of ranks, so that such a comparison has no mark.
     """
-    if about["test"] == "wilcoxon" and "rank_sum" in table:
-        significant = table["p_wilcoxon_corrected"] < about["alpha"]
-        opposed = table[significant & (np.sign(table["rank_sum"]) != np.sign(table["difference"]))]
-        of_baseline = opposed.get("baseline", pd.Series(about["baseline"], opposed.index, dtype=object))
-        about["opposed"] = [list(row) for row in zip(opposed["run"], of_baseline, opposed["measure"], strict=True)]
-    return table.drop(columns="rank_sum", errors="ignore")
+    if about["test"] == "wilcoxon" and "opposed" in table:
+        rows = table[(table["p_wilcoxon_corrected"] < about["alpha"]) & (table["opposed"] == 1)]
+        of_baseline = rows.get("baseline", pd.Series(about["baseline"], rows.index, dtype=object))
+        about["opposed"] = [list(row) for row in zip(rows["run"], of_baseline, rows["measure"], strict=True)]
+    return table.drop(columns="opposed", errors="ignore")
 
 
 def _baselines(baseline: Any, runs: Any) -> list[Any]:
@@ -231,8 +233,12 @@ def _baselines(baseline: Any, runs: Any) -> list[Any]:
         return []
     given = list(baseline) if pd.api.types.is_list_like(baseline) else [baseline]
     named = runs_by_name(runs)
-    by_path = {str(run): name for name, run in named.items() if isinstance(run, str | os.PathLike)}
-    return list(dict.fromkeys(one if one in named else by_path.get(str(one), one) for one in given))
+    by_path = {Path(run): name for name, run in named.items() if isinstance(run, str | os.PathLike)}
+
+    def name_of(one: Any) -> Any:
+        return by_path.get(Path(one), one) if isinstance(one, str | os.PathLike) and one not in named else one
+
+    return list(dict.fromkeys(map(name_of, given)))
 
 
 def _check_least(least: Any, several: bool) -> None:
@@ -240,7 +246,7 @@ def _check_least(least: Any, several: bool) -> None:
     if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
         raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
     if least and not several:
-        raise BadParameter(f"least={least!r} is for wins and losses: compare all pairs, or give a list of baselines.")
+        raise BadParameter(f"least={least!r} is for wins and losses: compare all pairs, or name several baselines.")
 
 
 def _paired(
@@ -256,7 +262,7 @@ def _paired(
     of_runs = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
     totals = pd.DataFrame(of_runs, index=pd.Index(names, name="run"))
     about["comparisons"] = len(table)
-    return PairComparison(_without_rank_sums(table, about), totals, about, by_query)
+    return PairComparison(_without_opposed(table, about), totals, about, by_query)
 
 
 def _about(

@@ -139,15 +139,17 @@ def wilcoxon_test(differences: Array) -> Array:
     return p
 
 
-def signed_rank_sums(differences: Array) -> Array:
-    """Return the sums of the signed ranks of Wilcoxon's test.
+def opposed(differences: Array) -> Array:
+    """Return 1.0 if the mean does not have the sign of the sum of Wilcoxon's signed ranks, else 0.0.
 
-    A sum is positive if the differences above 0 have the higher sum of ranks. Its sign may not be that of the mean.
+    The sum is positive if the differences above 0 have the higher sum of ranks. Means may be 0 or have another sign.
     """
     from scipy.stats import rankdata
 
     ranks = rankdata(np.abs(differences), axis=-1) - np.count_nonzero(differences == 0, axis=-1)[:, None]
-    return (np.sign(differences) * ranks).sum(axis=-1)
+    means = differences.mean(axis=-1)
+    means[np.abs(means) <= _NOISE] = 0.0
+    return (np.sign((np.sign(differences) * ranks).sum(axis=-1)) != np.sign(means)).astype(float)
 
 
 def _signed_ranks(differences: Array) -> Array:
@@ -259,7 +261,7 @@ def effect_sizes(differences: Array) -> Array:
 
 
 def paired_tests(differences: Array, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
-    """Return effect sizes, rank sums, p-values of all tests, and the p-values corrected as one family.
+    """Return effect sizes, directions, p-values of all tests, and the p-values corrected as one family.
 
     Parameters
     ----------
@@ -273,7 +275,7 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
     Returns
     -------
     dict of ndarray of shape (n_comparisons,)
-        ``effect``, ``rank_sum``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
+        ``effect``, ``opposed``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
     """
     p = {
         "p_t": t_test(differences),
@@ -282,7 +284,7 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
     }
     together = {name: values if correction is None else corrected(values, correction) for name, values in p.items()}
     more = {f"{name}_corrected": values for name, values in together.items()}
-    return {"effect": effect_sizes(differences), "rank_sum": signed_rank_sums(differences), **p, **more}
+    return {"effect": effect_sizes(differences), "opposed": opposed(differences), **p, **more}
 
 
 def corrected(p: Array, correction: str) -> Array:

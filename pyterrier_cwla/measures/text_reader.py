@@ -35,6 +35,9 @@ _ALSO_CALLED = {
     "q": "QMeasure",
     **{name.replace("_", "-").lower(): name for name in ("alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "P_IA")},
     "map-ia": "AP_IA",
+    "ap-ia": "AP_IA",
+    "α-ndcg": "alpha_nDCG",
+    "s-recall": "StRecall",
     "strec": "StRecall",
     "u": "UMeasure",
 }

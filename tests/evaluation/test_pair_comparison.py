@@ -229,7 +229,12 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     text = repr(shown)
     assert re.search(r"[+-]0\.010", text)
     assert not re.search(r"[+-]0\.010[▲▼]|0\.520[▲▼]", text)
-    assert "Without a mark, since means and ranks differ in opposite directions: one and low (SetR)." in text.replace(
+    sentence = (
+        "Without a mark, since means are equal or differ in the other direction than the ranks: one and low (SetR)."
+    )
+    assert sentence in text.replace("low and one", "one and low")
+    equal = {"one": runs["one"], "low": {**runs["low"], "19": dict.fromkeys(documents[:8], 1.0)}}
+    assert sentence in repr(compare(qrels, equal, ["SetR"], test="wilcoxon", resamples=200, **how)).replace(
         "low and one", "one and low"
     )
     by_t_test = compare(qrels, runs, ["SetR"], resamples=200, **how)
@@ -257,6 +262,47 @@ def test_judgments_by_intent(how):
         compare(qrels, runs, ["ERR_IA"], **how)
 
 
+def test_the_title_of_the_heat_map_counts_each_pair_once():
+    pytest.importorskip("matplotlib")
+    qrels = {f"{q}": {"x": 1} for q in range(12)}
+    best, worst = ({q: {"x": -rank, "y": -1.5} for q in qrels} for rank in (1.0, 2.0))
+    runs = {"best": best, "worst": worst, "same": best}
+    for how in (dict(pairs=True), dict(baseline=["best", "worst"])):
+        ax = compare(qrels, runs, ["RR", "ESL"], resamples=200, **how).plot("ESL")
+        assert ax.get_title(loc="left").split("\n")[0] == "ESL (less is better): 2 significant pairs of 3"
+        assert ax.figure.get_supxlabel().replace("\n", " ").startswith("Numbers: significant differences, p < 0.05 in")
+
+
+def test_the_list_of_pairs_in_latex(every):
+    latex = every.to_latex("AP", label="tab:pairs", layout="list")
+    assert latex.count("\\\\") == 1 + 10
+    row = every.table[every.table["measure"] == "AP"].iloc[0]
+    assert f"{row.wins}/{row.ties}/{row.losses}" in latex
+    assert "95\\% interval" in latex
+    with pytest.raises(BadParameter, match="layout='rows' must be 'matrix' or 'list'"):
+        every.to_latex(layout="rows")
+
+
+def test_names_of_runs_may_be_those_of_columns_or_alike():
+    found = compare(QRELS, {"score": RUNS["a"], 1: RUNS["b"], "1": RUNS["c"]}, ["AP"], pairs=True, resamples=100)
+    assert found.wide().columns.tolist() == ["score", "score", "1", "1"]
+    assert found.to_latex().count("\\begin{table}") == 1
+    assert found.wins().shape == (3, 3)
+
+
+def test_geometric_means_have_no_intervals_of_tukey():
+    runs = {name: RUNS[name] for name in "abc"}
+    console = Console(file=io.StringIO(), width=120)
+    console.print(compare(QRELS, runs, ["GMAP"], pairs=True, test="tukey", resamples=100))
+    assert "nan" not in console.file.getvalue()
+
+
+def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
+    found = compare(QRELS, RUNS, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
+    assert "The randomisation test cannot go below p = 0.0033, 0.066 when corrected for 20 comparisons" in repr(found)
+    assert "Less is better: ESL." in repr(found)
+
+
 def test_less_is_better_changes_wins_and_not_differences():
     found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["ESL"], pairs=True, resamples=100)
     (row,) = found.table.itertuples()
@@ -276,7 +322,7 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(pairs=True, least=-1), "least=-1"),
         (dict(pairs=True, least=float("nan")), "least=nan must be a number of 0 or more"),
         (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
-        (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True"),
+        (dict(test="tukey"), "test='tukey' tests all pairs of runs together: compare all pairs"),
         (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
         (dict(baseline=["a", "q"]), "no run 'q' to be the baseline"),
         (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
@@ -320,5 +366,6 @@ def test_the_command_compares_pairs(prints, tmp_path):
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(by_path)), table)
     in_memory = compare(qrels, files, ["AP"], np.array([files[0], "b"]), resamples=100)
     assert in_memory.about["baselines"] == ["a", "b"]
-    assert compare(qrels, files, ["AP"], files[2], resamples=100).about["baseline"] == "c"
+    for path in (files[2], f"{tmp_path}/./c.txt"):
+        assert compare(qrels, files, ["AP"], path, resamples=100).about["baseline"] == "c"
     assert "\\begin{table}" in prints(*common, "--pairs", "--least", "0.1", "--format", "latex")

@@ -149,6 +149,7 @@ def test_split(text, parts):
         ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
         ("iprec_at_recall", r"such as iprec_at_recall_0.10 \(IPrec@0.1\)"),
         ("alpha-nDCG@5", "no measure 'alpha-nDCG'. Near: 'alpha_nDCG'"),
+        ("α-nDCG@5", "no measure 'α-nDCG'. Near: 'alpha_nDCG'"),
         ("MAP-IA", "no measure 'MAP-IA'. Near: 'AP_IA'"),
     ],
 )  # fmt: skip
