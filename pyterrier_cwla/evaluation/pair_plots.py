@@ -26,8 +26,6 @@ _MOST_NAMES = 45  # largest number of rows with names
 
 def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
     """Plot differences of runs to baselines as a heat map; see :meth:`PairComparison.plot`."""
-    from matplotlib.colors import to_rgba
-
     rows = found.rows(measure)
     lower = found.about["better"][measure] == "lower"
     order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
@@ -44,6 +42,8 @@ def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
         figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     finite = np.where(np.isfinite(values), values, np.nan)
+    from matplotlib.colors import to_rgba  # after axes_of, whose error names the extra
+
     grey = np.where(np.isnan(values)[..., None], to_rgba(GREY, 0.5), 0.0)  # pairs that are not compared
     ax.imshow(grey, aspect="auto")
     image = ax.imshow(finite, cmap=difference_colours(), vmin=-largest, vmax=largest, aspect="auto")

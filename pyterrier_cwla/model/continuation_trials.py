@@ -221,10 +221,14 @@ def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
 
 
 def items_between(spec: Spec, lists: Lists) -> Difference | None:
-    """Return an item after which ``items_between`` differs from the product of C and the sum of V, if there is one."""
+    """Return an item after which ``items_between`` differs from the product of C and the sum of V, if there is one.
+
+    After an item with C = 0 there are no users, so that any value is right.
+    """
     view, m = lists.view(), 5
     steps = [values_of(spec, view.after_each(rank)) for rank in range(1, m + 1)]
     V = np.cumprod([np.ones_like(steps[0]), *steps], axis=0)
+    goes_on = np.broadcast_to(values_of(spec, view), V[0].shape) > 0
     claimed = given_by(spec, "items_between", view, np.full(V[0].shape, float(m)))
     try:
         share, items = (np.broadcast_to(np.asarray(values, float), V[0].shape) for values in claimed)
@@ -233,7 +237,7 @@ def items_between(spec: Spec, lists: Lists) -> Difference | None:
             f"{spec.keyword}: items_between= of its decorator must give two arrays of the shape of the view, or of m."
         ) from None
     for what, found, wanted in (("share", share, V[-1]), ("number", items, V[:-1].sum(axis=0))):
-        if place := first_place(unlike(found, wanted, 1e-8, 1e-9)):
+        if place := first_place(unlike(found, wanted, 1e-8, 1e-9) & goes_on):
             row, column = place
             one, other = told_apart(found[place], wanted[place])
             return row, f"for {m} items after rank {column + 1} it gives the {what} {one}, and C gives {other}"
