@@ -251,7 +251,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
 
     @cached_property
     def reads_ranks_only(self) -> bool:
-        """Whether no measure reads lengths, known costs or duplicates, which may depend on the whole run."""
+        """Whether the measures read neither lengths, known costs nor duplicates; these may depend on the whole run."""
         needs = map(needs_of, self.pinned)
         return all(need.lengths == need.seconds == need.duplicates == "none" for need in needs)
 

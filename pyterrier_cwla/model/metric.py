@@ -148,14 +148,14 @@ class Metric:
 
     @property
     def survives_by_effort(self) -> bool:
-        """Whether C gives V by the effort spent, so that V at the hits and the gain there give the score."""
+        """Whether V and the gain at the hits give the score, because C states V as a function of the effort spent."""
         of_effort = self.C.fact("gives_survival") and reads(self.C) <= {"E", "E_before"}
         known = self._constant_without_gain and "expected_effort" not in reads(self.A)
         return bool(of_effort and known and self.flat_effort) and not self.unit_effort
 
     @property
     def gaps_are_known(self) -> bool:
-        """Whether hits, and what is known of C at the items without gain between them, give the score.
+        """Whether the score follows from the hits and from C at the items without gain between them.
 
         C is constant at these items, or states ``items_between``, and A is constant.
         """
