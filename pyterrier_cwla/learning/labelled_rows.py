@@ -25,6 +25,7 @@ from ..files.pair_keys import PairKeys
 from .row_columns import KNOWN, counted, flags, labels, numbered, row_ids, scores, texts, whole, words
 
 _FEW = 10  # rows that may each be the only one of their query
+_MOST_VALUES = 100  # totals, ideal scores and lengths that are cached for judgments that are used again
 
 
 @dataclass(frozen=True)
@@ -198,8 +199,17 @@ class LabelledJudgments:
         self.pool = Pool(len(self.qids), query[self.pool_order], grade[self.pool_order], self, pool_words)
         self._row_of_pool = judged[self.pool_order]
         self._words: dict[Any, Array] = {}
+        self._replaces_lengths = False
         if self._repeats:
             samples.text_judgments  # noqa: B018  (raises if a document is judged twice)
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another scoring can use these judgments.
+
+        It cannot if lengths are replaced by their mean, of which each scoring warns, or if many values are cached.
+        """
+        return not self._replaces_lengths and len(self.pool.memory) + len(self._words) <= _MOST_VALUES
 
     @cached_property
     def judgment(self) -> Array:
@@ -272,7 +282,7 @@ class LabelledJudgments:
         """Return the lengths of all documents in words, or their known costs, in the order of groups."""
         key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing)
         if key not in self._words:
-            self._words[key] = words_of_rows(metric, self, note=_warn_of_lengths, quantity=quantity)
+            self._words[key] = words_of_rows(metric, self, note=self._warn_of_lengths, quantity=quantity)
         return self._words[key]
 
     def _words_of_pool(self, metric: Any) -> Array:
@@ -280,10 +290,10 @@ class LabelledJudgments:
         words[self.order] = self.words_of_rows(metric)
         return words[self._row_of_pool]
 
-
-def _warn_of_lengths(_: str, lengths: ReplacedLengths) -> None:
-    if about := lengths.about("these rows"):
-        warn(about)
+    def _warn_of_lengths(self, _: str, lengths: ReplacedLengths) -> None:
+        if about := lengths.about("these rows"):
+            self._replaces_lengths = True
+            warn(about)
 
 
 class ScoredRows(RankedRows):

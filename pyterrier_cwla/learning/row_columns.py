@@ -40,17 +40,16 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
     BadParameter
         If a column does not have one value per row.
     """
-    rows = _rows(X if X is not None else y)
+    rows = number_of_rows(X, y)
     known = {}
     for name in KNOWN:
         values = given.get(name)
-        if values is None:
-            values = _level(y, name)
-        if values is None:
-            values = _level(X, name)
-        if values is None:
+        if values is not None:
+            values = np.asarray(values)
+        elif (index := index_with(name, y, X)) is not None:
+            values = _of_index(index, name)
+        else:
             continue
-        values = np.asarray(values)
         if values.shape != (rows,):
             raise BadParameter(
                 f"{name} has {counted(values)}, but there are {rows:,} rows: pass one {name} per row"
@@ -60,7 +59,9 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
     return known
 
 
-def _rows(data: Any) -> int:
+def number_of_rows(X: Any, y: Any) -> int:
+    """Return the number of rows of the features, or of the labels if there are no features."""
+    data = X if X is not None else y
     return int(data.shape[0]) if hasattr(data, "shape") else len(data)
 
 
@@ -69,12 +70,40 @@ def counted(values: Array) -> str:
     return f"{len(values):,} values" if values.ndim == 1 else f"the shape {values.shape}"
 
 
-def _level(data: Any, name: str) -> Any:
-    index: Any = getattr(data, "index", None)
-    times = list(getattr(index, "names", None) or ()).count(name)
-    if times > 1:
-        raise BadParameter(f"the index has {times} levels {name!r}: keep one of them.")
-    return index.get_level_values(name) if times else None
+def index_with(name: str, *data: Any) -> pd.Index | None:
+    """Return the first index of the data that has a level of this name, or None.
+
+    Raises
+    ------
+    BadParameter
+        If the index has several levels of the name.
+    """
+    for one in data:
+        index: Any = getattr(one, "index", None)
+        times = list(getattr(index, "names", None) or ()).count(name)
+        if times > 1:
+            raise BadParameter(f"the index has {times} levels {name!r}: keep one of them.")
+        if times:
+            return index
+    return None
+
+
+def level_and_codes(index: pd.Index, name: str) -> tuple[pd.Index, Array]:
+    """Return the distinct values of a level, and the number of the value of each row; -1 for a missing value.
+
+    A plain index is returned itself, without codes.
+    """
+    if isinstance(index, pd.MultiIndex):
+        number = index.names.index(name)
+        return index.levels[number], index.codes[number]
+    return index, np.zeros(0, int)
+
+
+def _of_index(index: pd.Index, name: str) -> Array:
+    level, codes = level_and_codes(index, name)
+    if level is index or len(level) > len(codes) or codes.min(initial=0) < 0:
+        return np.asarray(index.get_level_values(name))
+    return np.asarray(level)[codes]  # faster than to convert the value of each row
 
 
 def misplaced(X: Any, y: Any) -> str:
@@ -104,7 +133,7 @@ def labels(values: Any) -> Array:
     BadJudgments
         If a label is infinite, or negative other than TREC's −1 and −2.
     """
-    found = _one_column(values)
+    found = one_column(values)
     if found.ndim != 1:
         raise BadJudgments(f"labels must be one number per row, not of shape {found.shape}.")
     found = _floats(found, "labels must be grades", BadJudgments)
@@ -119,11 +148,12 @@ def labels(values: Any) -> Array:
 
 def scores(values: Any) -> Array:
     """Return predictions as floats, one per row."""
-    found = _one_column(values)
+    found = one_column(values)
     return _floats(found, "scores must be one number per row", BadRun) if found.ndim == 1 else np.asarray(found, float)
 
 
-def _one_column(values: Any) -> Array:
+def one_column(values: Any) -> Array:
+    """Return values as an array; a matrix of one column becomes one-dimensional."""
     try:
         found = np.asarray(values)
     except ValueError:  # lists of several lengths

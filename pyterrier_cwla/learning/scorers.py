@@ -21,11 +21,13 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
 from ..errors.user_warnings import warn
 from ..measures.labels import label_in
+from ..measures.of_ir_measures import needs_of
 from ..measures.parsing import listed
 from ..measures.provider import aggregated
 from . import scorer_registry
 from .labelled_rows import Samples, rows_as_queries
 from .metrics import computable, greater_is_better_of, per_query
+from .prepared_rows import prepared
 from .row_columns import KNOWN, known_of_rows, misplaced, scores
 
 Array = np.ndarray
@@ -82,7 +84,7 @@ class Scorer:
         """
         self._expected(known)
         with self._or_never(X, y):
-            samples = Samples.of(y, known_of_rows(X, y, known))
+            samples = self._samples(X, y, known)
             self._check_queries(samples)
         if about := rows_as_queries(samples):
             warn(f"{self!r}: {about}")
@@ -168,6 +170,11 @@ class Scorer:
         odd = [name for name in known if name not in KNOWN]
         if odd:
             raise BadParameter(f"a scorer accepts {', '.join(KNOWN)}, not {some(odd)}.")
+
+    def _samples(self, X: Any, y: Any, known: Mapping[str, Any]) -> Samples:
+        if needs_of(self.measure).tables:  # cached lengths would keep tables in memory, which may be large
+            return Samples.of(y, known_of_rows(X, y, known))
+        return prepared(X, y, known)
 
     def _check_queries(self, samples: Samples) -> None:
         queries = len(samples.judgments.qids)
