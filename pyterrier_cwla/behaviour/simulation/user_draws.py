@@ -103,14 +103,16 @@ def _tabled(quantile: Callable[[Array], Array]) -> Callable[[Array], Array]:
     table = np.zeros(_CELLS + 1)
     table[1:-1] = quantile(np.arange(1, _CELLS) / _CELLS)
     table = table.astype(np.float32)
-    rise = np.diff(table)
+    rise, table = np.diff(table).astype(float), table.astype(float)
 
     def looked_up(u: Array) -> Array:
         place = np.asarray(u, np.float32) * np.float32(_CELLS)
-        cell = place.astype(np.int32)
-        found = table[cell] + rise[cell] * (place - cell)
-        outer = (cell < _OUTER) | (cell >= _CELLS - _OUTER)
-        found[outer] = quantile(np.asarray(u, float)[outer])
+        cell = place.astype(np.intp)
+        found = rise[cell]
+        found *= place - cell
+        found += table[cell]
+        outer = np.flatnonzero((cell < _OUTER) | (cell >= _CELLS - _OUTER))
+        found[outer] = quantile(u[outer].astype(float))
         return found
 
     return looked_up
@@ -205,11 +207,14 @@ class Habits:
         saves = self.click * self.save
         clicked, saved = draws < self.click, draws < saves
         if reading.name == "fixed":
-            return Actions(clicked, saved, np.where(clicked, self.document, np.float32(0)))
+            return Actions(clicked, saved, clicked * self.document)
         kept, left = (1 / np.maximum(share, _STEP) for share in (saves, self.click - saves))
-        place = np.where(saved, draws * kept, (draws - saves) * left)
-        place = np.where(place < 1, place, np.float32(0.5))  # any value works for results that are not clicked
-        return Actions(clicked, saved, np.where(clicked, reading.quantile(place) * self.document, np.float32(0)))
+        saves_at, passes_at = np.flatnonzero(saved), np.flatnonzero(clicked ^ saved)
+        place = np.concatenate([(draws * kept).ravel()[saves_at], ((draws - saves) * left).ravel()[passes_at]])
+        multiples = reading.quantile(np.where(place < 1, place, np.float32(0.5)))  # a place may be rounded up to 1
+        read = np.zeros(draws.shape, multiples.dtype)
+        read.ravel()[np.concatenate([saves_at, passes_at])] = multiples
+        return Actions(clicked, saved, read * self.document)
 
 
 @dataclass(frozen=True)
@@ -316,10 +321,8 @@ class Luck:
         """Return uniform draws of some users for ranks 1 to `width`, [users × width]; multiples of 2⁻²⁴ in [0, 1)."""
         while len(self._drawn) * _PIECE < width:
             self._drawn.append(self._piece())
-        draws = np.empty((len(users), -(-width // _PIECE) * _PIECE), np.float32)
-        for number, start in enumerate(range(0, width, _PIECE)):
-            draws[:, start : start + _PIECE] = self._drawn[number][users]
-        return draws[:, :width]
+        pieces = [piece.take(users, axis=0) for piece in self._drawn[: -(-width // _PIECE)]]
+        return np.concatenate(pieces, axis=1)[:, :width]
 
     def chosen(self, shares: Array) -> Array:
         """Return the number of the class of each user, drawn with these probabilities, independently of other draws."""

@@ -99,12 +99,12 @@ class Course:
 
     def _values_at(self, view: View, row: Array, column: Array) -> Array:
         """Return gain, time, items and score of users in these rows who stop in these columns, [4 × users]."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = np.asarray(self.metric.A(view), float) * self.scale
         items = view.i if self.metric.effort_beyond_known else np.minimum(view.i, self.n)
-        return np.stack(
-            [np.broadcast_to(values, view.r.shape)[row, column] for values in (view.G, view.E, items, score)]
-        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            each = view.G, view.E, items, self.metric.A(view)
+            values = np.stack([np.broadcast_to(of, view.r.shape)[row, column] for of in each], dtype=float)
+            values[WHAT.index("score")] *= self.scale
+        return values
 
     def _own_paths(self, luck: Luck) -> Outcome:
         """Simulate users with individual gains and efforts, as deep as necessary.
