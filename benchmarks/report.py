@@ -49,6 +49,14 @@ def seconds(value: float) -> str:
     return f"{value * 1000:,.1f} ms" if value < 1 else f"{value:,.2f} s"
 
 
+def brief(value: float) -> str:
+    """Format a time with three digits, from nanoseconds to seconds."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return f"{value / 1e-9:.3g} ns"
+
+
 def megabytes(value: float) -> str:
     """Format a number of bytes in megabytes."""
     return f"{value / 1e6:,.0f} MB"

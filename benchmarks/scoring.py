@@ -92,7 +92,7 @@ class _Timed:
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         start = time.perf_counter()
-        known = _Known(predicted(estimator, X))
+        known = Known(predicted(estimator, X))
         between = time.perf_counter()
         value = self.scorer(known, X, y)
         self.predicting += between - start
@@ -103,13 +103,14 @@ class _Timed:
         return self
 
 
-class _Known(RegressorMixin, BaseEstimator):
+class Known(RegressorMixin, BaseEstimator):
     """Estimator that returns a given prediction."""
 
     def __init__(self, prediction: np.ndarray) -> None:
         self.prediction = prediction
 
     def predict(self, X: Any) -> np.ndarray:
+        """Return the prediction."""
         return self.prediction
 
 

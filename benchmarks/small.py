@@ -7,14 +7,13 @@ import gc
 import statistics
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytrec_eval
 
-from benchmarks.report import Table, keep, progress, seconds, show
+from benchmarks.report import Table, brief, keep, progress, seconds, show
 from pyterrier_cwla import evaluate, score
 
 MEASURES = ["AP", "nDCG@10", "RR"]
@@ -29,7 +28,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     chosen = parser.parse_args()
-    tables = [small_runs(chosen.runs, chosen.repeats), growth(chosen.runs, chosen.repeats), arrays(chosen.repeats)]
+    tables = [small_runs(chosen.runs, chosen.repeats), arrays(chosen.repeats)]
     show(tables)
     if chosen.markdown:
         keep(chosen.markdown, tables)
@@ -37,7 +36,7 @@ def main() -> None:
 
 def small_runs(number: int, repeats: int) -> Table:
     """Compare the time of all packages for the same dicts."""
-    qrels, runs = _made(number)
+    qrels, runs = made(number)
     ways: dict[str, Callable[[], Any]] = {
         "pytrec_eval": lambda: _by_pytrec_eval(qrels, runs),
         "evaluate(qrels, runs)": lambda: evaluate(qrels, runs, MEASURES),
@@ -47,15 +46,6 @@ def small_runs(number: int, repeats: int) -> Table:
     times = _timed({way: run for way, run in ways.items() if not way.endswith("first call")}, repeats, ways)
     notes = [f"{number:,} runs of {QUERIES} queries with {LISTED} documents each, as dicts; {', '.join(MEASURES)}."]
     return _table("Many small runs", times, notes)
-
-
-def growth(number: int, repeats: int) -> Table:
-    """Measure an eighth of the runs, all, and eight times as many."""
-    times = {}
-    for many in (number // 8, number, number * 8):
-        found = _timed({"ours": partial(evaluate, *_made(many), MEASURES)}, repeats)
-        times[f"{many:,} runs"] = [taken / many for taken in found["ours"]]
-    return _table("Many small runs, a run", times, ["CPU time divided by the number of runs."])
 
 
 def arrays(repeats: int, rows: int = 8000, columns: int = 40) -> Table:
@@ -76,7 +66,8 @@ def arrays(repeats: int, rows: int = 8000, columns: int = 40) -> Table:
     return _table("Average precision of integers", _timed(ways, repeats), notes)
 
 
-def _made(number: int) -> tuple[dict[str, dict[str, int]], Runs]:
+def made(number: int) -> tuple[dict[str, dict[str, int]], Runs]:
+    """Return judgments and a number of small runs."""
     rng = np.random.default_rng(0)
     documents = [f"d{place}" for place in range(DOCUMENTS)]
     qrels = {f"q{q}": {d: int(rng.random() < 0.3) for d in documents} for q in range(QUERIES)}
@@ -128,12 +119,8 @@ def _clock(run: Callable[[], Any]) -> float:
 def _table(title: str, times: dict[str, list[float]], notes: list[str]) -> Table:
     medians = {way: statistics.median(taken) for way, taken in times.items()}
     base = next(medians[way] for way in medians if "first" not in way)
-    rows = [(way, _short(median), f"{median / base:.2f}") for way, median in medians.items()]
+    rows = [(way, brief(median), f"{median / base:.2f}") for way, median in medians.items()]
     return Table(title, ("way", "CPU time", "ratio"), rows, notes)
-
-
-def _short(value: float) -> str:
-    return f"{value * 1e6:,.1f} µs" if value < 1e-3 else seconds(value)
 
 
 if __name__ == "__main__":
