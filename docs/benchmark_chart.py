@@ -1,4 +1,4 @@
-"""Draw the benchmarks against other packages, from the tables of ``docs/benchmarks.md``."""
+"""Draw two pictures of the benchmarks, from the tables of ``docs/benchmarks.md``."""
 
 from __future__ import annotations
 
@@ -23,24 +23,68 @@ _UNITS = {"ms": 1e-3, "s": 1.0}
 
 def times(workload: str) -> dict[str, tuple[float, str]]:
     """Return the median seconds of each package for six measures, with a label, the fastest first."""
-    text = TABLES.read_text(encoding="utf-8")
-    found = re.search(rf"^#+ {workload}, six measures\n(.*?)(?=^#)", text, re.M | re.S)
-    if found is None:
-        raise ValueError(f"{TABLES.name} has no section '{workload}, six measures'.")
-    head, _, *rows = (
-        [cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines() if line[:1] == "|"
-    )
     medians = {}
-    for row in rows:
-        cells = dict(zip(head, row, strict=True))
+    for cells in _table(f"{workload}, six measures"):
         ours = cells["who"] == "ours"
         label = cells["median"] if ours else f"{cells['median']} ({cells['times ours']} times)"
         medians[_OURS if ours else cells["who"]] = (_seconds(cells["median"]), label)
     return dict(sorted(medians.items(), key=lambda one: one[1][0]))
 
 
+def ratios() -> dict[str, tuple[float, float]]:
+    """Return the lowest and the highest ratio of our time to that of its peer for each entry, the lowest first."""
+    found = {}
+    for cells in _table("Where the time goes"):
+        numbers = [float(number) for number in cells["ratio"].split(" to ")]
+        found[f"{cells['entry']}\nover {cells['measured over']}"] = (numbers[0], numbers[-1])
+    return dict(sorted(found.items(), key=lambda one: one[1]))
+
+
+def _table(title: str) -> list[dict[str, str]]:
+    """Return the rows of the table in a section, as dicts."""
+    text = TABLES.read_text(encoding="utf-8")
+    found = re.search(rf"^#+ {title}\n(.*?)(?=^#)", text, re.M | re.S)
+    if found is None:
+        raise ValueError(f"{TABLES.name} has no section {title!r}.")
+    head, _, *rows = (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines() if line[:1] == "|"
+    )
+    return [dict(zip(head, row, strict=True)) for row in rows]
+
+
+def charts() -> dict[str, str]:
+    """Return the pictures as elements of pages, by name."""
+    return {"benchmarks": chart(), "entries": chart_of_entries()}
+
+
+def chart_of_entries() -> str:
+    """Return the picture of the time of each entry, relative to its peer."""
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    found = ratios()
+    with page_colours():
+        figure, ax = pyplot.subplots(figsize=(5.8, 0.5 * len(found)), layout="constrained")
+        axes_of(ax)
+        for place, (low, high) in enumerate(found.values()):
+            ax.plot([low, high], [place, place], "o-", color=COLOURS[0], markersize=8, linewidth=4)
+            text = f"{low:g}" if low == high else f"{low:g} to {high:g}"
+            ax.annotate(text, (high, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+        ax.axvline(1, color=GREY, linewidth=1, zorder=0)
+        ax.set(xscale="log", xlim=(0.15, 40), ylim=(len(found) - 0.5, -0.6), xlabel="our time, times that of the peer")
+        ax.set_yticks(range(len(found)), list(found), fontsize=8)
+        ax.set_xticks([0.2, 0.5, 1, 2, 5, 10, 20], ["0.2", "0.5", "1", "2", "5", "10", "20"])
+        ax.minorticks_off()
+        ax.tick_params(axis="y", length=0)
+        figure.suptitle("Each entry beside its peer: left of 1 we are faster", fontsize=11)
+        said = "; ".join(f"{name}: {low:g} to {high:g}".replace("\n", " ") for name, (low, high) in found.items())
+        svg = inline_svg(figure, f"Our time relative to that of the peer. {said}.", "entries")
+        pyplot.close(figure)
+    return svg
+
+
 def chart() -> str:
-    """Return the picture as an element of a page."""
+    """Return the picture of the times of several packages."""
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

@@ -92,9 +92,9 @@ def written(pictures: bool = False) -> dict[str, str]:
         pages[f"parts/{name}.rst"] = _parts_page(kind, [e for e in known if e.kind == kind], measures)
     found = {path: _GENERATED + text for path, text in pages.items()}
     if pictures:
-        from benchmark_chart import chart
+        from benchmark_chart import charts
 
-        found["pictures/benchmarks.svg"] = chart()
+        found |= {f"pictures/{name}.svg": picture for name, picture in charts().items()}
     return found
 
 

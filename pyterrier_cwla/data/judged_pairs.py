@@ -39,6 +39,7 @@ class JudgedPairs:
         self.rows, self.queries = rows, queries
         self.grade = columns.value[rows]
         self.keys = pair_keys.keys[rows]
+        self._last_filter: tuple[Array, Array, np.uint64] | None = None  # queries, mask and shift
 
     def match(self, rows: RunRows) -> tuple[Array, Array]:
         """Return the rows of judged documents of a run, and the indices of their pairs.
@@ -69,14 +70,20 @@ class JudgedPairs:
         return np.concatenate([row for row, _ in found]), np.concatenate([pair for _, pair in found])
 
     def _filter(self, queries: Array) -> tuple[Array, np.uint64]:
-        """Return a mask of the upper bits in the keys of the pairs of some queries, and the shift to these bits."""
+        """Return a mask of the upper bits in the keys of the pairs of some queries, and the shift to these bits.
+
+        Most runs answer the queries of the run before, so the last mask is kept.
+        """
+        queries, last = distinct(queries[queries >= 0]), self._last_filter
+        if last is not None and np.array_equal(last[0], queries):
+            return last[1:]
         order, first = self._by_query
-        queries = distinct(queries[queries >= 0])
         keys = self.keys[order[ranges(first[queries], first[queries + 1])]]
         bits = min(max((64 * len(keys)).bit_length(), 10), 20)
         shift = np.uint64(64 - bits)
         possible = np.zeros(1 << bits, bool)
         possible[keys >> shift] = True
+        self._last_filter = queries, possible, shift
         return possible, shift
 
     def _confirmed(self, rows: RunRows, row: Array, keys: Array) -> tuple[Array, Array]:
