@@ -334,23 +334,28 @@ class Rows(RunRows):
 
     @property
     def overlap(self) -> Overlap:
-        """Overlap of the run, and the lengths that have been replaced so far.
-
-        Judged documents of grade 0 are counted only if few are relevant.
-        """
-        return replace(self._judged, lengths=self.replaced_lengths) if self.replaced_lengths else self._judged
+        """Overlap of the run, and the lengths that have been replaced so far."""
+        (found,) = self.overlaps
+        return replace(found, lengths=self.replaced_lengths) if self.replaced_lengths else found
 
     @cached_property
-    def _judged(self) -> Overlap:
+    def overlaps(self) -> list[Overlap]:
+        """Overlap of each run; judged documents of grade 0 are counted only if few are relevant."""
+        found = self._counted(all_judged=False)
+        if any(one.is_low for one in found):
+            every = self._counted(all_judged=True)
+            found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
+        return [self._explained(number, one) for number, one in enumerate(found)]
+
+    def _counted(self, all_judged: bool) -> list[Overlap]:
+        counts = (count.tolist() for count in self.counts(all_judged))
+        return [Overlap(*of_run) for of_run in zip(*counts, strict=True)]
+
+    def _explained(self, number: int, found: Overlap) -> Overlap:
+        """Return the overlap of a run, with examples if it answers no judged query or is low."""
         if self.judgments.qids and not (self.query >= 0).any():
             return Overlap(apart=(self.names[:4], self.judgments.qids[:4]))
-        found = Overlap()
-        for all_judged in (False, True):
-            top, judged, anywhere = map(int, np.concatenate(self.counts(all_judged)))
-            found = Overlap(top, judged, anywhere)
-            if not found.is_low:
-                return found
-        return replace(found, example=self._example())
+        return replace(found, example=self._example()) if found.is_low else found
 
     def _example(self) -> tuple[str, list[str], list[str]]:
         """Return the first judged query, its first documents in the run, and judged documents."""

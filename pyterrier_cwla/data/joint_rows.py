@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -106,22 +107,14 @@ class JointRows(Rows):
         found[self.query[self.query >= 0]] = True
         return found.reshape(self.runs, -1)
 
-    @property
-    def overlaps(self) -> list[Overlap]:
-        """Overlap of each run."""
-        found = self._overlaps(all_judged=False)
-        if any(one.is_low for one in found):  # judged documents of grade 0 count only if few are relevant
-            every = self._overlaps(all_judged=True)
-            found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
-        answers = np.asarray(self.answered_by_run.any(axis=1))
-        return [
-            one if answers[number] and not one.is_low else self._alone(number).overlap
-            for number, one in enumerate(found)
-        ]
+    def _explained(self, number: int, found: Overlap) -> Overlap:
+        """Return the overlap of a run; that of the run alone if it answers no judged query or is low."""
+        answers = self._answers[number]
+        return found if answers and not found.is_low else self._alone(number).overlap
 
-    def _overlaps(self, all_judged: bool) -> list[Overlap]:
-        counts = (count.tolist() for count in self.counts(all_judged))
-        return [Overlap(*of_run) for of_run in zip(*counts, strict=True)]
+    @cached_property
+    def _answers(self) -> Array:
+        return np.asarray(self.answered_by_run.any(axis=1))
 
     def _alone(self, number: int) -> Rows:
         """Return the rows of one run."""
