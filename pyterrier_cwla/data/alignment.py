@@ -248,7 +248,7 @@ class Aligned:
 
     def _remembered(self) -> list[dict[Hashable, Any]]:
         rankings = list(self._found.values())
-        for kind in ("answered", "condensed"):
+        for kind in ("some_answered", "condensed"):
             rankings += [vars(found)[kind] for found in rankings if kind in vars(found)]
         of_rankings = [cache for found in rankings for cache in (found.pool.memory, found._gains, found.views)]
         return [self.judgments.pool.memory, *of_rankings]

@@ -230,12 +230,15 @@ class Rankings:
         fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, judgment=judgment, **more)
         return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic, place=self.place)
 
-    @cached_property
+    @property
     def answered(self) -> Rankings:
         """Rankings that are not empty; ``place`` is the index of each in these rankings."""
+        return self if self.n.all() else self.some_answered
+
+    @cached_property
+    def some_answered(self) -> Rankings:
+        """Rankings that are not empty, as new rankings."""
         place = np.flatnonzero(self.n)
-        if len(place) == len(self):
-            return self
         number = np.cumsum(self.n > 0) - 1
         return Rankings.of_hits(
             self.n[place],

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..data.alignment import Judgments, Rows
+from ..data.arrays import descending_in_groups
 from ..data.columns import Columns
 from ..data.document_words import words_of_rows
 from ..data.quantities import LENGTH, Quantity
@@ -219,6 +220,13 @@ class LabelledJudgments:
         return judgment[self.order]
 
     @cached_property
+    def is_relevant(self) -> Array:
+        """Mask of the rows with a grade above 0, in the order of groups."""
+        relevant = np.zeros(len(self.order), bool)
+        relevant[self._row_of_pool] = self.pool.grade > 0
+        return relevant[self.order]
+
+    @cached_property
     def doc_id(self) -> Any:
         """Document of each row in the order of groups, as Arrow strings."""
         return id_columns.taken(self.samples.doc_id, self.order)
@@ -318,34 +326,29 @@ class ScoredRows(RankedRows):
         self.starts = self.ends - judgments.sizes
         judgments.doc_length  # noqa: B018  (raises if a length is not a number)
         with np.errstate(over="ignore"):
-            bits = (-(score.astype(np.float32) + np.float32(0))).view(np.uint32)  # +0 turns -0.0 into 0.0
-        bits = np.where(bits >> 31, ~bits, bits | np.uint32(1 << 31))
-        keys = (judgments.group.astype(np.uint64) << np.uint64(32)) | bits  # sorted as one number
-        self.order = np.argsort(keys, kind="stable")
-        self._keys, self._score = keys, score
+            self._score, self._rounded = score, score.astype(np.float32)
+        self.order = descending_in_groups(judgments.group, self._rounded)
         if judgments.samples.docno is not None:
-            self._settle_ties(keys[self.order])
+            self._settle_ties()
 
-    def _settle_ties(self, keys: Array) -> None:
-        """Order rows of equal keys by document id, descending."""
-        same = keys[1:] == keys[:-1]
-        tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    def _settle_ties(self) -> None:
+        """Order rows of equal scores by document id, descending."""
+        below = self.tied
+        tied = np.flatnonzero(below | np.append(below[1:], False)[: len(below)])
         if len(tied):
             rows = self.order[tied]
             ids = id_columns.taken(self.labelled.samples.doc_id, self.labelled.order[rows])
-            self.order[tied] = rows[id_columns.order_in_groups(keys[tied], ids)]
+            self.order[tied] = rows[id_columns.order_in_groups(np.cumsum(~below)[tied], ids)]
 
     def rankings(self, all_judged: bool = False, judgments: Any = None) -> Rankings:
         """Return the ranks of relevant documents, or of all judged documents; ``judgments`` is not used."""
         labelled = self.labelled
-        judgment = labelled.judgment[self.order]
-        wanted = np.flatnonzero(judgment >= 0)
-        if not all_judged:
-            wanted = wanted[labelled.pool.grade[judgment[wanted]] > 0]
+        hits = labelled.judgment >= 0 if all_judged else labelled.is_relevant
+        wanted = np.flatnonzero(hits[self.order])
         group = labelled.group[wanted]
         query, rank = labelled.query[group], wanted - self.starts[group] + 1
         in_order = np.argsort(query, kind="stable")
-        judgment = judgment[wanted[in_order]]
+        judgment = labelled.judgment[self.order[wanted[in_order]]]
         return Rankings.of_hits(
             labelled.sizes[labelled.asked],
             query[in_order],
@@ -359,8 +362,9 @@ class ScoredRows(RankedRows):
     @property
     def tied(self) -> Array:
         """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""
-        keys = self._keys[self.order]
-        return np.append(False, keys[1:] == keys[:-1])[: len(keys)]
+        score, group = self._rounded[self.order], self.labelled.group
+        same = (score[1:] == score[:-1]) & (group[1:] == group[:-1])
+        return np.append(False, same)[: len(score)]
 
     @property
     def scores(self) -> Array:

@@ -155,7 +155,7 @@ def scores(values: Any) -> Array:
 def one_column(values: Any) -> Array:
     """Return values as an array; a matrix of one column becomes one-dimensional."""
     try:
-        found = np.asarray(values)
+        found = values.to_numpy() if isinstance(values, pd.Series) else np.asarray(values)
     except ValueError:  # lists of several lengths
         found = np.array([*values, None], object)[:-1]
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found

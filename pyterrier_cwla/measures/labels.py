@@ -235,6 +235,8 @@ def by_name(measures: Iterable[Measure], texts: bool = False) -> dict[str, Measu
     named: dict[str, Measure] = {}
     for measure in measures:
         other = named.setdefault(str(measure), measure)
+        if other is measure:
+            continue
         if other != measure and repr(other) == repr(measure):
             raise redefined(measure)
         if other != measure:

@@ -138,3 +138,4 @@ def test_descending_in_groups(rows):
     score = np.array([s for _, s in rows], np.float32)
     expected = sorted(range(len(rows)), key=lambda at: (rows[at][0], -rows[at][1]))
     assert descending_in_groups(group, score).tolist() == expected
+    assert descending_in_groups(group << 26, score).tolist() == expected  # too large to be one integer with the row
