@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla.learning.lambdamart import LambdaMART
-from pyterrier_cwla.learning.swap_deltas import way_to_swap
+from pyterrier_cwla.learning.swaps.choice import way_to_swap
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 
 QUERIES, DOCUMENTS, FEATURES = 2000, 100, 50
@@ -42,6 +42,7 @@ WAYS = {
     "by_rank_weights": "weights of ranks",
     "by_sums": "sums",
     "by_paths": "sets of items seen",
+    "by_pairs": "pairs of items",
     "by_scoring_anew": "every swap scored anew",
 }
 

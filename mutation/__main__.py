@@ -33,7 +33,6 @@ TESTS = [
             "model/efforts",
             "evaluation/explanation",
             "model/gains",
-            "learning/swap_deltas",
         )
     ),
     *(
@@ -43,7 +42,7 @@ TESTS = [
             "data": "duplicates lengths rankings",
             "errors": "bad_input",
             "evaluation": "arrays explanation stop_distribution",
-            "learning": "swap_deltas",
+            "learning": "swaps",
             "measures": "catalogue counting ir_measures reference_entries",
             "model": "against_reference identities language metric open_end three_ways to_the_last_bit view",
             "studies/incomplete_judgments": "missing_judgments",
@@ -61,7 +60,7 @@ WITHOUT = (
     "tests/measures/test_ir_measures.py::test_importing",
     "tests/measures/test_ir_measures.py::test_the_default_pipeline",
     "tests/data/test_rankings.py::test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts",
-    "tests/learning/test_swap_deltas.py::test_any_setting_of_the_frame",
+    "tests/learning/test_swaps.py::test_any_setting_of_the_frame",
 )
 #: Modules imported before forking, so that the children need not import them.
 WARM = (

@@ -16,7 +16,7 @@ from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded
 from ..measures.provider import judged
 from .row_columns import texts
-from .swap_deltas import Changes, Ranked
+from .swaps.ranked import Changes, Ranked
 from .training_rows import TrainingRows
 
 

@@ -18,7 +18,10 @@ from ..model.query_chunks import packed
 from ..model.scoring import divisor
 from ..model.view import Documents
 from .labelled_rows import Samples
-from .swap_deltas import Changes, Ranked, by_paths, equal_gains_are_equal, way_to_swap
+from .swaps.choice import equal_gains_are_equal, way_to_swap
+from .swaps.grade_paths import by_paths
+from .swaps.pairs import by_pairs
+from .swaps.ranked import Changes, Ranked
 
 _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
 
@@ -109,7 +112,7 @@ class TrainingRows:
     @property
     def dtype(self) -> Any:
         """Type of values for pairs: C may be discontinuous in sums of gains, which need float64."""
-        return np.float64 if self.way is by_paths else np.float32
+        return np.float64 if self.way in (by_paths, by_pairs) else np.float32
 
     @property
     def last_that_counts(self) -> int | None:

@@ -11,7 +11,11 @@ from pyterrier_cwla import CWLA, aggregation, continuation, evaluate
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.learning.swap_deltas import by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
+from pyterrier_cwla.learning.swaps.choice import way_to_swap
+from pyterrier_cwla.learning.swaps.grade_paths import by_paths
+from pyterrier_cwla.learning.swaps.pairs import by_pairs
+from pyterrier_cwla.learning.swaps.scoring_anew import by_scoring_anew
+from pyterrier_cwla.learning.swaps.sums import by_rank_weights, by_sums
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model import parse
@@ -137,8 +141,13 @@ def test_the_way_that_is_fast_enough_is_taken():
         ),
     ):
         assert way(measure) is by_paths
-    for measure in ("CWLA(C='inst(1)',A='fgt(0.5)',max_rel=2)", "UMeasure(T=99,max_rel=2,effort='reading')"):
-        assert way(measure) is by_scoring_anew
+    for measure in (
+        "UMeasure(T=99,max_rel=2,effort='reading')",
+        "CWLA(C='rr',A='avg',max_rel=2,effort='time')",
+        "CWLA(C='inst(1)',A='erg',max_rel=2,end=12)@4",
+    ):
+        assert way(measure) is by_pairs
+    assert way("CWLA(C='inst(1)',A='fgt(0.5)',max_rel=2)") is by_scoring_anew
 
 
 def test_a_users_own_functions_are_learned_from_too():
@@ -189,6 +198,61 @@ def test_terms_of_an_aggregation_are_its_sum():
         view = View(i, r, r, lambda _: None, None if uniform else e)
         phi, w = A.fact("credit_terms")(i, r, e, C)
         assert (V * phi * w).sum() == pytest.approx((V * (1 - C) * A(view)).sum(), rel=1e-12)
+
+
+BY_PAIRS = {
+    "U-measure by words": ("patience(300)", "etg", {"effort": "reading(20,0.1,0.9,0.4)"}),
+    "U-measure by words, to rank 4": ("patience(300)", "etg", {"effort": "reading(20,0.1,0.9,0.4)", "k": 4}),
+    "RR, mean gain by time": ("rr", "avg", {"effort": "time"}),
+    "RR, mean gain by time, closed": ("rr", "avg", {"effort": "time", "end": "stop"}),
+    "RR, mean gain by time, to rank 5": ("rr", "avg", {"effort": "time", "unseen": 9, "end": 5, "k": 3}),
+    "RBP, mean gain by time": ("rbp(0.8)", "avg", {"effort": "time", "unseen": 9}),
+    "RBP, mean gain by time, to rank 3": ("rbp(0.8)", "avg", {"effort": "time", "unseen": 9, "k": 3}),
+    "leaving by words, mean gain": ("decay(500)", "avg", {"effort": "reading(20,0.1,0.9,0.4)", "unseen": 9}),
+    "a law of leaving by time": ("weibull(1.5,300)", "etg", {"effort": "time", "unseen": 9}),
+    "a law of leaving by time, gain per second": ("log_logistic(1.8,30)", "erg", {"effort": "time", "end": 40, "unseen": 9}),
+    "INST, gain per second": ("inst(1)", "erg", {"effort": "time", "unseen": 9}),
+    "INST, gain per second, to rank 3": ("inst(1)", "erg", {"effort": "time", "unseen": 9, "k": 3}),
+    "INST, rate of unseen items": ("inst(1)", "erg", {"effort": "ratio(4)", "unseen": 2.5}),
+    "INST, to rank 3 of 40": ("inst(1)", "erg", {"end": 40, "k": 3}),
+    "AP, mean gain by time": ("ap2(rel=1)", "avg", {"effort": "time", "end": 40, "unseen": 9}),
+    "BPM by time": ("bpm(0.77,90.5)", "max", {"effort": "time", "unseen": 9}),
+    "foraging by time": ("ift_rate(0.2,0.9,1)", "pe(0.5)", {"effort": "time", "unseen": 9, "k": 4}),
+    "20 grades": ("inst(2.25,rel=1)", "erg", {"max_rel": 20}),
+    "20 grades, to rank 4": ("ap2", "max", {"max_rel": 20, "k": 4}),
+    "20 grades, efforts by grade": ("rbp(0.8)", "avg", {"max_rel": 20, "effort": "ratio(4)"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BY_PAIRS)
+def test_pairs_of_documents_of_rankings_of_unequal_lengths(name):
+    C, A, given = BY_PAIRS[name]
+    rng = random.Random(name)
+    k, highest = given.get("k"), given.get("max_rel", 3)
+    options = {"effort": "unit", "end": "open", "gain": "linear", "max_rel": highest, **given}
+    if "k" in options:
+        options["cutoff"] = options.pop("k")
+    measure = CWLA(C=C, A=A, **options)
+    sizes = [1, 9, 6, 8, 2]
+    grades = [[rng.choice([0, 0, rng.randint(1, highest)]) for _ in range(n)] for n in sizes]
+    if highest > 3:
+        grades[1], grades[3] = list(range(9)), list(range(20, 12, -1))
+    words = [[rng.choice([0, 40, 300, 900]) for _ in own] for own in grades]
+    scores = -np.arange(sum(sizes), dtype=float)
+    found = LambdaMART(measure, doc_length=flat(words)).changes(flat(grades), scores, sizes)
+    setting = {"C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "gain": LINEAR, "effort": EFFORTS[options["effort"]]}
+    setting |= {"max_rel": highest, "end": options["end"], "k": k, "unseen": options.get("unseen")}
+    if name.startswith("U-measure"):
+        setting["unseen"] = 100.0  # no score depends on it; the reference wants a number
+    moved = 0
+    for of_query, own, lengths in zip(found, grades, words):
+        for at in combinations(range(len(own)), 2):
+            expected = changes_by_loops(own, lengths, at, **setting)
+            assert of_query[at] == pytest.approx(expected, rel=0, abs=1e-10), (own, lengths, at)
+            moved += expected != 0
+    assert moved >= 10
+    if highest == 3:
+        assert way_to_swap(measure.metric, max(sizes)) is by_pairs
 
 
 def flat(lists):
@@ -265,4 +329,4 @@ def test_any_setting_of_the_frame():
             )  # fmt: skip
         compared[way_to_swap(measure.metric, max(sizes)).__name__] += 1
     assert min(compared.values()) > 20
-    assert len(compared) == 4
+    assert len(compared) == 5
