@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -154,14 +154,23 @@ def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
             raise BadParameter(f"no option {name!r}. {near(name, _OPTIONS)}")
     if options.get("efforts") is not None and options.get("effort") not in (None, "given"):
         raise BadParameter("give efforts= (a number for each item) or effort= (a function of grades), not both.")
-    measure = CWLA(
-        C=C,
-        A=A,
-        gain=options.get("gain") or ("raw" if options.get("max_rel") is None else "linear"),
-        effort="given" if options.get("efforts") is not None else options.get("effort") or "unit",
+    choices: dict[str, Any] = {
+        "C": C,
+        "A": A,
+        "gain": options.get("gain") or ("raw" if options.get("max_rel") is None else "linear"),
+        "effort": "given" if options.get("efforts") is not None else options.get("effort") or "unit",
         **{name: options[name] for name in ("norm", "end", "max_rel", "unseen", "cutoff") if name in options},
-    )
-    return measure.metric
+    }
+    if all(isinstance(value, str | int | float | None) for value in choices.values()):
+        metric = _metric_of_texts(**choices)
+        if metric.built_in:  # functions of users may be defined again under their names
+            return metric
+    return CWLA(**choices).metric
+
+
+@lru_cache(maxsize=256, typed=True)
+def _metric_of_texts(**choices: str | float | None) -> Metric:
+    return CWLA(**choices).metric
 
 
 def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: bool = True) -> tuple[bool, Rankings]:

@@ -138,3 +138,23 @@ def test_a_users_function_may_read_what_changes():
     assert score([1, 1, 1], C="moody", A="erg") == pytest.approx(0.875)
     patience["now"] = 0.9
     assert score([1, 1, 1], C="moody", A="erg") == pytest.approx(0.1 * (1 + 0.9 + 0.81))
+
+
+def test_functions_that_are_defined_again_by_name():
+    """Metrics from texts are cached, and the functions of users are not."""
+    for stays in (0.5, 0.25):
+
+        @continuation
+        def leaving_soon(view, p=stays):
+            return p
+
+        assert score([0, 1], C="leaving_soon", A="erg") == pytest.approx(stays * (1 - stays))
+
+
+def test_options_of_several_types():
+    """1, 1.0 and True are equal keys of a dict."""
+    found = [score([0, 1], cutoff=1, **RBP), score([0, 1], end=1, **RBP)]
+    assert found == [0, 0]
+    for wrong in ({"cutoff": True}, {"end": True}, {"C": True, "A": "erg"}):
+        with pytest.raises(CWLAError):
+            score([0, 1], **RBP | wrong)
