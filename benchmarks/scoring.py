@@ -1,9 +1,12 @@
-"""Time a scikit-learn grid search scored by time-biased gain, and the share of scoring in it."""
+"""Time a scikit-learn grid search scored by time-biased gain, the share of scoring in it, and single scorings."""
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +18,30 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 from threadpoolctl import threadpool_limits
 
 from benchmarks.report import Table, keep, progress, seconds, show
+from pyterrier_cwla import score
 from pyterrier_cwla.learning.scorers import Scorer, predicted, scorer
+from pyterrier_cwla.measures.of_ir_measures import metric_of
+from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.model.view import Documents
 
 MEASURE = "TBG(half_life=120)"
 QUERIES, FEATURES, FOLDS = 200, 50, 5
+MEASURES = ("AP", "ERR", "nDCG@10", "INST(max_rel=3)", "RBP(rel=1)", "TBG")
+DOCUMENTS = 100  # of each query in a single scoring
 
 
 def main() -> None:
     """Run the benchmark with the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scoring", description=__doc__)
     parser.add_argument("--candidates", type=int, default=100)
+    parser.add_argument("--scorings", type=int, default=300, help="single scorings with each measure")
+    parser.add_argument("--skip", choices=["search"], help="leave the searches out")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--markdown", type=Path, help="write the table to this Markdown file")
+    parser.add_argument("--markdown", type=Path, help="write the tables to this Markdown file")
     chosen = parser.parse_args()
-    tables = [search(chosen.candidates, chosen.seed)]
+    tables = [] if chosen.skip == "search" else [search(chosen.candidates, chosen.seed)]
+    with threadpool_limits(1):
+        tables.append(single(chosen.scorings, chosen.seed))
     show(tables)
     if chosen.markdown:
         keep(chosen.markdown, tables)
@@ -60,6 +73,66 @@ def search(candidates: int, seed: int) -> Table:
             "Scoring: all steps of the scorer after the prediction (checks, alignment, measure and mean).",
         ],
     )
+
+
+def single(scorings: int, seed: int) -> Table:
+    """Time scorings of one fold beside scores of arrays that are sorted already, in turn."""
+    rng = np.random.default_rng(seed)
+    shape = (QUERIES, DOCUMENTS)
+    grades = (rng.random(shape) < 0.2) * rng.integers(1, 4, shape)
+    words = np.ceil(rng.lognormal(5.8, 0.8, shape))
+    qid = np.repeat(np.arange(QUERIES), DOCUMENTS).astype(str)
+    y = pd.Series(grades.ravel(), pd.MultiIndex.from_arrays([qid, words.ravel()], names=["qid", "doc_length"]))
+    queries = QUERIES // FOLDS
+    test, X = np.arange(queries * DOCUMENTS), np.zeros((queries * DOCUMENTS, 1))
+    rows, more = [], []
+    for measure in MEASURES:
+        laps, scored = [], scorer(measure)
+        for lap in range(-2, scorings):  # the first two do not count
+            prediction = rng.normal(size=len(test)).astype(np.float32)  # scorers compare predictions as such
+            order = np.argsort(-prediction.reshape(queries, DOCUMENTS), axis=1, kind="stable")
+            of_arrays = _of_arrays(measure, *(np.take_along_axis(one[:queries], order, 1) for one in (grades, words)))
+            labels = y.iloc[test]  # a search takes them out of the data for each scoring
+            others = pd.Series(rng.permutation(labels), labels.index)  # rows that were not scored before
+            again, first = (partial(scored, Known(prediction), X, one) for one in (labels, others))
+            assert np.isclose(again(), of_arrays().mean(), rtol=1e-12)
+            times = [_timed(call) for call in (again, of_arrays, first)]
+            if lap >= 0:
+                laps.append(times)
+        usual, ready, new = (statistics.median(lap) for lap in zip(*laps, strict=True))
+        ratio = statistics.median(lap[0] / lap[1] for lap in laps)
+        rows.append((measure, f"{1e3 * usual:.2f} ms", f"{1e3 * ready:.2f} ms", f"{ratio:.1f}"))
+        more.append(new - usual)
+    return Table(
+        f"A scoring of {queries} queries x {DOCUMENTS} documents",
+        ("measure", "scorer", "ready arrays", "ratio"),
+        rows,
+        [
+            "One call of a scorer, with labels of a fold that was scored before and with new predictions, and one of"
+            " `score` with matrices of grades (for TBG also of efforts) in rank order.",
+            f"The first scoring of a fold takes {1e3 * min(more):.1f} to {1e3 * max(more):.1f} ms more.",
+            f"A fifth of the documents have grades from 1 to 3; processor time; medians of {scorings} calls.",
+        ],
+    )
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    start = time.process_time()
+    call()
+    return time.process_time() - start
+
+
+def _of_arrays(measure: str, grades: np.ndarray, words: np.ndarray) -> Callable[[], np.ndarray]:
+    """Return the call of `score` for a measure, with all options as texts and numbers."""
+    metric = metric_of(measures_of([measure])[0], int(grades.max()))
+    names = [
+        name for name in ("C", "A", "gain", "norm", "end", "cutoff", "max_rel") if getattr(metric, name) is not None
+    ]
+    choices = {name: getattr(metric, name) for name in names}
+    options: dict[str, Any] = {name: value if isinstance(value, int) else str(value) for name, value in choices.items()}
+    if not metric.unit_effort:
+        options["efforts"] = metric.costs(Documents(grades, lambda: words))
+    return partial(score, grades, **options)
 
 
 def labelled(seed: int) -> tuple[np.ndarray, pd.Series]:

@@ -94,6 +94,8 @@ def plain(values: Any) -> Any:
 
 
 def _as_array(values: Any) -> Array:
+    if type(values) is np.ndarray:
+        return values
     if str(getattr(values, "dtype", "")) in ("Int128", "UInt128"):  # types of polars that NumPy does not have
         values = values.cast(float)
     try:

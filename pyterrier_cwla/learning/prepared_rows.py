@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,13 +18,14 @@ Columns = dict[str, "Array | pd.Index"]
 
 _MOST = 32  # sets of rows
 _SIZE = 1_000_000  # values in the columns of all sets of rows, about 80 MB with what is computed from them
-_kept: list[tuple[Columns, Samples]] = []  # the last sets of rows, the newest first
+_kept: dict[bytes, tuple[Columns, int, Samples]] = {}  # columns, their size and rows by the bytes of the labels
 
 
 def prepared(X: Any, y: Any, given: Mapping[str, Any]) -> Samples:
     """Return labelled rows, from the cache if labels and data of rows equal those of an earlier call.
 
-    Contents are compared, because scikit-learn takes the rows of a fold out of the data at each scoring.
+    Contents are compared, because scikit-learn takes the rows of a fold out of the data at each scoring. Of rows with
+    equal labels the last ones are in the cache.
 
     Parameters
     ----------
@@ -37,12 +39,14 @@ def prepared(X: Any, y: Any, given: Mapping[str, Any]) -> Samples:
     Samples
     """
     columns = _columns(X, y, given)
-    for known, samples in _kept:
+    key = columns["label"].tobytes()
+    if key in (kept := _kept):
+        known, _, samples = kept[key]
         if _equal(known, columns) and samples.judgments.reusable:
             return samples
     samples = Samples.of(y, {name: np.array(values) for name, values in known_of_rows(X, y, given).items()})
     if samples.judgments.qids and all(map(_comparable, columns.values())):
-        _keep({name: copy.deepcopy(values) for name, values in columns.items()}, samples)
+        _keep(key, copy.deepcopy(columns), samples)
     return samples
 
 
@@ -75,11 +79,11 @@ def _comparable(values: Array | pd.Index) -> bool:
     return values.dtype.kind in "iufbU" or pd.api.types.infer_dtype(values, skipna=False) == "string"
 
 
-def _keep(columns: Columns, samples: Samples) -> None:
-    """Put rows into the cache, in place of equal rows and of the oldest ones."""
-    kept, size = [], 0
-    for known, found in [(columns, samples), *(one for one in _kept if not _equal(one[0], columns))][:_MOST]:
-        size += sum(map(len, (values for values in known.values() if values.ndim)))
-        if size <= _SIZE:
-            kept.append((known, found))
-    _kept[:] = kept  # one assignment, so that other threads see a complete list
+def _keep(key: bytes, columns: Columns, samples: Samples) -> None:
+    """Put rows into the cache, and drop the oldest ones."""
+    global _kept
+    size = sum(len(values) for values in columns.values() if values.ndim)
+    newest_first = [(key, (columns, size, samples)), *(one for one in _kept.items() if one[0] != key)]
+    total = itertools.accumulate(size for _, (_, size, _) in newest_first)
+    # A new dict, since other threads may read the old one.
+    _kept = dict(one for one, size in zip(newest_first[:_MOST], total, strict=False) if size <= _SIZE)

@@ -20,7 +20,7 @@ X, GRADES = np.zeros((4, 2)), [1, 0, 2, 1]
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(prepared_rows, "_kept", [])
+    monkeypatch.setattr(prepared_rows, "_kept", {})
 
 
 def labelled(y=GRADES, **levels):
@@ -69,10 +69,14 @@ def test_rows_by_keyword(kind):
 )  # fmt: skip
 def test_other_rows_are_prepared_anew(other):
     y = labelled()
-    first = prepared(X, y, {})
-    assert prepared(X, other, {}) is not first
-    assert prepared(X, y, {"judged": [True, True, True, False]}) is not first
-    assert prepared(X, y, {}) is first
+    first, found = prepared(X, y, {}), prepared(X, other, {})
+    assert found is not first
+    np.testing.assert_array_equal(found.label, other)
+    assert list(found.qid) == other.index.get_level_values("qid").tolist()
+    assert (found.docno is None) == ("docno" not in other.index.names)
+    unjudged = prepared(X, y, {"judged": [True, True, True, False]})
+    assert unjudged.is_judged.tolist() == [True, True, True, False]
+    assert prepared(X, y, {}).judged is None
 
 
 def test_changes_in_place_are_noticed():
@@ -112,10 +116,10 @@ def test_values_of_several_types_are_not_kept():
 def test_the_newest_rows_are_kept_up_to_a_size(monkeypatch):
     folds = [labelled([grade, 0, 1, 2]) for grade in range(5)]
     found = [prepared(X, y, {}) for y in folds]
-    assert [samples for _, samples in prepared_rows._kept] == found[::-1]
+    assert [samples for *_, samples in prepared_rows._kept.values()] == found[::-1]
     monkeypatch.setattr(prepared_rows, "_MOST", 2)
     last = prepared(X, labelled([3, 3, 3, 3]), {})
-    assert [samples for _, samples in prepared_rows._kept] == [last, found[4]]
+    assert [samples for *_, samples in prepared_rows._kept.values()] == [last, found[4]]
     monkeypatch.setattr(prepared_rows, "_SIZE", 20)
     prepared(np.vstack([X] * 5), pd.concat([folds[0].droplevel("docno")] * 5), {})
     assert not prepared_rows._kept
