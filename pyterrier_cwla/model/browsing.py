@@ -303,6 +303,8 @@ class Walk:
         C = self.metric.C
         if C.fact("eventually_leaves"):
             return np.zeros((1, 1), bool)
+        if C.fact("ignores_zero_gain") and not self.view.background:  # C is 1 at all items after the list
+            return np.ones((1, 1), bool)
         if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
             if self.view.unseen is None and not C.fact("gives_survival") and self._left_for_ever.any():
                 raise UnknownEffort
