@@ -210,7 +210,7 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = 
     ``judged`` is False for rows whose label is to be ignored. With metadata routing these are keyword arguments, as
     ``params={"qid": …}``. Otherwise they are index levels of these names, of ``y`` or ``X``.
 
-    The last rows, of up to a million values, stay in memory (about 80 MB), so that further scorings of a fold are faster.
+    The last rows, of up to a million values (about 80 MB), stay in memory: further scorings of a fold are faster.
 
     Parameters
     ----------
