@@ -113,6 +113,8 @@ class Rankings:
         Index in the pool of the judgment of each hit.
     place : ndarray of int, shape (n_rankings,), optional
         Index of each ranking before some were left out.
+    shared : bool, default=True
+        Whether several measures score these rankings, so that views are cached.
     views : dict
         Cached values.
     """
@@ -129,6 +131,7 @@ class Rankings:
     topic: Array | None = None
     judgment: Array | None = None
     place: Array | None = None
+    shared: bool = True
     views: dict[Hashable, Any] = field(default_factory=dict)
     _gains: dict[Hashable, Array] = field(default_factory=dict)
 
@@ -227,7 +230,8 @@ class Rankings:
     def _with(self, n: Array, keep: Array, rank: Array, **more: Any) -> Rankings:
         """Return the rankings with some of the hits, at new ranks."""
         judgment = None if self.judgment is None else self.judgment[keep]
-        fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, judgment=judgment, **more)
+        more |= {"judgment": judgment, "shared": self.shared}
+        fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, **more)
         return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic, place=self.place)
 
     @property
@@ -293,7 +297,10 @@ class Rankings:
         """Return the grades of the hits, with 0 for duplicates without gain."""
         if metric.idle_duplicates is None:
             return self.grade
-        return np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
+        key = ("grades", metric.idle_duplicates)
+        if key not in self._gains:
+            self._gains[key] = np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
+        return self._gains[key]
 
     def words(self, metric: MetricLike, queries: Array, width: int, quantity: Quantity = LENGTH) -> Array:
         """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.

@@ -188,7 +188,7 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
     elif metric.norm in ("ideal", "mean") or efforts is not None:
         pool = Pool(len(given.n), *given.judged())
     hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
-    rankings = Rankings.of_hits(given.n, *hits, pool)
+    rankings = Rankings.of_hits(given.n, *hits, pool, shared=False)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
     if metric.max_rel is not None and highest > metric.max_rel:
         raise BadParameter(f"a grade of {highest:g} is above max_rel={metric.max_rel:g}.")
@@ -224,8 +224,9 @@ class _Lists:
         at = np.flatnonzero(which)
         width = int(self.n[0]) if len(self.n) else 0
         if width and (self.n == width).all():
-            query = at // width
-            return query, at - query * width + 1, self.flat[at].astype(float, copy=False)
+            query, numbers = at // width, self.flat[at].astype(float, copy=False)
+            at -= query * width - 1
+            return query, at, numbers
         query = np.repeat(np.arange(len(self.n)), np.diff(np.searchsorted(at, self._start, "left"), append=len(at)))
         return query, at - (self._start - 1)[query], self.flat[at].astype(float, copy=False)
 

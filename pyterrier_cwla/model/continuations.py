@@ -188,6 +188,9 @@ def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     return np.divide(left, left_before, out=C, where=left_before > 0)
 
 
+_OUT_OF_REACH = float(np.finfo(float).max)  # total gain without which nobody stops, for queries without any gain
+
+
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
 def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """Choose one unit of the total gain at random, and leave at its item.
@@ -213,10 +216,12 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """
     view = view.at_least(rel)
     total = view.total if R == "judged" else view.found
-    left, left_before = total - view.G, total - view.G_before
-    shape = np.broadcast_shapes(np.shape(total), left.shape)
-    C: Floats = np.broadcast_to(total <= 0, shape).astype(float)  # without gain nobody stops
-    return np.clip(np.divide(left, left_before, out=C, where=left_before > 1e-12 * total), 0, 1)
+    total = np.where(total > 0, total, _OUT_OF_REACH)
+    rounding = 1e-12 * total
+    left, left_before = total - view.G, np.maximum(total - view.G_before, rounding)
+    left *= left > rounding
+    C: Floats = left / left_before
+    return C
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)

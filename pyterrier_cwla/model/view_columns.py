@@ -149,8 +149,8 @@ def _needs_unseen_efforts(metric: Metric) -> bool:
 def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     """Return a view of the hits of some queries and, after them, the last item of the list.
 
-    Hits are the judged items in a ranking. The view is cached in ``rankings.views``, because AP, RR and similar
-    measures share it.
+    Hits are the judged items in a ranking. If several measures score the rankings, the view is cached in
+    ``rankings.views``, because AP, RR and similar measures share it.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
     """
     if metric.gaps_are_known:
         return _hits_and_gaps(metric, rankings, queries, width)
-    if not (metric.gain.built_in and metric.effort.built_in):
+    if not (rankings.shared and metric.gain.built_in and metric.effort.built_in):
         return _hits_alone(metric, rankings, queries, width)
     between = metric.survives_by_effort
     what = (metric.gain.key, metric.max_rel, metric.idle_duplicates, metric.effort.key, metric.end, between)
@@ -184,32 +184,34 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
 
 
 def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
-    at, row, column = rankings.hits_of(queries)
+    first, end = rankings.start[queries], rankings.start[queries + 1]
     # Users who leave between hits also leave at the item after the last hit, which stands for all later ones.
     last = rankings.last_hit[queries] + 1 if metric.survives_by_effort else np.maximum(rankings.last_hit[queries], 1)
     leaves = None
     if metric.end != "open":
         last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
-        hits = rankings.start[queries + 1] - rankings.start[queries]
-        leaves = np.where(rankings.last_hit[queries] == last, hits, width) - 1
-    i, r = np.empty((len(queries), width)), np.zeros((len(queries), width))
-    i[:] = last[:, None]
-    place = row * width + column
-    i.ravel()[place], r.ravel()[place] = rankings.rank[at], rankings.gains(metric)[at]
+        leaves = np.where(rankings.last_hit[queries] == last, end - first, width) - 1
+    at = first[:, None] + np.arange(width)
+    is_hit = at < end[:, None]
 
-    def grade() -> Array:
-        grades = np.zeros(i.shape, rankings.grade.dtype)
-        grades.ravel()[place] = rankings.grades(metric)[at]
-        return grades
+    def of_hits(values: Array, otherwise: Array | float) -> Array:
+        """Return the value of the hit in each column, and another value in the columns after the hits."""
+        if not len(values):
+            return np.full(at.shape, otherwise)
+        return np.where(is_hit, values.take(at, mode="clip"), otherwise)
 
+    i, r = of_hits(rankings.rank, last[:, None].astype(float)), of_hits(rankings.gains(metric), 0.0)
     totals = totals_of(metric, rankings, queries)
+    grades = rankings.grades(metric)
+    view = partial(View, i, r, lambda: of_hits(grades, 0), totals)
     if metric.unit_effort:
-        return View(i, r, grade, totals), leaves
-    e, of_hits = np.full(i.shape, metric.flat_effort), np.zeros(i.shape)
-    e.ravel()[place] = of_hits.ravel()[place] = metric.effort_of(rankings.grade[at])
+        return view(), leaves
+    e, e_of_hits = np.full(i.shape, metric.flat_effort), np.zeros(i.shape)
+    place = np.flatnonzero(is_hit)
+    e.ravel()[place] = e_of_hits.ravel()[place] = metric.effort_of(rankings.grade[at.ravel()[place]])
     hits_above = np.minimum(np.arange(width), np.diff(rankings.start)[queries][:, None])
-    E_before = metric.flat_effort * np.maximum(i - 1 - hits_above, 0) + before(np.cumsum(of_hits, axis=1))
-    return View(i, r, grade, totals, e, metric.unseen_effort, E_before=E_before), leaves
+    E_before = metric.flat_effort * np.maximum(i - 1 - hits_above, 0) + before(np.cumsum(e_of_hits, axis=1))
+    return view(e, metric.unseen_effort, E_before=E_before), leaves
 
 
 def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
@@ -243,7 +245,8 @@ def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: in
 
 def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[float | None], Floats]:
     """Return the function ``totals`` of a view of some queries, with results of shape [queries × 1]."""
-    return lambda rel: rankings.of_pool(pool_totals(metric, rankings.pool, rel))[queries][:, None]
+    pool, topics = rankings.pool, queries if rankings.topic is None else rankings.topic[queries]
+    return lambda rel: pool_totals(metric, pool, rel)[topics][:, None]
 
 
 def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Floats:
