@@ -114,11 +114,6 @@ class IntentRows:
         return self.parts[0].chunks
 
     @property
-    def dtype(self) -> Any:
-        """Type of values for pairs."""
-        return self.parts[0].dtype
-
-    @property
     def last_that_counts(self) -> int | None:
         """Last rank that counts, if there is one."""
         return self.parts[0].last_that_counts

@@ -219,7 +219,7 @@ class LambdaMART:
         gradient, hessian = np.zeros(len(pred) + 1), np.zeros(len(pred) + 1)
 
         def pull(chunk: tuple[Array, Array]) -> None:
-            place, ranked, scores = rows.ranked(*chunk, pred, rows.dtype)
+            place, ranked, scores = rows.ranked(*chunk, pred, np.float32)
             gradient[place], hessian[place] = self._lambdas(rows, ranked, scores)
 
         with ThreadPoolExecutor(self.n_jobs) as workers:

@@ -19,8 +19,6 @@ from ..model.scoring import divisor
 from ..model.view import Documents
 from .labelled_rows import Samples
 from .swaps.choice import equal_gains_are_equal, way_to_swap
-from .swaps.grade_paths import by_paths
-from .swaps.pairs import by_pairs
 from .swaps.ranked import Changes, Ranked
 
 _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
@@ -108,11 +106,6 @@ class TrainingRows:
     def way(self) -> Any:
         """Function that computes the changes by swaps."""
         return way_to_swap(self.metric, int(self.sizes.max(initial=0)))
-
-    @property
-    def dtype(self) -> Any:
-        """Type of values for pairs: C may be discontinuous in sums of gains, which need float64."""
-        return np.float64 if self.way in (by_paths, by_pairs) else np.float32
 
     @property
     def last_that_counts(self) -> int | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...data.rankings import Array
+from ...model.introspection import reads
 from ...model.metric import Metric
 from ...model.view import View, before
 from .pairs import by_pairs
@@ -16,7 +17,7 @@ from .ranked import Changes, Ranked
 from .scoring_anew import by_scoring_anew
 from .views import Entering, Exchanged, Item, Standing
 
-_MOST_GRADES = 16  # with more grades, one pass per pair of grades is not faster
+_MOST_GRADES = 16  # with more grades, tables for each pair of grades are not faster
 
 
 def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
@@ -29,111 +30,163 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     if len(grades) > _MOST_GRADES:
         yield from by_pairs(metric, ranked, depth)
         return
-    paths = _GradePaths(metric, ranked)
+    items = [Item(*one) for one in zip(grades, metric.gains(grades), metric.effort_of(grades))]
+    paths = _GradePaths(metric, ranked, items, np.ascontiguousarray(level.reshape(ranked.grade.shape).T))
     V, arriving = paths.arriving()
     if not all(np.isfinite(U).all() for U in arriving):
         yield from by_scoring_anew(metric, ranked, depth)
         return
-    level, width, shown = level.reshape(ranked.grade.shape), ranked.r.shape[1], paths.shown
-    items = [Item(*one) for one in zip(grades, metric.gains(grades), metric.effort_of(grades))]
-    at_b = paths.arriving_at(items, arriving)
-    between = [paths.between(items, number, level) for number in range(len(items))]
+    at_b, between = paths.at_b(arriving), paths.between()
+    V, arriving = V.astype(ranked.dtype), [U.astype(ranked.dtype) for U in arriving]
     whole = [U[:, :1] for U in arriving]
-    for a in range(min(depth, shown)):
-        of_x, later = level[:, a], level[:, a + 1 :]
-        found = [np.repeat(U[:, a : a + 1], width - a - 1, axis=1) for U in arriving]
-        for number, item in enumerate(items):
-            wanted = (later == number) & (of_x != number)[:, None]
-            rows = np.flatnonzero(wanted.any(axis=1))
-            if not len(rows):
-                continue
-            x, pairs, inside = of_x[rows], wanted[rows], shown - a - 1
-            tails = paths.beyond(paths.replaced(a, item) if shown < width else paths.seen)
-            for values, at_rank, tail, (Q, passed) in zip(found, at_b, tails, between[number].down_from(a, rows, x)):
-                moved = np.empty(pairs.shape)
-                np.multiply(Q[:, :-1], at_rank[x, rows, a + 1 :], out=moved[:, :inside])
-                moved[:, :inside] += passed[:, :-1]
-                moved[:, inside:] = passed[:, -1:] + Q[:, -1:] * tail[rows]  # x moves to a rank that does not count
-                values[rows] = np.where(pairs, moved, values[rows])
-        more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(found, arriving)]
+    for a in range(min(depth, paths.shown)):
+        more = [V[:, a : a + 1] * moved.T for moved in paths.moved(a, at_b, between, arriving)]
         change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
-        yield a, np.asfortranarray(change)
-
-
-class _GradePaths(Paths):
-    """Paths through rankings with an item of one grade in place of an item of another."""
-
-    def arriving_at(self, items: list[Item], arriving: list[Array]) -> list[Array]:
-        """Return for each part U(b) with each item x at b, where y above has replaced x: the set of items is the same.
-
-        The shape is (n_grades, n_queries, n_ranks).
-        """
-        standing = [self._of_all(Standing(self.seen, x)) for x in items]
-        return [
-            np.stack([(parts[one] + C * U[:, 1:])[:, : self.shown] for C, parts in standing])
-            for one, U in enumerate(arriving)
-        ]
-
-    def between(self, items: list[Item], number: int, level: Array) -> _Between:
-        """Return C and contributions for y with a grade of this number in place of each x."""
-        y, width = items[number], self.seen.r.shape[1]
-        below = np.zeros(self.seen.r.shape, bool)
-        there = np.cumsum((level == number)[:, ::-1], axis=1)[:, ::-1] > 0
-        below[:, : level.shape[1] - 1] = there[:, 1 : width + 1]
-        C_at, parts_at = self._of_all(Entering(self.seen, below, y))
-        found = []
-        for of_x, x in enumerate(items):
-            above = before(np.logical_or.accumulate(level == of_x, axis=1).astype(float)) > 0
-            between = below.copy()
-            between[:, : self.shown] &= above[:, : self.shown]
-            found.append(self._of_all(Exchanged(self.seen, between, x, y)))
-        C, parts = [C for C, _ in found], zip(*(parts for _, parts in found))
-        shown = slice(self.shown)
-        return _Between(
-            np.stack(C)[..., shown],
-            [np.stack(of_part)[..., shown] for of_part in parts],
-            C_at[:, shown],
-            [part[:, shown] for part in parts_at],
-        )
-
-    def _of_all(self, view: View) -> tuple[Array, list[Array]]:
-        """Return C and contributions at all ranks."""
-        C, parts = self.of(view)
-        C, *parts = (np.broadcast_to(values, self.seen.r.shape) for values in (C, *parts))
-        return C, parts
+        change[(paths.level[a + 1 :] == paths.level[a]).T] = 0
+        yield a, change
 
 
 @dataclass
-class _Between:
-    """C and contributions with an item y at rank a instead of x, by the grade of x; for one grade of y.
+class _Table:
+    """C, or contributions, at each rank with y in place of x, by their grades.
+
+    Values that do not depend on grades have the shapes (n_ranks, 1, 1) and (n_ranks, 1).
 
     Attributes
     ----------
-    C : ndarray, shape (n_grades, n_queries, n_ranks)
-        C between a and b.
-    parts : list of ndarray, shape (n_grades, n_queries, n_ranks)
-        Contributions between a and b.
-    C_at : ndarray, shape (n_queries, n_ranks)
-        C at each rank if y is there.
-    parts_at : list of ndarray, shape (n_queries, n_ranks)
-        Contributions at each rank if y is there.
+    between : ndarray, shape (n_ranks, n_grades_of_y, n_grades_of_x · n_queries)
+        Values at ranks between x and y.
+    entering : ndarray, shape (n_ranks, n_grades_of_y, n_queries)
+        Values at each rank if y is there.
     """
 
-    C: Array
-    parts: list[Array]
-    C_at: Array
-    parts_at: list[Array]
+    between: Array
+    entering: Array
 
-    def down_from(self, a: int, rows: Array, x: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield Q and the contribution of the ranks from a to before b, for each part, some rows, and b > a.
+    def down_from(self, a: int, of_x: Array) -> Array:
+        """Return the values at rank a and the ranks after it, with the places of x in the last axis."""
+        fixed = self.between.shape[1:] == (1, 1)
+        found = self.between[a:].copy() if fixed else np.take(self.between[a:], of_x, axis=2, mode="clip")
+        found[0] = self.entering[a]
+        return found
 
-        Q is the share of users at a who arrive at b.
+
+class _GradePaths(Paths):
+    """Paths through rankings with an item of one grade in place of an item of another.
+
+    Attributes
+    ----------
+    items : list of Item
+        One item of each grade.
+    level : ndarray of int, shape (n_ranks, n_queries)
+        The number of the grade of each item.
+    """
+
+    def __init__(self, metric: Metric, ranked: Ranked, items: list[Item], level: Array) -> None:
+        super().__init__(metric, ranked)
+        self.items, self.level = items, level
+
+    def at_b(self, arriving: list[Array]) -> list[Array]:
+        """Return for each part U(b) with each item x at b, where y above has replaced x: the set of items is the same.
+
+        The shape is (n_ranks, n_grades · n_queries).
         """
-        Q = self.C[x, rows, a:]
-        Q[:, 0] = self.C_at[rows, a]
-        np.cumprod(Q, axis=1, out=Q)
-        for part, part_at in zip(self.parts, self.parts_at):
-            passed = part[x, rows, a:]
-            passed[:, 0] = part_at[rows, a]
-            passed[:, 1:] *= Q[:, :-1]
-            yield Q, np.cumsum(passed, axis=1, out=passed)
+        found = [self._empty(len(self.items)) for _ in arriving]
+        for of_x, x in enumerate(self.items):
+            C, parts = self.of(Standing(self.seen, x))
+            for table, part, U in zip(found, parts, arriving, strict=True):
+                table[:, of_x] = self._by_rank(part + C * U[:, 1:])
+        return [table.reshape(self.shown, -1) for table in found]
+
+    def between(self) -> list[_Table]:
+        """Return tables of C and of each part."""
+        n = len(self.items)
+        tables = [
+            _Table(self._by_rank(values)[:, :1, None], self._by_rank(values)[:, :1])
+            if fixed
+            else _Table(self._empty(n, n), self._empty(n))
+            for values, fixed in zip(self._values(self.seen), self._fixed, strict=True)
+        ]
+        above = [before(np.logical_or.accumulate(x == self.level.T, axis=1).astype(float)) > 0 for x in range(n)]
+        for of_y, y in enumerate(self.items):
+            below: Array = np.zeros(self.seen.r.shape, bool)
+            there = np.logical_or.accumulate(self.level[::-1] == of_y, axis=0)[::-1].T
+            below[:, : len(self.level) - 1] = there[:, 1 : below.shape[1] + 1]
+            self._keep(Entering(self.seen, below, y), [table.entering[:, of_y : of_y + 1] for table in tables])
+            for of_x, x in enumerate(self.items):
+                between = below.copy()
+                between[:, : self.shown] &= above[of_x][:, : self.shown]
+                view = self.seen if of_x == of_y else Exchanged(self.seen, between, x, y)
+                self._keep(view, [table.between[:, of_y : of_y + 1, of_x : of_x + 1] for table in tables])
+        return [replace(table, between=table.between.reshape(*table.between.shape[:2], -1)) for table in tables]
+
+    @property
+    def _fixed(self) -> list[bool]:
+        """Return whether C, and each part, has the same values for all grades and rankings."""
+        survival, stops = self.metric.C.fact("gives_survival"), self.metric.end == "stop"
+        C = survival or (reads(self.metric.C) <= {"i"} and not stops)
+        return [C, False, self.metric.unit_effort and not survival] if self.rate else [C, False]
+
+    def _values(self, view: View) -> list[Any]:
+        C, parts = self.of(view)
+        return [C, *parts]
+
+    def _empty(self, *grades: int) -> Array:
+        return np.empty((self.shown, *grades, len(self.seen.r)), self.ranked.dtype)
+
+    def _keep(self, view: View, places: list[Array]) -> None:
+        for place, values, fixed in zip(places, self._values(view), self._fixed, strict=True):
+            if not fixed:
+                place[...] = self._by_rank(values).reshape(place.shape)
+
+    def _by_rank(self, values: Any) -> Array:
+        """Return values at the ranks with items that count, with the ranks as the first axis."""
+        values = np.broadcast_to(values, self.seen.r.shape)[:, : self.shown]
+        return values.T.astype(self.ranked.dtype, copy=False)
+
+    def moved(self, a: int, at_b: list[Array], between: list[_Table], arriving: list[Array]) -> list[Array]:
+        """Return the change of U at rank a by swaps with the item of each later rank, for each part, by rank.
+
+        U without a swap is computed in the same way, so that swaps of items with equal effects change nothing.
+        """
+        queries, inside, later = np.arange(len(self.seen.r)), self.shown - a - 1, self.level[a + 1 :]
+        x, y = self.level[a], later[:inside]
+        of_x, of_y = x * len(queries) + queries, y * len(queries) + queries
+        C, *parts = (table.down_from(a, of_x) for table in between)
+        share = np.ones((inside + 2, *C.shape[1:]), C.dtype)  # of users at a who arrive at each rank, by grade of y
+        for j in range(inside + 1):
+            np.multiply(share[j], C[j], out=share[j + 1])
+        arrived = [_of_grades(share[1:-1], places) for places in (of_y, of_x)]
+        tails = self._tails(a) if len(later) > inside else []
+        found = []
+        for number, (part, standing, U) in enumerate(zip(parts, at_b, arriving, strict=True)):
+            passed = part * share[:-1]
+            for j in range(inside):
+                passed[j + 1] += passed[j]
+            moved, stayed = (_of_grades(passed[:inside], places) for places in (of_y, of_x))
+            moved = moved + arrived[0] * np.take(standing[a + 1 :], of_x, axis=1, mode="clip")
+            stayed = stayed + arrived[1] * U[:, a + 1 : self.shown].T
+            change = np.empty(later.shape, C.dtype)
+            change[:inside] = moved - stayed
+            if tails:  # x moves to a rank that does not count
+                after = [passed[-1] + share[-1] * tail for tail in (tails[number], U[:, self.shown])]
+                change[inside:] = after[0][later[inside:], queries] - after[1][x, queries]
+            found.append(change)
+        return found
+
+    def _tails(self, a: int) -> list[Array]:
+        """Return U after the last rank with an item of each grade at rank a, of shape (n_grades, n_queries)."""
+        of_items = (self.beyond(self.replaced(a, y)) for y in self.items)
+        return [np.hstack(tails).T for tails in zip(*of_items, strict=True)]
+
+
+def _of_grades(table: Array, places: Array) -> Array:
+    """Return the values of a table of shape (n_ranks, n_grades, n_queries) at some places in its last two axes.
+
+    If the table does not depend on grades, its values at each rank are returned.
+    """
+    ranks, grades, queries = table.shape
+    if grades == 1:
+        return table[:, 0]
+    found: Array = np.take(table.reshape(-1), np.arange(ranks)[:, None] * (grades * queries) + places, mode="clip")
+    return found

@@ -38,7 +38,7 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         moved = pairs.moved(a, arriving)
         more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(moved, arriving, strict=True)]
         change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
-        yield a, np.asfortranarray(np.where(pairs.differ(a) & listed[:, a + 1 :], change, 0.0))
+        yield a, np.asfortranarray(np.where(pairs.differ(a) & listed[:, a + 1 :], change, 0.0), ranked.dtype)
 
 
 def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes:

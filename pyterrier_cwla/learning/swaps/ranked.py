@@ -32,7 +32,7 @@ class Ranked:
     pool : Pool
         The judgments.
     dtype : dtype, default=float
-        The type of values for pairs.
+        The type of values for pairs. Sums of gains and efforts are float64, since C may be discontinuous in them.
     """
 
     n: Array
