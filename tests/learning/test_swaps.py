@@ -145,9 +145,11 @@ def test_the_way_that_is_fast_enough_is_taken():
         "UMeasure(T=99,max_rel=2,effort='reading')",
         "CWLA(C='rr',A='avg',max_rel=2,effort='time')",
         "CWLA(C='inst(1)',A='erg',max_rel=2,end=12)@4",
+        "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=2)",
     ):
         assert way(measure) is by_pairs
-    assert way("CWLA(C='inst(1)',A='fgt(0.5)',max_rel=2)") is by_scoring_anew
+    for measure in ("CWLA(C='ap1',A='max',max_rel=2)", "CWLA(C='inst(1)',A='utility(log2)',max_rel=2)"):
+        assert way(measure) is by_scoring_anew
 
 
 def test_a_users_own_functions_are_learned_from_too():
@@ -163,14 +165,23 @@ def test_a_users_own_functions_are_learned_from_too():
     def first_impression(view):
         return view.G / (1 + view.i) ** 2
 
+    @aggregation(linear_in_gain=True)
+    def recalled(view):
+        return 0.5 * view.fading(0.5) / view.i + view.r
+
+    @aggregation(linear_in_gain=True)
+    def of_two_minds(view):
+        return view.fading(0.5) + view.fading(0.9)
+
     def way(C, A):
         return way_to_swap(CWLA(C=C, A=A, max_rel=3, end="stop").metric, 9)
 
     assert way(satisfied_by_much, "etg") is by_sums
     assert way(bored(2), first_impression) is by_paths
+    assert way(satisfied_by_much, recalled) is by_pairs
     grades = [3, 0, 1, 0, 2]
     for C in (bored(2), satisfied_by_much):
-        for A in ("etg", first_impression):
+        for A in ("etg", first_impression, recalled, of_two_minds):
             measure = CWLA(C=C, A=A, max_rel=3, end="stop")
             found = LambdaMART(measure).changes(grades, [5, 4, 3, 2, 1], [5])[0]
             for a, b in ((0, 1), (1, 4), (2, 3)):
@@ -218,6 +229,13 @@ BY_PAIRS = {
     "AP, mean gain by time": ("ap2(rel=1)", "avg", {"effort": "time", "end": 40, "unseen": 9}),
     "BPM by time": ("bpm(0.77,90.5)", "max", {"effort": "time", "unseen": 9}),
     "foraging by time": ("ift_rate(0.2,0.9,1)", "pe(0.5)", {"effort": "time", "unseen": 9, "k": 4}),
+    "INST with forgetting": ("inst(1)", "fgt(0.8)", {}),
+    "INST with forgetting, to rank 3": ("inst(1)", "fgt(0.8)", {"k": 3}),
+    "INST with forgetting, closed": ("inst(1)", "fgt(0.8)", {"end": "stop"}),
+    "AP with forgetting, to rank 5": ("ap2", "fgt(0.8)", {"end": 5}),
+    "RR with the gain of the last item": ("rr", "fgt(0)", {"k": 4}),
+    "leaving by time, with forgetting": ("decay(500)", "fgt(0.8)", {"effort": "time", "unseen": 9}),
+    "foraging, nothing is forgotten": ("ift_rate(0.2,0.9,1)", "fgt(1)", {"end": 40}),
     "20 grades": ("inst(2.25,rel=1)", "erg", {"max_rel": 20}),
     "20 grades, to rank 4": ("ap2", "max", {"max_rel": 20, "k": 4}),
     "20 grades, efforts by grade": ("rbp(0.8)", "avg", {"max_rel": 20, "effort": "ratio(4)"}),

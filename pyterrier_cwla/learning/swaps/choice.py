@@ -73,20 +73,23 @@ _SET |= {"totals", "spend", "background"}  # the inputs of these
 
 
 def _forgets_the_order(metric: Metric) -> bool:
-    """Return whether C and A depend on the set of items so far, but not on their order."""
+    """Return whether C and A depend on the set of items so far, but not on their order, except that A may forget."""
     C, A = metric.C, metric.A
     survival, terms = C.fact("gives_survival"), A.fact("credit_terms") is not None
     if not reads(C) <= _SET:
         return False
     if survival:
         return bool(A.fact("linear_in_gain")) and terms and _everybody_leaves(metric)
-    return reads(A) <= _SET and (terms or "expected_effort" not in reads(A))
+    forgets = {"fading"} if A.fact("linear_in_gain") else set()
+    return reads(A) <= _SET | forgets and (terms or "expected_effort" not in reads(A))
 
 
 def _grades_decide(metric: Metric, longest: int) -> bool:
     """Return whether C and A follow from the grades of the items, at all ranks to be computed one by one."""
     last = metric.last_that_counts
-    return metric.flat_effort is not None and (last is None or longest <= last or explicit(metric, last) <= last)
+    if metric.flat_effort is None or "fading" in reads(metric.A):
+        return False
+    return last is None or longest <= last or explicit(metric, last) <= last
 
 
 def _everybody_leaves(metric: Metric) -> bool:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...data.rankings import Array
+from ...model.introspection import reads
 from ...model.metric import Metric
 from ...model.scoring import raw_score
 from ...model.view import UnknownEffort
 from .paths import Paths, ratio
 from .ranked import Changes, Ranked
 from .scoring_anew import by_scoring_anew
-from .views import Column, Item, Replaced, Stacked, Standing, Swaps
+from .views import Carrying, Column, Item, Replaced, Stacked, Standing, Swaps
 
 
 def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
@@ -29,7 +31,7 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     except UnknownEffort:
         yield from _with_unknown_efforts(metric, ranked, depth)
         return
-    if not all(np.isfinite(U).all() for U in arriving):
+    if not all(np.isfinite(U).all() for U in arriving) or (pairs.forgets and len(pairs.deltas) != 1):
         yield from by_scoring_anew(metric, ranked, depth)
         return
     listed = np.arange(ranked.r.shape[1])[None, :] < ranked.n[:, None]
@@ -52,7 +54,15 @@ def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes
 
 
 class _Pairs(Paths):
-    """Paths through rankings with two items swapped."""
+    """Paths through rankings with two items swapped.
+
+    Attributes
+    ----------
+    hits_decide : bool
+        Whether ranks without gain neither contribute nor make users leave.
+    forgets : bool
+        Whether A reads F of :meth:`View.fading`, which also differs after b.
+    """
 
     def __init__(self, metric: Metric, ranked: Ranked) -> None:
         super().__init__(metric, ranked)
@@ -60,6 +70,7 @@ class _Pairs(Paths):
             *(None if values is None else np.ascontiguousarray(values) for values in (ranked.grade, ranked.r, ranked.e))
         )
         self.hits_decide = not self.rate and bool(metric.C.fact("ignores_zero_gain") or metric.C.fact("gives_survival"))
+        self.forgets = "fading" in reads(metric.A)
         self.columns = [Column(self.seen, j, rows) for j, rows in enumerate(self._rankings_that_count())]
 
     def _rankings_that_count(self) -> list[Any]:
@@ -79,12 +90,39 @@ class _Pairs(Paths):
             raise UnknownEffort
         return super().arriving()
 
+    @cached_property
+    def _carrying(self) -> tuple[Carrying, Carrying]:
+        return Carrying(self.seen, 1.0), Carrying(self.seen, 0.0)
+
+    @property
+    def deltas(self) -> set[float]:
+        """The δ with which A calls :meth:`View.fading`."""
+        self.metric.A(self._carrying[0])
+        return self._carrying[0].deltas
+
+    @cached_property
+    def carried(self) -> tuple[Array, Array]:
+        """Change of A at each rank, and of the contribution of the ranks after it, if F were 1 higher at this rank.
+
+        A is linear in F. After the swap F(b) differs by (δ^(b−a) − 1)·(r_y − r_x), and F(j) after b by δ^(j−b) of it.
+        """
+        (delta,) = self.deltas
+        C, _ = self.of(self.seen)
+        one, none = self._carrying
+        felt = np.broadcast_to(self.metric.A(one) - self.metric.A(none), self.seen.r.shape)
+        C = np.broadcast_to(C, felt.shape)
+        later = np.empty(felt.shape)
+        later[:, -1:] = self.beyond(one)[0] - self.beyond(none)[0]
+        for j in range(felt.shape[1] - 1, 0, -1):
+            later[:, j - 1] = delta * ((1 - C[:, j]) * felt[:, j] + C[:, j] * later[:, j])
+        return felt, later
+
     def _swaps(self, a: int) -> Swaps:
         x, y = (
             Item(*(None if values is None else values[:, at] for values in vars(self.items).values()))
             for at in (slice(a, a + 1), slice(a + 1, None))
         )
-        return Swaps(x, y)
+        return Swaps(a, x, y)
 
     def differ(self, a: int) -> Array:
         """Return whether items at later ranks differ from that at rank a in grade or effort."""
@@ -99,8 +137,13 @@ class _Pairs(Paths):
         C, parts = self.of(Standing(self.seen, swaps.x))
         at_b = slice(a + 1, self.shown)
         for values, part, U in zip(found, parts, arriving, strict=True):
-            standing = part + C * U[:, 1:]
-            values[:, :inside] += share[:, :inside] * standing[:, at_b]
+            standing = (part + C * U[:, 1:])[:, at_b]
+            if self.forgets:
+                felt, later = self.carried
+                (delta,) = self.deltas
+                change = swaps.gain[:, :inside] * (delta ** np.arange(1, inside + 1) - 1)
+                standing += change * ((1 - C) * felt + C * later)[:, at_b]
+            values[:, :inside] += share[:, :inside] * standing
         if share.shape[1] > inside:  # x moves to a rank that does not count
             for values, tail in zip(found, self._tails(a, swaps), strict=True):
                 values[:, inside:] += share[:, inside:] * tail

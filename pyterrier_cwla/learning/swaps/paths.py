@@ -122,7 +122,8 @@ class Paths:
             return [nothing, self._walk(view).effort_beyond + nothing] if self.rate else [nothing]
         walk = self._walk(view)
         walk.reach = np.ones_like(nothing)
-        gain = walk.score_beyond + nothing
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            gain = walk.score_beyond + nothing
         return [gain, walk.effort_beyond + nothing] if self.rate else [gain]
 
     def _walk(self, view: View) -> Walk:

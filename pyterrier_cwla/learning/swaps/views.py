@@ -40,6 +40,16 @@ class Listed(View):
         return np.maximum.accumulate(np.minimum(self.r, before(self.best)), axis=-1)
 
     @cached_property
+    def _faded(self) -> dict[float, Any]:
+        return {}
+
+    def fading(self, delta: float) -> Any:
+        """Return F, as :meth:`View.fading`."""
+        if delta not in self._faded:
+            self._faded[delta] = super().fading(delta)
+        return self._faded[delta]
+
+    @cached_property
     def _binary(self) -> dict[float, Any]:
         return {}
 
@@ -50,6 +60,32 @@ class Listed(View):
         if rel not in self._binary:
             self._binary[rel] = super().at_least(rel)
         return self._binary[rel]
+
+
+class Carrying(Listed):
+    """View of rankings in which F of :meth:`View.fading` has another value, the same at all ranks.
+
+    Parameters
+    ----------
+    seen : Listed
+        View of the rankings.
+    value : float
+        The value.
+    """
+
+    def __init__(self, seen: Listed, value: float) -> None:
+        super().__init__(seen.i, seen.r, seen.grade, seen.totals, seen._e, seen.unseen)
+        self.seen, self.value, self.deltas = seen, value, set[float]()
+        self.spend = lambda: 1.0
+
+    def fading(self, delta: float) -> Any:
+        """Return the value, and remember δ."""
+        self.deltas.add(delta)
+        return np.full(self.r.shape, self.value)
+
+    def at_least(self, rel: float | None) -> Any:
+        """Return the view with binary gains for grades of ``rel`` or above."""
+        return self if rel is None else self.seen.at_least(rel)
 
 
 # All ranks of rankings, for one grade of x and one of y.
@@ -97,6 +133,10 @@ class Standing(View):
     def best(self) -> Any:
         """Highest gain down to each rank."""
         return self.seen.best
+
+    def fading(self, delta: float) -> Any:
+        """Return F before the exchange, as :meth:`View.fading`."""
+        return self.seen.fading(delta)
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains for grades of ``rel`` or above."""
@@ -215,14 +255,16 @@ class Swaps:
 
     Parameters
     ----------
+    a : int
+        The rank of the items x, from 0.
     x : Item
         Items of shape (n_queries, 1).
     y : Item
         Items of shape (n_queries, n_later_ranks).
     """
 
-    def __init__(self, x: Item, y: Item) -> None:
-        self.x, self.y = x, y
+    def __init__(self, a: int, x: Item, y: Item) -> None:
+        self.a, self.x, self.y = a, x, y
         self._binary: dict[float, Swaps] = {}
 
     @cached_property
@@ -238,7 +280,7 @@ class Swaps:
     def at_least(self, rel: float) -> Swaps:
         """Return the items with binary gains for grades of ``rel`` or above."""
         if rel not in self._binary:
-            self._binary[rel] = Swaps(self.x.at_least(rel), self.y.at_least(rel))
+            self._binary[rel] = Swaps(self.a, self.x.at_least(rel), self.y.at_least(rel))
         return self._binary[rel]
 
 
@@ -297,6 +339,10 @@ class Column(View):
         """Second highest gain down to the rank."""
         return self._of(self.seen.second)
 
+    def fading(self, delta: float) -> Any:
+        """Return F, as :meth:`View.fading`."""
+        return self._of(self.seen.fading(delta))
+
     def at_least(self, rel: float | None) -> Any:
         """Return the view with binary gains for grades of ``rel`` or above."""
         if rel is None:
@@ -336,7 +382,7 @@ class Replaced(View):
     @cached_property
     def G(self) -> Any:
         """Gain down to the rank."""
-        return self.column.G + self._of_y(self.swaps.gain)
+        return self.G_before + self.r if self.enters else self.column.G + self._of_y(self.swaps.gain)
 
     @property
     def G_before(self) -> Any:
@@ -347,7 +393,9 @@ class Replaced(View):
     @cached_property
     def E(self) -> Any:
         """Effort down to the rank."""
-        return self.i if self._e is None else self.column.E + self._of_y(self.swaps.effort)
+        if self._e is None:
+            return self.i
+        return self.E_before + self.e if self.enters else self.column.E + self._of_y(self.swaps.effort)
 
     @property
     def E_before(self) -> Any:
@@ -361,6 +409,10 @@ class Replaced(View):
         best = self.column.best
         others = np.where(best == self.swaps.x.r[self.column.rows], self.column.second, best)
         return np.maximum(others, self._of_y(self.swaps.y.r))
+
+    def fading(self, delta: float) -> Any:
+        """Return F, as :meth:`View.fading`."""
+        return self.column.fading(delta) + self._of_y(self.swaps.gain) * delta ** (self.column.j - self.swaps.a)
 
     def at_least(self, rel: float | None) -> Any:
         """Return the view with binary gains for grades of ``rel`` or above."""
@@ -407,6 +459,10 @@ class Stacked(View):
     def best(self) -> Any:
         """Highest gain down to the rank."""
         return self._flat(self.view.best)
+
+    def fading(self, delta: float) -> Any:
+        """Return F, as :meth:`View.fading`."""
+        return self._flat(self.view.fading(delta))
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains for grades of ``rel`` or above."""
