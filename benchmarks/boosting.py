@@ -34,10 +34,10 @@ OTHERS = {
     "INST@10": "CWLA(C='inst(1)',A='erg',max_rel=4)@10",
     "RBP(0.8) with max": "CWLA(C='rbp(0.8)',A='max',max_rel=4)",
     "U-measure by grade": "UMeasure(T=99,max_rel=4,effort='ratio(4)')",
+    "INST with fgt": "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=4)",
     "RR with avg by time": "CWLA(C='rr',A='avg',max_rel=4,effort='time')",
     "U-measure by words": "UMeasure(T=3000,max_rel=4,effort='reading')",
 }
-SLOW = ("RR with avg by time", "U-measure by words")  # only at the lower level, with one iteration per turn
 WAYS = {
     "by_rank_weights": "weights of ranks",
     "by_sums": "sums",
@@ -68,13 +68,9 @@ def iterations(repeats: int, threads: int) -> Table:
     for level in LEVELS:
         objectives: dict[str, Any] = {"lambdarank": "lambdarank"}
         for name, measure in {**CLOSED, **OTHERS}.items():
-            if name in SLOW and level > min(LEVELS):
-                taken[name] += ["", ""]
-                continue
             objectives[name] = LambdaMART(measure, truncation_level=level, doc_length=words, n_jobs=threads)
         clocks = {
-            name: _Clock(objective, X, y, sizes, level, threads, 1 if name in SLOW else ITERATIONS)
-            for name, objective in objectives.items()
+            name: _Clock(objective, X, y, sizes, level, threads, ITERATIONS) for name, objective in objectives.items()
         }
         times: dict[str, list[float]] = {name: [] for name in objectives}
         for repeat in range(repeats):  # in turn, so that other load of the machine affects all equally

@@ -20,7 +20,7 @@ from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.language import TABLES
-from pyterrier_cwla.model.view import View
+from pyterrier_cwla.model.view import UnknownEffort, View
 from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS
 from tests.support import reference
 
@@ -271,6 +271,16 @@ def test_pairs_of_documents_of_rankings_of_unequal_lengths(name):
     assert moved >= 10
     if highest == 3:
         assert way_to_swap(measure.metric, max(sizes)) is by_pairs
+
+
+def test_an_effort_of_unseen_items_that_counts_must_be_known():
+    words = [40, 300, 900, 0, 15, 600]
+    for options in ({"end": 5, "cutoff": 3}, {"end": 12}):
+        measure = CWLA(C="inst(1)", A="erg", max_rel=3, effort="reading", **options)
+        with pytest.raises(UnknownEffort):
+            LambdaMART(measure, doc_length=words).changes([1, 0, 2, 0, 3, 1], -np.arange(6.0), [6])
+    measure = CWLA(C="rr", A="avg", max_rel=3, effort="reading")  # nobody leaves at unseen items
+    assert LambdaMART(measure, doc_length=words).changes([1, 0, 2, 0, 3, 1], -np.arange(6.0), [4, 2])
 
 
 def flat(lists):

@@ -86,7 +86,7 @@ class _Pairs(Paths):
         """Return V and U, as :meth:`Paths.arriving`; UnknownEffort is raised if an effort is needed and not known."""
         end, hits_decide = self.metric.end, self.hits_decide
         known = self.metric.unseen_effort is not None or end == "stop" or (end == "open" and hits_decide)
-        if not (known or (self.ranked.n >= self.last).all()):
+        if not (known or (np.minimum(self.ranked.n, self.shown) >= self.last).all()):
             raise UnknownEffort
         return super().arriving()
 
