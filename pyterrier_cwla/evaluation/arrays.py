@@ -179,14 +179,14 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
     Without ``all_hits``, their hits are the items of grades above 0, which alone can have a gain.
     """
     many, given = _lists(gains, "gains")
-    pool = None
+    pool, any_type = None, metric.gain.built_in and metric.effort.built_in
     if judged is not None:
         _, pools = _lists(judged, "judged")
         if len(pools.n) != len(given.n):
             raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
-        pool = Pool(len(pools.n), *pools.judged())
+        pool = Pool(len(pools.n), *pools.judged(any_type))
     elif metric.norm in ("ideal", "mean") or efforts is not None:
-        pool = Pool(len(given.n), *given.judged())
+        pool = Pool(len(given.n), *given.judged(any_type))
     hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
     rankings = Rankings.of_hits(given.n, *hits, pool, shared=False)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
@@ -230,10 +230,10 @@ class _Lists:
         query = np.repeat(np.arange(len(self.n)), np.diff(np.searchsorted(at, self._start, "left"), append=len(at)))
         return query, at - (self._start - 1)[query], self.flat[at].astype(float, copy=False)
 
-    def judged(self) -> tuple[Array, Floats]:
-        """Return the list and the value of all numbers but NaN."""
+    def judged(self, any_type: bool) -> tuple[Array, Array]:
+        """Return the list and the value of all numbers but NaN, as floats unless integers of 64 bits are allowed."""
         query, known = np.repeat(np.arange(len(self.n)), self.n), ~np.isnan(self.flat)
-        numbers = self.flat.astype(float, copy=False)
+        numbers = self.flat if any_type and self.flat.dtype == np.int64 else self.flat.astype(float, copy=False)
         return (query, numbers) if known.all() else (query[known], numbers[known])
 
     def padded(self, lists: Array, width: int) -> Floats:

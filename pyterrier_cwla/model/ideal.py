@@ -37,9 +37,9 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
     pool = rankings.pool
     if metric.unit_effort:
         if not metric.gain.built_in:
-            return _by_falling_gain(metric, pool)
+            return _by_falling_gain(metric, rankings)
         key = ("ideal ranking", metric.gain.key, metric.max_rel)
-        ideal: Rankings = pool.remembered(key, lambda: _by_falling_gain(metric, pool))
+        ideal: Rankings = pool.remembered(key, lambda: _by_falling_gain(metric, rankings))
         return ideal
     gains = metric.gains(pool.grade)
     if metric.effort_depends_on("rank"):
@@ -65,8 +65,9 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
     return _ranked(pool, pool.query[order], pool.grade[order], effort[order])
 
 
-def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
+def _by_falling_gain(metric: Metric, rankings: Rankings) -> Rankings:
     """Return judged documents by falling gain. Equal grades have equal efforts, so that their order does not matter."""
+    pool = rankings.pool
     query, grade = pool.positive
     grades = distinct(grade)
     falling = np.lexsort((-grades, -metric.gains(grades)))
@@ -76,7 +77,7 @@ def _by_falling_gain(metric: Metric, pool: Pool) -> Rankings:
     places = np.sort(first + place[np.searchsorted(grades, grade)]) - first  # queries are in ascending order
     n = np.bincount(pool.query, minlength=pool.queries)  # documents without gain come last
     rank = places_within(np.bincount(query, minlength=pool.queries)) + 1
-    return Rankings.of_hits(n, query, rank, grades[falling][places], pool)
+    return Rankings.of_hits(n, query, rank, grades[falling][places], pool, shared=rankings.shared)
 
 
 def best_choice(gains: Floats, stays: Floats, k: int) -> Array:

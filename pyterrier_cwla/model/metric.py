@@ -204,6 +204,14 @@ class Metric:
         """Lowest number of ranks in a view: the rank at which all users leave, or the highest rank that C states."""
         return self.end if isinstance(self.end, int) else max(self.named_rank, self.constant_from or 1)
 
+    @property
+    def sums_at_nodes(self) -> bool:
+        """Whether sums over the ranks after the list may need values at nodes, because they have no closed form."""
+        C, A = self.C, self.A
+        items = C.fact("constant_beyond_list") or C.fact("items_beyond")
+        closed = C.fact("ignores_zero_gain") or (A.fact("affine_beyond_list") and items)
+        return self.end == "open" and not closed
+
     # ---- gains
 
     def gains(self, grade: Array) -> Floats:

@@ -13,6 +13,7 @@ from .introspection import reads
 from .metric import FARTHEST, Metric
 
 CELLS = 1 << 16  # queries × ranks per chunk, so that a chunk fits into the cache of the processor
+_NODES = 144  # nodes after the list in most sums over them
 
 
 def roomy(widths: Array) -> Array:
@@ -101,9 +102,10 @@ def chunks_of_equal_width(
         keep = keep & (n > 0)  # an empty list has no items
     order = order[keep[order]]
     differs = np.flatnonzero(np.diff(kind[order])) + 1
+    nodes = _NODES if metric.sums_at_nodes else 1
     for alike in np.split(order, differs) if len(order) else []:
         width = int(widths[alike[0]])
-        step = max(CELLS // width, 1)
+        step = max(CELLS // max(width, nodes), 1)
         for first in range(0, len(alike), step):
             yield alike[first : first + step], width
 

@@ -92,6 +92,21 @@ def test_a_highest_grade_alone_means_linear_gain():
     assert score([3, 0, 1], max_rel=3, **RBP) == score([3, 0, 1], gain="linear", max_rel=3, **RBP)
 
 
+@pytest.mark.parametrize("options", [
+    dict(C="dcg", A="etg", norm="ideal"), dict(C="rr", A="err", norm="ideal"), dict(C="cascade(0.9)", A="avg"),
+])  # fmt: skip
+def test_a_matrix_takes_less_than_four_times_its_memory(options):
+    """Chunks are smaller if sums after the list have many nodes, and no view outlives its chunk."""
+    rng = np.random.default_rng(0)
+    grades = (rng.random((8000, 40)) < 0.2) * rng.integers(1, 4, (8000, 40))
+    score(grades[:1], gain="exponential", max_rel=3, **options)
+    tracemalloc.start()
+    score(grades, gain="exponential", max_rel=3, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * grades.nbytes
+
+
 def test_unjudged_items_gain_nothing_and_count_in_the_residual():
     assert score([1, None, np.nan], **RBP) == 0.5
     assert residual([1, None, 0], **RBP) == pytest.approx(0.25 + 0.125)

@@ -88,6 +88,12 @@ def test_the_users_of_average_precision_see_different_numbers_of_items(r):
     )
 
 
+def test_nobody_goes_on_under_ap2_where_all_gain_is_found_up_to_rounding():
+    """0.1 + 0.2 + 0.3, the total of the judgments, is greater than 0.3 + 0.2 + 0.1 by rounding."""
+    found = explain_gains([0.3, 0.2, 0.1], judged=[0.1, 0.2, 0.3], C="ap2", A="avg")
+    assert found.table["C"].iloc[-1] == 0
+
+
 def test_unretrieved_gain_lies_at_infinity():
     """V⁺ of ap1 is a limit for ever deeper ranks of the unretrieved gain, and V⁺ of ap2 is infinite."""
     r = [0, 1, 0, 1]
