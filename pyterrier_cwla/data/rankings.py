@@ -275,9 +275,8 @@ class Rankings:
         """Return the indices of the hits of some queries, the position of each query, and the number within it."""
         first = self.start[queries]
         counts = self.start[queries + 1] - first
-        row = np.repeat(np.arange(len(queries)), counts)
-        at = np.arange(len(row)) + (first - (np.cumsum(counts) - counts))[row]
-        return at, row, at - first[row]
+        number = places_within(counts)
+        return np.repeat(first, counts) + number, np.repeat(np.arange(len(queries)), counts), number
 
     def listed_ranks(self, number: int) -> Array:
         """Return the ranks of the items of one condensed ranking before unjudged items were removed."""

@@ -144,7 +144,8 @@ class Walk:
     def expected_effort(self) -> Floats:
         """Σ V(i)·e_i, of shape [queries × 1]; infinite if users never leave."""
         costs = self.view.steps if self._between is None else self.view.e + self._between * self.view.beyond([[1.0]]).e
-        on_list: Floats = (self.V * costs).sum(axis=-1, keepdims=True)
+        units = np.size(costs) <= self.view.i.shape[-1] and np.all(costs == 1)
+        on_list: Floats = (self.V if units else self.V * costs).sum(axis=-1, keepdims=True)
         return on_list + self.effort_beyond
 
     @cached_property

@@ -759,15 +759,16 @@ def ift_rate(view: View, A: NotNegative, b2: Positive = 0.9, R2: NotNegative = 1
     >>> round(score([1, 0, 1], C="ift_rate(0.2, 0.9, 1)", A="erg"), 4)
     0.5124
     """
-    steepness = R2 / np.where(view.E > 0, view.E, np.inf)  # per gain; without effort the rate counts as 0
-    return _logistic((A * R2 + np.log(b2)) - view.G * steepness)
+    slope = -R2 / np.where(view.E > 0, view.E, np.inf)  # per gain; without effort the rate counts as 0
+    return _logistic(view.G * slope + (A * R2 + np.log(b2)))
 
 
 def _logistic(x: Floats) -> Floats:
-    """Return 1/(1 + exp(x)), several times as fast as scipy.special.expit of −x."""
+    """Return 1/(1 + exp(x)) in the memory of x, several times as fast as scipy.special.expit of −x."""
     with np.errstate(over="ignore"):
-        C: Floats = 1 / (1 + np.exp(x))
-    return C
+        np.exp(x, out=x)
+    x += 1
+    return np.divide(1, x, out=x)
 
 
 def _patience_beyond(view: View, V: Floats, T: float) -> Floats:

@@ -65,7 +65,7 @@ def view_of_ranks(
     if column.max(initial=0) >= width:
         inside = column < width
         at, row, number, column = at[inside], row[inside], number[inside], column[inside]
-    r = np.full((len(queries), width), unjudged[0])
+    r = np.full((len(queries), width), unjudged[0]) if unjudged[0] else np.zeros((len(queries), width))
     place, gains = row * width + column, rankings.gains(metric)[at]
     r.ravel()[place] = gains
     sparse = _SPARSE * len(at) <= r.size and not unjudged[0]
