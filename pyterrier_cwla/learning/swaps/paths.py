@@ -149,4 +149,6 @@ def _from_the_end(C: Array, part: Array, end: Array) -> Array:
 
 def ratio(gain: Array, effort: Array) -> Array:
     """Return gain divided by effort, and 0 without effort."""
+    if effort.min(initial=np.inf) > 0:
+        return gain / effort
     return np.divide(gain, effort, out=np.zeros_like(gain), where=effort > 0)

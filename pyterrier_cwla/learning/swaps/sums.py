@@ -36,7 +36,9 @@ def by_rank_weights(metric: Metric, ranked: Ranked, depth: int) -> Changes:
 
 def _with_fixed_weights(weights: Array, w: Array, depth: int) -> Changes:
     for a in range(depth):
-        yield a, (weights[:, a : a + 1] - weights[:, a + 1 :]) * (w[:, a + 1 :] - w[:, a : a + 1])
+        change = w[:, a + 1 :] - w[:, a : a + 1]
+        change *= weights[:, a : a + 1] - weights[:, a + 1 :]
+        yield a, change
 
 
 # Sums over items: M·N = Σ V(i)·φ(i)·w_i, or a ratio of two such sums.
@@ -65,12 +67,16 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         yield from changes(phi, w)
         return
     gain = (V * phi * shown * w).sum(axis=1, keepdims=True)
-    spent = raw_score(replace(metric, A=EFFORT()), ranked.rankings)[
-        :, None
-    ]  # Σ V(i)·e_i, including ranks beyond the list
+    # Σ V(i)·e_i, including ranks beyond the list
+    spent = raw_score(replace(metric, A=EFFORT()), ranked.rankings)[:, None]
     gain, spent = gain.astype(dtype), spent.astype(dtype)
+    rate = ratio(gain, spent)
     for (a, more), (_, dearer) in zip(changes(phi, w), changes(1.0, e), strict=True):
-        yield a, ratio(gain + more, spent + dearer) - ratio(gain, spent)
+        more += gain
+        dearer += spent
+        change = ratio(more, dearer)
+        change -= rate
+        yield a, change
 
 
 def _before_product(C: Array) -> Array:
