@@ -94,7 +94,7 @@ class _Pairs(Paths):
     def _carrying(self) -> tuple[Carrying, Carrying]:
         return Carrying(self.seen, 1.0), Carrying(self.seen, 0.0)
 
-    @property
+    @cached_property
     def deltas(self) -> set[float]:
         """The δ with which A calls :meth:`View.fading`."""
         self.metric.A(self._carrying[0])
