@@ -188,7 +188,7 @@ def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     return np.divide(left, left_before, out=C, where=left_before > 0)
 
 
-_OUT_OF_REACH = float(np.finfo(float).max)  # total gain without which nobody stops, for queries without any gain
+_OUT_OF_REACH = 1e30  # total gain of queries without any gain, so that nobody stops; also as float32
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True)
