@@ -133,10 +133,15 @@ class _Hashing:
             if start:
                 place += 8
                 size -= 8
+            longer = size > 0
             if start < shortest:
                 _mix(found.view(np.uint64), words, place, size, memory)
+            elif 2 * np.count_nonzero(longer) > len(size):  # faster than to select rows
+                mixed = found.copy()
+                _mix(mixed.view(np.uint64), words, place, size, memory)
+                np.copyto(found, mixed, where=longer)
             else:
-                rows = np.flatnonzero(size > 0)
+                rows = np.flatnonzero(longer)
                 mixed = found[rows]
                 _mix(mixed.view(np.uint64), words, place[rows], size[rows], np.empty((4, len(rows)), np.int64))
                 found[rows] = mixed
