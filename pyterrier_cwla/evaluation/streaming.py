@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
@@ -30,6 +30,7 @@ from ..files.table_kinds import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.progress import counted
+from ..tasks.reading_ahead import ahead
 from .in_memory import in_groups
 from .row_counts import Array, Counts, Segments, codes_and_names
 from .score_cache import ScoreCache
@@ -174,7 +175,7 @@ class Reading:
         if not len(self.counts):
             raise source.empty
 
-    def tables(self) -> Iterator[pa.Table]:
+    def tables(self) -> Generator[pa.Table, None, None]:
         """Yield the tables of the source."""
         for part in self.source.parts:
             yield from part.tables(self.extras)
@@ -187,7 +188,7 @@ class Reading:
         with counted(progress, "evaluating", passes * len(self.counts), "rows") as done:
             for number in range(passes):
                 held, rows = _Held(scoring, turn == number), 0
-                for table in self.alone or self.tables():
+                for table in self.alone or ahead(self.tables()):
                     with naming(str(self.source)):
                         if number == 0:
                             scores, rest = scoring.complete(table)

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+from threading import Event
+
+import pytest
+
+from pyterrier_cwla.tasks.reading_ahead import ahead
+
+
+def test_next_item_is_computed_while_an_item_is_used():
+    computed = Event()
+
+    def items():
+        yield 1
+        computed.set()
+        yield 2
+
+    found = ahead(items())
+    assert next(found) == 1
+    assert computed.wait(timeout=60)
+    assert list(found) == [2]
+
+
+def test_only_one_item_is_computed_in_advance():
+    computed = []
+
+    def items():
+        for number in range(5):
+            computed.append(number)
+            yield number
+
+    for number in ahead(items()):
+        assert max(computed) <= number + 1
+
+
+def test_an_error_comes_after_the_items_before_it():
+    def items():
+        yield 1
+        raise ValueError("broken")
+
+    found = ahead(items())
+    assert next(found) == 1
+    with pytest.raises(ValueError, match="broken"):
+        next(found)
+
+
+def test_items_are_closed_if_iteration_stops_early():
+    closed = Event()
+
+    def items():
+        try:
+            yield from range(10)
+        finally:
+            closed.set()
+
+    found = ahead(items())
+    next(found)
+    found.close()
+    assert closed.wait(timeout=60)
+
+
+def test_items_may_be_none():
+    assert list(ahead(item for item in [None, None])) == [None, None]
+
+
+def test_nothing():
+    assert list(ahead(item for item in [])) == []
