@@ -80,11 +80,13 @@ class _GradePaths(Paths):
         One item of each grade.
     level : ndarray of int, shape (n_ranks, n_queries)
         The number of the grade of each item.
+    listed : Listed
+        View of the ranks with items that count.
     """
 
     def __init__(self, metric: Metric, ranked: Ranked, items: list[Item], level: Array) -> None:
         super().__init__(metric, ranked)
-        self.items, self.level = items, level
+        self.items, self.level, self.listed = items, level, self.first
 
     def at_b(self, arriving: list[Array]) -> list[Array]:
         """Return for each part U(b) with each item x at b, where y above has replaced x: the set of items is the same.
@@ -93,9 +95,9 @@ class _GradePaths(Paths):
         """
         found = [self._empty(len(self.items)) for _ in arriving]
         for of_x, x in enumerate(self.items):
-            C, parts = self.of(Standing(self.seen, x))
+            C, parts = self.of(Standing(self.listed, x))
             for table, part, U in zip(found, parts, arriving, strict=True):
-                table[:, of_x] = self._by_rank(part + C * U[:, 1:])
+                table[:, of_x] = self._by_rank(part + C * U[:, 1 : self.shown + 1])
         return [table.reshape(self.shown, -1) for table in found]
 
     def between(self) -> list[_Table]:
@@ -105,18 +107,17 @@ class _GradePaths(Paths):
             _Table(self._by_rank(values)[:, :1, None], self._by_rank(values)[:, :1])
             if fixed
             else _Table(self._empty(n, n), self._empty(n))
-            for values, fixed in zip(self._values(self.seen), self._fixed, strict=True)
+            for values, fixed in zip(self._values(self.listed), self._fixed, strict=True)
         ]
         above = [before(np.logical_or.accumulate(x == self.level.T, axis=1).astype(float)) > 0 for x in range(n)]
         for of_y, y in enumerate(self.items):
-            below: Array = np.zeros(self.seen.r.shape, bool)
+            below: Array = np.zeros(self.listed.r.shape, bool)
             there = np.logical_or.accumulate(self.level[::-1] == of_y, axis=0)[::-1].T
-            below[:, : len(self.level) - 1] = there[:, 1 : below.shape[1] + 1]
-            self._keep(Entering(self.seen, below, y), [table.entering[:, of_y : of_y + 1] for table in tables])
+            below[:, : len(self.level) - 1] = there[:, 1 : self.shown + 1]
+            self._keep(Entering(self.listed, below, y), [table.entering[:, of_y : of_y + 1] for table in tables])
             for of_x, x in enumerate(self.items):
-                between = below.copy()
-                between[:, : self.shown] &= above[of_x][:, : self.shown]
-                view = self.seen if of_x == of_y else Exchanged(self.seen, between, x, y)
+                between = below & above[of_x][:, : self.shown]
+                view = self.listed if of_x == of_y else Exchanged(self.listed, between, x, y)
                 self._keep(view, [table.between[:, of_y : of_y + 1, of_x : of_x + 1] for table in tables])
         return [replace(table, between=table.between.reshape(*table.between.shape[:2], -1)) for table in tables]
 
@@ -141,8 +142,7 @@ class _GradePaths(Paths):
 
     def _by_rank(self, values: Any) -> Array:
         """Return values at the ranks with items that count, with the ranks as the first axis."""
-        values = np.broadcast_to(values, self.seen.r.shape)[:, : self.shown]
-        return values.T.astype(self.ranked.dtype, copy=False)
+        return np.broadcast_to(values, self.listed.r.shape).T.astype(self.ranked.dtype, copy=False)
 
     def moved(self, a: int, at_b: list[Array], between: list[_Table], arriving: list[Array]) -> list[Array]:
         """Return the change of U at rank a by swaps with the item of each later rank, for each part, by rank.

@@ -61,6 +61,12 @@ class Paths:
         view.spend = lambda: 1.0
         return view
 
+    @property
+    def first(self) -> Listed:
+        """View of the ranks with items that count."""
+        e = None if self.seen._e is None else np.asarray(self.seen._e)[:, : self.shown]
+        return self._view(self.seen.grade[:, : self.shown], self.seen.r[:, : self.shown], e)
+
     def replaced(self, a: int, y: Item) -> Listed:
         """Return a view with an item at rank a of each ranking, which changes the set of items at later ranks."""
         grade, r, e = (np.array(values) for values in (self.seen.grade, self.seen.r, self.seen.e))
