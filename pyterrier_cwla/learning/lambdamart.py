@@ -71,6 +71,9 @@ class LambdaMART:
 
     Notes
     -----
+    Gradients come from values of pairs in float32, the type of LightGBM's gradients. Errors of ΔM by rounding are about
+    1e-6 of ΔM, and 1e-4 if nearly all users go on at each rank. ``changes`` computes in float64.
+
     For an IntentAware measure, ``ΔM = Σ_t P(t|q)·ΔM_t`` over the intents of the query. A document should be above
     another if its gain is higher for an intent and not lower for any; if neither is, the swap that raises the metric
     decides.

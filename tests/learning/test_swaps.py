@@ -16,6 +16,7 @@ from pyterrier_cwla.learning.swaps.grade_paths import by_paths
 from pyterrier_cwla.learning.swaps.pairs import by_pairs
 from pyterrier_cwla.learning.swaps.scoring_anew import by_scoring_anew
 from pyterrier_cwla.learning.swaps.sums import by_rank_weights, by_sums
+from pyterrier_cwla.learning.training_rows import TrainingRows
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model import parse
@@ -236,12 +237,15 @@ BY_PAIRS = {
     "RR with the gain of the last item": ("rr", "fgt(0)", {"k": 4}),
     "leaving by time, with forgetting": ("decay(500)", "fgt(0.8)", {"effort": "time", "unseen": 9}),
     "foraging, nothing is forgotten": ("ift_rate(0.2,0.9,1)", "fgt(1)", {"end": 40}),
+    "RBP, effort-weighted, without effort after the list": ("rbp(0.8)", "err", {"effort": "ratio(4)", "unseen": 0, "k": 1}),
+    "BPM by time, effort-weighted, closed": ("bpm(0.77,90.5)", "err", {"effort": "time", "end": "stop"}),
     "20 grades": ("inst(2.25,rel=1)", "erg", {"max_rel": 20}),
     "20 grades, to rank 4": ("ap2", "max", {"max_rel": 20, "k": 4}),
     "20 grades, efforts by grade": ("rbp(0.8)", "avg", {"max_rel": 20, "effort": "ratio(4)"}),
 }  # fmt: skip
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", BY_PAIRS)
 def test_pairs_of_documents_of_rankings_of_unequal_lengths(name):
     C, A, given = BY_PAIRS[name]
@@ -271,6 +275,32 @@ def test_pairs_of_documents_of_rankings_of_unequal_lengths(name):
     assert moved >= 10
     if highest == 3:
         assert way_to_swap(measure.metric, max(sizes)) is by_pairs
+
+
+@pytest.mark.parametrize("effort", ["unit", "time"])
+def test_shares_of_all_gain_stay_probabilities(effort):
+    rng = np.random.default_rng(3)
+    for highest in (3, 30):  # thirds and thirtieths are rounded, and so are their sums
+        y, words = rng.integers(0, highest + 1, 40), rng.integers(0, 900, 40)
+        measure = CWLA(C="ap2", A="avg", gain="linear", max_rel=highest, effort=effort, unseen=9)
+        objective = LambdaMART(measure, doc_length=words)
+        assert np.isfinite(objective.gradients(y, rng.normal(size=40), [25, 15])).all()
+        assert np.isfinite(np.concatenate([c.ravel() for c in objective.changes(y, np.zeros(40), [25, 15])])).all()
+
+
+@pytest.mark.parametrize("measure", ["nDCG", "TBG", "INST(max_rel=3)", "AP", "CWLA(C='rbp(0.8)',A='max',max_rel=3)",
+                                     "UMeasure(T=99,max_rel=3,effort='ratio(4)')", "UMeasure(T=900,max_rel=3,effort='reading')"])  # fmt: skip
+def test_gradients_are_close_to_those_of_float64(measure, monkeypatch):
+    rng = np.random.default_rng(5)
+    y, predicted, words = rng.integers(0, 4, 120), rng.normal(size=120), rng.integers(1, 900, 120)
+    objective = LambdaMART(measure, doc_length=words)
+    found = objective.gradients(y, predicted, [60, 60])
+    ranked = TrainingRows.ranked
+    monkeypatch.setattr(TrainingRows, "ranked", lambda *given: ranked(*given[:-1], np.float64))
+    exact = LambdaMART(measure, doc_length=words).gradients(y, predicted, [60, 60])
+    for one, other in zip(found, exact):
+        assert np.abs(one - other).max() < 1e-4 * np.sqrt(np.mean(other**2))
+        assert (one != other).any()
 
 
 def test_an_effort_of_unseen_items_that_counts_must_be_known():

@@ -34,13 +34,12 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     if not all(np.isfinite(U).all() for U in arriving) or (pairs.forgets and len(pairs.deltas) != 1):
         yield from by_scoring_anew(metric, ranked, depth)
         return
-    listed = np.arange(ranked.r.shape[1])[None, :] < ranked.n[:, None]
     whole = [U[:, :1] for U in arriving]
     for a in range(min(depth, pairs.shown)):
         moved = pairs.moved(a, arriving)
         more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(moved, arriving, strict=True)]
         change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
-        yield a, np.asfortranarray(np.where(pairs.differ(a) & listed[:, a + 1 :], change, 0.0), ranked.dtype)
+        yield a, np.asfortranarray(np.where(pairs.differ(a) & ranked.listed[:, a + 1 :], change, 0.0), ranked.dtype)
 
 
 def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes:
@@ -66,9 +65,9 @@ class _Pairs(Paths):
 
     def __init__(self, metric: Metric, ranked: Ranked) -> None:
         super().__init__(metric, ranked)
-        self.items = Item(
-            *(None if values is None else np.ascontiguousarray(values) for values in (ranked.grade, ranked.r, ranked.e))
-        )
+        # Cells after the last item have an effort, since A may be infinite without one; their changes are not used.
+        e = None if ranked.e is None else np.where(ranked.listed, ranked.e, 1.0)
+        self.items = Item(np.ascontiguousarray(ranked.grade), np.ascontiguousarray(ranked.r), e)
         self.hits_decide = not self.rate and bool(metric.C.fact("ignores_zero_gain") or metric.C.fact("gives_survival"))
         self.forgets = "fading" in reads(metric.A)
         self.columns = [Column(self.seen, j, rows) for j, rows in enumerate(self._rankings_that_count())]

@@ -51,8 +51,7 @@ class Paths:
         if self.ranked.e is None:
             return None
         unseen = self.metric.unseen_effort or 0.0
-        listed = np.arange(self.ranked.e.shape[1])[None, :] < self.ranked.n[:, None]
-        return self._padded(np.where(listed, self.ranked.e, unseen), unseen)
+        return self._padded(np.where(self.ranked.listed, self.ranked.e, unseen), unseen)
 
     def _view(self, grade: Array, r: Array, e: Array | None) -> Listed:
         i = np.arange(1.0, r.shape[1] + 1)[None, :]

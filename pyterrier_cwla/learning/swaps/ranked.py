@@ -44,6 +44,11 @@ class Ranked:
     dtype: Any = float
 
     @cached_property
+    def listed(self) -> Array:
+        """Mask of the cells with items."""
+        return np.asarray(np.arange(self.r.shape[1])[None, :] < self.n[:, None])
+
+    @cached_property
     def gains(self) -> Array:
         """Gains in the type of values for pairs."""
         return self.r.astype(self.dtype)

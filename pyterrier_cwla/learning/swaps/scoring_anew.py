@@ -20,7 +20,7 @@ def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         differ = ranked.grade[:, a + 1 :] != ranked.grade[:, a : a + 1]
         if ranked.e is not None:
             differ |= ranked.e[:, a + 1 :] != ranked.e[:, a : a + 1]
-        query, b = np.nonzero(differ & (np.arange(a + 1, width)[None, :] < ranked.n[:, None]))
+        query, b = np.nonzero(differ & ranked.listed[:, a + 1 :])
         for start in range(0, len(query), max(_AT_ONCE // width, 1)):
             some = slice(start, start + max(_AT_ONCE // width, 1))
             again = raw_score(metric, ranked.swapped(query[some], a, b[some] + a + 1))
