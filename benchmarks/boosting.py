@@ -31,7 +31,7 @@ CLOSED = {
 OTHERS = {
     "INST": "CWLA(C='inst(1)',A='erg',max_rel=4)",
     "AP": "AP(rel=2)",
-    "INST@10": "CWLA(C='inst(1)',A='erg',max_rel=4)@10",
+    "INST to rank 10": "CWLA(C='inst(1)',A='erg',max_rel=4)@10",
     "RBP(0.8) with max": "CWLA(C='rbp(0.8)',A='max',max_rel=4)",
     "U-measure by grade": "UMeasure(T=99,max_rel=4,effort='ratio(4)')",
     "INST with fgt": "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=4)",

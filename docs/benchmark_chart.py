@@ -35,8 +35,9 @@ def ratios() -> dict[str, tuple[float, float]]:
     """Return the lowest and the highest ratio of our time to that of its peer for each entry, the lowest first."""
     found = {}
     for cells in _table("Where the time goes"):
-        numbers = [float(number) for number in cells["ratio"].split(" to ")]
-        found[f"{cells['entry']}\nover {cells['measured over']}"] = (numbers[0], numbers[-1])
+        numbers = [float(number) for number in cells["our time / its time"].split(" to ")]
+        entry = f"{cells['entry']}\nbeside {cells['beside']}".replace("`", "")
+        found[entry] = (numbers[0], numbers[-1])
     return dict(sorted(found.items(), key=lambda one: one[1]))
 
 
@@ -68,19 +69,27 @@ def chart_of_entries() -> str:
         axes_of(ax)
         for place, (low, high) in enumerate(found.values()):
             ax.plot([low, high], [place, place], "o-", color=COLOURS[0], markersize=8, linewidth=4)
-            text = f"{low:g}" if low == high else f"{low:g} to {high:g}"
-            ax.annotate(text, (high, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9)
+            ax.annotate(
+                _range(low, high), (high, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9
+            )
         ax.axvline(1, color=GREY, linewidth=1, zorder=0)
-        ax.set(xscale="log", xlim=(0.15, 40), ylim=(len(found) - 0.5, -0.6), xlabel="our time, times that of the peer")
+        lowest, highest = min(low for low, _ in found.values()), max(high for _, high in found.values())
+        ax.set(xscale="log", xlim=(0.7 * lowest, 4 * highest), ylim=(len(found) - 0.5, -0.6))
+        ax.set_xlabel("our time divided by that of the peer (logarithmic)")
         ax.set_yticks(range(len(found)), list(found), fontsize=8)
-        ax.set_xticks([0.2, 0.5, 1, 2, 5, 10, 20], ["0.2", "0.5", "1", "2", "5", "10", "20"])
+        ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if 0.7 * lowest <= tick <= 4 * highest]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
         ax.tick_params(axis="y", length=0)
-        figure.suptitle("Each entry beside its peer: left of 1 we are faster", fontsize=11)
-        said = "; ".join(f"{name}: {low:g} to {high:g}".replace("\n", " ") for name, (low, high) in found.items())
+        figure.suptitle("Each entry beside its peer; pyterrier_cwla is faster left of 1", fontsize=11)
+        said = "; ".join(f"{name}: {_range(*both)}".replace("\n", " ") for name, both in found.items())
         svg = inline_svg(figure, f"Our time relative to that of the peer. {said}.", "entries")
         pyplot.close(figure)
     return svg
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
 def chart() -> str:

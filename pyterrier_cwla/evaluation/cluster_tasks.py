@@ -71,8 +71,9 @@ class InFiles:
                 raise MalformedFile(f"{source}: empty; there are no rows in it.")
 
     def scored(self, client: Client, **how: Any) -> list[Any]:
-        """Return futures of the scores of all parts."""
-        return client.map(_scored, self.parts, **how, pure=False)
+        """Return futures of the scores of all parts; the largest are first, so that workers end at about one time."""
+        largest_first = sorted(self.parts, key=lambda parts: -parts.work)
+        return client.map(_scored, largest_first, **how, pure=False)
 
     def check_unchanged(self) -> None:
         """Raise MalformedFile if a file has changed."""
@@ -85,6 +86,10 @@ class _Parts:
     """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
 
     parts: tuple[Part, ...]
+
+    @property
+    def work(self) -> int:
+        return sum(part.work for part in self.parts)
 
     def ids(self) -> Iterator[pa.Table]:
         return chain.from_iterable(part.ids() for part in self.parts)

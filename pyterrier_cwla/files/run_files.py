@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ROWS = 1 << 21
 """Approximate number of rows of a Parquet file that are read at a time."""
 _BUFFER = 1 << 20  # bytes
+_BYTES_PER_LINE, _BYTES_PER_PACKED_LINE = 40, 8  # roughly
 BLOCK = 32 << 20
 """Number of bytes of text that are read at a time, and the longest line."""
 EXTRAS = RUN.optional
@@ -62,6 +63,11 @@ class Part(ABC):
     @abstractmethod
     def is_small(self) -> bool:
         """Whether the rows can be read at once."""
+
+    @property
+    @abstractmethod
+    def work(self) -> int:
+        """Approximate number of rows."""
 
     @abstractmethod
     def ids(self) -> Iterator[pa.Table]:
@@ -322,6 +328,10 @@ class _RowGroups(Part):
     def is_small(self) -> bool:
         return self.rows <= ROWS // 4
 
+    @property
+    def work(self) -> int:
+        return self.rows
+
     def ids(self) -> Iterator[pa.Table]:
         return self._read(("query_id",))
 
@@ -473,6 +483,11 @@ class _Lines(Part):
     @property
     def is_small(self) -> bool:
         return os.path.getsize(self.path) <= BLOCK // (4 if self.packing is None else 32)
+
+    @property
+    def work(self) -> int:
+        size = os.path.getsize(self.path) if self.stop is None else self.stop - self.start
+        return size // (_BYTES_PER_LINE if self.packing is None else _BYTES_PER_PACKED_LINE)
 
     def ids(self) -> Iterator[pa.Table]:
         return self._read(_TOPICS)

@@ -1,5 +1,6 @@
 """Evaluation on a Dask cluster: same numbers as in one process, also if workers die."""
 
+import gzip
 import os
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from pyterrier_cwla import CWLA, TBG, CannotScore, CWLAError, continuation, demo
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
 from pyterrier_cwla.evaluation import cluster
+from pyterrier_cwla.evaluation.cluster_tasks import InFiles, _Parts
+from pyterrier_cwla.files.run_files import sources
 from pyterrier_cwla.pipelines import StudySearch
 from pyterrier_cwla.studies import robustness
 
@@ -454,6 +457,8 @@ def test_without_a_client_or_without_dask_the_error_says_what_to_do():
 import sys
 from pyterrier_cwla import CWLAError
 from pyterrier_cwla.evaluation import cluster
+from pyterrier_cwla.evaluation.cluster_tasks import InFiles, _Parts
+from pyterrier_cwla.files.run_files import sources
 assert "dask" not in sys.modules
 def said():
     try:
@@ -507,3 +512,27 @@ def test_dask_knows_the_size_of_shared_arguments():
     assert dict(side_by_side({"two": partial(pow, 2, 2), "three": partial(pow, 3, 2)})) == {"two": 4, "three": 9}
     assert sizeof(_Common(1)) < 100
     assert 8e6 <= sizeof(_Common({"grades": np.zeros(1_000_000)})) < 8.001e6
+
+
+def test_the_largest_parts_are_scored_first(tmp_path):
+    class Noting:
+        def map(self, task, parts, **how):
+            return [part.work for part in parts]
+
+    rows = [10, 3_000, 200]
+    paths = [tmp_path / f"{number}.parquet" for number in rows]
+    for path, number in zip(paths, rows, strict=True):
+        documents = [f"d{i}" for i in range(number)]
+        pd.DataFrame({"query_id": "q", "doc_id": documents, "score": 1.0}).to_parquet(path)
+    given = InFiles(sources(paths))
+    given.parts = [_Parts(source.parts) for source in given.sources]
+    assert given.scored(Noting()) == [3_000, 200, 10]
+
+
+def test_lines_are_counted_roughly(tmp_path):
+    text = "".join(f"301 Q0 FT911-{i} {i} {9 - i / 100} bm25\n" for i in range(1000))
+    plain, packed = tmp_path / "plain.txt", tmp_path / "packed.txt.gz"
+    plain.write_text(text)
+    packed.write_bytes(gzip.compress(text.encode()))
+    for source in sources([plain, packed]):
+        assert 300 < sum(part.work for part in source.parts) < 3_000
