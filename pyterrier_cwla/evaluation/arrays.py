@@ -251,6 +251,8 @@ def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
     """Return whether there are several lists, and the lists."""
     if hasattr(values, "to_numpy"):  # a DataFrame or a Series
         values = values.to_numpy()
+    if isinstance(values, np.ndarray) and values.ndim > 2:
+        raise BadParameter(f"{name} must be one list, or a list of lists, not {values.ndim} dimensions.")
     if isinstance(values, np.ndarray) and values.ndim:
         nested = values.ndim > 1
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set | np.ndarray):

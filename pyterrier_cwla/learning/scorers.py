@@ -210,7 +210,8 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = 
     ``judged`` is False for rows whose label is to be ignored. With metadata routing these are keyword arguments, as
     ``params={"qid": …}``. Otherwise they are index levels of these names, of ``y`` or ``X``.
 
-    The last rows, of up to a million values (about 80 MB), stay in memory: further scorings of a fold are faster.
+    The last rows stay in memory, so that further scorings of a fold are faster: up to a million values of labels and
+    data of rows (500,000 rows with labels and ``qid``; about 80 MB).
 
     Parameters
     ----------

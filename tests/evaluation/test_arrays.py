@@ -118,6 +118,7 @@ def test_unjudged_items_gain_nothing_and_count_in_the_residual():
         ([1, -1], RBP, "gains must be finite numbers of 0 or more"),
         ([1, np.inf], RBP, "gains must be finite numbers of 0 or more"),
         (["a"], RBP, "gains must be numbers"),
+        (np.zeros((2, 3, 4)), RBP, "gains must be one list, or a list of lists, not 3 dimensions"),
         ([4], {**RBP, "max_rel": 3}, "a grade of 4 is above max_rel=3"),
         ([1], {**RBP, "judged": [4], "max_rel": 3, "norm": "ideal"}, "a grade of 4 is above max_rel=3"),
         ([1], {**RBP, "efforts": [1], "effort": "unit"}, "not both"),
