@@ -75,7 +75,7 @@ def _table(name: str, prime: int, folder: Path, chosen: argparse.Namespace) -> T
         )
     columns = (
         *("rows", "in memory, a row", "streamed, a row", "in memory, rows a second", "streamed, rows a second"),
-        *("of the rate in memory", "streamed on all cores, a row", "of the rate in memory"),
+        *("of the rate in memory", "streamed on all cores, a row", "of the rate in memory, all cores"),
         *("streamed, in all", "peak of the whole process", "a row, times the first"),
         "values equal to the last bit",
     )

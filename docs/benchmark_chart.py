@@ -69,15 +69,15 @@ def chart_of_entries() -> str:
         axes_of(ax)
         for place, (low, high) in enumerate(found.values()):
             ax.plot([low, high], [place, place], "o-", color=COLOURS[0], markersize=8, linewidth=4)
-            ax.annotate(
-                _range(low, high), (high, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9
-            )
+            end, apart, side = (low, -8, "right") if high < 1 else (high, 8, "left")  # away from the line at 1
+            label: Any = {"xytext": (apart, 0), "textcoords": "offset points", "va": "center", "ha": side}
+            ax.annotate(_range(low, high), (end, place), fontsize=9, **label)
         ax.axvline(1, color=GREY, linewidth=1, zorder=0)
         lowest, highest = min(low for low, _ in found.values()), max(high for _, high in found.values())
-        ax.set(xscale="log", xlim=(0.7 * lowest, 4 * highest), ylim=(len(found) - 0.5, -0.6))
+        ax.set(xscale="log", xlim=(0.2 * lowest, 6 * highest), ylim=(len(found) - 0.5, -0.6))
         ax.set_xlabel("our time divided by that of the peer (logarithmic)")
         ax.set_yticks(range(len(found)), list(found), fontsize=8)
-        ticks = [tick for tick in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50) if 0.7 * lowest <= tick <= 4 * highest]
+        ticks = [tick for tick in (0.1, 0.3, 1, 3, 10, 30, 100) if 0.2 * lowest <= tick <= 6 * highest]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
         ax.tick_params(axis="y", length=0)

@@ -16,7 +16,11 @@ OTHER_VALUES = {
     "alpha": [0.3], "beta": [0.3, 2.0], "relative": [True], "normalize": [False],
 }  # fmt: skip
 REGISTERED = {m.NAME: m for m in ir_measures.measures.registry.values() if not isinstance(m, CWLAMeasure)}
-PEERS = [p for p in ir_measures.DefaultPipeline.providers if p.NAME not in ("cwla", "cwla_labels") and p.is_available()]
+_OURS = ("cwla", "cwla_labels")
+_NO_PEERS = ("ranx",)  # refuses the strings of pandas 3
+PEERS = [
+    p for p in ir_measures.DefaultPipeline.providers if p.NAME not in (*_OURS, *_NO_PEERS) and p.is_available()
+]
 OF_INTENTS = {measure.NAME for measure in ir_measures.pyndeval.SUPPORTED_MEASURES}
 OF_INTENTS_AT_K = OF_INTENTS - {"AP_IA", "NRBP", "nNRBP"}
 _FOLLOW_ROWS = (
