@@ -18,9 +18,7 @@ OTHER_VALUES = {
 REGISTERED = {m.NAME: m for m in ir_measures.measures.registry.values() if not isinstance(m, CWLAMeasure)}
 _OURS = ("cwla", "cwla_labels")
 _NO_PEERS = ("ranx",)  # refuses the strings of pandas 3
-PEERS = [
-    p for p in ir_measures.DefaultPipeline.providers if p.NAME not in (*_OURS, *_NO_PEERS) and p.is_available()
-]
+PEERS = [p for p in ir_measures.DefaultPipeline.providers if p.NAME not in (*_OURS, *_NO_PEERS) and p.is_available()]
 OF_INTENTS = {measure.NAME for measure in ir_measures.pyndeval.SUPPORTED_MEASURES}
 OF_INTENTS_AT_K = OF_INTENTS - {"AP_IA", "NRBP", "nNRBP"}
 _FOLLOW_ROWS = (
