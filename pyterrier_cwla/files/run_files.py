@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ROWS = 1 << 21
 """Approximate number of rows of a Parquet file that are read at a time."""
 _BUFFER = 1 << 20  # bytes
+_HELD = 3  # copies of the rows that are read at a time: one is scored, and one is read
 _BYTES_PER_LINE, _BYTES_PER_PACKED_LINE = 40, 8  # roughly
 BLOCK = 32 << 20
 """Number of bytes of text that are read at a time, and the longest line."""
@@ -365,7 +366,7 @@ class _RowGroups(Part):
     def _check_room(self, metadata: pyarrow.parquet.FileMetaData, texts: list[str]) -> None:
         """Raise MalformedFile if texts exceed the memory limit once they are repeated from dictionaries."""
         groups = [metadata.row_group(group) for group in self.row_groups]
-        if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
+        if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=_HELD):
             return
         size = 0
         with open_parquet(self.path, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER) as file:
@@ -373,7 +374,7 @@ class _RowGroups(Part):
                 for first in file.iter_batches(1, [number], texts, use_threads=False):
                     size += sum(map(id_columns.longest, first.columns)) * min(group.num_rows, ROWS)
                     break
-        if not has_room(size, held=2):
+        if not has_room(size, held=_HELD):
             raise MalformedFile(
                 f"{self.path}: {min(self.rows, ROWS):,} rows, which are read at a time, may take {size:,} bytes once"
                 f" they are unpacked, and there is no room for them. Set another limit, such as"
