@@ -13,10 +13,11 @@ from ...model.introspection import reads
 from ...model.metric import Metric
 from ...model.scoring import raw_score
 from ...model.view import UnknownEffort
+from .pair_views import Column, Replaced, Stacked, Swaps
 from .paths import Paths, ratio
 from .ranked import Changes, Ranked
 from .scoring_anew import by_scoring_anew
-from .views import Carrying, Column, Item, Replaced, Stacked, Standing, Swaps
+from .views import Carrying, Item, Standing
 
 
 def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
