@@ -133,10 +133,11 @@ class _Hashing:
             if start:
                 place += 8
                 size -= 8
-            longer = size > 0
             if start < shortest:
                 _mix(found.view(np.uint64), words, place, size, memory)
-            elif 2 * np.count_nonzero(longer) > len(size):  # faster than to select rows
+                continue
+            longer = size > 0
+            if 2 * np.count_nonzero(longer) > len(size):  # faster than to select rows
                 mixed = found.copy()
                 _mix(mixed.view(np.uint64), words, place, size, memory)
                 np.copyto(found, mixed, where=longer)

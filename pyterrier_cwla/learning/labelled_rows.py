@@ -206,9 +206,9 @@ class LabelledJudgments:
 
     @property
     def reusable(self) -> bool:
-        """Whether another scoring can use these judgments.
+        """Whether later scorings may use these judgments.
 
-        It cannot if lengths are replaced by their mean, of which each scoring warns, or if many values are cached.
+        They may not if lengths are replaced by their mean, of which each scoring warns, or if many values are cached.
         """
         return not self._replaces_lengths and len(self.pool.memory) + len(self._words) <= _MOST_VALUES
 

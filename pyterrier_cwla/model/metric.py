@@ -206,7 +206,7 @@ class Metric:
 
     @property
     def sums_at_nodes(self) -> bool:
-        """Whether sums over the ranks after the list may need values at nodes, because they have no closed form."""
+        """Whether sums over the ranks after the list may have no closed form; values at nodes are then added up."""
         C, A = self.C, self.A
         items = C.fact("constant_beyond_list") or C.fact("items_beyond")
         closed = C.fact("ignores_zero_gain") or (A.fact("affine_beyond_list") and items)
