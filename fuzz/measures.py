@@ -39,7 +39,7 @@ EXAMPLES = [text.encode() for text in (
     "Residual(measure=\"CWLA(C='rbp(0.5)',A='etg',max_rel=2)\")", "nDCG(gains={0:0,1:3,2:9})@3",
     "ndcg_cut_10", "map_cut.5", "gm_map", "tbg@3", "CWLA(C=inst(2),A=max,max_rel=3)", "early=nDCG@10",
     "Residual(measure=CWLA(C=rbp(0.5),A=etg,gain=table({1:0.5,2:1}),max_rel=2))@3",
-    "ESL", "ESL(wanted=2,rel=2,documents=9)", "QMeasure", "QMeasure(beta=10,gain='table({1:0.3,2:0.7})')@3", "QMeasure(rel=2,judged_only=True)",
+    "ESL", "ESL(wanted=2,rel=2,documents=9)", "QMeasure", "QMeasure(beta=10,gain='table({1:0.3,2:0.7})')@3", "QMeasure(rel=2,judged_only=True,normalise='R')@4",
 )]  # fmt: skip
 _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", "1000000000", "10000000000", "1e-9", "1e308",
             "1e309", "-1", "-0.0", "0.9999999999999999", "9" * 400, "5e-324", "2**9", "0x10", "1_000", "1j", "True", "None",

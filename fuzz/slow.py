@@ -7,6 +7,7 @@ import math
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from ir_measures.measures import Measure
@@ -58,7 +59,8 @@ def _q_measure(measure: Measure, grades: Sequence[int | None], judged: Sequence[
         return None
     if measure["judged_only"]:
         grades = [grade for grade in grades if grade is not None and grade >= 0]
-    return reference.q_measure(grades, judged, beta, lambda grade: reference.gain_of(grade, gain, None), rel, cutoff)
+    gain_of = partial(reference.gain_of, gain=gain, max_rel=None)
+    return reference.q_measure(grades, judged, beta, gain_of, rel, cutoff, measure["normalise"])
 
 
 def score(

@@ -318,11 +318,11 @@ EQUATIONS = {
     ),
     "QMeasure": Equation(
         "Q-measure",
-        r"Q = \frac{1}{R} \sum_{i=1}^{n} b_i\,\frac{B(i) + \beta\,cg(i)}{i + \beta\,cg^*(i)}, \quad"
+        r"Q = \frac{1}{\min(k, R)} \sum_{i=1}^{n} b_i\,\frac{B(i) + \beta\,cg(i)}{i + \beta\,cg^*(i)}, \quad"
         r" B(i) = \sum_{j \le i} b_j",
-        rf"{_REL}; {_R}; $cg(i)$ is the sum of the gains at ranks 1 to $i$ (``gain=``), and $cg^*(i)$"
-        rf" that sum for the"
-        rf" ideal ranking; $\beta$ weights gains against counts (``beta``); {_RETRIEVED}",
+        rf"{_REL}; {_R}; $k$ is ``cutoff``; without it, and with ``normalise='R'``, the divisor is $R$; $cg(i)$ is"
+        rf" the sum of the gains at ranks 1 to $i$ (``gain=``), and $cg^*(i)$ that sum for the ideal ranking; $\beta$"
+        rf" weights gains against counts (``beta``); {_RETRIEVED}",
     ),
     "Residual": Equation(
         "how much unjudged documents could raise a score",

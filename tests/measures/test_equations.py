@@ -207,15 +207,15 @@ def in_order(t):
     return 1 - wrong / (a * (t.n - a)) if 0 < a < t.n else float("nan")
 
 
-def q_measure(t, beta=2.0):
+def q_measure(t, k, beta=2.0):
     def cg(t, i):
         return sum(t.g(j) for j in ranks(i))
 
     def B(i):
         return sum(t.b(j) for j in ranks(i))
 
-    total = sum(t.b(i) * (B(i) + beta * cg(t, i)) / (i + beta * cg(t.ideal, i)) for i in ranks(t.n))
-    return total / t.R if t.R else 0.0
+    total = sum(t.b(i) * (B(i) + beta * cg(t, i)) / (i + beta * cg(t.ideal, i)) for i in ranks(min(t.n, k)))
+    return total / min(k, t.R) if t.R else 0.0
 
 
 def compat(t, p=0.9):
@@ -277,7 +277,8 @@ VALUES = {
     f"SET({RATIO},max_rel=2)@9": lambda t: mean(lambda i: (i + 1) ** 0.5 - i**0.5, t.r, t.e, 9),
     "TrAP": lambda t: average_precision(t, t.b, lambda i: 1, sum(map(t.b, ranks(t.n)))),
     "ESL(wanted=2,failed=7)": search_length,
-    "QMeasure(beta=2)": q_measure,
+    "QMeasure(beta=2)": lambda t: q_measure(t, k=FAR),
+    "QMeasure(beta=2)@3": lambda t: q_measure(t, k=3),
     "SetP": lambda t: found_by(t) / t.n,
     "SetR": lambda t: found_by(t) / t.R if t.R else 0,
     "SetF(beta=2)": lambda t: 3 * found_by(t) / (t.n + 2 * t.R),

@@ -39,14 +39,27 @@ def of(*measures, qrels=QRELS, run=RUN):
 def test_by_hand():
     """Ideal gains 2, 3, 4, 4, 4; relevant documents at ranks 2, 3 and 5, with cumulative gains 2, 3 and 4."""
     whole = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4) + (3 + 4) / (5 + 4)) / 3
-    cut = ((1 + 2) / (2 + 3) + (2 + 3) / (3 + 4)) / 3  # R remains 3
+    cut = (1 + 2) / (2 + 3) + (2 + 3) / (3 + 4)
     tenfold = ((1 + 20) / (2 + 30) + (2 + 30) / (3 + 40) + (3 + 40) / (5 + 40)) / 3
     of_two = ((1 + 2) / (2 + 3)) / 1  # b and c have gain, but are not relevant
     condensed = ((1 + 2) / (1 + 2) + (2 + 3) / (2 + 3) + (3 + 4) / (4 + 4)) / 3
     burges = ((1 + 3) / (2 + 4) + (2 + 4) / (3 + 5) + (3 + 5) / (5 + 5)) / 3
     names = ["QMeasure", "QMeasure@3", "QMeasure(beta=10)", "QMeasure(rel=2)", "QMeasure(judged_only=True)"]
     found = of(*names, "QMeasure(gain='burges')")
-    assert found == pytest.approx([whole, cut, tenfold, of_two, condensed, burges], abs=1e-15)
+    assert found == pytest.approx([whole, cut / 3, tenfold, of_two, condensed, burges], abs=1e-15)
+    early = ((1 + 2) / (2 + 3)) / 2  # of three relevant documents, two are the most at rank 2
+    names = ["QMeasure@2", "QMeasure(normalise='R')@2", "QMeasure(normalise='R')"]
+    assert of(*names) == pytest.approx([early, early * 2 / 3, whole], abs=1e-15)
+    assert of("QMeasure(normalise=min(k,R))@2") == of("QMeasure@2")
+
+
+def test_the_example_of_ntcireval():
+    """sample.rel and sample.res of NTCIREVAL (Sakai 2014), with gains 1:2:3 and the cutoff 2."""
+    grades = dict(zip((f"d{i:02}" for i in range(1, 12)), (3, 3, 3, 2, 2, 2, 1, 1, 1, 1, 0), strict=True))
+    run = {"q": {"d11": 4.0, "d01": 3.0, "d12": 2.0, "d04": 1.0}}
+    names = ["QMeasure", "QMeasure@1000", "QMeasure@2", "QMeasure(beta=0)@2", "AP", "nDCG@2"]
+    found = of(*names, qrels={"q": grades}, run=run)
+    assert found == pytest.approx([0.0967, 0.0967, 0.25, 0.25, 0.1, 0.3869], abs=5e-5)
 
 
 def data(lists):
@@ -61,15 +74,22 @@ def data(lists):
     return qrels, run, judged
 
 
-@given(LISTS, st.sampled_from([0, 0.1, 1, 10]), st.integers(1, 3), st.sampled_from([None, 1, 4, 20]))
-def test_against_the_loop(lists, beta, rel, k):
+@given(
+    LISTS,
+    st.sampled_from([0, 0.1, 1, 10]),
+    st.integers(1, 3),
+    st.sampled_from([None, 1, 4, 20]),
+    st.sampled_from(["min(k,R)", "R"]),
+)
+def test_against_the_loop(lists, beta, rel, k, normalise):
     qrels, run, judged = data(lists)
     at = "" if k is None else f"@{k}"
-    measures = [f"QMeasure(beta={beta},rel={rel}{gain}){at}" for gain in ("", ",gain='table({1: 0.3, 2: 0.7, 3: 5})'")]
+    own = f"beta={beta},rel={rel},normalise='{normalise}'"
+    measures = [f"QMeasure({own}{gain}){at}" for gain in ("", ",gain='table({1: 0.3, 2: 0.7, 3: 5})'")]
     found = evaluate(qrels, run, measures, by_query=True)
     gains = (float, {1: 0.3, 2: 0.7, 3: 5}.get)
     for (ranking, _), grades, qid in zip(lists, judged, qrels, strict=True):
-        expected = [reference.q_measure(ranking, grades, beta, gain, rel, k) for gain in gains]
+        expected = [reference.q_measure(ranking, grades, beta, gain, rel, k, normalise) for gain in gains]
         assert found.loc["run", qid].tolist() == pytest.approx(expected, abs=1e-12)
         assert all(0 <= value <= 1 + 1e-12 for value in expected)
 
@@ -81,8 +101,9 @@ def test_without_beta_it_is_average_precision(lists, rel):
     assert one == pytest.approx(other, abs=1e-12)
 
 
-def test_the_ideal_ranking_scores_1():
-    assert of("QMeasure", run={"q": {"a": 3.0, "c": 2.0, "b": 1.0}}) == [1]
+def test_the_ideal_ranking_scores_1_at_any_cutoff():
+    names = ["QMeasure", "QMeasure@1", "QMeasure@2", "QMeasure@9"]
+    assert of(*names, run={"q": {"a": 3.0, "c": 2.0, "b": 1.0}}) == [1, 1, 1, 1]
 
 
 def test_queries_do_not_change_each_other():
@@ -100,8 +121,12 @@ def test_it_is_known_everywhere():
     assert ir_measures.calc_aggregate([measure], QRELS, RUN)[measure] == of(measure)[0]
     assert measure_score("QMeasure", [[0, 2, 1]], [[3, 2, 1]]) == pytest.approx((3 / 5 + 5 / 6) / 2)
     (entry,) = find("QMeasure")
-    assert (entry.kind, entry.source, entry.range) == ("measure", "Sakai (2004)", "[0, 1]")
-    assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "judged_only", "cutoff"]
+    assert (entry.kind, entry.source, entry.range) == (
+        "measure",
+        "Sakai (2004); with a cutoff, as NTCIREVAL computes it",
+        "[0, 1]",
+    )
+    assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "normalise", "judged_only", "cutoff"]
     logs = of("GeometricMean(measure='QMeasure')", "QMeasure")
     assert logs[0] == pytest.approx(logs[1])
 
@@ -125,6 +150,7 @@ def test_what_it_refuses():
         ("beta=-1", "parameters must not be negative"),
         ("gain='linear'", "max_rel"),
         ("rel=0", "rel must"),
+        ("normalise='k'", "normalise must be"),
     ):
         with pytest.raises(BadParameter, match=says):
             of(f"QMeasure({wrong})")

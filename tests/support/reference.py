@@ -1347,9 +1347,10 @@ def ap(rels, R):
     return total / R if R else 0.0
 
 
-def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
+def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None, normalise="min(k,R)"):
     """Return Sakai's Q-measure of a list of grades (None: unjudged); ``judged`` contains all judged grades."""
     R = sum(grade >= rel for grade in judged)
+    most = min(k, R) if k and normalise == "min(k,R)" else R
     ideal = sorted((gain(grade) if grade > 0 else 0 for grade in judged), reverse=True)
     total = found = cg = best = 0
     for i, grade in enumerate(grades[:k], 1):
@@ -1360,7 +1361,7 @@ def q_measure(grades, judged, beta=1, gain=lambda grade: grade, rel=1, k=None):
         if grade >= rel:
             found += 1
             total += (found + beta * cg) / (i + beta * best)
-    return total / R if R else 0.0
+    return total / most if R else 0.0
 
 
 def overlap_of_ranks(one, other, p, depth):
