@@ -7,6 +7,7 @@ import numpy as np
 from ..data.rankings import Array, Pool, Rankings, summed
 from ..errors import BadParameter
 from ..model.language import In, Parameter
+from ..model.query_chunks import CELLS, packed
 from .catalogue import Flag
 from .computing import Needs
 from .counting import Count, share
@@ -76,16 +77,37 @@ def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -
     ideal = relevant.pool.remembered("ideal by grade", lambda: _IdealByGrade(relevant.pool))
     R = relevant.of_pool(ideal.relevant)
     depth = np.maximum(relevant.n, R)
-    sums = OverlapSums(p, int(depth.max(initial=0)))
     if "entry" not in relevant.views:  # other parameters need the same ranks
         relevant.views["entry"] = np.maximum(relevant.exact_ranks, ideal.ranks_of_hits(relevant))
-    overlap = sums.of(relevant.query, relevant.views["entry"], depth)
-    if normalize:
-        query = np.repeat(np.arange(len(R)), R)
-        places = np.arange(len(query)) - np.repeat(np.cumsum(R) - R, R)
-        return share(overlap, sums.of(query, places + 1, depth))
-    weights = np.append(0.0, np.cumsum(float(p) ** np.arange(depth.max(initial=0))))
-    return share(overlap, weights[depth])
+    found = _overlap(relevant.query, relevant.views["entry"], depth, p)
+    if not normalize:
+        return found
+    pair = R * (int(depth.max(initial=0)) + 1) + depth  # rankings with equal R and D have equal ideals
+    _, first, same = np.unique(pair, return_index=True, return_inverse=True)
+    R, depth = R[first], depth[first]
+    places = np.arange(R.sum()) - np.repeat(np.cumsum(R) - R, R)
+    return share(found, _overlap(np.repeat(np.arange(len(R)), R), places + 1, depth, p)[same])
+
+
+def _overlap(query: Array, entry: Array, depth: Array, p: float) -> Array:
+    """Return Σ_d p^(d−1)·X_d/d / Σ_d p^(d−1) of each query, with sums in the order of the depths, as in ir_measures."""
+    found, depth = np.zeros(len(depth)), np.maximum(depth, 1)
+    d = np.arange(1, depth.max(initial=1) + 1)
+    weights = np.cumprod(np.where(d == 1, 1.0, p))
+    total = np.cumsum(weights)
+    order = np.argsort(depth, kind="stable")
+    place = np.argsort(order)[query]
+    by_place, row = np.argsort(place, kind="stable"), 0
+    place, entry = place[by_place], entry[by_place]
+    for queries, width in packed(order, depth, CELLS):
+        start, end = np.searchsorted(place, (row, row + len(queries)))
+        cells = (place[start:end] - row) * width + entry[start:end] - 1
+        new = np.bincount(cells, minlength=len(queries) * width).reshape(len(queries), width)
+        sums = np.cumsum(weights[:width] * np.cumsum(new, axis=1) / d[:width], axis=1)
+        last = depth[queries] - 1
+        found[queries] = sums[np.arange(len(queries)), last] / total[last]
+        row += len(queries)
+    return found
 
 
 class _IdealByGrade:

@@ -47,25 +47,27 @@ def by_rank_weights(metric: Metric, rankings: Rankings) -> Floats:
 
 
 def _weighed_sums(metric: Metric, rankings: Rankings) -> Floats:
-    return summed(rankings.query, rankings.gains(metric) * _weights_of_hits(metric, rankings), len(rankings))
+    weights, divisor = _weights_of_hits(metric, rankings)
+    sums: Floats = summed(rankings.query, rankings.gains(metric) * weights, len(rankings)) / divisor
+    return sums
 
 
-def _weights_of_hits(metric: Metric, rankings: Rankings) -> Floats:
-    """Return the weight of the rank of each hit."""
+def _weights_of_hits(metric: Metric, rankings: Rankings) -> tuple[Floats, float | Floats]:
+    """Return the weight of the rank of each hit, and the divisor of their sums."""
     C, A = metric.C, metric.A
     if metric.end != "stop":
         deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
-        by_rank = rank_weights(C, A, metric.end, deepest)
-        weights: Floats = by_rank[rankings.rank - 1]
-        return weights
+        by_rank, divisor = _with_divisor(C, A, metric.end, deepest)
+        return by_rank[rankings.rank - 1], divisor
     lengths = distinct(rankings.n).tolist()
     if len(lengths) == 1 and lengths[0]:
-        weights = rank_weights(C, A, "stop", lengths[0])[rankings.rank - 1]
-        return weights
-    weights, n = np.zeros(len(rankings.rank)), rankings.n[rankings.query]
+        by_rank, divisor = _with_divisor(C, A, "stop", lengths[0])
+        return by_rank[rankings.rank - 1], divisor
+    weights, n, divisors = np.zeros(len(rankings.rank)), rankings.n[rankings.query], np.ones(len(rankings))
     for length in set(lengths) & set(_USUAL):
-        weights[n == length] = rank_weights(C, A, "stop", length)[rankings.rank[n == length] - 1]
-    return weights
+        by_rank, divisors[rankings.n == length] = _with_divisor(C, A, "stop", length)
+        weights[n == length] = by_rank[rankings.rank[n == length] - 1]
+    return weights, divisors
 
 
 def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
@@ -87,20 +89,29 @@ def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
     ndarray, shape (n,)
         Weights.
     """
+    weights, divisor = _with_divisor(C, A, end, n)
+    return weights / divisor
+
+
+def _with_divisor(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
     return _cached_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
 
 
 @lru_cache(maxsize=256)
-def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
+def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
     return _weights(C, A, end, n)
 
 
-def _weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
-    """Return the scores of rankings with one gain each.
+def _weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
+    """Return the scores of rankings with one gain each, and a divisor of sums of gains times these weights.
 
-    Their length is the next power of two, so that a weight does not depend on n.
+    Weights of 0 and 1/m are returned as 0 and 1 with the divisor m, so that sums such as those of P@m are rounded once.
+    The rankings have the next power of two as their length, so that a weight does not depend on n.
     """
     rank = np.arange(1, n + 1)
     length = np.full(n, n) if end == "stop" else power_of_two(rank)
     metric = plain_metric(C, A, end)
-    return over_all_ranks(metric, seen_part(metric, Rankings.of_hits(length, rank - 1, rank, np.ones(n))))
+    weights = over_all_ranks(metric, seen_part(metric, Rankings.of_hits(length, rank - 1, rank, np.ones(n))))
+    highest = weights.max(initial=0.0)
+    m = np.rint(1 / highest) if 0 < highest < 1 else 1.0
+    return (np.sign(weights), m) if ((weights == 0) | (weights == 1 / m)).all() else (weights, 1.0)

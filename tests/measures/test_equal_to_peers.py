@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from tests.support.generated import Collection, collection
+from tests.support.generated import Collection, collection, harmless
 from tests.support.peers import (
     OF_INTENTS,
     OF_INTENTS_AT_K,
@@ -82,6 +82,24 @@ def test_small_collections_with_ties_negative_grades_and_unjudged_documents(name
 @pytest.mark.parametrize("name", NAMES)
 def test_collections_with_ties_negative_grades_and_unjudged_documents(name, seed):
     agree(name, collection(seed, queries=30, depth=60, judged=60))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("peer, names", [
+    ("pytrec_eval", "P@1 P@5 P@6 P@7 P@10 P@30 P@49 P@100 P(rel=2)@3 P(judged_only=True)@6 R@5 R@30 Success@5 RR RR(rel=2) Rprec"
+                    " Bpref SetP SetR SetF IPrec@0.3 NumRel NumRet"),
+    ("compat", "Compat Compat(p=0.5) Compat(p=0.99,normalize=False)"),
+])  # fmt: skip
+def test_values_are_equal_to_the_last_bit(peer, names, seed):
+    """Sums are divided once, as in trec_eval, and added in the order of the ranks."""
+    frames = harmless(collection(seed, queries=30, depth=60, judged=60))
+    measures = [ir_measures.parse_measure(name) for name in names.split()]
+    ours, theirs = (
+        {(str(found.measure), found.query_id): found.value for found in provider.iter_calc(measures, *frames[::-1])}
+        for provider in (ir_measures.cwla, getattr(ir_measures, peer))
+    )
+    assert theirs
+    assert {at: ours[at] for at in theirs} == theirs
 
 
 # ---- real collections
