@@ -102,10 +102,9 @@ class _Documents:
         rows = [np.flatnonzero(own.columns.value >= rel) for own in intents]
         query = np.concatenate([own.row_query[some] for own, some in zip(intents, rows, strict=True)])
         intent = np.repeat(np.arange(len(intents)), list(map(len, rows)))
-        ids = pa.chunked_array(
-            [pc.cast(own.columns.doc_id.take(of_numbers(some)), pa.large_string())
-             for own, some in zip(intents, rows, strict=True)]
-        ).combine_chunks()  # fmt: skip
+        ids = pa.concat_arrays(
+            [id_columns.taken(own.columns.doc_id, some) for own, some in zip(intents, rows, strict=True)]
+        )
         by_query = np.argsort(query, kind="stable")
         order = by_query[id_columns.order_in_groups(query[by_query], ids.take(of_numbers(by_query)))]
         query, intent, code = query[order], intent[order], to_numpy(pc.dictionary_encode(ids).indices)[order]

@@ -181,6 +181,29 @@ def test_several_runs_files_and_queries_apart_score_alike(tmp_path):
     assert streamed.loc[table.loc["one"].index].equals(table.loc["one"].rename_axis(index="query_id")[names])
 
 
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", "parquet"])
+@pytest.mark.parametrize("lacking", ["0", "1", "2", "012"])
+def test_files_in_which_an_intent_has_no_relevant_document(tmp_path, lacking, ending):
+    """As in TREC 2009, whose intent 0 has the documents that are relevant to no intent."""
+    rows = [(q, str(intent), f"d{d}", d % 3 + 1) for q in "ab" for intent in range(3) for d in range(intent, 6)]
+    qrels = pd.DataFrame(rows, columns=["query_id", "iteration", "doc_id", "relevance"])
+    qrels.loc[[intent in lacking for intent in qrels.iteration], "relevance"] = 0
+    run = pd.DataFrame(
+        [(q, f"d{d}", float(-d)) for q in "ab" for d in range(9)], columns=["query_id", "doc_id", "score"]
+    )
+    judged, ranked, names = tmp_path / f"q.{ending}", tmp_path / "r.parquet", [str(measure) for measure in MEASURES]
+    run.to_parquet(ranked)
+    if ending == "parquet":
+        qrels.to_parquet(judged)
+    else:
+        qrels.to_csv(judged, sep=" ", header=False, index=False)
+    expected = evaluate(qrels, {"r": run}, names, by_query=True)
+    assert evaluate(judged, ranked, names, by_query=True).equals(expected)
+    streamed = pd.concat(stream(judged, ranked, names)).set_index(["run", "query_id"])
+    assert streamed.equals(expected)
+    assert (expected["alpha_nDCG@20"] > 0).all() == (lacking != "012")
+
+
 def test_judgments_without_intents_are_one_intent_with_a_warning():
     pytest.importorskip("pyndeval", reason="pyndeval is a peer")
     qrels, run = collection(2, intents=2)
