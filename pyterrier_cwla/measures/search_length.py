@@ -72,7 +72,11 @@ def _of_failed(rankings: Rankings, found: Array, wanted: int, rel: int, failed: 
 
 def scores_of_unanswered(measures: Iterable[str]) -> str:
     """Return the predicate of a sentence on queries without results, for the texts of the measures."""
-    notes = {"ESL": "failed searches for ESL", "Accuracy": "no value for Accuracy"}
+    notes = {
+        "ESL": "failed searches for ESL",
+        "Accuracy": "no value for Accuracy",
+        r"SetUtility\([^()]*(missed|spared)": "the worth of what is missed and spared for SetUtility",
+    }
     texts = list(measures)
     known = [note for name, note in notes.items() if any(re.search(rf"\b{name}\b", text) for text in texts)]
     return f"score 0 ({'; '.join(known)})" if known else "score 0"

@@ -122,7 +122,7 @@ def set_utility(
 
     Utility = relevant·a − other·b − missed·c + spared·d, where a and b are the numbers of relevant and other documents
     that are retrieved, and c and d those that are not. d needs the number of documents in the collection
-    (``documents``). Unjudged documents are not relevant. Range (−∞, ∞).
+    (``documents``). Unjudged documents are not relevant. For a query without results, a and b are 0. Range (−∞, ∞).
 
     References
     ----------
@@ -175,5 +175,6 @@ OWN = {
             REL,
             JUDGED_ONLY,
         ),
+        of_unanswered=True,
     ),
 }

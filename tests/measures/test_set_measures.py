@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import Accuracy, SetF, SetP
 
-from pyterrier_cwla import CWLAError, compare, evaluate
+from pyterrier_cwla import CWLAError, compare, evaluate, stream
 from pyterrier_cwla.errors import BadParameter
 from tests.support.generated import collection, harmless
 
@@ -59,7 +59,7 @@ def test_values_by_loops(seed, rel):
             "P": P, "relative": a / min(n, R) if min(n, R) else 0, "R": S, "F": 1.5 * P * S / (S + 0.5 * P) if a else 0,
             "AP": P * S, "I": interpolated(0.35), "I11": sum(interpolated(tenth / 10) for tenth in range(11)) / 11,
             "A": accuracy(hits), "A7": accuracy(hits[:7]),
-            "U": (3 * a - 0.5 * (n - a) - 2 * (R - a) + 0.25 * (5000 - n - R + a)) if n else 0,
+            "U": 3 * a - 0.5 * (n - a) - 2 * (R - a) + 0.25 * (5000 - n - R + a),
         }  # fmt: skip
         assert found.loc[query].to_dict() == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
@@ -96,6 +96,36 @@ def test_accuracy_is_that_of_ir_measures_also_in_the_mean(measure, seed):
     calculated = ir_measures.cwla.calc([measure], made.qrels, made.run)
     assert calculated.aggregated[measure] == ours[0]
     assert {m.query_id: m.value for m in calculated.per_query} == ours[1]
+
+
+def test_the_utility_of_a_query_without_results_is_that_of_the_formula(prints, tmp_path):
+    """One result that is not relevant is worse than no result; provider, files, streams and commands agree."""
+    qrels = {"1": {"a": 1, "b": 1, "c": 1, "n": 0}, "2": {"a": 1}, "3": {"a": 0}}
+    names = [
+        "SetUtility(missed=1)",
+        "SetUtility(missed=2,spared=0.5,documents=9)",
+        "SetUtility(missed=1,judged_only=True)",
+    ]
+    without = evaluate(qrels, {"2": {"a": 1.0}}, names, by_query=True)
+    assert without.to_numpy().tolist() == [[-3, -2 * 3 + 6 / 2, -3], [1, 1 + 8 / 2, 1], [0, 9 / 2, 0]]
+    assert evaluate(qrels, {"1": {"n": 1.0}}, names[:1], by_query=True).iloc[0, 0] == -1 - 3
+    measures = [ir_measures.parse_measure(name) for name in names]
+    provided = {
+        (m.query_id, str(m.measure)): m.value for m in ir_measures.cwla.iter_calc(measures, qrels, {"2": {"a": 1.0}})
+    }
+    assert provided == {(q, name): without.loc[("run", q), name] for q in qrels for name in names}
+    files = tmp_path / "qrels.txt", tmp_path / "run.txt"
+    files[0].write_text("".join(f"{q} 0 {d} {grade}\n" for q, judged in qrels.items() for d, grade in judged.items()))
+    files[1].write_text("2 Q0 a 1 1.0 x\n")
+    streamed = pd.concat(stream(*files, names)).set_index(["run", "query_id"]).sort_index()
+    assert (
+        streamed.to_numpy().tolist()
+        == evaluate(*files, names, by_query=True).to_numpy().tolist()
+        == without.to_numpy().tolist()
+    )
+    said = " ".join(prints("evaluate", *files, "-m", names[0]).split())
+    assert "score 0 (the worth of what is missed and spared for SetUtility): run (2)." in said
+    assert "score 0: run (2)." in " ".join(prints("evaluate", *files, "-m", "SetUtility").split())
 
 
 def test_accuracy_without_a_pair_is_not_defined():
