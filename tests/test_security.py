@@ -28,7 +28,9 @@ from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, Unknow
 from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 from pyterrier_cwla.files.memory_limit import SETTING, free, most
+from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import computed_here
+from pyterrier_cwla.measures.text_reader import parsed
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.rendering.latex import escaped
 
@@ -314,6 +316,21 @@ def test_deep_and_long_measures_are_errors(text):
     with pytest.raises(CWLAError) as refused:
         computed_here([text])
     assert len(str(refused.value)) < 5000
+
+
+@pytest.mark.parametrize(
+    "text", ["P.5" + ",5" * 500_000, "AP," * 300_000 + "AP", "a=" * 500_000, "nDCG(gains={" + "1:1," * 250_000 + "})"]
+)
+def test_the_whole_text_of_measures_has_a_limit(text):
+    for given in (text, [text], {"label": text}, [ir_measures.AP, text], f"Residual(measure={text})"):
+        with pytest.raises(
+            UnknownSpec, match=r"has [\d,]+ characters, and texts of measures have at most 10,000"
+        ) as refused:
+            measures_of(given)
+        assert len(str(refused.value)) < 500
+    with pytest.raises(UnknownSpec, match="at most 10,000"):
+        parsed(text)
+    assert len(measures_of("P.5" + ",5" * 4_998)) == 4_999
 
 
 def test_a_spec_of_a_million_values():

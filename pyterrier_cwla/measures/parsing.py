@@ -10,7 +10,7 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, shown
 from .labels import by_name, checked_column, checked_label, label_in, renamed
 from .named import CWLAMeasure
-from .text_reader import parsed, validated
+from .text_reader import checked_text, parsed, validated
 
 
 def measures_of(texts: Iterable[object]) -> list[Measure]:
@@ -51,7 +51,7 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
 def _measure_of(text: object) -> Measure:
     label = None
     if not isinstance(text, Measure):
-        label, text = label_in(_text_of(text))
+        label, text = label_in(checked_text(text))
     measure = text if isinstance(text, Measure) else parsed(text)
     if not isinstance(measure, CWLAMeasure):
         measure = validated(measure)
@@ -84,7 +84,7 @@ def split_measures(text: str) -> list[str]:
     ['P.5', 'P.10', 'map']
     """
     parts: list[str] = []
-    for part in map(str.strip, _split(text)):
+    for part in map(str.strip, _split(checked_text(text))):
         before = re.fullmatch(r"(\w*[A-Za-z][._])[\d.]+", parts[-1]) if parts else None
         continues = before is not None and re.fullmatch(r"\d+(\.\d+)?", part)
         parts.append(f"{before[1]}{part}" if before is not None and continues else part)
@@ -107,12 +107,3 @@ def _split(text: str) -> Iterator[str]:
             yield text[start:at]
             start = at + 1
     yield text[start:]
-
-
-def _text_of(measure: object) -> str:
-    if not isinstance(measure, str):
-        raise BadParameter(
-            f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(measure)}, of type"
-            f" {type(measure).__name__}."
-        )
-    return measure

@@ -15,8 +15,8 @@ from typing import Any, cast
 import ir_measures
 from ir_measures.measures import Measure, registry
 
-from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter
-from ..model.language import shortened
+from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
+from ..model.language import LONGEST, shortened
 from .catalogue import THEIRS
 from .of_ir_measures import is_computed_here
 
@@ -52,7 +52,7 @@ def parsed(text: str) -> Measure:
     UnknownSpec
         If the text cannot be read, or a name is unknown.
     """
-    text = text.strip()
+    text = checked_text(text).strip()
     try:
         found = None if text.isidentifier() else _of_trec_eval(text)  # such as ndcg_cut.10
         return found or _Text(text).measure()
@@ -60,6 +60,29 @@ def parsed(text: str) -> Measure:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
         raise UnknownSpec(f"{_unreadable(text)}. {_FORM}") from error
+
+
+def checked_text(text: object) -> str:
+    """Return the text of one or several measures, if it is a text that is not too long.
+
+    Raises
+    ------
+    BadParameter
+        If it is no text.
+    UnknownSpec
+        If it has more characters than a text of the language may have.
+    """
+    if not isinstance(text, str):
+        raise BadParameter(
+            f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(text)}, of type"
+            f" {type(text).__name__}."
+        )
+    if len(text) > LONGEST:
+        raise UnknownSpec(
+            f"{_unreadable(text)}: it has {len(text):,} characters, and texts of measures have at most {LONGEST:,}."
+            " Give several measures as a list, and large tables by a name."
+        )
+    return text
 
 
 _FORM = "Write Name(parameter=value)@cutoff."
@@ -123,19 +146,24 @@ class _Text:
             given[keyword.arg] = self._value(keyword.value, keyword.arg)
         return given
 
-    def _value(self, node: ast.expr, name: str) -> Any:
-        """Return a number, text or map; other expressions are the text that stands there."""
+    def _value(self, node: ast.expr, name: str, in_map: bool = False) -> Any:
+        """Return a number, text or map (with numbers of any sign); other expressions are the text that stands there."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node.value
-        if isinstance(node, ast.UnaryOp):
-            raise BadParameter(f"{shortened(self.text)}: parameters must not be negative ({name}=).")
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
+            number = self._value(node.operand, name)
+            if isinstance(number, int | float) and not isinstance(number, bool):
+                if isinstance(node.op, ast.USub) and not in_map:
+                    raise BadParameter(f"{shortened(self.text)}: parameters must not be negative ({name}=).")
+                return -number if isinstance(node.op, ast.USub) else number
         if isinstance(node, ast.Dict):
-            if not all(isinstance(key, ast.Constant) for key in node.keys):
+            if not all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
                 raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
-            return {
-                self._value(cast(ast.expr, key), name): self._value(value, name)
-                for key, value in zip(node.keys, node.values, strict=True)
-            }
+            keys, values = (
+                [self._value(cast(ast.expr, part), name, in_map=True) for part in parts]
+                for parts in (node.keys, node.values)
+            )
+            return dict(zip(keys, values, strict=True))
         if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
             return ast.get_source_segment(self.text, node)
         raise self._refused(f"{name}= must be a number, True, False, None, text or a map", self._place(node))

@@ -21,7 +21,8 @@ from .facts import checked_facts
 
 #: Keyword of each kind of function in measures, for errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
-_LONGEST = 10_000
+LONGEST = 10_000
+"""Number of characters that a text of the language may have."""
 _MOST = sys.float_info.max
 _PACKAGE = __name__.partition(".")[0]
 
@@ -615,7 +616,7 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
 def _tree(text: str) -> ast.expr | None:
     """Return the syntax tree of an expression, or None for other texts."""
     with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        if len(text) <= _LONGEST:
+        if len(text) <= LONGEST:
             return ast.parse(text.strip(), mode="eval").body
     return None
 

@@ -1,6 +1,7 @@
 """Texts of measures: names in any case and of trec_eval, values without quotes, several measures in a text, errors."""
 
 import ast
+import itertools
 import random
 
 import ir_measures
@@ -13,6 +14,8 @@ from pyterrier_cwla import CWLA, TBG, Residual, evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.measures.parsing import measures_of, split_measures
 from pyterrier_cwla.measures.provider import computed_here
+from pyterrier_cwla.measures.text_reader import parsed
+from tests.support.peers import REGISTERED, with_other_parameters
 
 TREC_EVAL = {
     "map": "AP", "map_cut_5": "AP@5", "map_cut.5": "AP@5", "gm_map": "GeometricMean(measure='AP')",
@@ -66,6 +69,25 @@ def test_the_command_line_reads_the_same_texts(prints, tmp_path):
     out = prints("evaluate", tmp_path / "qrels", tmp_path / "run", *measures, "--format", "csv")
     assert out.splitlines()[0].split(",") == ["run", "nDCG@10", "early", "AP"]
     assert out.splitlines()[1].split(",")[2:] == ["0.25", "0.5"]
+
+
+def test_texts_of_ir_measures_own_measures_are_read_as_the_objects():
+    for measure in itertools.chain.from_iterable(map(with_other_parameters, REGISTERED)):
+        found = parsed(repr(measure))
+        assert (found, found.params) == (measure, measure.params)
+
+
+NUMBERS = st.integers(-3, 4) | st.floats(-3, 4)
+
+
+@given(st.dictionaries(NUMBERS, NUMBERS, min_size=1), st.none() | st.integers(1, 3))
+def test_gains_of_any_sign_are_read_as_in_the_object(gains, k):
+    measure = ir_measures.nDCG(gains=gains) if k is None else ir_measures.nDCG(gains=gains) @ k
+    found = parsed(repr(measure))
+    assert found == measure
+    assert found.params["gains"] == {grade: gain for grade, gain in gains.items() if grade != gain}  # as in its text
+    qrels, run = {"q": {"a": 1, "b": 0, "c": 1, "d": -1}}, {"q": {"b": 3.0, "a": 2.0, "c": 1.0, "d": 0.5}}
+    assert evaluate(qrels, run, [repr(measure)]).equals(evaluate(qrels, run, [measure]))
 
 
 def bare(text):
