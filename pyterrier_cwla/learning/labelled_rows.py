@@ -110,6 +110,15 @@ class Samples:
         """Judgments of the judged rows."""
         return LabelledJudgments(self)
 
+    @cached_property
+    def label_hashes(self) -> dict[str, int]:
+        """Hash of the labels of each query, which does not depend on the order of its rows."""
+        number, names = self.queries
+        label = np.where(self.is_judged, self.label + 0.0, np.nan)  # -0.0 becomes 0.0
+        hashes = np.zeros(len(names), np.uint64)
+        np.add.at(hashes, number, id_columns.mixed(label.view(np.uint64) + id_columns.ODD))
+        return dict(zip(names, hashes.tolist(), strict=True))
+
     def scores(self, values: Any) -> Array:
         """Return one score per row as floats.
 
@@ -151,6 +160,18 @@ def rows_as_queries(samples: Samples) -> str | None:
     return (
         f"qid has a different value in each of {rows:,} rows ({some(samples.qid)}), so that each query has one document"
         " and nothing is ranked: qid must be the query of each row, not its number."
+    )
+
+
+def split_queries(samples: Samples, trained: Mapping[str, int]) -> str | None:
+    """Return a message if queries were in the training rows with other rows; `trained` has their label hashes."""
+    split = trained and [qid for qid, labels in samples.label_hashes.items() if trained.get(qid, labels) != labels]
+    if not split:
+        return None
+    return (
+        f"{len(split):,} of {len(samples.label_hashes):,} queries ({some(split)}) were in the training rows with other"
+        " rows or labels, so that the score is too high: split whole queries, as with cv=GroupKFold() and groups=. If"
+        " they are other queries, give them other ids."
     )
 
 

@@ -210,7 +210,7 @@ class GroupedRanker(BaseEstimator):
         rows, validation = self._split(rows, validation)
         training = _Training(rows, validation, objective, measure, self.early_stopping_rounds)
         self.best_iteration_, self.evals_result_ = train(ranker, training)
-        self.ranker_ = ranker
+        self.ranker_, self._trained_on = ranker, samples.label_hashes
         return self
 
     def predict(self, X: Any) -> Array:

@@ -16,6 +16,7 @@ import sklearn
 import sklearn.metrics
 from ir_measures.measures import Measure
 from sklearn.base import is_classifier
+from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
@@ -25,7 +26,7 @@ from ..measures.of_ir_measures import needs_of
 from ..measures.parsing import listed
 from ..measures.provider import aggregated
 from . import scorer_registry
-from .labelled_rows import Samples, rows_as_queries
+from .labelled_rows import Samples, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query
 from .prepared_rows import prepared
 from .row_columns import KNOWN, known_of_rows, misplaced, scores
@@ -58,6 +59,7 @@ class Scorer:
     min_queries: int = 2
     greater_is_better: bool = True
     requests: dict[str, Any] = field(default_factory=lambda: dict.fromkeys(KNOWN, True))
+    _warned: bool = field(default=False, compare=False)  # of split queries: once for all folds
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
         """Return the mean of the measure over queries, with the rows ranked by the predictions of the estimator.
@@ -88,6 +90,10 @@ class Scorer:
             self._check_queries(samples)
         if about := rows_as_queries(samples):
             warn(f"{self!r}: {about}")
+        about = split_queries(samples, _trained_on(estimator))
+        if about and not self._warned:
+            warn(f"{self!r}: {about}")
+        self._warned = about is not None
         score = predicted(estimator, X)
         samples.scores(score)  # an error here is one of the model, which scikit-learn's error_score handles
         with self._or_never(X, y):
@@ -140,7 +146,8 @@ class Scorer:
             _register_from_elsewhere(registered)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scorer:
-        return replace(self, requests=dict(self.requests))  # measures do not change, and tables may be large
+        # Measures do not change, and their tables may be large.
+        return replace(self, requests=dict(self.requests), _warned=False)
 
     def __sizeof__(self) -> int:
         """Return the size in bytes, including tables: Dask sends large objects only once to each worker."""
@@ -417,6 +424,17 @@ def predicted(estimator: Any, X: Any) -> Array:
     if found.ndim == 2 and way == "decision_function":
         found = scores(estimator.predict(X))
     return found
+
+
+def _trained_on(estimator: Any) -> dict[str, int]:
+    """Return the label hashes of the training queries of a GroupedRanker, also inside searches and pipelines."""
+    while True:
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif isinstance(estimator, Pipeline):
+            estimator = estimator[-1]
+        else:
+            return getattr(estimator, "_trained_on", {})
 
 
 def _grades(classifier: Any) -> Array:

@@ -17,14 +17,29 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, cross_val_predict, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    cross_val_predict,
+    cross_validate,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_dataframe_column_names_consistency, parametrize_with_checks
 from xgboost import XGBRanker
 
 from pyterrier_cwla import TBG, CWLAError, register_lengths, scorer
-from pyterrier_cwla.errors import BadJudgments, BadParameter, CannotScore, MissingLength, NotPassed, UnknownSpec
+from pyterrier_cwla.errors import (
+    BadJudgments,
+    BadParameter,
+    CannotScore,
+    CWLAWarning,
+    MissingLength,
+    NotPassed,
+    UnknownSpec,
+)
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
 
@@ -73,6 +88,7 @@ class Rows:
 
 
 ROWS, OTHER = Rows(1), Rows(2)
+OTHER.qid = np.char.replace(OTHER.qid, "q", "r")
 
 
 def test_new_processes_read_the_default_table_of_lengths():
@@ -317,6 +333,36 @@ def test_the_score_is_the_mean_over_queries_that_ir_measures_finds():
     assert ours.score(OTHER.X, OTHER.y, **OTHER.known("qid", "docno", "doc_length")) == pytest.approx(
         measured(TBG, OTHER, ours.predict(OTHER.X)), abs=1e-12
     )
+
+
+WRAPPED = {
+    "alone": lambda ranker: ranker,
+    "in a pipeline": lambda ranker: make_pipeline(StandardScaler(), ranker),
+    "in a search": lambda ranker: GridSearchCV(ranker, {"single_query": [False]}, cv=2, scoring="r2"),
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
+def test_scorers_warn_once_of_queries_that_are_split_over_folds(wrapped):
+    model, folds = wrapped(GroupedRanker(LIGHTGBM)), KFold(2, shuffle=True, random_state=0)
+    with pytest.warns(CWLAWarning, match=r"16 of 17 queries \('q.*were in the training rows") as caught:
+        cross_validate(model, ROWS.X, ROWS.indexed(), cv=folds, scoring=scorer("nDCG@10"))
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
+def test_training_rows_and_other_queries_are_scored_without_a_warning(wrapped):
+    X, y = ROWS.X, ROWS.indexed()
+    fitted = wrapped(GroupedRanker(LIGHTGBM)).fit(X, y)
+    for model in (fitted, pickle.loads(pickle.dumps(fitted))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            scorer("nDCG")(model, X[::-1], y[::-1])
+            scorer("nDCG")(model, OTHER.X, OTHER.indexed())
+        with pytest.warns(CWLAWarning, match="1 of 18 queries"):
+            scorer("nDCG")(model, X[1:], y[1:])
+        with pytest.warns(CWLAWarning, match="1 of 18 queries"):
+            scorer("nDCG")(model, X, y + (np.arange(N) == 3))
 
 
 # ---- scikit-learn
