@@ -16,7 +16,7 @@ import ir_measures
 from ir_measures.measures import Measure, registry
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
-from ..model.language import LONGEST, shortened
+from ..model.language import LONGEST, shortened, signed_number
 from .catalogue import THEIRS
 from .of_ir_measures import is_computed_here
 
@@ -146,21 +146,17 @@ class _Text:
             given[keyword.arg] = self._value(keyword.value, keyword.arg)
         return given
 
-    def _value(self, node: ast.expr, name: str, in_map: bool = False) -> Any:
-        """Return a number, text or map (with numbers of any sign); other expressions are the text that stands there."""
+    def _value(self, node: ast.expr, name: str) -> Any:
+        """Return a number, text or map; other expressions are the text that stands there."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
             return node.value
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.UAdd):
-            number = self._value(node.operand, name)
-            if isinstance(number, int | float) and not isinstance(number, bool):
-                if isinstance(node.op, ast.USub) and not in_map:
-                    raise BadParameter(f"{shortened(self.text)}: parameters must not be negative ({name}=).")
-                return -number if isinstance(node.op, ast.USub) else number
+        if (number := signed_number(node)) is not None:
+            return number
         if isinstance(node, ast.Dict):
             if not all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
                 raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
             keys, values = (
-                [self._value(cast(ast.expr, part), name, in_map=True) for part in parts]
+                [self._value(cast(ast.expr, part), name) for part in parts]
                 for parts in (node.keys, node.values)
             )
             return dict(zip(keys, values, strict=True))

@@ -659,10 +659,18 @@ def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) ->
         if len(set(keys)) < len(keys):
             raise BadParameter(f"{where}: give every grade once.")
         return dict(zip(keys, (_value(value, None, where, names) for value in node.values), strict=True))
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        value = node.operand.value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return -value
+    if (number := signed_number(node)) is not None:
+        return number
     if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | int | float)):
         return node.value
     raise BadParameter(f"{where}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
+
+
+def signed_number(node: ast.expr) -> float | None:
+    """Return the number of an expression such as +3 or -0.5, or None for other expressions."""
+    if not (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
+        return None
+    value = node.operand.value
+    if not isinstance(node.op, ast.UAdd | ast.USub) or isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return -value if isinstance(node.op, ast.USub) else value

@@ -190,8 +190,25 @@ def test_other_errors():
                        ("TBG(half_lif=3)", "Near: 'half_life'")):  # fmt: skip
         with pytest.raises(BadParameter, match=hint):
             measures_of(text)
-    with pytest.raises(BadParameter, match=r"parameters must not be negative \(p=\)"):
-        measures_of("RBP(p=-1)")
+    with pytest.raises(BadParameter, match=r"half_life must be a number in \(0, inf\)"):
+        measures_of("TBG(half_life=-3)")
+    for wrong in ("--3", "+'3'", "+True", "not 3"):
+        with pytest.raises(UnknownSpec, match="half_life= must be a number"):
+            measures_of(f"TBG(half_life={wrong})")
+
+
+@pytest.mark.parametrize(
+    ("signed", "plain"),
+    [
+        ("TBG(half_life=+3)", TBG(half_life=3)),
+        ("P@+5", "P@5"),
+        ("CWLA(C=rbp(+.8),A=erg,max_rel=+3)", "CWLA(C=rbp(.8),A=erg,max_rel=3)"),
+        ("CWLA(C=rr,A=err,gain='table({+1:+0.5})')", "CWLA(C=rr,A=err,gain='table({1:0.5})')"),
+        ("nDCG(gains={0:-1,+1:2})", ir_measures.nDCG(gains={0: -1, 1: 2})),
+    ],
+)
+def test_numbers_may_have_a_sign(signed, plain):
+    assert measures_of([signed]) == measures_of([plain])
 
 
 def test_names_that_differ_in_case_alone_are_ambiguous(monkeypatch):

@@ -147,7 +147,7 @@ def test_experiments_and_scorers_report_it():
 
 def test_what_it_refuses():
     for wrong, says in (
-        ("beta=-1", "parameters must not be negative"),
+        ("beta=-1", r"beta must be a number in \[0, inf\)"),
         ("gain='linear'", "max_rel"),
         ("rel=0", "rel must"),
         ("normalise='k'", "normalise must be"),

@@ -288,7 +288,7 @@ def test_it_is_known_to_the_reference():
 
 
 def test_what_it_refuses():
-    for wrong, says in (("wanted=0", "wanted must"), ("wanted=1.5", "wanted must"), ("failed=-1", "negative")):
+    for wrong, says in (("wanted=0", "wanted must"), ("wanted=1.5", "wanted must"), ("failed=-1", "failed must")):
         with pytest.raises(BadParameter, match=says):
             of(f"ESL({wrong})")
     with pytest.raises(BadParameter, match=r"documents=6 of ESL is less than the 7 documents .* retrieved or relevant"):

@@ -170,10 +170,10 @@ def test_identities(hits, elsewhere, recall):
     [
         ("SetUtility(spared=1)", "needs documents="),
         ("SetUtility(spared=1,documents=2)", "documents=2 of SetUtility is less than the 3 documents"),
-        ("SetUtility(other=-1)", "must not be negative"),
+        ("SetUtility(other=-1)", r"other must be a number in \[0, inf\)"),
         ("IPrec", "IPrec needs recall=, as in IPrec@0.1"),
         ("IPrec@1.5", "recall"),
-        ("SetF(beta=-1)", "must not be negative"),
+        ("SetF(beta=-1)", r"beta must be a number in \[0, inf\)"),
     ],
 )
 def test_errors(measure, says):

@@ -68,6 +68,7 @@ def test_tables_are_printed_and_read_as_the_same(gains):
         ("aggregation", "utility(phi=table(1.0, .50))", "utility(table(1,0.5))"),
         ("discount", "table(1,0.6)", "table(1,0.6)"),
         ("gain", "table({2: 1.0, 1.0: 0.3})", "table({1:0.3,2:1})"),
+        ("gain", "table({+1: +2})", "table({1:2})"),
         ("gain", "clicksave(rel=2)", "clicksave(rel=2)"),
         ("effort", "time(4.4, 0.018, 9)", "time(seconds_per_document=9)"),
     ],
@@ -171,7 +172,7 @@ def test_unknown_names(kind, text, message):
         *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
           for kind, role, text in (
               ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),
-              ("continuation", "C", "rbp(-True)"), ("gain", "gain", "table({+1: 2})"), ("gain", "gain", "table({1: [2]})"),
+              ("continuation", "C", "rbp(-True)"), ("gain", "gain", "table({1: [2]})"),
           )),
     ],
 )  # fmt: skip
