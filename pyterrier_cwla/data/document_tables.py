@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..errors import BadParameter, MalformedFile, near, some
+from ..errors import BadParameter, MalformedFile, near, shown, some
 from ..files import id_columns
 from ..files.atomic import written
 from ..files.id_columns import Ids
@@ -182,6 +182,9 @@ class DocumentTable(ABC):
         about: dict[str, Any] | None = None,
         digest: str | None = None,
     ) -> None:
+        if not isinstance(name, str) or (path is None and not columns):
+            of = type(self).__name__
+            raise BadParameter(f"{of}({shown(name)}) has no table: write {of}.of(table), or {of}.load(path).")
         self.name, self.path, self.digest = name, path, digest
         self._given, self._about = columns, about or {}
 

@@ -20,7 +20,7 @@ from ..errors.sanitise import sanitised
 from ..measures.provider import aggregated
 from .labelled_rows import Samples, rows_as_queries
 from .metrics import computable, per_query
-from .row_columns import KNOWN, known_of_rows
+from .row_columns import KNOWN, known_of_rows, of_rows
 from .scorers import Scorer, how_to_pass, predicted
 
 Array = np.ndarray
@@ -169,7 +169,7 @@ def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple
 
 
 def _check_groups(groups: Any, rows: int) -> None:
-    groups = np.asarray(groups)
+    groups = of_rows(groups)
     if groups.shape != (rows,):
         raise BadParameter(
             f"groups has the shape {groups.shape}, but there are {rows:,} rows: pass one group for each row."

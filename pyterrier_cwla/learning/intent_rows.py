@@ -15,7 +15,7 @@ from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded
 from ..measures.provider import judged
-from .row_columns import texts
+from .row_columns import of_rows, refuse_missing, texts
 from .swaps.ranked import Changes, Ranked
 from .training_rows import TrainingRows
 
@@ -168,9 +168,10 @@ def _ids(values: Any, name: str, rows: int) -> list[str]:
             f"LambdaMART of an intent-aware measure needs {name}=, one value per row, to find the judgments of the"
             " rows in qrels=."
         )
-    found = np.asarray(values)
+    found = of_rows(values)
     if found.shape != (rows,):
         raise BadParameter(f"{name} has {found.size:,} values, but there are {rows:,} rows.")
+    refuse_missing(found, name)
     ids: list[str] = texts(found, name).to_pylist()
     return ids
 

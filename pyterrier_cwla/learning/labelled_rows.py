@@ -23,7 +23,7 @@ from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
 from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.pair_keys import PairKeys
-from .row_columns import KNOWN, counted, flags, labels, numbered, row_ids, scores, texts, whole, words
+from .row_columns import KNOWN, counted, flags, labels, numbered, refuse_missing, row_ids, scores, texts, whole, words
 
 _FEW = 10  # rows that may each be the only one of their query
 _MOST_VALUES = 100  # totals, ideal scores and lengths that are cached for judgments that are used again
@@ -81,8 +81,8 @@ class Samples:
                 raise BadParameter(f"{name} has {counted(values)}, but there are {len(self.label):,} labels.")
         for name in ("qid", "docno"):
             ids = getattr(self, name)
-            if ids is not None and (holes := np.flatnonzero(pd.isna(ids))).size:
-                raise BadParameter(f"row {holes[0]} has no {name}.")
+            if ids is not None:
+                refuse_missing(ids, name)
 
     @cached_property
     def is_judged(self) -> Array:

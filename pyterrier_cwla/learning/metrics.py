@@ -20,7 +20,7 @@ from ..measures.of_ir_measures import better_of, computation_of, needs_of
 from ..measures.provider import PreparedMeasures, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
-from .row_columns import scores
+from .row_columns import of_rows, scores
 
 Array = np.ndarray
 
@@ -313,7 +313,7 @@ def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) ->
                 "y_true is one array: pass qid=, the query of each row. If all rows belong to one query, pass [y_true]"
                 " and [y_score]."
             )
-        qid = np.asarray(qid)
+        qid = of_rows(qid)
         if qid.shape != label.shape:
             raise BadParameter(f"qid must be the query of each of {len(label):,} rows (not the sizes of queries).")
         samples = Samples.of(label, {"qid": qid, **flat})
@@ -337,9 +337,10 @@ def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
         if any(nested):
             if not all(nested):
                 raise BadParameter(f"{name} mixes lists and single values: pass one list per query.")
-            lists = [np.asarray(one) for one in values]
-            return np.concatenate(lists), [len(one) for one in lists]
-        values = np.asarray(values)
+            lists = [of_rows(one) for one in values]
+            several = any(one.dtype.kind in "US" for one in lists)  # possibly texts and NaN
+            return np.concatenate(lists, dtype=object if several else None), [len(one) for one in lists]
+        values = of_rows(values)
     if values.ndim > 2:
         raise BadParameter(f"{name} has the shape {values.shape}: pass one row per query.")
     return values.ravel(), [values.shape[1]] * len(values) if values.ndim == 2 else None

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from .labelled_rows import Samples
-from .row_columns import KNOWN, index_with, known_of_rows, level_and_codes, number_of_rows, one_column
+from .row_columns import KNOWN, index_with, known_of_rows, level_and_codes, number_of_rows, of_rows, one_column
 
 Array = np.ndarray
 Columns = dict[str, "Array | pd.Index"]
@@ -55,7 +55,7 @@ def _columns(X: Any, y: Any, given: Mapping[str, Any]) -> Columns:
     columns: Columns = {"label": one_column(y), "rows": np.array(number_of_rows(X, y))}
     for name in KNOWN:
         if given.get(name) is not None:
-            columns[name] = np.asarray(given[name])
+            columns[name] = of_rows(given[name])
         elif (index := index_with(name, y, X)) is not None:
             columns[name], columns[f"{name} codes"] = level_and_codes(index, name)
     return columns

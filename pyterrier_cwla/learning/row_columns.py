@@ -45,7 +45,7 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
     for name in KNOWN:
         values = given.get(name)
         if values is not None:
-            values = np.asarray(values)
+            values = of_rows(values)
         elif (index := index_with(name, y, X)) is not None:
             values = _of_index(index, name)
         else:
@@ -57,6 +57,19 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
             )
         known[name] = values
     return known
+
+
+def of_rows(values: Any) -> Array:
+    """Return values of rows as an array; of lists of several types, NumPy alone makes texts, also of NaN."""
+    found = np.asarray(values)
+    several = found.dtype.kind in "US" and not hasattr(values, "dtype") and len({*map(type, values)}) > 1
+    return np.array(values, object) if several else found
+
+
+def refuse_missing(ids: Array, name: str) -> None:
+    """Raise BadParameter if an id is None or NaN."""
+    if (holes := np.flatnonzero(pd.isna(ids))).size:
+        raise BadParameter(f"row {holes[0]} has no {name}.")
 
 
 def number_of_rows(X: Any, y: Any) -> int:

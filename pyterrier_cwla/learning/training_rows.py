@@ -18,6 +18,7 @@ from ..model.query_chunks import packed
 from ..model.scoring import divisor
 from ..model.view import Documents
 from .labelled_rows import Samples
+from .row_columns import of_rows
 from .swaps.choice import equal_gains_are_equal, way_to_swap
 from .swaps.ranked import Changes, Ranked
 
@@ -230,7 +231,7 @@ def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Sa
     known = {"qid": np.repeat(np.arange(len(sizes)), sizes)}
     for name, values in (("doc_length", doc_length), ("docno", docno)):
         if values is not None:
-            known[name] = np.asarray(values)
+            known[name] = of_rows(values)
             if known[name].shape != y.shape:
                 raise BadParameter(f"{name} has {known[name].size:,} values, but there are {len(y):,} rows.")
     return Samples.of(y, known)

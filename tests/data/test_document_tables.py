@@ -11,6 +11,7 @@ import pytest
 
 from pyterrier_cwla import TBG, Lengths, Residual, compare, evaluate, explain, register_lengths
 from pyterrier_cwla.behaviour import simulate
+from pyterrier_cwla.data import Duplicates, Seconds
 from pyterrier_cwla.data.document_tables import _reading
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.evaluation.driver import stream
@@ -211,3 +212,12 @@ def test_readings_travel_as_paths_until_they_are_read():
     assert pickle.loads(pickle.dumps(table)).mean == 125
     with pytest.raises(MalformedFile, match=r"words\.csv"):
         other.mean  # noqa: B018
+
+
+@pytest.mark.parametrize("kind", [Lengths, Duplicates, Seconds])
+@pytest.mark.parametrize("given", [{"d1": 100}, "robust04", None])
+def test_tables_are_not_made_by_their_constructor(kind, given):
+    with pytest.raises(
+        BadParameter, match=rf"{kind.__name__}\({given!r}\) has no table: write {kind.__name__}\.of\(table\)"
+    ):
+        kind(given)

@@ -32,6 +32,7 @@ from pyterrier_cwla.behaviour import InteractionLog, simulate
 from pyterrier_cwla.data.columns import judgment_columns
 from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter, BadRun, CannotScore, CWLAError, MalformedFile
 from pyterrier_cwla.evaluation import residual, stop_distribution
+from pyterrier_cwla.learning.lambdamart import EvalMeasure
 from pyterrier_cwla.learning.metrics import measure_score
 
 QRELS, RUN = {"q": {"a": 1, "b": 0}}, {"q": {"a": 1.0, "b": 2.0}}
@@ -352,6 +353,7 @@ X, Y, QID = np.arange(12.0)[:, None], np.array([0, 1, 2, 0] * 3), np.repeat(["a"
 MISSING = {
     "NaN": np.array([np.nan, *range(11)]),
     "NaN among texts": np.array([np.nan, *"bbbbbcccccc"], object),
+    "NaN in a list": [np.nan, *"bbbbbcccccc"],
     "None": np.array([None, *"bbbbbcccccc"], object),
     "NA": pd.array([pd.NA, *"bbbbbcccccc"], dtype="string"),
     "NaT": np.array(["NaT", *["2020"] * 11], "M8[Y]"),
@@ -376,6 +378,27 @@ def test_a_row_without_a_group(groups):
     ):
         with pytest.raises((BadParameter, CannotScore), match=says):
             call()
+
+
+def test_a_row_without_a_document():
+    flat, lists, sizes = [np.nan, *"bcdefghijkl"], [[np.nan, *"bcd"], list("efgh"), [np.nan] * 4], [4, 4, 4]
+    matrix = Y.reshape(3, 4)
+    qrels = [(qid, "1", docno, 1) for qid, docno in zip(QID.tolist(), "abcdefghijkl", strict=True)]
+    qrels = pd.DataFrame(qrels, columns=["query_id", "iteration", "doc_id", "relevance"])
+    by_intent = "IntentAware(measure='RR')"
+    for call in (
+        lambda: measure_score("nDCG", Y, X[:, 0], qid=QID, docno=flat),
+        lambda: measure_score("nDCG", matrix, matrix, docno=lists),
+        lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, Y, qid=QID, docno=flat),
+        lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=QID, docno=flat),
+        lambda: EvalMeasure("nDCG", docno=flat).value(Y, X[:, 0], sizes),
+        lambda: LambdaMART("nDCG", docno=flat).gradients(Y, X[:, 0], sizes),
+        lambda: LambdaMART(by_intent, docno=flat, qid=QID, qrels=qrels).gradients(Y, X[:, 0], sizes),
+    ):
+        with pytest.raises((BadParameter, CannotScore), match="row 0 has no docno"):
+            call()
+    with pytest.raises(BadParameter, match="row 0 has no qid"):
+        LambdaMART(by_intent, docno=list("abcdefghijkl"), qid=flat, qrels=qrels).gradients(Y, X[:, 0], sizes)
 
 
 @pytest.mark.parametrize(
