@@ -306,7 +306,7 @@ def _sentence(name: str, explanation: Explanation) -> str:
     if math.isnan(items):
         return f"{name} scores {scores}."
     if math.isinf(items):
-        return f"{name} scores {scores}. Some users never stop, so the mean number of documents is infinite."
+        return f"{name} scores {scores}. The mean number of documents that a user sees is infinite."
     timed = explanation.unit != "documents" and math.isfinite(effort)
     spends = f" and spends {effort:,.1f} {explanation.unit}" if timed else ""
     return f"{name} scores {scores}. On average, a user sees {items:,.1f} documents{spends}."

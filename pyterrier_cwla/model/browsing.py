@@ -346,11 +346,12 @@ class Walk:
             )
         if done.all():
             return found
-        if A is None and not vanish_only and self.metric.C.fact("vanishes"):
-            return np.where(done, found, np.inf)
+        slowly = "does not go to 0, or goes to 0 too slowly for a sum"
+        if A is None and self.metric.C.fact("vanishes"):
+            slowly = "goes to 0 too slowly to sum V⁺, which may be finite"
         raise NoFiniteValue(
-            f"under {self.metric.C.keyword} the share of users who are left does not go to 0, or goes to 0 too slowly"
-            " for a sum: give C a k, or end='stop', or a rank as end=."
+            f"under {self.metric.C.keyword} the share of users who are left {slowly}: give C a k, or end='stop', or a"
+            " rank as end=."
         )
 
     def _sum(

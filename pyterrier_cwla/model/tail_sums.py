@@ -84,7 +84,8 @@ class Grid:
         """Return the sum of V over the ranks after the last block if V is a power law there, and its possible error.
 
         Σ_{i>n} V(n)·(i/n)^(−p) = V(n)·(n/(p−1) − 1/2) for p > 1 and large n, with p from the last block. The error is
-        estimated from the p of the block before; it is infinite for p ≤ 1.
+        estimated from the p of the block before. For p ≤ 1, the sum is infinite if p hardly rises, and otherwise the
+        error is.
         """
         last = self.m[0, -1]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -92,8 +93,10 @@ class Grid:
                 np.log(V[..., [a]] / V[..., [b]]) / np.log(self.m[0, b] / self.m[0, a])
                 for a, b in ((-1 - 2 * _POINTS, -1 - _POINTS), (-1 - _POINTS, -1))
             )
-            after = V[..., -1:] * (last / (p - 1) - 0.5)
-            return after, np.where(p > 1, after * np.abs(p - earlier) / (p - 1), np.inf)
+            rise = p - earlier
+            endless = (p <= 1) & (p + rise <= 1 + 1e-12) & (rise <= 1e-3 * p)
+            after = np.where(endless, np.inf, V[..., -1:] * (last / (p - 1) - 0.5))
+            return after, np.where(endless, 0.0, np.where(p > 1, after * np.abs(rise) / (p - 1), np.inf))
 
     def doubt(self, values: Floats) -> Floats:
         """Return an estimate of the error of the total: the contribution of the highest coefficients."""

@@ -75,6 +75,17 @@ def test_without_a_finite_number_of_items_there_is_no_gain_per_item(C):
     assert score([1, 0], C=C, A="erg", end="stop") > 0
 
 
+@pytest.mark.parametrize(
+    "C", ["log_normal(3.2,10)", "log_normal(6,10)", "weibull(0.1,5)", "weibull(0.05,5)", "hyperbolic(1.001,3)"]
+)
+def test_a_finite_number_of_items_is_not_called_infinite(C):
+    """V⁺ = 1,673.9 for the first: the mean is scale·exp(shape²/2)."""
+    for A in ("erg", "items", "effort"):
+        with pytest.raises(NoFiniteValue, match=r"too slowly to sum V⁺, which may be finite: give .*end='stop'"):
+            score([1], C=C, A=A)
+    assert np.isnan(explain_gains([1], C=C, A="etg").expected_items)
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_parameters_are_checked(law):
     for values in ("0,1", "1,0", "-1,2"):
