@@ -51,7 +51,7 @@ class Walk:
                 warn_if_nobody_leaves(metric.C)
         C, first = self._of_survival() if metric.C.fact("gives_survival") else (self._given(metric.C, view), 1.0)
         if not (metric.C.built_in and metric.rank_only):
-            check_probabilities(metric.C, C)
+            check_probabilities(metric.C, C, view.r)
         self._between: Floats | None = None  # items seen between the columns, per user who sees the column before
         if view.skipped is not None:
             share, items = self._past_gaps(view.skipped)

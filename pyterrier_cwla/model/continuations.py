@@ -50,6 +50,9 @@ continuation = decorator(
         other users leave with nothing.
     not_in_products : bool, default=False
         Whether the function cannot be a factor of ``product``.
+    gains_up_to_1 : callable, optional
+        Function of the parameters that returns whether C is defined only for gains of at most 1; others are then
+        refused.
 
     Returns
     -------
@@ -224,7 +227,7 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     return C
 
 
-@continuation(constant_beyond_list=True, ignores_zero_gain=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True, gains_up_to_1=lambda rel: rel is None)
 def rr(view: View, rel: Grade | None = None) -> Values:
     """Leave when satisfied, with the gain as probability.
 
@@ -247,7 +250,7 @@ def rr(view: View, rel: Grade | None = None) -> Values:
     return 1 - view.at_least(rel).r
 
 
-@continuation(constant_beyond_list=True)
+@continuation(constant_beyond_list=True, gains_up_to_1=lambda gamma, rel: rel is None)
 def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
     """Leave when satisfied, and otherwise give up with probability 1 − γ.
 
@@ -300,6 +303,7 @@ def _inverse_square_between(y: Floats, m: Floats) -> tuple[Floats, Floats]:
 @continuation(
     items_beyond=_inst_beyond,
     items_between=lambda view, m, T, rel: _inverse_square_between(_inst_y(view, T, rel), m),
+    gains_up_to_1=lambda T, rel: rel is None,
 )
 def inst(view: View, T: Wanted, rel: Grade | None = None) -> Values:
     """Continue with a probability that rises with the rank and with the part of gain T that is still missing.
@@ -605,6 +609,8 @@ def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
     one, other = first.fact(name), second.fact(name)
     if name in ("constant_beyond_list", "ignores_zero_gain"):
         return one and other
+    if name == "gains_up_to_1":
+        return lambda: any(fact() for fact in (one, other) if fact)
     if name in ("vanishes", "eventually_leaves"):  # users who leave under either factor leave under the product
         return one or other
     if name in ("last_rank", "jump_rank") and (one or other):

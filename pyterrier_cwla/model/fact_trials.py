@@ -155,7 +155,8 @@ def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
     return np.broadcast_to(checked_numbers(spec, found, grades.shape), grades.shape)
 
 
-#: Check of each fact. ``not_in_products`` and ``less_is_better`` state what is wanted, so they cannot be refuted.
+#: Check of each fact. ``not_in_products``, ``gains_up_to_1`` and ``less_is_better`` state what is wanted, so they
+#: cannot be refuted.
 _TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
     "continuation": {
         "gives_survival": continuation_trials.gives_survival,

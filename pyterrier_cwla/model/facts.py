@@ -53,6 +53,7 @@ class ContinuationFacts(Facts):
     eventually_leaves: bool = False
     gives_survival: bool = False
     not_in_products: bool = False
+    gains_up_to_1: Callable[..., bool] | None = None
     last_rank: Callable[..., float | None] | None = None
     jump_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None

@@ -78,12 +78,17 @@ def effort_reads(spec: Spec) -> frozenset[str]:
     return frozenset(seen)
 
 
-def check_probabilities(spec: Spec, C: Floats) -> None:
-    """Raise BadParameter if a value of C is not a probability."""
+def check_probabilities(spec: Spec, C: Floats, r: Floats) -> None:
+    """Raise BadParameter if a value of C is not a probability, or if C is not defined for gains above 1."""
+    limited = spec.fact("gains_up_to_1")
+    if limited and limited() and r.max(initial=0) > 1 + 1e-9:
+        raise BadParameter(
+            f"{spec.keyword} must return probabilities from 0 to 1, and does so for gains up to 1 only; a gain is"
+            f" {r.max():g}. For gains above 1, use gain='linear' or 'exponential' with max_rel=."
+        )
     if C.size and not (C.min() >= 0 and C.max() <= 1):
         odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]
-        why = "; for gains above 1, use gain='linear' or 'exponential' with max_rel=" if spec.built_in else ""
-        raise BadParameter(f"{spec.keyword} must return probabilities from 0 to 1, and returned {odd:g}{why}.")
+        raise BadParameter(f"{spec.keyword} must return probabilities from 0 to 1, and returned {odd:g}.")
 
 
 def on_ranks(spec: Spec, view: View, queries: int = 1) -> Floats:
@@ -126,10 +131,11 @@ def matrix(values: ArrayLike) -> Floats:
 @lru_cache(maxsize=1024)
 def try_out(spec: Spec) -> None:
     """Check a user's function on a short list and beyond its end, before the first use."""
-    found = on_ranks(spec, _short_list(np.zeros((1, 30))))
+    view = _short_list(np.zeros((1, 30)))
+    found = on_ranks(spec, view)
     warn_of_own_sums(spec)
     if spec.part.kind == "continuation":
-        check_probabilities(spec, found)
+        check_probabilities(spec, found, view.r)
 
 
 def warn_of_own_sums(spec: Spec) -> None:

@@ -79,7 +79,7 @@ def test_facts_are_frozen_and_travel():
     assert {name for record in FACTS.values() for name in record.names()} - {"of_parts"} == {
         "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
         "not_in_products", "last_rank", "jump_rank", "items_beyond", "items_between", "linear_in_gain", "affine_beyond_list",
-        "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort",
+        "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort", "gains_up_to_1",
         "constant_from",
     }  # fmt: skip
 
@@ -286,13 +286,14 @@ def test_a_fact_that_holds_is_accepted(fact, kind, function, stated, parameters)
 
 
 def test_every_fact_is_tried():
-    """Except not_in_products, which forbids a use, of_parts, which returns other facts, and what is wanted."""
+    """Except not_in_products and gains_up_to_1, which forbid a use, of_parts, which returns other facts, and what is wanted."""
     tried = {fact for trials in _TRIALS.values() for fact in trials}
     assert tried == set(TOLD)
     assert {name for record in FACTS.values() for name in record.names()} - tried == {
         "not_in_products",
         "of_parts",
         "less_is_better",
+        "gains_up_to_1",
     }
 
 

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+import re
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -206,6 +207,25 @@ def test_an_unlimited_supply_is_one_of_the_best_gain():
         judged_words=[WORDS[d] for d in qrels["a"]],
     )  # fmt: skip
     assert found.tolist() == pytest.approx([expected], rel=1e-12)
+
+
+# ---- gains above 1
+
+
+@pytest.mark.parametrize(
+    "C", ["inst(2)", "rr", "cascade(0.1)", "product(cascade(0.1),cascade(0.1))", "product(rbp(0.5),inst(2))"]
+)
+@pytest.mark.parametrize("gains", [[0, 5, 0], [0, 1.5, 0], [0, 1e20, 1e21, 0]])
+def test_users_whom_a_gain_satisfies_have_gains_up_to_1(C, gains):
+    """Also where each value of C is a probability, as 0.16 = (0.1·(1 − 5))²."""
+    with pytest.raises(BadParameter, match=re.escape(f"gains up to 1 only; a gain is {max(gains):g}. For")):
+        score(gains, C=C, A="erg", gain="raw")
+    assert score(np.array(gains) / max(gains), C=C, A="erg", gain="raw") < 1
+
+
+def test_binary_relevance_for_c_leaves_gains_free():
+    assert score([0, 5, 0], C="rr(rel=1)", A="err", gain="raw") == 0.5
+    assert score([0, 5, 0], C="product(inst(2,rel=1),rbp(0.5))", A="etg", gain="raw") > 0
 
 
 # ---- efforts

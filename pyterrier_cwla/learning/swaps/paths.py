@@ -92,7 +92,7 @@ class Paths:
             Values that broadcast to the shape of the view.
         """
         C = np.asarray(self.metric.C(view), float)
-        check_probabilities(self.metric.C, C)
+        check_probabilities(self.metric.C, C, view.r)
         if self.metric.C.fact("gives_survival"):
             phi, w = self.metric.A.fact("credit_terms")(view.i, view.r, view.e, None)
             V = self._while_listed(C, view.i, rows)

@@ -50,7 +50,7 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     i = np.arange(1.0, r.shape[1] + 1)[None, :]
     view = View(i, r, ranked.grade, lambda _: None, ranked.e)
     C = np.broadcast_to(np.asarray(metric.C(view), float), r.shape)
-    check_probabilities(metric.C, C)
+    check_probabilities(metric.C, C, r)
     e = np.broadcast_to(np.asarray(view.e, float), r.shape)
     phi, w = metric.A.fact("credit_terms")(i, r, e, C)
     shown = i <= (metric.last_that_counts or np.inf)
