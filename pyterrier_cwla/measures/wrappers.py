@@ -183,7 +183,8 @@ class _Residual(Wrapper):
     Judgments can raise the ideal of measures with ``norm="ideal"`` as well. If C and A of such a measure depend on
     ranks alone, as in nDCG, the residual is the highest score that any judgments of these items lead to, minus the
     score. The sum of score and residual is then at most 1. ``is_a_bound`` is True if the residual is an upper
-    bound of the change of the score. For most other normalised measures no bound is known.
+    bound of the change of the score. For most other normalised measures no bound is known. Residuals with
+    ``judged_only=True`` are no bounds: each further judgment adds a document to the condensed list.
 
     Parameters
     ----------
