@@ -192,6 +192,15 @@ def test_pictures_are_replaced_with_force_only(files, says, prints):
     assert "are the same file" in says(*split(text, "other"), "-o", "other/progress.svg")
 
 
+def test_links_to_folders_are_resolved(files, says):
+    Path("drawn").mkdir()
+    Path("link").symlink_to("drawn")
+    message = says(*split(FOLDERS["calibrate --pictures"], "drawn"), "-o", "link/progress.svg")
+    assert "-o link/progress.svg and --pictures drawn/progress.svg are the same file" in message
+    Path("linked").symlink_to("runs")
+    assert "lies inside the input folder linked" in says("rbo", "linked", "-o", "runs/scores.csv")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_reports_replace_no_input(name, files, cli):

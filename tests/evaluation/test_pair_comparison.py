@@ -105,6 +105,11 @@ def test_randomised_hsd_by_loops():
     assert found == pytest.approx(exact, abs=0.015)
 
 
+def test_the_lowest_p_of_randomised_hsd_counts_the_runs_as_they_are():
+    """None of 99 permutations of 20 queries reaches the difference: p = (0 + 1)/(99 + 1)."""
+    assert randomised_hsd(np.repeat([[0.0], [1.0]], 20, axis=1), [0], [1], 99, seed=0).tolist() == [0.01]
+
+
 def test_runs_that_are_equal_or_differ_always_by_the_same():
     values = np.array([[0.1, 0.5, 0.9], [0.1, 0.5, 0.9], [0.3, 0.7, 1.1]])
     p, half = tukey_hsd(values, np.array([0, 0]), np.array([1, 2]), 0.95)

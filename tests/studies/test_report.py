@@ -4,12 +4,14 @@ import base64
 import copy
 import hashlib
 import json
+import os
 import pickle
 import re
 import shutil
 import time
 import warnings
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,7 @@ from pyterrier_cwla import CWLAError
 from pyterrier_cwla.errors import CWLAWarning
 from pyterrier_cwla.rendering.labels import label_ends, measure_look
 from pyterrier_cwla.studies import Finding, Picture, Study, Table
+from pyterrier_cwla.studies.manifest import write_files
 from pyterrier_cwla.studies.report import _by_picture
 from tests.support.browsing import seen, serious_violations
 
@@ -215,6 +218,14 @@ def test_the_report_of_another_study_is_replaced_with_a_warning(tmp_path):
         Plain(about={"seed": 1, "error": float("nan")}).report(tmp_path)
     with pytest.warns(CWLAWarning, match="^replaced the report of another study, 'A study', in "):
         Plain(title="Another").report(tmp_path)
+
+
+def test_the_page_is_written_last(tmp_path, monkeypatch):
+    """A folder with a page has all files of the report."""
+    real, places = os.replace, []
+    monkeypatch.setattr(os, "replace", lambda part, place: (places.append(Path(place).name), real(part, place)))
+    write_files(tmp_path, dict.fromkeys(("tables/scores.csv", "report.html", "about.json"), b"{}"), "A study")
+    assert places == ["manifest.json", "scores.csv", "about.json", "report.html", "manifest.json"]
 
 
 @pytest.mark.slow
