@@ -67,18 +67,18 @@ def controls_of(measure: Measure, highest: float) -> list[Control]:
     return [_measures(measure), *_choices(metric), *_parameters(measure, metric, highest)]
 
 
-def slider_of(measure: Measure, path: str, highest: float) -> Control:
-    """Return the slider of a parameter.
+def control_of(measure: Measure, path: str, highest: float, kind: str = "") -> Control:
+    """Return the control with a path, of a kind such as "number" or of any kind.
 
     Raises
     ------
     BadParameter
-        If the measure has no such slider.
+        If the measure has no such control.
     """
-    sliders = {one["path"]: one for one in controls_of(measure, highest) if one["kind"] == "number"}
-    if path not in sliders:
-        raise BadParameter(f"{measure} has no number {path!r} to change. {near(path, sliders)}")
-    return sliders[path]
+    known = {one["path"]: one for one in controls_of(measure, highest) if kind in ("", one["kind"])}
+    if path not in known:
+        raise BadParameter(f"{measure} has no {kind or 'control'} {path!r} to change. {near(path, known)}")
+    return known[path]
 
 
 # ---- the measure and its choices

@@ -27,7 +27,7 @@ from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.language import TABLES, Spec, float_or_int
 from .changes import changed
-from .controls import slider_of
+from .controls import control_of
 from .states import Ranked, Topic, state_of
 from .sweeps import sweep_of
 
@@ -190,6 +190,7 @@ class Exploration:
     def _answer(self, request: Mapping[str, Any], text: str) -> Answer:
         measure = self._of_text(text)
         for path, value in _dict(request, "set").items():
+            control_of(measure, str(path), self.highest)
             measure = self._ready(changed(measure, str(path), str(value), self.highest))
         want = request.get("want", "state")
         if want == "topics":
@@ -203,7 +204,7 @@ class Exploration:
             def at(value: str) -> Measure:
                 return self._default_lengths(changed(measure, path, value, self.highest))
 
-            return sweep_of(slider_of(measure, path, self.highest), at, topic)
+            return sweep_of(control_of(measure, path, self.highest, "number"), at, topic)
         raise BadParameter(f"want={want!r}: ask for 'state', 'sweep' or 'topics'.")
 
     def _topics(self, measure: Measure) -> Answer:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hmac
+import io
 import json
 import secrets
+import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
@@ -20,6 +23,8 @@ from .page import page
 
 _HOST = "127.0.0.1"
 _MOST = 4_000_000  # bytes of a request
+_SECONDS = 30.0  # within which a request must arrive; also for sending its answer
+_OPEN = 32  # requests that are open at a time; browsers send six
 _ASK = """async (request) => {
   const response = await fetch("ask" + location.search, {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request)});
@@ -40,7 +45,8 @@ _WHY = {
 class ExplorerServer(ThreadingHTTPServer):
     """Server of the page of one exploration, on 127.0.0.1 alone.
 
-    Every request needs the random token that :attr:`address` contains; others are answered with 403.
+    Every request needs the random token that :attr:`address` contains; others are answered with 403. A request that has
+    not arrived after 30 seconds is closed, and so is a request while 32 others are open.
 
     Parameters
     ----------
@@ -60,11 +66,11 @@ class ExplorerServer(ThreadingHTTPServer):
         If the port cannot be used.
     """
 
-    daemon_threads = True
+    daemon_threads, request_queue_size = True, _OPEN
 
     def __init__(self, exploration: Exploration, port: int = 0) -> None:
         self.exploration, self.token = exploration, secrets.token_urlsafe(24)
-        self.lock = threading.Lock()
+        self.lock, self.free = threading.Lock(), threading.Semaphore(_OPEN)
         try:
             super().__init__((_HOST, port), _Requests)
         except (OSError, OverflowError) as error:
@@ -89,16 +95,52 @@ class ExplorerServer(ThreadingHTTPServer):
             start = self.exploration.start()
         return page(start, _ASK, f"User models: {start['title']}", connect="'self'")
 
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer a request in a new thread, or close it if too many are open."""
+        if self.free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """Answer a request in its thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.free.release()
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Report an error, unless it is a page that was closed before its answer came."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
+class _Arriving(io.RawIOBase):
+    """Bytes of a request; reading them raises TimeoutError after 30 seconds, however slowly they arrive."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.end = connection, time.monotonic() + _SECONDS
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
+
+
 class _Requests(BaseHTTPRequestHandler):
     server: ExplorerServer
     server_version, sys_version = "pyterrier-cwla", ""
     protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        """Limit the time in which the request is read."""
+        super().setup()
+        self.rfile = io.BufferedReader(_Arriving(self.connection))
 
     def do_GET(self) -> None:
         """Answer with the page."""
@@ -156,7 +198,6 @@ class _Requests(BaseHTTPRequestHandler):
         return True
 
     def _refuse(self, status: HTTPStatus) -> None:
-        self.close_connection = True
         why = f"{status.value} {status.phrase}. {_WHY.get(status, '')}".rstrip()
         if self.command == "POST":
             self._send(status, json.dumps({"error": why}).encode(), "application/json")
@@ -175,8 +216,8 @@ class _Requests(BaseHTTPRequestHandler):
         self.send_header("Referrer-Policy", "no-referrer")
         self.send_header("X-Content-Type-Options", "nosniff")
         self.send_header("X-Frame-Options", "DENY")
-        if self.close_connection:
-            self.send_header("Connection", "close")
+        self.send_header("Connection", "close")
+        self.connection.settimeout(_SECONDS)
         self.end_headers()
         self.wfile.write(body)
 

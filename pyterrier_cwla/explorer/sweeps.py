@@ -31,7 +31,7 @@ def sweep_of(slider: Control, at: Callable[[str], Measure], topic: Topic) -> dic
     Parameters
     ----------
     slider : dict
-        The slider of the parameter, from :func:`slider_of`.
+        The slider of the parameter, from :func:`control_of`.
     at : callable
         Function from a value of the parameter to the measure.
     topic : Topic

@@ -6,6 +6,8 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from http.client import HTTPException
 
 import pytest
 
@@ -149,6 +151,41 @@ def test_one_request_is_answered_at_a_time(server, monkeypatch):
     with ThreadPoolExecutor(4) as threads:
         assert {status for status, *_ in threads.map(lambda _: fetched(ask(server), {}), range(8))} == {200}
     assert most == [1] * 8
+
+
+def connected(server):
+    return socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
+
+
+def test_requests_that_do_not_arrive_are_closed(server, monkeypatch):
+    """Also one of which a byte arrives from time to time."""
+    monkeypatch.setattr("pyterrier_cwla.explorer.server._SECONDS", 0.2)
+    head = f"POST /ask?token={server.token} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
+    head += "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+    for start in ("", "GET ", head, head + "{"):
+        with connected(server) as connection:
+            connection.sendall(start.encode())
+            assert connection.recv(10) == b"", start
+    begin = time.monotonic()
+    with connected(server) as connection, suppress(ConnectionError):
+        while time.monotonic() < begin + 5:
+            connection.sendall(b"G")
+            time.sleep(0.05)
+    assert time.monotonic() < begin + 5
+
+
+def test_few_requests_are_open_at_a_time():
+    with served(Exploration.of_grades([1])) as server, ExitStack() as several:
+        before = threading.active_count()
+        for _ in range(36):
+            several.enter_context(connected(server))
+        with pytest.raises((OSError, HTTPException)):
+            fetched(server.address)
+        assert threading.active_count() - before <= 32
+        several.close()
+        while threading.active_count() > before:
+            time.sleep(0.01)
+        assert fetched(server.address)[0] == 200
 
 
 def test_a_port_in_use_is_an_error_with_a_way_out():
