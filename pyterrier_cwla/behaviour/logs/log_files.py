@@ -35,6 +35,11 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
         Function from a row number to its place in the file, for error messages.
     about : dict
         Excluded sessions and notes in the metadata of a Parquet file; empty for other files.
+
+    Raises
+    ------
+    MalformedFile
+        If the file cannot be read, or has two columns of one name. Columns without a name may be several.
     """
     try:
         packing = packing_of(path)
@@ -42,10 +47,16 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
             file = open_parquet(path)
             check_parquet(path, file, file.schema_arrow.names)
             table = file.read()
-            return table.to_pandas(ignore_metadata=True), partial(in_parquet, path), _about(path, table)
-        return *_text(path, unmarked(path, unpacked(path, packing))), {}
+            place: Callable[[int], str] = partial(in_parquet, path)
+            rows, about = table.replace_schema_metadata().to_pandas(), _about(path, table)
+        else:
+            (rows, place), about = _text(path, unmarked(path, unpacked(path, packing))), {}
     except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    twice = rows.columns[rows.columns.duplicated()]
+    if any(twice):
+        raise MalformedFile(f"{path}: has the column {next(filter(None, twice))!r} twice: keep one.")
+    return rows, place, about
 
 
 def _about(path: str, table: pa.Table) -> dict[str, Any]:

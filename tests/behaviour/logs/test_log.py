@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -437,6 +438,13 @@ def test_ids_in_files_stay_as_they_are_written(tmp_path):
         assert rows["docno"].tolist() == ["0x1", "NA", "1.0"]
         assert rows["clicked"].tolist() == [True, False, False]
         assert "saved" not in rows
+
+
+def test_the_metadata_of_pandas_are_not_read(tmp_path):
+    """Ratings, sessions and texts have the same reader."""
+    rows = pa.Table.from_pandas(base())
+    pq.write_table(rows.replace_schema_metadata({"pandas": "{no JSON"}), tmp_path / "log.parquet")
+    pd.testing.assert_frame_equal(InteractionLog.read(tmp_path / "log.parquet").rows, InteractionLog.of(base()).rows)
 
 
 def test_a_broken_row_of_a_file_is_named_by_its_line(tmp_path):
