@@ -67,7 +67,8 @@ def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -
     scores 0. Range [0, 1].
 
     Scores are compared as float64, and ties in the run are broken by ascending id. Both are as in ir_measures, and
-    differ from other measures of this package.
+    differ from other measures of this package. The authors' script sums to D = 1000 instead, which gives other values
+    for shorter lists. A run that is filled up to 1000 documents with unjudged ones has the value of the script.
 
     References
     ----------

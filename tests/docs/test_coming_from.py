@@ -19,6 +19,7 @@ from cwl.ruler.ranking import Ranking
 
 from pyterrier_cwla import evaluate, score
 from pyterrier_cwla.evaluation import residual
+from tests.support import reference
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming_from.rst").read_text()
 QRELS = {"1": {"a": 2, "b": 0, "c": 1}}
@@ -150,6 +151,17 @@ def test_equivalents_of_cwl_eval():
     assert found == pytest.approx(metric.residual_expected_utility) == pytest.approx(0.672)
     with pytest.raises(AttributeError):
         cwl_eval(TrAPCWLMetric(), [0, 1, 1])
+
+
+def test_numbers_of_the_script_of_compat():
+    """The script sums to depth 1000, whatever the lengths of both lists."""
+    found = reference.compatibility(RUN["1"], QRELS["1"]), reference.compatibility(RUN["1"], QRELS["1"], depth=1000)
+    assert "{{'ir_measures': {:.4f}, 'script': {:.4f}}}".format(*found) in PAGE
+    filled = {"1": RUN["1"] | {f"unjudged {i}": -i for i in range(1, 998)}}
+    assert [ours(QRELS, run, "Compat") for run in (RUN, filled)] == pytest.approx(found, abs=1e-12)
+    many = {f"d{i}": i % 2 for i in range(1000)}
+    whole = {f"d{i}": 1.0 / (1 + i * 7 % 1000) for i in range(1000)}
+    assert ours({"1": many}, {"1": whole}, "Compat") == pytest.approx(reference.compatibility(whole, many, depth=1000))
 
 
 def test_numbers_of_ranx():

@@ -1403,15 +1403,18 @@ def _endless_overlap(one, other, p, far):
     return total
 
 
-def compatibility(run, judged, p=0.95, normalize=True):
-    """Clarke et al. (2021) as ir_measures: an ideal order by grade, score in the run (0 by default), and row."""
+def compatibility(run, judged, p=0.95, normalize=True, depth=1):
+    """Clarke et al. (2021) as ir_measures: an ideal order by grade, score in the run (0 by default), and row.
+
+    The sums end at the longer list, or at ``depth`` if that is greater.
+    """
     ranking = sorted(sorted(run), key=lambda document: -run[document])
     rows = list(judged)
     ideal = sorted(
         (document for document in judged if judged[document] > 0),
         key=lambda document: (-judged[document], -run.get(document, 0.0), rows.index(document)),
     )
-    depth = max(len(ranking), len(ideal))
+    depth = max(len(ranking), len(ideal), depth)
     found = overlap_of_ranks(ranking, ideal, p, depth)
     best = overlap_of_ranks(ideal, ideal, p, depth) if normalize else 1
     return found / best if ideal else 0.0
