@@ -779,6 +779,8 @@ def _logistic(x: Floats) -> Floats:
 
 def _patience_beyond(view: View, V: Floats, T: float) -> Floats:
     """Return Σ_m max(0, V − (m−1)·e/T) over the items after the list."""
+    if not V.any():
+        return V  # the cost of unseen items may be unknown
     step = np.asarray(view.beyond([[1.0]]).e, float) / T
     with np.errstate(divide="ignore", invalid="ignore"):
         m = np.where(step > 0, np.ceil(V / step), np.where(V > 0, np.inf, 0.0))

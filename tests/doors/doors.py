@@ -1,0 +1,415 @@
+"""All ways to give data to the package and to get values from it: the doors.
+
+A door is a function from data, measures and a folder to a frame with one row per query and one column per measure, or
+one row, "mean", if it aggregates. Doors whose input cannot say everything (labelled rows have no documents that were
+not retrieved) declare with ``of`` which part of the data they score.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
+import pyterrier as pt
+from ir_measures.measures import Measure
+from sklearn.base import BaseEstimator, RegressorMixin
+
+from pyterrier_cwla import LambdaMART, evaluate, evaluate_sessions, explain, score, scorer, stream
+from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.named import CWLA
+from pyterrier_cwla.measures.of_ir_measures import needs_of, user_model_of
+from pyterrier_cwla.measures.wrappers import Mixture
+from tests.support.generated import as_pyterrier
+
+from .rows import WORDS, Data
+
+Measures = list[Measure]
+
+
+def everything(data: Data) -> Data:
+    return data
+
+
+def any_measure(measure: Measure) -> bool:
+    return True
+
+
+@dataclass(frozen=True)
+class Door:
+    """A door, with the data and the measures for which it is used.
+
+    Attributes
+    ----------
+    values : callable
+        Function from data, measures and a folder to values.
+    of : callable
+        Function from data to the part that the door scores.
+    takes : callable
+        Whether the door computes a measure.
+    within : float, default=0
+        Largest difference from the values of frames; 0 if they are equal to the bit.
+    refuses_nan : bool, default=False
+        Whether the door refuses measures that have no value for a query.
+    """
+
+    values: Callable[[Data, Measures, Path], pd.DataFrame]
+    of: Callable[[Data], Data] = everything
+    takes: Callable[[Measure], bool] = any_measure
+    within: float = 0.0
+    refuses_nan: bool = False
+
+
+DOORS: dict[str, Door] = {}
+
+
+def door(**declared):
+    """Return a decorator that adds a door under the name of its function."""
+
+    def add(values):
+        DOORS[values.__name__] = Door(values, **declared)
+        return values
+
+    return add
+
+
+def by_query(scores: pd.DataFrame, run: str = "run") -> pd.DataFrame:
+    return scores.loc[run]
+
+
+def frames(data: Data, measures: Measures, folder: Path | None = None) -> pd.DataFrame:
+    """The values with which those of all doors are compared."""
+    return by_query(evaluate(data.qrels, data.run, measures, by_query=True))
+
+
+def accepted(score: Callable[[Measures], object], measures: Measures) -> Measures:
+    """Return the measures that a function can score, found by halving."""
+    try:
+        score(measures)
+        return measures
+    except CWLAError:
+        half = len(measures) // 2
+        return [*accepted(score, measures[:half]), *accepted(score, measures[half:])] if half else []
+
+
+# ---- forms of runs and judgments
+
+
+def as_dict(frame: pd.DataFrame, value: str) -> dict:
+    return {q: dict(zip(rows.doc_id, rows[value].tolist())) for q, rows in frame.groupby("query_id", sort=False)}
+
+
+def as_dicts(data: Data, folder: Path) -> tuple:
+    return as_dict(data.qrels, "relevance"), as_dict(data.run, "score")
+
+
+def as_polars(data: Data, folder: Path) -> tuple:
+    return polars.from_pandas(data.qrels), polars.from_pandas(data.run)
+
+
+def as_arrow(data: Data, folder: Path) -> tuple:
+    return tuple(pa.Table.from_pandas(frame, preserve_index=False) for frame in (data.qrels, data.run))
+
+
+def as_tuples(data: Data, folder: Path) -> tuple:
+    run = data.run[["query_id", "doc_id", "score"]].itertuples(index=False)
+    return [ir_measures.Qrel(*row) for row in data.qrels.itertuples(index=False)], [
+        ir_measures.ScoredDoc(*r) for r in run
+    ]
+
+
+def as_trec_files(data: Data, folder: Path) -> tuple:
+    qrels = data.qrels.assign(iteration=data.qrels.get("iteration", "0"))
+    judged = zip(qrels.query_id, qrels.iteration, qrels.doc_id, qrels.relevance.tolist())
+    retrieved = zip(data.run.query_id, data.run.doc_id, data.run.score.tolist())
+    (folder / "qrels").write_text("".join(f"{q} {intent} {d} {grade}\n" for q, intent, d, grade in judged))
+    (folder / "run").write_text("".join(f"{q} Q0 {d} 0 {s!r} tag\n" for q, d, s in retrieved))
+    return folder / "qrels", folder / "run"
+
+
+def as_gzip_files(data: Data, folder: Path) -> tuple:
+    plain = as_trec_files(data, folder)
+    for path in plain:
+        path.with_suffix(".gz").write_bytes(gzip.compress(path.read_bytes()))
+    return tuple(path.with_suffix(".gz") for path in plain)
+
+
+def of_two_runs(data: Data, by: list[str]) -> pd.DataFrame:
+    other = data.run.assign(score=-data.run.score, run="other")
+    return pd.concat([other, data.run.assign(run="run")]).sort_values(by, kind="stable")
+
+
+def as_parquet_by_run(data: Data, folder: Path) -> tuple:
+    of_two_runs(data, ["run"]).to_parquet(folder / "by_run.parquet", index=False, row_group_size=40)
+    return data.qrels, folder / "by_run.parquet"
+
+
+def as_parquet_by_query(data: Data, folder: Path) -> tuple:
+    of_two_runs(data, ["query_id", "run"]).to_parquet(folder / "by_query.parquet", index=False, row_group_size=40)
+    return data.qrels, folder / "by_query.parquet"
+
+
+def one_judgment(measure: Measure) -> bool:
+    """Whether a measure can be computed from one judgment of each document."""
+    return not needs_of(measure).intents
+
+
+def known_row_by_row(measure: Measure) -> bool:
+    """Whether no value depends on other queries of the run, through the mean length or cost of its documents."""
+    needs = needs_of(measure)
+    return not (needs.mean_length or needs.mean_seconds)
+
+
+#: Forms of data, each with the measures that it can say everything for.
+FORMS = {
+    as_polars: any_measure, as_arrow: any_measure, as_dicts: one_judgment, as_tuples: any_measure,
+    as_trec_files: any_measure, as_gzip_files: any_measure, as_parquet_by_run: known_row_by_row,
+    as_parquet_by_query: known_row_by_row,
+}  # fmt: skip
+
+
+def evaluated(form: Callable) -> Callable:
+    return lambda data, measures, folder: by_query(evaluate(*form(data, folder), measures, by_query=True))
+
+
+DOORS |= {form.__name__: Door(evaluated(form), takes=takes) for form, takes in FORMS.items()}
+
+
+# ---- other entries of evaluation
+
+
+@door()
+def means(data, measures, folder):
+    return evaluate(data.qrels, data.run, measures).set_axis(["mean"])
+
+
+@door()
+def several_runs(data, measures, folder):
+    runs = {"other": data.run.assign(score=-data.run.score), "run": data.run, "part": data.run.head(9)}
+    return by_query(evaluate(data.qrels, runs, measures, by_query=True))
+
+
+@door()
+def cached_twice(data, measures, folder):
+    first, second = (
+        evaluate(data.qrels, data.run, measures, by_query=True, cache_dir=folder / "cache") for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
+    return by_query(second)
+
+
+@door(takes=known_row_by_row)
+def streamed(data, measures, folder):
+    of_two_runs(data, ["run", "query_id"]).to_parquet(folder / "streamed.parquet", index=False, row_group_size=30)
+    found = pd.concat(stream(data.qrels, folder / "streamed.parquet", measures, buffer_rows=25))
+    return by_query(found.set_index(["run", "query_id"]))
+
+
+@cache
+def client():
+    """A Dask client within this process."""
+    from dask.distributed import Client
+
+    return Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0", set_as_default=False)
+
+
+@door(takes=known_row_by_row)
+def dask_partitions(data, measures, folder):
+    from dask import dataframe
+
+    from pyterrier_cwla.evaluation import cluster
+
+    with client().as_current():
+        rows = dataframe.from_pandas(of_two_runs(data, ["query_id"]), npartitions=3, sort=False)
+        found = cluster.evaluate(data.qrels, rows, measures, by_query=True).compute()
+    return by_query(found.set_index(["run", "query_id"]))
+
+
+def sessions(data, measures, form=None, folder=None):
+    """Return values by session: of two queries, of three, and of all others; ``form`` gives the data in another form."""
+    judged = sorted({*data.qrels.query_id})
+    of_session = {"s1": judged[:2], "s2": judged[2:5], "s3": judged[5:]}
+    qrels, run = (data.qrels, data.run) if form is None else form(data, folder)
+    return evaluate_sessions(qrels, run, of_session, measures, judged_by="query_id")
+
+
+# ---- ir_measures and PyTerrier
+
+
+def of_metrics(found, measures: Measures) -> pd.DataFrame:
+    values = [(one.query_id, str(one.measure), one.value) for one in found]
+    return pd.DataFrame(values, columns=["query_id", "measure", "value"]).pivot(
+        index="query_id", columns="measure", values="value"
+    )[[str(measure) for measure in measures]]
+
+
+@door()
+def provider(data, measures, folder):
+    return of_metrics(ir_measures.cwla.iter_calc(measures, data.qrels, data.run), measures)
+
+
+@door()
+def provider_of_tuples(data, measures, folder):
+    return of_metrics(ir_measures.cwla.iter_calc(measures, *as_tuples(data, folder)), measures)
+
+
+@door()
+def provider_means(data, measures, folder):
+    found = ir_measures.cwla.calc_aggregate(measures, data.qrels, data.run)
+    return pd.DataFrame({str(measure): [found[measure]] for measure in measures}, index=["mean"])
+
+
+@door(takes=lambda measure: hasattr(type(measure), "computation"))
+def experiment(data, measures, folder):
+    topics = pd.DataFrame({"qid": sorted(set(data.qrels.query_id))}).assign(query="words")
+    found = pt.Experiment(
+        [as_pyterrier(data.run)], topics, as_pyterrier(data.qrels), measures, names=["run"], perquery=True
+    )
+    return found.assign(measure=found.measure.astype(str)).pivot(index="qid", columns="measure", values="value")[
+        [str(measure) for measure in measures]
+    ]
+
+
+# ---- scikit-learn
+
+
+class Column(RegressorMixin, BaseEstimator):
+    """Estimator whose predictions are the first column of X."""
+
+    def predict(self, X):
+        return X[:, 0]
+
+
+def every_retrieved(data: Data) -> Data:
+    """Return the part of the data that labelled rows can say: judgments of retrieved documents."""
+    qrels = data.run[["query_id", "doc_id"]].merge(data.qrels)
+    return Data(data.run[data.run.query_id.isin(qrels.query_id)].reset_index(drop=True), qrels)
+
+
+def labelled(data: Data) -> pd.DataFrame:
+    return data.run.merge(data.qrels, how="left")
+
+
+@door(of=every_retrieved, takes=one_judgment, within=1e-12, refuses_nan=True)
+def arrays_by_query(data, measures, folder):
+    rows = labelled(data)
+    known = {"qid": rows.query_id, "docno": rows.doc_id, "doc_length": rows.doc_length}
+    values = {str(m): measure_score(m, rows.relevance, rows.score, average=False, **known) for m in measures}
+    return pd.DataFrame(values, index=rows.query_id.unique())
+
+
+@door(of=every_retrieved, takes=one_judgment, within=1e-12, refuses_nan=True)
+def scorers(data, measures, folder):
+    rows = labelled(data)
+    index = rows.set_index(["query_id", "doc_id", "doc_length"]).index.set_names(["qid", "docno", "doc_length"])
+    y = pd.Series(rows.relevance.to_numpy(), index)
+    values = {
+        str(m): scorer(m, min_queries=1, greater_is_better=True)(Column(), rows[["score"]].to_numpy(), y)
+        for m in measures
+    }
+    return pd.DataFrame(values, index=["mean"])
+
+
+def ranked(data: Data) -> pd.DataFrame:
+    """All rows of judged queries in rank order, with their grades: scores as float32, then ids, both descending."""
+    rows = labelled(data).assign(score=lambda rows: rows.score.astype("float32"))
+    return rows.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
+
+
+def is_of_grades(measure: Measure) -> bool:
+    """Whether grades alone define a combination of C and A."""
+    known = type(measure) is type(CWLA) and needs_of(measure)
+    return bool(known and known.lengths == known.duplicates == known.seconds == "none")
+
+
+@door(takes=is_of_grades, within=1e-12)
+def lists_of_grades(data, measures, folder):
+    rows, judged = (
+        {query: of_query.relevance.clip(lower=0).tolist() for query, of_query in frame.groupby("query_id")}
+        for frame in (ranked(data), data.qrels)
+    )
+    names = ("C", "A", "gain", "effort", "norm", "end", "max_rel", "unseen", "cutoff")
+    values = {}
+    for measure in measures:
+        given = {"gain": "linear"} | {name: measure[name] for name in names if name in measure.params}
+        found = score([rows.get(q, []) for q in judged], judged=list(judged.values()), **given)
+        values[str(measure)] = np.where([q in rows for q in judged], found, 0.0)
+    return pd.DataFrame(values, index=list(judged))
+
+
+# ---- explanations, learning, and the command line
+
+
+def follows_users(measure: Measure) -> bool:
+    return isinstance(measure, type(Mixture)) or needs_of(measure).user_model
+
+
+@door(takes=lambda measure: one_judgment(measure) and follows_users(measure), within=1e-12)
+def explanations(data, measures, folder):
+    queries = sorted({*data.qrels.query_id} & {*data.run.query_id})[:2]
+    values = {str(m): [explain(data.qrels, data.run, query, m).score for query in queries] for m in measures}
+    return pd.DataFrame(values, index=queries)
+
+
+def first_and_last_swapped(data: Data) -> Data:
+    """Return the judged results, which training rows are, with the first and the last one of each query swapped."""
+    part = every_retrieved(data)
+    run = ranked(part).dropna(subset="relevance")
+    query = run.groupby("query_id", sort=False)
+    new = run.doc_id.where(~(first := query.cumcount() == 0), query.doc_id.transform("last"))
+    new = new.where(first | (query.cumcount(ascending=False) > 0), query.doc_id.transform("first"))
+    falling = -np.arange(len(run), dtype=float)
+    swapped = run.assign(doc_id=new, doc_length=new.map(WORDS), score=falling).drop(columns="relevance")
+    return Data(swapped, part.qrels)
+
+
+def is_learnable(measure: Measure) -> bool:
+    try:
+        LambdaMART(measure)
+    except CWLAError:
+        return False
+    return not user_model_of(measure).metric.effort_depends_on("rank")
+
+
+@door(of=first_and_last_swapped, takes=is_learnable, within=1e-12)
+def changes_by_swaps(data, measures, folder):
+    """The scores of the rankings with the swap undone, plus the changes of LambdaMART."""
+    before = first_and_last_swapped(data)
+    rows = ranked(before)
+    sizes = rows.groupby("query_id").size()
+    known = {"docno": rows.doc_id.to_numpy(), "doc_length": rows.doc_length.to_numpy()}
+    grades, falling = rows.relevance.to_numpy(), -np.arange(len(rows), dtype=float)
+    measures = accepted(partial(frames, before), measures)
+    start, values = frames(before, measures), {}
+    for measure in measures:
+        changes = LambdaMART(measure, **known).changes(grades, falling, sizes)
+        values[str(measure)] = start[str(measure)].loc[sizes.index] + [change[0, -1] for change in changes]
+    return pd.DataFrame(values, index=sizes.index)
+
+
+@door()
+def command_line(data, measures, folder):
+    from pyterrier_cwla.cli.app import main
+
+    qrels, run = map(str, as_trec_files(data, folder))
+    options = [option for measure in measures for option in ("-m", repr(measure))]
+    lengths = ["--lengths", "words.tsv"] if any(needs_of(m).lengths in ("run", "default") for m in measures) else []
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main(["evaluate", qrels, run, *options, *lengths, "--by-query", "--format", "jsonl"])
+        except SystemExit as ended:
+            assert ended.code == 0, err.getvalue()
+    rows = pd.DataFrame(list(map(json.loads, out.getvalue().splitlines())))
+    return rows.set_index("query_id")[[str(measure) for measure in measures]]

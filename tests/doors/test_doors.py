@@ -1,0 +1,105 @@
+"""One suite for all doors: a measure has the same value however its data are given and its value is asked for."""
+
+from functools import cache, partial
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CannotScore, CWLAError, evaluate, register_lengths
+from pyterrier_cwla.measures.parsing import measures_of
+
+from . import measures as table
+from .doors import DOORS, FORMS, accepted, frames, known_row_by_row, sessions
+from .rows import DATA, WORDS, judged_twice, repeated, with_intents, write_tables
+
+
+@pytest.fixture(autouse=True, scope="module")
+def folder(tmp_path_factory):
+    """Working directory with the tables of documents that measures name."""
+    path = tmp_path_factory.mktemp("doors")
+    write_tables(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(path)
+        yield path
+
+
+@pytest.fixture(autouse=True)
+def _default_lengths():
+    """Lengths for doors whose rows have none."""
+    register_lengths(WORDS)
+
+
+@cache
+def expected(data, of, texts):
+    """Return the measures that can score a part of the data, with their values by query and their means."""
+    part = of(data)
+    measures = accepted(partial(frames, part), measures_of(texts()))
+    means = evaluate(part.qrels, part.run, measures).set_axis(["mean"])
+    return measures, pd.concat([frames(part, measures), means])
+
+
+def check(door, data, texts, folder):
+    measures, values = expected(data, door.of, texts)
+    measures = [measure for measure in measures if door.takes(measure)]
+    if door.refuses_nan:
+        measures = [measure for measure in measures if values[str(measure)].notna().all()]
+    found = door.values(door.of(data), measures, folder)
+    assert len(found)
+    assert len(found.columns) > 0.8 * len(measures) > 5
+    lines = []
+    for name in found.columns:
+        ours, theirs = found[name].to_numpy(float), values[name].loc[found.index].to_numpy(float)
+        if not np.allclose(ours, theirs, rtol=door.within, atol=door.within, equal_nan=True):
+            lines.append(f"{name}: {ours.tolist()}, by frames {theirs.tolist()}")
+    assert not lines, f"{len(lines)} of {len(measures)} measures differ\n" + "\n".join(lines)
+
+
+def marked(names):
+    """Return the names as parameters; all but the data that have each property are slow."""
+    return [pytest.param(name, marks=() if name == "together" else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("data", marked(DATA))
+@pytest.mark.parametrize("door", DOORS)
+def test_rows(door, data, folder):
+    check(DOORS[door], DATA[data], table.of_rows, folder)
+
+
+INTENTS = {name: with_intents(data) for name, data in DATA.items()}
+
+
+@pytest.mark.parametrize("data", marked(INTENTS))
+@pytest.mark.parametrize("door", [name for name, door in DOORS.items() if door.takes(ir_measures.alpha_nDCG @ 5)])
+def test_intents(door, data, folder):
+    check(DOORS[door], INTENTS[data], table.of_intents, folder)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data", ["together", "decimal"])
+@pytest.mark.parametrize("door", DOORS)
+def test_every_parameter(door, data, folder):
+    check(DOORS[door], DATA[data], table.of_rows_with_variations, folder)
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if FORMS[form] is not known_row_by_row])
+def test_sessions(form, folder):
+    data = DATA["together"]
+    measures = accepted(partial(sessions, data), measures_of(table.of_sessions()))
+    assert len(measures) > 25
+    found = sessions(data, measures, form, folder)
+    pd.testing.assert_frame_equal(found, sessions(data, measures), check_exact=True)
+
+
+@pytest.mark.parametrize("twice", [repeated, judged_twice])
+@pytest.mark.parametrize("door", sorted(DOORS.keys() - {"as_dicts", "lists_of_grades"}))
+def test_rows_given_twice_are_errors(door, twice, folder):
+    """Each door names the query and the document, but for dicts and lists of grades, which cannot repeat a document."""
+    data = twice(DATA["plain"])
+    document = (data.run if twice is repeated else data.qrels).doc_id.iloc[-1]
+    with pytest.raises(
+        (CWLAError, CannotScore, AssertionError), match=f"'{document}'.* twice|twice.*'{document}'"
+    ) as told:
+        DOORS[door].values(DOORS[door].of(data), measures_of(["CWLA(C='rbp(0.8)',A='erg',max_rel=2)"]), folder)
+    assert "'q1'" in str(told.value)
