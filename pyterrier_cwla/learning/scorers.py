@@ -90,10 +90,9 @@ class Scorer:
             self._check_queries(samples)
         if about := rows_as_queries(samples):
             warn(f"{self!r}: {about}")
-        about = split_queries(samples, _trained_on(estimator))
-        if about and not self._warned:
+        if not self._warned and (about := split_queries(samples, _trained_on(estimator))):
+            self._warned = True
             warn(f"{self!r}: {about}")
-        self._warned = about is not None
         score = predicted(estimator, X)
         samples.scores(score)  # an error here is one of the model, which scikit-learn's error_score handles
         with self._or_never(X, y):
@@ -216,6 +215,8 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = 
     The scorer needs ``qid``, the query of each row. Some measures need ``doc_length`` (in words) and ``docno``.
     ``judged`` is False for rows whose label is to be ignored. With metadata routing these are keyword arguments, as
     ``params={"qid": …}``. Otherwise they are index levels of these names, of ``y`` or ``X``.
+
+    A scorer warns once if a :class:`GroupedRanker` was trained on a part of the queries that it scores, as with KFold.
 
     The last rows stay in memory, so that further scorings of a fold are faster: up to a million values of labels and
     data of rows (500,000 rows with labels and ``qid``; about 80 MB).

@@ -346,7 +346,7 @@ WRAPPED = {
 def test_scorers_warn_once_of_queries_that_are_split_over_folds(wrapped):
     model, folds = wrapped(GroupedRanker(LIGHTGBM)), KFold(2, shuffle=True, random_state=0)
     with pytest.warns(CWLAWarning, match=r"16 of 17 queries \('q.*were in the training rows") as caught:
-        cross_validate(model, ROWS.X, ROWS.indexed(), cv=folds, scoring=scorer("nDCG@10"))
+        cross_validate(model, ROWS.X, ROWS.indexed(), cv=folds, scoring=scorer("nDCG@10"), return_train_score=True)
     assert len(caught) == 1
 
 
