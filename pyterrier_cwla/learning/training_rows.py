@@ -42,7 +42,7 @@ class TrainingRows:
     effort : ndarray, shape (n_rows + 1,), or None
         The effort of each row in the same form; None if the effort is uniform.
     scale : ndarray, shape (n_queries,)
-        1/N for each query; 0 if N is 0.
+        1/N for each query; 0 if N is 0, and NaN if N is infinite.
     pool : Pool
         The judgments.
     """
@@ -87,6 +87,8 @@ class TrainingRows:
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort
         N = divisor(metric, rows.rankings(all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
+        scale = np.divide(1, N, out=np.zeros(len(N)), where=N > 0)
+        scale[~np.isfinite(N)] = np.nan
         return cls(
             y.copy(),
             sizes,
@@ -94,7 +96,7 @@ class TrainingRows:
             np.append(metric.gains(grade), 0),
             np.append(grade, 0),
             None if effort is None else np.append(effort, 0),
-            np.divide(1, N, out=np.zeros(len(N)), where=N > 0),
+            scale,
             judgments.pool,
         )
 

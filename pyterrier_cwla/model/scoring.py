@@ -15,6 +15,8 @@ from .rank_weights import by_rank_weights, ranks_have_weights
 from .view_columns import pool_totals, seen_part
 from .walk_scores import over_all_ranks, over_hits, passes_items_without_gain
 
+TOO_LARGE = "the score or its normaliser is too large for a floating-point number."
+
 
 def score(metric: Metric, rankings: Rankings) -> Floats:
     """Return one score per query: Σ L(i)·A(i) / N, and 0 if N is 0.
@@ -95,7 +97,7 @@ def normalised(metric: Metric, raw: Floats, rankings: Rankings) -> Floats:
     N = divisor(metric, rankings)
     score = np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
     if not (np.isfinite(score).all() and np.isfinite(N).all()):
-        raise NoFiniteValue("the score or its normaliser is too large for a floating-point number.")
+        raise NoFiniteValue(TOO_LARGE)
     return score
 
 

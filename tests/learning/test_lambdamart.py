@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import evaluate, register_lengths
-from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, UnknownSpec
+from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength, NoFiniteValue, UnknownSpec
 from pyterrier_cwla.learning import training_rows
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
+from pyterrier_cwla.learning.metrics import measure_score
 
 lightgbm = pytest.importorskip("lightgbm")
 xgboost = pytest.importorskip("xgboost")
@@ -183,6 +184,35 @@ def test_predictions_far_apart_neither_pull_nor_overflow():
     assert np.isfinite([gradient, hessian]).all()
     assert gradient[0] == 0  # its prediction is far above both others
     assert gradient[2] == -gradient[1] < 0
+
+
+@pytest.mark.parametrize(
+    ("measure", "labels", "smaller"),
+    [
+        (NDCG, [0, 128, 5], [0, 100, 5]),
+        (NDCG, [0, 1023, 5], [0, 100, 5]),
+        ("nDCG", [0, 1e39, 5e38], [0, 2, 1]),
+        ("nDCG", [0, 1e308, 5e307], [0, 2, 1]),
+        ("CWLA(C='ap2',A='avg',gain='raw',norm='ideal')", [0, 1e39, 5e38], [0, 2, 1]),
+        ("CWLA(C='rbp(0.5)',A='max',gain='raw',norm='ideal')", [0, 1e39, 5e38], [0, 2, 1]),
+    ],
+)
+def test_gains_may_be_larger_than_float32_holds(measure, labels, smaller):
+    found, expected = (LambdaMART(measure).gradients(y, [3.0, 2.0, 1.0], [3]) for y in (labels, smaller))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("measure", "labels"), [(NDCG, [0, 1024, 5]), ("nDCG", [1e308, 1.5e308, 0])])
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_gains_without_a_finite_score_are_the_error_of_scores(measure, labels):
+    given = (labels, [3.0, 2.0, 1.0])
+    for call in (
+        lambda: measure_score(measure, *given, qid=["q"] * 3),
+        lambda: LambdaMART(measure).gradients(*given, [3]),
+        lambda: LambdaMART(measure).changes(*given, [3]),
+    ):
+        with pytest.raises(NoFiniteValue, match=r"nDCG.*: the score or its normaliser is too large"):
+            call()
 
 
 def test_labels_may_be_any_gains():

@@ -303,6 +303,21 @@ def test_gradients_are_close_to_those_of_float64(measure, monkeypatch):
         assert (one != other).any()
 
 
+@pytest.mark.parametrize("C", ["rbp(0.999)", "inst(100)", "ap2"])
+def test_rounding_errors_of_changes_are_small_beside_the_score(C):
+    rng = np.random.default_rng(5)
+    y, predicted = rng.integers(0, 5, 100), rng.normal(size=100)
+    objective = LambdaMART(CWLA(C=C, A="max", max_rel=4))
+    rows = objective._prepared(y, [100])
+    [chunk] = rows.chunks
+    found, exact = (
+        [change for _, change in rows.changes(rows.ranked(*chunk, predicted, dtype)[1], 30)]
+        for dtype in (np.float32, float)
+    )
+    error = max(np.abs(one - other).max() for one, other in zip(found, exact))
+    assert 0 < error < 2e-6 * measure_score(objective.measure, [y], [predicted])
+
+
 def test_an_effort_of_unseen_items_that_counts_must_be_known():
     words = [40, 300, 900, 0, 15, 600]
     for options in ({"end": 5, "cutoff": 3}, {"end": 12}):
