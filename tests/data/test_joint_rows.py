@@ -75,6 +75,15 @@ def test_a_repeated_document_of_a_table_names_run_and_document():
     )
 
 
+def test_large_whole_scores_beside_floats_are_rounded_once():
+    """As float64, 2⁶⁰ + 2³⁶ + 1 is 2⁶⁰ + 2³⁶, which float32 rounds to 2⁶⁰. Rounded once, it is 2⁶⁰ + 2³⁷."""
+    whole = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["c", "b"], "score": [2**60 + 2**36 + 1, 2**60 + 2**37]})
+    other = whole.assign(score=[1.0, 0.5])
+    found = evaluate(QRELS, {"whole": whole, "other": other}, ["RR"], by_query=True).loc["whole"]
+    assert found.loc["1", "RR"] == 1  # equal scores: c is first
+    pd.testing.assert_frame_equal(found, evaluate(QRELS, {"whole": whole}, ["RR"], by_query=True).loc["whole"])
+
+
 @given(st.lists(RUN.filter(bool), min_size=1, max_size=4))
 def test_aggregates_are_those_of_each_run_alone(runs):
     named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}

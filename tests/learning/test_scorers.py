@@ -788,6 +788,13 @@ def test_each_query_is_ranked_by_the_model_that_did_not_see_it(routed, n_jobs):
     assert "11 queries in 3 folds" in repr(found)
 
 
+def test_five_folds_are_the_default():
+    rows = Rows(21, queries=11)
+    found, expected = (out_of_fold(Ridge(), rows.X, rows.y, "AP", cv=cv) for cv in (None, GroupKFold(5)))
+    assert len(found.estimators) == 5
+    pd.testing.assert_frame_equal(found.by_query, expected.by_query)
+
+
 @pytest.mark.slow
 def test_out_of_fold_takes_splitters_frames_pipelines_and_classifiers():
     rows = Rows(22, queries=6, unjudged=0)

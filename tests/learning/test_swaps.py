@@ -85,6 +85,7 @@ MEASURES = [
     "CWLA(C='log_normal(1,9)',A='etg',effort='ratio(4)',max_rel=3)@4", "CWLA(C='hyperbolic(2.5,9)',A='erg',effort='ratio(4)',max_rel=3)",
     "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)", "Success(rel=2)@3", "CWLA(C='ap1',A='erg',max_rel=3)",
     "CWLA(C='bpm(1,3)',A='max',max_rel=3,effort='ratio(4)')@4", "CWLA(C='inst(1)',A='erg',max_rel=3,end=12)@4",
+    "CWLA(C='cascade(0.5)',A='err',max_rel=3)@4",
 ]  # fmt: skip
 
 
@@ -138,6 +139,7 @@ def test_the_way_that_is_fast_enough_is_taken():
         *(
             "CWLA(C='rbp(0.8)',A='max',max_rel=2)",
             "CWLA(C='inst(1)',A='pe(0.5)',max_rel=2)",
+            "CWLA(C='cascade(0.5)',A='err',max_rel=2)@10",
             "UMeasure(T=99,max_rel=2)",
         ),
     ):
