@@ -22,8 +22,10 @@ from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.browsing import Walk
 from ..model.free_items import EffortBeyond
+from ..model.introspection import reads
 from ..model.language import parse
 from ..model.metric import FARTHEST, Metric
+from ..model.query_chunks import refuse_too_many_ranks
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import seen_part, view_of_ranks
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _ROWS = 10  # of tables in notebooks
+_SMALL = 4096  # largest number of ranks whose discounts are scores of a matrix of ranks × ranks
 
 
 @dataclass(frozen=True, repr=False)
@@ -208,6 +211,7 @@ def explained(
     if not n and metric.end == "stop":
         raise BadParameter(f"no retrieved document of query {query!r} is judged, so users inspect no document.")
     width = max(n, metric.explicit_ranks)
+    refuse_too_many_ranks(metric, width)
     view, leaves = view_of_ranks(metric, cut, one, width)
     walk = Walk(metric, view, leaves)
     N = float(divisor(metric, rankings)[number])
@@ -286,6 +290,11 @@ def _discounts(walk: Walk) -> np.ndarray:
         return np.broadcast_to(walk.V * walk.A, (1, width))[0]
     if not metric.A.fact("linear_in_gain"):
         return np.full(width, np.nan)
+    terms = metric.A.part.built_in and metric.A.fact("credit_terms")
+    if width > _SMALL and terms:  # a gain counts for all users who see it, except those who never leave
+        phi, credit = terms(view.i, np.ones((1, width)), view.e, walk.C)
+        spent = walk.expected_effort if "expected_effort" in reads(metric.A) else 1.0
+        return np.broadcast_to((walk.V - walk.staying) * phi * credit / spent, (1, width))[0]
     refuse_beyond_memory(4 * 8 * width * width, f"the discounts of {width:,} ranks")
     one_each = View(view.i, np.eye(width), np.eye(width), view.totals, view._e, view.unseen)
     return np.broadcast_to(_SameUsers(walk, one_each).score, (width, 1))[:, 0]

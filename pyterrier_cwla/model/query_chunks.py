@@ -88,11 +88,7 @@ def chunks_of_equal_width(
     BadParameter
         If a query needs more columns than the limit of memory allows.
     """
-    if widths.max(initial=0) > FARTHEST:
-        raise BadParameter(
-            f"{widths.max():,} explicit ranks would be needed, and at most {FARTHEST:,} are possible: give a lower"
-            f" rank in {metric.C.keyword}, as end= or as cutoff."
-        )
+    refuse_too_many_ranks(metric, widths.max(initial=0))
     n = rankings.n
     kind = 2 * widths + (n > 0)  # empty rankings are separate: all their items are unseen
     kind = kind.astype(np.min_scalar_type(int(kind.max(initial=0))))  # NumPy sorts short integers in linear time
@@ -108,6 +104,15 @@ def chunks_of_equal_width(
         step = max(CELLS // max(width, nodes), 1)
         for first in range(0, len(alike), step):
             yield alike[first : first + step], width
+
+
+def refuse_too_many_ranks(metric: Metric, ranks: int) -> None:
+    """Raise BadParameter if a number of explicit ranks is above the limit of memory."""
+    if ranks > FARTHEST:
+        raise BadParameter(
+            f"{ranks:,} explicit ranks would be needed, and at most {FARTHEST:,} are possible: give a lower"
+            f" rank in {metric.C.keyword}, as end= or as cutoff."
+        )
 
 
 def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float = 0.0) -> Floats:

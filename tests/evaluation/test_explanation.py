@@ -1,13 +1,15 @@
 """Explanations of scores: contributions add up to the score, and effective discounts equal those of the papers."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, CWLAError, evaluate, explain, explain_gains
-from pyterrier_cwla.evaluation import stop_distribution
+from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import explanation, stop_distribution
 
 QRELS = pd.DataFrame(
     [("1", "a", 2), ("1", "b", 0), ("1", "c", 1), ("1", "lost", 2), ("2", "x", 1)],
@@ -173,6 +175,40 @@ def test_the_effective_discount_of_time_biased_gain_while_reading():
 
 def test_what_is_no_weighted_sum_has_no_discount():
     assert explain_gains([1, 0.5], C="rbp(0.5)", A="max").table["discount"].isna().all()
+
+
+@pytest.mark.parametrize("A", ["etg", "erg", "utility(log2)", "smeared(3)"])
+@pytest.mark.parametrize(
+    "C", ["prec(4)", "rbp(0.8)", "inst(1)", "rr", "decay(3)", "dcg(9)", "ap2", "weibull(0.7,3)", "bpm(2,9)"]
+)
+@pytest.mark.parametrize("end", ["open", "stop", 8])
+@pytest.mark.parametrize("effort", [{}, {"efforts": [3, 1, 0, 2, 5], "unseen": 2}])
+def test_discounts_of_many_ranks_are_those_of_few(C, A, end, effort, monkeypatch):
+    few = explain_gains([0.3, 0, 0, 0.5, 0.2], C=C, A=A, end=end, **effort).table["discount"]
+    monkeypatch.setattr(explanation, "_SMALL", 0)
+    many = explain_gains([0.3, 0, 0, 0.5, 0.2], C=C, A=A, end=end, **effort).table["discount"]
+    np.testing.assert_allclose(many, few, rtol=1e-10, atol=1e-13)
+
+
+def test_a_million_ranks_take_memory_for_a_million_ranks():
+    evaluated = evaluate(QRELS, RUN, ["nDCG@1000000"], by_query=True).loc[("run", "1")].iloc[0]
+    tracemalloc.start()
+    explained = explain(QRELS, RUN, "1", "nDCG@1000000")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert explained.score == pytest.approx(evaluated, abs=1e-12)
+    assert explained.contributions.sum() == pytest.approx(evaluated, abs=1e-12)
+    assert len(explained.table) == 1_000_000
+    assert peak < 400 * 1_000_000
+
+
+@pytest.mark.parametrize("measure", ["P@999999999", "nDCG@999999999"])
+def test_more_ranks_than_evaluate_takes_are_the_same_error(measure):
+    with pytest.raises(BadParameter, match="999,999,999 explicit ranks would be needed, and at most 4,194,304") as one:
+        evaluate(QRELS, RUN, [measure])
+    with pytest.raises(BadParameter) as other:
+        explain(QRELS, RUN, "1", measure)
+    assert str(one.value).endswith(str(other.value))
 
 
 def test_an_unknown_query_shows_what_is_near():

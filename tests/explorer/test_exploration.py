@@ -190,6 +190,7 @@ def test_files_of_measures_that_others_type_are_not_read(tmp_path):
         ({"measure": "CWLA(C='rpb(0.8)',A='erg')"}, "rpb"),
         ({"measure": "AP,RR"}, "several measures"),
         ({"measure": "Bpref"}, "no user model"),
+        ({"measure": "nDCG@999999999"}, "999,999,999 explicit ranks would be needed, and at most 4,194,304"),
         ({"topic": "q9"}, "q9"),
         ({"want": "sweep", "sweep": "C.nothing"}, "C.nothing"),
         ({"want": "everything"}, "everything"),
