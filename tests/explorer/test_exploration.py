@@ -127,6 +127,15 @@ def test_flips_are_where_the_scores_are_equal():
     assert sweep["difference"][at] == "-0.0625"
 
 
+def test_small_differences_of_scores_are_no_rounding():
+    """B has one more relevant document, at rank 25, which 2⁻²⁴ of the users see if half leave at each rank."""
+    exploration = Exploration.of_grades({"A": [1, *[0] * 24], "B": [1, *[0] * 23, 1]})
+    measure = "CWLA(C='decay(1)',A='etg',max_rel=1)"
+    sweep = exploration.answer({"measure": measure, "want": "sweep", "sweep": "C.half_life"})
+    assert sweep["values"][0] == "1"
+    assert sweep["sentence"].startswith("B scores higher for half life from 1 to ")
+
+
 @pytest.mark.parametrize(
     ("A", "B", "says", "flip"),
     [

@@ -115,6 +115,12 @@ def inverse_square_beyond(view, V):
     return V * y**2 * polygamma(1, y)
 
 
+def survives_with_gain(view):
+    return np.where(view.found > 0, 0.5, 0.5 / view.i)
+
+
+SOME_GAIN = r"For gains (?!0 0 0 0 0 0 0:).*"  # the first list that is tried has none
+
 #: For each fact: the kind, functions for which it does not hold with the error message, and functions for which it
 # holds.
 TOLD = {
@@ -140,6 +146,7 @@ TOLD = {
         [
             (lambda view: np.where(view.G > 2, 1, 0.5), True, (), r"about the rank 10\^3 C is 1, about 10\^6 1"),
             (lambda view: 1 - 1 / (1 + view.i) ** 2, True, (), "10^3 C is 0.9999989.*, about 10.6 0.999999999999"),
+            (lambda view: np.where(view.found > 0, 1, 0.5), True, (), SOME_GAIN + r"about the rank 10\^3 C is 1, about 10\^6 1"),
         ],
         [
             (lambda view: np.exp2(-view.e / 1e12), True, ()),
@@ -150,7 +157,10 @@ TOLD = {
     ),
     "vanishes": (
         "continuation",
-        [(lambda view: np.exp(-1 / view.i**1.5), True, (), r"some users never leave")],
+        [
+            (lambda view: np.exp(-1 / view.i**1.5), True, (), r"some users never leave"),
+            (survives_with_gain, True, (), SOME_GAIN + r"V\(1,007\) is 0.5, and V at 1e307 0.5"),
+        ],
         [(lambda view: np.log(view.i + 1) / np.log(view.i + 2), True, ())],
     ),
     "gives_survival": (
@@ -163,6 +173,7 @@ TOLD = {
         [
             (slower, lambda k: k, (5,), r"V\(6\) is 0.32805, and must be 0 after the last rank, 5"),
             (limited, lambda k: k - 1, (5,), r"V\(5\) is 0.6561"),
+            (lambda view: np.where(view.found > 0, 0.5, 0), lambda: 3, (), SOME_GAIN + r"V\(4\) is 0.125"),
             (lambda view, k: (view.E < k).astype(float), lambda k: k, (5,), r"efforts .* V\(6\) is 1"),
         ],
         [(limited, lambda k: k, (5,)), (limited, lambda k: k, (10**7,)), (limited, lambda k: None, (5,))],
@@ -178,6 +189,7 @@ TOLD = {
             (inverse_square, lambda view, V: 3 * V, (), r"it gives 0.148148 items for V\(n\+1\) = 0.0493827, and V sums to"),
             (lambda view: 0.5, lambda view, V: 2.001 * V, (), r"and V sums to 0.015625\."),
             (lambda view: 1.0, lambda view, V: 9 * V, (), r"and V sums to at least 1024"),
+            (lambda view: 0.5, lambda view, V: np.where(view.found > 0, 1, 2) * V, (), SOME_GAIN + "it gives 0.0078125 items"),
         ],
         [(inverse_square, inverse_square_beyond, ()), (lambda view: 0.5, lambda view, V: 2 * V, ())],
     ),
@@ -269,7 +281,8 @@ TOLD = {
 )
 def test_a_fact_that_does_not_hold_is_an_error(fact, kind, function, stated, parameters, says):
     """The error shows the function, the fact, and the values that differ, with the gains of the list."""
-    spec = spec_of(kind, function, {fact: stated}, parameters)
+    survival = {"gives_survival": True} if function is survives_with_gain else {}
+    spec = spec_of(kind, function, {fact: stated} | survival, parameters)
     with pytest.raises(RefutedFact, match=says.replace("10^3", r"10\^3")) as error:
         check_facts(spec)
     assert f"{str(spec)!r}: its decorator states {fact}, which does not hold." in str(error.value)

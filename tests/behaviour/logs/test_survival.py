@@ -291,6 +291,8 @@ def test_a_long_session_is_cut_conditioned_on_or_left_out():
     assert one(log, min_clicks=0, max_seconds=60, beyond="censor") == (60.0, np.inf, 0.0, np.inf)
     assert one(log, min_clicks=0, max_seconds=92, beyond="censor") == (90.0, 95.0, 0.0, np.inf)
     assert one(log, min_clicks=0, max_seconds=100, beyond="condition") == (90.0, 95.0, 0.0, 100.0)
+    interrupted = log_of(*ITEMS, cut_off=True)  # the user may have stayed longer than 100 seconds
+    assert one(interrupted, min_clicks=0, max_seconds=100, beyond="condition") == (95.0, np.inf, 0.0, np.inf)
     for beyond in ("condition", "exclude"):
         found = stays(log, min_clicks=0, max_seconds=60, beyond=beyond)
         assert len(found) == 0
