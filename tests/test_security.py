@@ -24,10 +24,12 @@ import pyterrier_cwla
 from pyterrier_cwla import TBG, evaluate, register_lengths
 from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate
 from pyterrier_cwla.data import without_files
+from pyterrier_cwla.data.lengths import Lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, UnknownSpec
 from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
 from pyterrier_cwla.files.memory_limit import SETTING, free, most
+from pyterrier_cwla.files.pisa_indexes import read_pisa_index
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.provider import computed_here
 from pyterrier_cwla.measures.text_reader import parsed
@@ -35,7 +37,10 @@ from pyterrier_cwla.model import parse
 from pyterrier_cwla.rendering.latex import escaped
 
 PACKAGE = Path(pyterrier_cwla.__file__).parent
-READERS = (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read, Calibration.load)
+READERS = (
+    read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read, Calibration.load,
+    lambda path: Lengths.of(path).mean,
+)  # fmt: skip
 
 
 # ---- no code execution
@@ -206,6 +211,17 @@ def test_pipes_and_devices_are_no_files(read, tmp_path):
     for path in (tmp_path / "pipe", "/dev/zero", "/dev/stdin"):
         with pytest.raises(MalformedFile, match="no regular file"):
             read(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+@pytest.mark.parametrize("name", ["inv.sizes", "fwd.documents"])
+def test_pipes_are_no_files_of_an_index(name, tmp_path):
+    for each in ("inv.sizes", "fwd.documents"):
+        (tmp_path / each).write_bytes(bytes(4))
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(MalformedFile, match=f"{name}: no regular file"):
+        read_pisa_index(tmp_path)
 
 
 def test_a_measure_that_names_a_device():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -233,12 +232,12 @@ class BoundMeasures:
     @property
     def origin(self) -> dict[str, Any]:
         """Paths and SHA-256 of the tables of lengths and of known costs, for the metadata of saved results."""
+        from ..data.document_tables import hash_of_file
+
         found: dict[str, Any] = {}
         for name, path in (("lengths", self.lengths), ("seconds", self.seconds)):
             if path is not None:
-                with open(path, "rb") as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
-                found[name] = {"path": displayed(str(path)), "sha256": digest}
+                found[name] = {"path": displayed(str(path)), "sha256": hash_of_file(str(path), name)}
         return found
 
 

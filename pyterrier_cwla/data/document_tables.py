@@ -24,6 +24,7 @@ from ..errors import BadParameter, MalformedFile, near, shown, some
 from ..files import id_columns
 from ..files.atomic import written
 from ..files.id_columns import Ids
+from ..files.memory_limit import open_file
 from ..files.same_columns import the_only
 from ..tasks.hashing import of_table
 from .columns import columns_of_table, strings
@@ -73,9 +74,9 @@ def file_is_there(name: str, parameter: str) -> bool:
 
 
 def hash_of_file(path: str, parameter: str) -> str:
-    """Return the SHA-256 hash of a file; raise MalformedFile if it cannot be read."""
+    """Return the SHA-256 hash of a file; raise MalformedFile if it cannot be read, or is a pipe or a device."""
     try:
-        with open(path, "rb") as file:
+        with open_file(path) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise MalformedFile(f"{path}: {error.strerror} (the file of {parameter}=).") from error

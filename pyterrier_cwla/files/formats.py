@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from ..errors import MalformedFile
 from .arrow_arrays import first_row, of_numbers, to_numpy
 from .atomic import AnyPath
-from .memory_limit import check_file, unpacked
+from .memory_limit import open_file, unpacked
 from .pair_keys import first_repeat
 from .parquet_tables import in_parquet, parquet_table
 from .table_kinds import DUPLICATES, ELEMENT_COSTS, LENGTHS, PAGES, QRELS, RUN, SECONDS, Kind, Place, empty, pair_in
@@ -270,8 +270,7 @@ def packing_of(path: str) -> str | None:
     MalformedFile
         If the file has another packing or is not a regular file.
     """
-    check_file(path)
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         head = file.read(10)
     other = next((name for name, mark in _UNREAD.items() if re.match(mark, head)), None)
     if other is not None:

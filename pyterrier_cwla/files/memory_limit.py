@@ -1,15 +1,20 @@
-"""Memory limit for files that are read completely: by default the free memory, or an environment variable."""
+"""Inputs are regular files, and those that are read completely have a memory limit.
+
+By default, the limit is the free memory; an environment variable sets another.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import stat
+from io import BufferedReader
 from pathlib import Path
 
 import pyarrow as pa
 
 from ..errors import BadParameter, MalformedFile, some
+from .atomic import AnyPath
 
 SETTING = "PYTERRIER_CWLA_READ_LIMIT"
 """Environment variable with the largest number of bytes of a file that is read completely: ``8G``, ``500M``."""
@@ -41,6 +46,12 @@ def check_file(path: str) -> int:
             " - is standard input."
         )
     return found.st_size
+
+
+def open_file(path: AnyPath) -> BufferedReader:
+    """Open an input to read its bytes; raise MalformedFile for pipes and devices, which may have no end."""
+    check_file(os.fsdecode(path))
+    return open(path, "rb")
 
 
 def unpacked(path: str, packing: str | None = None, held: int = 3) -> bytes:

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import BadParameter, MalformedFile
+from .memory_limit import open_file
 
 
 def read_pisa_index(folder: Path) -> pa.Table:
@@ -23,8 +24,9 @@ def read_pisa_index(folder: Path) -> pa.Table:
         If a file is missing, or if the files do not fit together.
     """
     try:
-        sizes = np.fromfile(folder / "inv.sizes", "<u4")
-        text = pa.array([(folder / "fwd.documents").read_bytes().decode()], pa.large_string())
+        with open_file(folder / "inv.sizes") as lengths, open_file(folder / "fwd.documents") as documents:
+            sizes = np.fromfile(lengths, "<u4")
+            text = pa.array([documents.read().decode()], pa.large_string())
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedFile(f"{folder}: this PISA index is not built, or is damaged ({error}).") from error
     ids = pc.split_pattern(text, "\n").flatten()[:-1]

@@ -24,7 +24,7 @@ from ..errors.user_warnings import warn
 from . import id_columns
 from .arrow_arrays import of_numbers, of_strings, to_numpy
 from .formats import find_runs, is_data, packing_of, refuse_missing
-from .memory_limit import has_room, limit_for
+from .memory_limit import has_room, limit_for, open_file
 from .parquet_tables import columns_of, converted, in_parquet, names_in, open_parquet
 from .table_kinds import RUN, TYPES, one_of_each
 from .text_tables import in_text, refuse_text, single_spaced, split, unmarked
@@ -122,7 +122,7 @@ class Source:
         """Return a hash (SHA-256) of the contents of the files, independent of their names."""
         whole = hashlib.sha256()
         for path in self.paths:
-            with _opened(path), open(path, "rb") as file:
+            with _opened(path), open_file(path) as file:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
         return whole.hexdigest()
 
@@ -544,7 +544,7 @@ def _text_parts(path: str, name: str, packing: str | None) -> Iterator[Part]:
         return
     size = os.path.getsize(path)
     start = 0
-    with open(path, "rb") as file:
+    with open_file(path) as file:
         while size - start > BLOCK:
             stop = _line_end_before(file, start + BLOCK)
             if stop <= start:

@@ -14,6 +14,7 @@ from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
 from ..errors import BadParameter, MalformedFile, NotWritten
 from ..files.atomic import written
+from ..files.memory_limit import unpacked
 
 _METADATA = "pt_meta.json"
 
@@ -95,7 +96,7 @@ class _TableArtifact(pt.Artifact):
         if not folder.is_dir():
             raise BadParameter(f"{folder}: there is no such folder.")
         try:
-            metadata = json.loads((folder / _METADATA).read_bytes())
+            metadata = json.loads(unpacked(str(folder / _METADATA)))
             found = metadata["type"], metadata["format"]
         except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise MalformedFile(

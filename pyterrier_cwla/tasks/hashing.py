@@ -1,11 +1,9 @@
-"""Hashes of contents: arrays, texts, tables and files."""
+"""Hashes of contents: arrays, texts and tables."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -56,15 +54,6 @@ def of_strings(column: pa.Array | pa.ChunkedArray) -> str:
             ends = np.frombuffer(offsets, np.int64, len(chunk) + 1, 8 * chunk.offset)
             letters.update(memoryview(data or b"")[ends[0] : ends[-1]])
     return fingerprint(sizes.hexdigest(), letters.hexdigest())
-
-
-def of_files(paths: Iterable[str | os.PathLike[str]]) -> str:
-    """Return a hash of the contents of files, in order."""
-    digests = []
-    for path in paths:
-        with open(path, "rb") as file:
-            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
-    return fingerprint(digests)
 
 
 def plain(value: Any) -> Any:

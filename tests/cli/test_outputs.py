@@ -1,9 +1,10 @@
-"""Output files of commands: inputs are never overwritten, and other existing files only with --force."""
+"""Files of commands: inputs are regular files and never overwritten, other existing files only with --force."""
 
 import hashlib
 import json
 import os
 import shutil
+import signal
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -56,6 +57,25 @@ FOLDERS = {
     "study fit": "study fit qrels.txt runs/a.txt ratings.csv -t TBG(lengths='words.tsv',half_life=$h) -r h=20:90"
     " --cv 2 -o OUT",
 }
+#: Commands with all their inputs.
+READERS = [
+    "evaluate qrels.txt runs/a.txt -m AP --lengths words.tsv --seconds words.tsv",
+    "compare qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --seconds words.tsv",
+    "rbo runs/a.txt runs/b.txt",
+    "pages runs/a.txt costs.txt -o new",
+    "explain qrels.txt runs/a.txt runs/b.txt -q q1 -m AP --lengths words.tsv --seconds words.tsv",
+    "explore qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --texts words.tsv --no-browser",
+    "sessions qrels.txt runs/a.txt --sessions sessions.csv -m sDCG --lengths words.tsv --seconds words.tsv",
+    "demo --runs runs/a.txt --qrels qrels.txt --lengths words.tsv",
+    "calibrate log.csv",
+    "simulate qrels.txt runs/a.txt -m TBG --lengths words.tsv --seconds words.tsv",
+    "study robustness qrels.txt runs/a.txt runs/b.txt -m AP --holes groups --groups groups.csv --lengths words.tsv -o new",
+    "study next qrels.txt runs/a.txt runs/b.txt -m AP --predicted qrels.txt --lengths words.tsv -o new",
+    "study power qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
+    "study agreement qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
+    "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv -m AP --lengths words.tsv -o new",
+    "study fit qrels.txt runs/a.txt rated.csv --sessions sessions.csv -t RBP(p=$p) -r p=0.1:0.9 -o new",
+]
 INPUTS = ["qrels.txt", "runs/a.txt", "runs/b.txt", "words.tsv", "costs.txt", "calibration.json", "log.csv", "ratings.csv",
           "rated.csv", "groups.csv", "sessions.csv"]  # fmt: skip
 
@@ -103,6 +123,33 @@ def inputs_of(text):
 
 def content():
     return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+@pytest.mark.parametrize("text", READERS)
+def test_pipes_and_devices_are_no_inputs(text, files, cli, monkeypatch):
+    """Nobody writes to the pipe, and /dev/zero has no end."""
+    os.mkfifo("pipe")
+    words = split(text, "")
+    inputs = [at for at, word in enumerate(words) if Path(word).is_file()]
+    previous = signal.signal(signal.SIGALRM, lambda *_: pytest.fail("the command does not end"))
+    try:
+        for at in inputs:
+            for other in ("pipe", "/dev/zero"):
+                signal.alarm(10)
+                code, out, message = cli(*words[:at], other, *words[at + 1 :])
+                assert (code, out) == (2, ""), (words[at], message)
+                assert f"{other}: no regular file but a pipe or a device" in message, (words[at], message)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_all_inputs_are_tried():
+    tried = {word for text in READERS for word in text.split()}
+    options = {f"--{name.replace('_', '-')}" for _, name in options_that_are_paths()}
+    assert options - tried == {"--cache-dir", "--output", "--pictures", "--plot", "--save", "--table"}
+    assert len(READERS) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
 
 
 def options_that_are_paths():
