@@ -156,8 +156,7 @@ class _Text:
             if not all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
                 raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
             keys, values = (
-                [self._value(cast(ast.expr, part), name) for part in parts]
-                for parts in (node.keys, node.values)
+                [self._value(cast(ast.expr, part), name) for part in parts] for parts in (node.keys, node.values)
             )
             return dict(zip(keys, values, strict=True))
         if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
