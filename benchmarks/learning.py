@@ -29,6 +29,7 @@ from sklearn.datasets import load_svmlight_file
 from sklearn.model_selection import GroupKFold
 
 from benchmarks.report import Table, keep, progress, show
+from pyterrier_cwla.evaluation.significance import corrected
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
 
@@ -86,8 +87,6 @@ def held_out(measure: str | None, seed: int) -> np.ndarray:
 
 def cells() -> Table:
     """Return a table with one row per metric and seed."""
-    from statsmodels.stats.multitest import multipletests
-
     _, y, query, words = rows()
     found = []
     for seed in SEEDS:
@@ -103,18 +102,18 @@ def cells() -> Table:
             ).confidence_interval
             found.append((name, seed, theirs.mean(), ours.mean(), interval, ttest_rel(ours, theirs).pvalue))
     found.sort(key=lambda cell: (list(MEASURES).index(cell[0]), cell[1]))
-    corrected = multipletests([cell[-1] for cell in found], method="holm")[1]
+    holm = corrected(np.array([cell[-1] for cell in found]), "holm")
     table = [
         (name, f"seed {seed}", f"{theirs:.4f}", f"{ours:.4f}", f"{ours - theirs:+.4f}",
          f"{low:+.4f} to {high:+.4f}", f"{p:.3f}", f"{p_holm:.3f}")
-        for (name, seed, theirs, ours, (low, high), p), p_holm in zip(found, corrected)
+        for (name, seed, theirs, ours, (low, high), p), p_holm in zip(found, holm)
     ]  # fmt: skip
     columns = ("M", "seed", "lambdarank (nDCG)", "trained on M", "difference", "95 % interval", "p", "p (Holm)")
     won = sum(ours > theirs for _, _, theirs, ours, _, _ in found)
     notes = [
         "251 queries of lightgbm-lambdarank, each scored by M with a model trained without it (five folds).",
         "Document lengths are generated; data, folds, seeds, rounds and test are fixed in benchmarks/learning.py.",
-        f"Training on M scores higher in {won} of 20 cells; with p (Holm) below 0.05 in {sum(corrected < 0.05)}.",
+        f"Training on M scores higher in {won} of 20 cells; with p (Holm) below 0.05 in {sum(holm < 0.05)}.",
     ]
     return Table("Training on the metric, or on nDCG", columns, table, notes)
 

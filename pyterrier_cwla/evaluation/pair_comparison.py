@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -51,8 +52,24 @@ class PairComparison(ByTopic):
 
     Attributes
     ----------
-    table : DataFrame
-        One row per pair and measure, with the columns
+    scores : DataFrame
+        Score of each run (row) by each measure (column).
+    about : dict
+        Information to report with the table: version, measures, queries, settings and methods.
+    by_query : DataFrame
+        Values of the measures, one row per run and query.
+    """
+
+    _table: pd.DataFrame  # without the columns of Tukey's test
+    scores: pd.DataFrame
+    about: dict[str, Any]
+    by_query: pd.DataFrame
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per pair and measure; Tukey's test is computed when the table is first read.
+
+        The columns are
 
         * ``run``, ``baseline``, ``measure``;
         * ``difference``: score of the run minus that of the baseline, and ``difference_low``, ``difference_high``: its
@@ -68,18 +85,24 @@ class PairComparison(ByTopic):
         * ``p_tukey``: p-values of Tukey's HSD with topics as blocks, and ``tukey_low``, ``tukey_high``: its
           simultaneous intervals (NaN for geometric means);
         * ``p_randomised_hsd``: p-values of the randomised HSD.
-    scores : DataFrame
-        Score of each run (row) by each measure (column).
-    about : dict
-        Information to report with the table: version, measures, queries, settings and methods.
-    by_query : DataFrame
-        Values of the measures, one row per run and query.
-    """
+        """
+        if self.about["baselines"] is not None:
+            return self._table
+        first, second = pairs_of(self.runs, None)
+        parts = []
+        for measure, rows in self._table.groupby("measure", sort=False):
+            values = self.by_query[measure].to_numpy(float).reshape(len(self.runs), -1)
+            p, half = tukey_hsd(values, first, second, self.about["confidence"])
+            width = {"mean": half, "sum": half * values.shape[1]}.get(self.about["aggregates"][measure], np.nan)
+            low, high = rows["difference"] - width, rows["difference"] + width
+            parts.append(pd.DataFrame({"p_tukey": p, "tukey_low": low, "tukey_high": high}))
+        at = self._table.columns.get_loc("p_randomised_hsd")
+        return pd.concat([self._table.iloc[:, :at], pd.concat(parts), self._table.iloc[:, at:]], axis=1)
 
-    table: pd.DataFrame
-    scores: pd.DataFrame
-    about: dict[str, Any]
-    by_query: pd.DataFrame
+    @property
+    def _shown(self) -> pd.DataFrame:
+        """Table with the columns that are printed and plotted."""
+        return self.table if self.about["test"] == "tukey" else self._table
 
     @property
     def runs(self) -> list[Any]:
@@ -118,8 +141,10 @@ class PairComparison(ByTopic):
         BadParameter
             If there is no such measure.
         """
-        measure = self._chosen(measure)
-        one = self.table[self.table["measure"] == measure]
+        return self._rows(self.table, self._chosen(measure))
+
+    def _rows(self, table: pd.DataFrame, measure: str) -> pd.DataFrame:
+        one = table[table["measure"] == measure]
         one = one.assign(mark=[mark_of(row, self.about) for row in one.to_dict("records")])
         swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
         for kind in ("difference", "tukey"):
@@ -162,7 +187,8 @@ class PairComparison(ByTopic):
 
     def _cells(self, measure: str | None, written: Callable[[Mapping[str, Any]], str]) -> pd.DataFrame:
         """Return a matrix of runs (rows) and baselines (columns) with the text of each pair's row."""
-        texts = {place: written(row) for place, row in self.rows(measure).to_dict("index").items()}
+        rows = self._rows(self._shown, self._chosen(measure))
+        texts = {place: written(row) for place, row in rows.to_dict("index").items()}
         texts |= {(run, run): "·" for run in self.runs}
         cells = [[texts.get((run, baseline), "") for baseline in self.baselines] for run in self.runs]
         return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"), columns=list(map(str, self.baselines)))
@@ -300,7 +326,8 @@ class PairComparison(ByTopic):
         -------
         matplotlib Axes
         """
-        return plot_pairs(self, self._chosen(measure), ax)
+        measure = self._chosen(measure)
+        return plot_pairs(self, measure, self._rows(self._shown, measure), ax)
 
     def plot_wins(self, measure: str | None = None, pairs: int = 20, ax: Any = None) -> Any:
         """Plot wins, ties and losses by topic of each pair as bars; the pairs with the largest differences first.
@@ -318,7 +345,8 @@ class PairComparison(ByTopic):
         -------
         matplotlib Axes
         """
-        return plot_wins(self, self._chosen(measure), pairs, ax)
+        measure = self._chosen(measure)
+        return plot_wins(self, measure, self._table[self._table["measure"] == measure], pairs, ax)
 
     @sanitised
     def __repr__(self) -> str:
@@ -385,7 +413,7 @@ class PairComparison(ByTopic):
     def _list_rows(self, measure: str, symbols: Mapping[int, str]) -> Iterator[list[str]]:
         """Yield the cells of a list of pairs: run, baseline, difference, interval, effect, wins, p."""
         places = self.places(measure)
-        for row in self.table[self.table["measure"] == measure].to_dict("records"):
+        for row in self._shown[self._shown["measure"] == measure].to_dict("records"):
             low, high = row[f"{self._interval}_low"], row[f"{self._interval}_high"]
             yield [
                 str(row["run"]),
@@ -426,7 +454,7 @@ def compared_pairs(
     aggregates: Mapping[str, Any],
     about: Mapping[str, Any],
 ) -> pd.DataFrame:
-    """Return the table of a :class:`PairComparison`.
+    """Return the table of a :class:`PairComparison`, without the columns of Tukey's test.
 
     Parameters
     ----------
@@ -460,20 +488,7 @@ def compared_pairs(
             **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
         }
         if baselines is None:
-            part |= _of_all_pairs(values, first, second, about["aggregates"][measure], part["difference"], about)
+            part["p_randomised_hsd"] = randomised_hsd(values, first, second, *settings)
         parts.append(pd.DataFrame(part))
     tests = paired_tests(np.concatenate(differences), about["correction"], *settings)
     return pd.concat(parts, ignore_index=True).assign(**tests)
-
-
-def _of_all_pairs(
-    values: Array, first: Array, second: Array, aggregate: str, difference: Array, about: Mapping[str, Any]
-) -> dict[str, Array]:
-    p, half = tukey_hsd(values, first, second, about["confidence"])
-    width = {"mean": half, "sum": half * values.shape[1]}.get(aggregate, np.nan)
-    return {
-        "p_tukey": p,
-        "tukey_low": difference - width,
-        "tukey_high": difference + width,
-        "p_randomised_hsd": randomised_hsd(values, first, second, about["resamples"], about["seed"]),
-    }

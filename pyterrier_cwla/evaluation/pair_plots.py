@@ -24,9 +24,8 @@ _UPRIGHT = 0.14  # inches per column with an upright name
 _MOST_NAMES = 45  # largest number of rows with names
 
 
-def plot_pairs(found: Any, measure: str, ax: Axes | None = None) -> Axes:
+def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Plot differences of runs to baselines as a heat map; see :meth:`PairComparison.plot`."""
-    rows = found.rows(measure)
     lower = found.about["better"][measure] == "lower"
     order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
     columns = [run for run in order if run in set(found.baselines)]
@@ -110,9 +109,8 @@ def _better_first(rows: pd.DataFrame, lower: bool) -> pd.DataFrame:
     return rows.where(~better, swapped[rows.columns])
 
 
-def plot_wins(found: Any, measure: str, pairs: int = 20, ax: Axes | None = None) -> Axes:
+def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax: Axes | None = None) -> Axes:
     """Plot wins, ties and losses by topic as bars; see :meth:`PairComparison.plot_wins`."""
-    rows = found.table[found.table["measure"] == measure]
     shown = rows.loc[rows["difference"].abs().sort_values(ascending=False, kind="stable").index[:pairs]]
     if found.about["baselines"] is None:
         shown = _better_first(shown, found.about["better"][measure] == "lower")

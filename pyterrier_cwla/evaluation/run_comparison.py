@@ -111,8 +111,7 @@ def compare(
         Choose the test before you see the results.
     correction : str or None, default="holm"
         Correction for multiple comparisons, over all runs and measures of the table: ``"holm"``, ``"bonferroni"``,
-        ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``, ``"hommel"``, ``"fdr_bh"`` or ``"fdr_by"``, which need
-        statsmodels, or None.
+        ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``, ``"hommel"``, ``"fdr_bh"`` or ``"fdr_by"``, or None.
     resamples : int, default=10_000
         Number of bootstrap resamples, and of random sign vectors in the randomisation test. The test enumerates all
         2^n sign vectors if these are not more.

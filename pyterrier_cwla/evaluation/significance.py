@@ -19,7 +19,7 @@ TESTS = {
     "randomisation": "a paired randomisation test",
 }
 
-#: Descriptions of corrections for multiple comparisons, by statsmodels' names.
+#: Descriptions of corrections for multiple comparisons, by their names in statsmodels.
 CORRECTIONS = {
     "bonferroni": "Bonferroni",
     "sidak": "Šidák",
@@ -288,8 +288,42 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
 
 
 def corrected(p: Array, correction: str) -> Array:
-    """Return p-values corrected as one family; the array may have any shape."""
-    from statsmodels.stats.multitest import multipletests
+    """Return p-values corrected as one family; the array may have any shape.
 
+    The values are those of statsmodels' ``multipletests``. With NaN among the p-values, methods that begin with the
+    largest p-value (Hochberg's, Hommel's and the false discovery rates) return only NaN; the others return NaN for it.
+
+    References
+    ----------
+    Holm (1979); Hochberg (1988); Hommel (1988); Benjamini and Hochberg (1995); Benjamini and Yekutieli (2001).
+    """
+    from scipy.stats import false_discovery_control
+
+    order = np.argsort(p, axis=None)
+    rising, n = p.ravel()[order], p.size
+    left = np.arange(n, 0, -1)  # hypotheses that are not rejected before this one
     with np.errstate(divide="ignore"):  # Šidák's log(1 − p) where p = 1
-        return multipletests(p.ravel(), method=correction)[1].reshape(p.shape)
+        match correction:
+            case "bonferroni":
+                found = n * rising
+            case "sidak":
+                found = -np.expm1(n * np.log1p(-rising))
+            case "holm":
+                found = np.maximum.accumulate(left * rising)
+            case "holm-sidak":
+                found = np.maximum.accumulate(-np.expm1(left * np.log1p(-rising)))
+            case "simes-hochberg":
+                found = np.minimum.accumulate((left * rising)[::-1])[::-1]
+            case "hommel":
+                found = rising.copy()
+                for m in range(n, 1, -1):
+                    least = np.min(m * rising[-m:] / np.arange(1, m + 1))
+                    found[-m:] = np.maximum(found[-m:], least)
+                    found[:-m] = np.maximum(found[:-m], np.minimum(m * rising[:-m], least))
+            case _ if np.isnan(rising).any():  # scipy refuses NaN
+                found = np.full(n, np.nan)
+            case _:
+                found = false_discovery_control(rising, method=correction.removeprefix("fdr_"))
+    in_order = np.empty(n)
+    in_order[order] = np.minimum(found, 1.0)
+    return in_order.reshape(p.shape)

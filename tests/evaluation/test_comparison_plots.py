@@ -11,7 +11,6 @@ from tests.support.generated import collection
 from tests.support.readable import assert_readable
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
-pytest.importorskip("statsmodels")
 SECONDS = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop", label="seconds for ten")
 LONG = "CWLA(C='inst(2)',A='max',gain='linear',max_rel=3)"
 

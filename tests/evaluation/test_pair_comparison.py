@@ -13,6 +13,7 @@ from rich.console import Console
 
 from pyterrier_cwla import compare, evaluate
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.evaluation import pair_comparison
 from pyterrier_cwla.evaluation.pair_statistics import randomised_hsd, tukey_hsd, wins_ties_losses
 from tests.support.generated import collection
 
@@ -73,6 +74,20 @@ def test_tukeys_hsd_is_that_of_the_two_way_model(every, measure):
     assert (rows["tukey_high"] - rows["tukey_low"]).to_numpy() == pytest.approx(np.full(10, 2 * half), rel=1e-9)
     significant = (rows["tukey_low"] > 0) | (rows["tukey_high"] < 0)
     assert (significant == (rows["p_tukey"] < 0.05)).all()
+
+
+def test_tukeys_hsd_is_computed_when_it_is_shown(monkeypatch):
+    calls = []
+    monkeypatch.setattr(pair_comparison, "tukey_hsd", lambda *given: calls.append(1) or (np.full(10, 0.01), 0.1))
+    found, tukey = (compare(QRELS, RUNS, MEASURES, pairs=True, resamples=100, test=test) for test in ("t", "tukey"))
+    Console(file=io.StringIO()).print(found)
+    assert found._repr_html_() + found.to_latex() + found.to_latex(layout="list")
+    assert not calls
+    assert found.table.columns[9:13].tolist() == ["p_tukey", "tukey_low", "tukey_high", "p_randomised_hsd"]
+    assert (found.rows("AP")["p_tukey"] == 0.01).all()
+    assert len(calls) == 3
+    assert "▲" in repr(tukey)
+    assert len(calls) == 6
 
 
 def test_without_differences_between_topics_tukeys_hsd_is_that_of_scipy():

@@ -12,12 +12,14 @@ import warnings
 from contextlib import redirect_stdout
 from fractions import Fraction
 from html.parser import HTMLParser
-from math import inf, sqrt
+from math import inf, nan, sqrt
 
 import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec
 from pyterrier_cwla.evaluation import significance
@@ -27,6 +29,7 @@ from pyterrier_cwla.studies import discriminative_power
 from tests.support.generated import as_pyterrier, collection, harmless
 
 stats = pytest.importorskip("scipy.stats")
+multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "TBG"]
 TESTED = ("t", "wilcoxon", "randomisation")
@@ -224,6 +227,28 @@ def test_the_correction_is_over_runs_and_measures_together(found, test):
     rows = compared(found.table, "a")
     assert len(rows) == 2 * len(MEASURES) == found.about["comparisons"]
     assert rows[f"p_{test}_corrected"].tolist() == pytest.approx(holm(rows[f"p_{test}"].tolist()), abs=1e-15)
+
+
+@pytest.mark.parametrize("correction", significance.CORRECTIONS)
+@given(
+    st.lists(
+        st.sampled_from([0.0, 0.003, 0.01, 0.04, 0.5, 1.0, nan]) | st.floats(0, 1, allow_subnormal=False), min_size=1
+    )
+)
+def test_corrections_are_those_of_statsmodels(correction, p):
+    with np.errstate(divide="ignore"):
+        expected = multipletests(p, method=correction)[1]
+    found = significance.corrected(np.array(p), correction)
+    if correction.startswith("fdr"):  # another order of products
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=0)
+    else:
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_corrected_p_values_keep_the_shape_and_need_no_statsmodels(monkeypatch):
+    monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
+    p = np.array([[0.01, 0.04], [0.03, 0.01]])
+    np.testing.assert_allclose(significance.corrected(p, "holm"), [[0.04, 0.06], [0.06, 0.04]])
 
 
 @pytest.mark.slow

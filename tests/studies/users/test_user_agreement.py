@@ -26,7 +26,7 @@ MEASURES = ["ERR@5", "P(rel=2)@3", "nDCG@5"]
 
 
 def agreement_of(*what, resamples=100, correction=None, **how):
-    """Compute the agreement with few resamples and, by default, without statsmodels' correction, to keep tests fast."""
+    """Compute the agreement with few resamples and, by default, without a correction, to keep tests fast."""
     return user_agreement(*what, resamples=resamples, correction=correction, **how)
 
 
