@@ -25,7 +25,7 @@ import pyterrier as pt
 from ir_measures.measures import Measure
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from pyterrier_cwla import LambdaMART, evaluate, evaluate_sessions, explain, score, scorer, stream
+from pyterrier_cwla import LambdaMART, compare, evaluate, evaluate_sessions, explain, score, scorer, stream
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.named import CWLA
@@ -200,6 +200,19 @@ def several_runs(data, measures, folder):
     return by_query(evaluate(data.qrels, runs, measures, by_query=True))
 
 
+@door(takes=known_row_by_row, within=1e-12)
+def queries_alone(data, measures, folder):
+    qrels = dict(iter(data.qrels.groupby("query_id")))
+    parts = {q: Data(data.run[data.run.query_id == q], of_query) for q, of_query in qrels.items()}
+    return pd.concat(frames(part, measures) for part in parts.values())
+
+
+@door(refuses_nan=True)
+def compared(data, measures, folder):
+    runs = {"run": data.run, "other": data.run.assign(score=-data.run.score)}
+    return by_query(compare(data.qrels, runs, measures, baseline="other").by_query)
+
+
 @door()
 def cached_twice(data, measures, folder):
     first, second = (
@@ -254,6 +267,11 @@ def of_metrics(found, measures: Measures) -> pd.DataFrame:
     )[[str(measure) for measure in measures]]
 
 
+def is_ours(measure: Measure) -> bool:
+    """Whether a measure is of this package; in experiments, other providers compute those of ir_measures."""
+    return hasattr(type(measure), "computation")
+
+
 @door()
 def provider(data, measures, folder):
     return of_metrics(ir_measures.cwla.iter_calc(measures, data.qrels, data.run), measures)
@@ -270,7 +288,7 @@ def provider_means(data, measures, folder):
     return pd.DataFrame({str(measure): [found[measure]] for measure in measures}, index=["mean"])
 
 
-@door(takes=lambda measure: hasattr(type(measure), "computation"))
+@door(takes=is_ours)
 def experiment(data, measures, folder):
     topics = pd.DataFrame({"qid": sorted(set(data.qrels.query_id))}).assign(query="words")
     found = pt.Experiment(

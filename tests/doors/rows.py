@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 DOCUMENTS = [f"d{number}" for number in range(40)]
-WORDS = {document: float(37 * number % 900) for number, document in enumerate(DOCUMENTS)}
+WORDS = {document: 1.0 + 37 * number % 900 for number, document in enumerate(DOCUMENTS)}
 SECONDS = {document: 2.0 + 11 * number % 61 for number, document in enumerate(DOCUMENTS)}
 CLUSTERS = {document: f"c{number // 3}" for number, document in enumerate(DOCUMENTS)}
 

@@ -166,21 +166,6 @@ def test_means_over_intents_are_those_of_intent_aware(seed):
     np.testing.assert_allclose(found[:, :4], found[:, 4:], atol=1e-12)
 
 
-def test_several_runs_files_and_queries_apart_score_alike(tmp_path):
-    qrels, run = collection(1)
-    other = run.assign(score=-run.score)
-    names = [str(measure) for measure in MEASURES]
-    table = evaluate(qrels, {"one": run, "other": other}, names, by_query=True)
-    assert table.loc["other"].equals(evaluate(qrels, other, names, by_query=True).droplevel("run").loc[:])
-    for query in ("q1", "q4"):
-        alone = evaluate(qrels[qrels.query_id == query], run[run.query_id == query], names, by_query=True)
-        np.testing.assert_allclose(alone.to_numpy()[0], table.loc["one", query], rtol=1e-14)
-    run.to_parquet(tmp_path / "one.parquet")
-    streamed = pd.concat(stream(qrels, tmp_path / "one.parquet", names, buffer_rows=40))
-    streamed = streamed.set_index("query_id")[names]
-    assert streamed.loc[table.loc["one"].index].equals(table.loc["one"].rename_axis(index="query_id")[names])
-
-
 @pytest.mark.parametrize("ending", ["txt", "txt.gz", "parquet"])
 @pytest.mark.parametrize("lacking", ["0", "1", "2", "012"])
 def test_files_in_which_an_intent_has_no_relevant_document(tmp_path, lacking, ending):

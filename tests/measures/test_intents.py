@@ -3,7 +3,6 @@
 q)·M_t (Chapelle et al., 2009, section 7.5), each M_t with the judgments of one intent.
 """
 
-import json
 import pickle
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import sys
 import ir_measures
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 import pytest
 from ir_measures import AP_IA, ERR_IA, INST, P_IA, RR
 
@@ -19,7 +17,7 @@ from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 from tests.support import reference
-from tests.support.generated import as_pyterrier, collection
+from tests.support.generated import collection
 
 HALF = "CWLA(C='rr',A='err',gain='table({1:0.5,2:0.5,3:0.5})')"
 GRADED = (-1, 0, 0, 1, 2, 3)
@@ -210,54 +208,6 @@ MEASURES = [
 def test_identity(measure):
     assert ir_measures.parse_measure(repr(measure)) == measure
     assert pickle.loads(pickle.dumps(measure)) == measure
-
-
-def test_all_routes_agree(tmp_path):
-    """Frames and named tuples in ir_measures; frames and a file with a column of intents in evaluate."""
-    run, qrels = diversity(3)
-    measure = IntentAware(measure="RR")
-    expected = evaluate(qrels, run, [measure]).iloc[0, 0]
-    assert expected > 0
-    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == expected
-    tuples = [ir_measures.Qrel(*row) for row in qrels.itertuples(index=False)]
-    assert tuples[0]._fields[-1] == "iteration"
-    scored = [ir_measures.ScoredDoc(*row) for row in run[["query_id", "doc_id", "score"]].itertuples(index=False)]
-    assert measure.calc_aggregate(tuples, scored) == pytest.approx(expected, abs=1e-12)
-    lines = [f"{q} {t} {d} {g}\n" for q, d, g, t in qrels.itertuples(index=False)]
-    (tmp_path / "qrels").write_text("".join(lines))
-    assert evaluate(tmp_path / "qrels", run, [measure]).iloc[0, 0] == expected
-    several = evaluate(
-        qrels, {"a": run, "b": run.head(100)}, [measure, "GeometricMean(measure=\"IntentAware(measure='RR')\")"]
-    )
-    assert several.iloc[0, 0] == pytest.approx(expected, abs=1e-12)
-
-
-def test_in_an_experiment():
-    run, qrels = diversity(4)
-    measures = [IntentAware(measure="RR"), IntentAware(measure=TBG, weights=given(qrels))]
-    expected = evaluate(qrels, run, measures, by_query=True).droplevel("run")
-    names = sorted({*run.query_id} & {*qrels.query_id})
-    topics = pd.DataFrame({"qid": names, "query": names})
-    found = pt.Experiment([as_pyterrier(run)], topics, as_pyterrier(qrels), measures, names=["a"], perquery=True)
-    for row in found.itertuples():
-        assert row.value == pytest.approx(expected.loc[row.qid, str(row.measure)], abs=1e-12)
-    assert len(found) == len(measures) * len(names)
-
-
-def test_on_the_command_line(tmp_path, capsys):
-    pytest.importorskip("typer", reason="the command line is the extra [cli]")
-    from pyterrier_cwla.cli.app import main
-
-    run, qrels = diversity(4)
-    lines = [f"{q} {t} {d} {g}\n" for q, d, g, t in qrels.itertuples(index=False)]
-    (tmp_path / "qrels").write_text("".join(lines))
-    lines = [f"{q} Q0 {d} 0 {s!r} tag\n" for q, d, s in zip(run.query_id, run.doc_id, run.score.tolist(), strict=True)]
-    (tmp_path / "run").write_text("".join(lines))
-    text = "IntentAware(measure='RR')"
-    with pytest.raises(SystemExit):
-        main(["evaluate", str(tmp_path / "qrels"), str(tmp_path / "run"), "-m", text, "--format", "jsonl"])
-    (found,) = map(json.loads, capsys.readouterr().out.splitlines())
-    assert found[text] == evaluate(qrels, run, [text]).iloc[0, 0]
 
 
 def test_one_intent_is_the_measure_itself():

@@ -6,8 +6,6 @@ from dataclasses import fields
 
 import ir_measures
 import numpy as np
-import pandas as pd
-import pyterrier as pt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,10 +20,8 @@ from pyterrier_cwla import (
     Mixture,
     Residual,
     aggregation,
-    compare,
     evaluate,
     scorer,
-    stream,
 )
 from pyterrier_cwla.errors import BadParameter, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.metrics import measure_score
@@ -35,7 +31,7 @@ from pyterrier_cwla.measures.mixtures import needs_of_all, unit_of
 from pyterrier_cwla.measures.of_ir_measures import better_of, needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from tests.support import reference
-from tests.support.generated import as_pyterrier, collection
+from tests.support.generated import collection
 
 RBP_CELL = {"A": "erg", "max_rel": 3}
 TIMED = {"A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}
@@ -186,31 +182,6 @@ def test_names_in_tables():
     assert mine.with_parts(lambda part: part).label == "mine"
 
 
-def test_all_routes_agree(tmp_path, cli):
-    frames = collection(3, ties=False, lengths=True)
-    run, qrels = frames
-    measure = mixture("time", label="users")
-    expected = evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0]
-    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == expected.mean()
-    run.assign(run="a").to_parquet(tmp_path / "runs.parquet", index=False)
-    streamed = pd.concat(stream(qrels, tmp_path / "runs.parquet", [measure])).set_index("query_id")["users"]
-    assert streamed.loc[expected.index].tolist() == expected.tolist()
-    several = compare(qrels, {"a": run, "b": run.assign(score=-run.score)}, [measure, "TBG"], baseline="b")
-    assert several.by_query.loc["a"].loc[expected.index, "users"].tolist() == expected.tolist()
-    cached = [evaluate(qrels, run, [measure], cache_dir=tmp_path / "cache").iloc[0, 0] for _ in range(2)]
-    assert cached[0] == cached[1] == expected.mean()
-    lines = [f"{q} 0 {d} {g}\n" for q, d, g in qrels.itertuples(index=False)]
-    (tmp_path / "qrels").write_text("".join(lines))
-    words = run.drop_duplicates("doc_id")[["doc_id", "doc_length"]]
-    (tmp_path / "words.tsv").write_text("".join(f"{d}\t{n}\n" for d, n in words.itertuples(index=False)))
-    lines = [f"{q} Q0 {d} 0 {s!r} t\n" for q, d, s in zip(run.query_id, run.doc_id, run.score.tolist(), strict=True)]
-    (tmp_path / "run").write_text("".join(lines))
-    arguments = ("evaluate", tmp_path / "qrels", tmp_path / "run", "-m", f"users={measure!r}", "--format", "jsonl")
-    code, out, told = cli(*arguments, "--lengths", tmp_path / "words.tsv")
-    assert code == 0, told
-    assert json.loads(out)["users"] == pytest.approx(expected.mean(), abs=1e-12)
-
-
 def test_options_of_the_command_line_reach_the_parts_that_read_lengths(tmp_path, cli):
     (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b 1\n")
     (tmp_path / "run").write_text("q Q0 a 0 2 t\nq Q0 b 0 1 t\n")
@@ -221,19 +192,6 @@ def test_options_of_the_command_line_reach_the_parts_that_read_lengths(tmp_path,
                           "--lengths", tmp_path / "words", "--format", "jsonl")  # fmt: skip
     assert code == 0, told
     assert 0 < json.loads(out)["both"] <= 1
-
-
-def test_in_an_experiment():
-    frames = collection(4, lengths=True)
-    measures = [mixture("time"), mixture("own ideals", label="ideals")]
-    expected = evaluate(frames.qrels, frames.run, measures, by_query=True).droplevel("run")
-    names = sorted({*frames.run.query_id} & {*frames.qrels.query_id})
-    topics = pd.DataFrame({"qid": names, "query": names})
-    systems, qrels = [as_pyterrier(frames.run)], as_pyterrier(frames.qrels)
-    found = pt.Experiment(systems, topics, qrels, measures, names=["a"], perquery=True)
-    for row in found.itertuples():
-        assert row.value == pytest.approx(expected.loc[row.qid, str(row.measure)], abs=1e-12)
-    assert len(found) == len(measures) * len(names)
 
 
 def test_scikit_learn():

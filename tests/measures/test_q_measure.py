@@ -2,14 +2,11 @@
 
 import ir_measures
 import numpy as np
-import pandas as pd
-import pyterrier as pt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.linear_model import LinearRegression
 
-from pyterrier_cwla import evaluate, scorer
+from pyterrier_cwla import evaluate
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.learning.metrics import measure_score
@@ -17,7 +14,6 @@ from pyterrier_cwla.measures.q_measure import q_measure
 from pyterrier_cwla.measures.reference import find
 from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.support import reference
-from tests.support.generated import as_pyterrier, collection
 
 pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
 QRELS = {"q": {"a": 2, "b": 1, "c": 1, "n": 0}}
@@ -129,20 +125,6 @@ def test_it_is_known_everywhere():
     assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "normalise", "judged_only", "cutoff"]
     logs = of("GeometricMean(measure='QMeasure')", "QMeasure")
     assert logs[0] == pytest.approx(logs[1])
-
-
-def test_experiments_and_scorers_report_it():
-    made = collection(5, queries=4)
-    qrels, results = as_pyterrier(made.qrels), as_pyterrier(made.run)
-    topics = pd.DataFrame({"qid": qrels.qid.unique(), "query": "x"})
-    table = pt.Experiment([results], topics, qrels, [MEASURES["QMeasure"]() @ 5, ir_measures.AP])
-    expected = evaluate(made.qrels, made.run, ["QMeasure@5"])
-    assert table["QMeasure@5"].tolist() == pytest.approx(expected["QMeasure@5"].tolist(), abs=1e-12)
-    y = pd.Series([0, 2, 1, 3, 2, 1], index=pd.Index([1, 1, 1, 2, 2, 2], name="qid"))
-    X = np.array([[3.0], [2.0], [1.0]] * 2)
-    assert scorer("QMeasure")(LinearRegression().fit(X, X.ravel()), X, y) == pytest.approx(
-        ((3 / 5 + 5 / 6) / 2 + 1) / 2
-    )
 
 
 def test_what_it_refuses():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ir_measures import Compat
 from sklearn.linear_model import LinearRegression
 
-from pyterrier_cwla import evaluate, scorer, stream, studies
+from pyterrier_cwla import evaluate, scorer, studies
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
@@ -112,24 +112,6 @@ def test_queries_without_results_or_relevant_documents():
     found = evaluate(qrels, run, [Compat], by_query=True)["Compat"]
     assert found.tolist() == [1, 0, 0, 0]
     assert ir_measures.calc_aggregate([Compat], qrels, run) == {Compat: found.mean()}
-
-
-def test_files_streams_and_several_runs(tmp_path):
-    frames = [collection(seed) for seed in (1, 2, 3)]
-    qrels = frames[0].qrels
-    runs = {f"r{number}": frame.run for number, frame in enumerate(frames)}
-    together = evaluate(qrels, runs, MEASURES, by_query=True)
-    for name, run in runs.items():
-        alone = evaluate(qrels, {name: run}, MEASURES, by_query=True)
-        pd.testing.assert_frame_equal(together.loc[[name]], alone)
-        ours, theirs = peers(qrels, run)
-        assert ours == theirs
-        lines = (f"{r.query_id} Q0 {r.doc_id} 1 {r.score} x\n" for r in run.itertuples())
-        (tmp_path / f"{name}.txt").write_text("".join(lines))
-        of_file = evaluate(qrels, {name: tmp_path / f"{name}.txt"}, MEASURES, by_query=True)
-        pd.testing.assert_frame_equal(of_file, alone)
-    streamed = pd.concat(stream(qrels, tmp_path / "r0.txt", MEASURES, buffer_rows=50)).set_index(["run", "query_id"])
-    np.testing.assert_array_equal(streamed.to_numpy(), together.loc["r0"].loc[streamed.index.get_level_values(1)])
 
 
 def test_rows_of_a_learner():

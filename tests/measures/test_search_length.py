@@ -1,11 +1,9 @@
 """Expected search length, compared with all orders of tied documents, and its use through other frameworks."""
 
-import ir_measures
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pyterrier as pt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +14,10 @@ from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.provider import CWLAProvider
 from pyterrier_cwla.measures.reference import find
 from pyterrier_cwla.measures.wrappers import MEASURES
 from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
 from tests.support import reference
-from tests.support.generated import as_pyterrier
 
 pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
 ESL = MEASURES["ESL"]
@@ -197,32 +193,6 @@ def test_rows_in_any_order_and_in_any_form(tmp_path):
         pd.testing.assert_frame_equal(found, expected)
         parts = pd.concat(stream(qrels, place, NAMES, buffer_rows=50)).set_index(["run", "query_id"])
         pd.testing.assert_frame_equal(parts.loc[expected.index], expected)
-
-
-def test_several_runs_are_scored_together_as_alone():
-    qrels, one = tied_run()
-    other = one.assign(score=np.random.default_rng(9).integers(0, 2, len(one)))
-    together = evaluate(qrels, {"a": one, "b": other, "c": one[one.query_id != "q3"]}, NAMES, by_query=True)
-    for name, run in (("a", one), ("b", other)):
-        alone = evaluate(qrels, {name: run}, NAMES, by_query=True)
-        pd.testing.assert_frame_equal(together.loc[[name]], alone)
-    assert together.loc["c", "q3"].tolist()[:2] == [1000, 1000]
-
-
-def test_ir_measures_and_experiments_report_it():
-    qrels, run = tied_run()
-    expected = evaluate(qrels, run, ["ESL(wanted=3)"], by_query=True)["ESL(wanted=3)"].loc["run"]
-    measure = ir_measures.parse_measure("ESL(wanted=3)")
-    assert str(measure) == "ESL(wanted=3)"
-    assert CWLAProvider().supports(measure)
-    assert ir_measures.calc_aggregate([measure], qrels, run)[measure] == pytest.approx(expected.mean())
-    by_query = {found.query_id: found.value for found in ir_measures.iter_calc([measure], qrels, run)}
-    assert by_query == pytest.approx(expected.to_dict())
-    topics = pd.DataFrame({"qid": qrels.query_id.unique(), "query": "x"})
-    results = pt.Transformer.from_df(as_pyterrier(run))
-    for how in ({}, {"batch_size": 2}):
-        table = pt.Experiment([results], topics, as_pyterrier(qrels), [ESL(wanted=3), ir_measures.AP], **how)
-        assert table["ESL(wanted=3)"].tolist() == pytest.approx([expected.mean()])
 
 
 def test_learners_report_it():
