@@ -18,6 +18,7 @@ import numpy as np
 from ..data.arrays import Floats
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .facts import checked_facts
+from .view import read_only
 
 #: Keyword of each kind of function in measures, for errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
@@ -262,7 +263,7 @@ class Part:
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
 
-    @property
+    @cached_property
     def built_in(self) -> bool:
         """Whether the function is defined in this package."""
         known = getattr(self.function, "__globals__", {})  # not __module__, which functools.wraps copies
@@ -482,6 +483,8 @@ class Spec:
         BadParameter
             If a user's function raises an exception.
         """
+        if not self.part.built_in:
+            inputs = tuple(map(read_only, inputs))
         values = dict(self.values)
         rest = values.pop(self.part.many) if self.part.many else ()
         try:
@@ -493,8 +496,9 @@ class Spec:
                 raise
             # Name the user's function in the error.
             raise BadParameter(
-                f"{self.keyword} fails: {error}. Its inputs are arrays with one value per query and rank (for C and A"
-                " the names i, r, G, e, E, best, total, … of the view): use numpy.where instead of if."
+                f"{self.keyword} fails: {error}. Its inputs are read-only arrays with one value per query and rank (for"
+                " C and A the names i, r, G, e, E, best, total, … of the view): use numpy.where instead of if and of"
+                " assignments."
             ) from error
 
     def fact(self, name: str) -> Any:
@@ -515,7 +519,9 @@ class Spec:
         fact = getattr(facts, name)
         if not callable(fact):
             return fact
-        return lambda *inputs: fact(*inputs, **dict(self.values))
+        if self.part.built_in:
+            return lambda *inputs: fact(*inputs, **dict(self.values))
+        return lambda *inputs: fact(*map(read_only, inputs), **dict(self.values))
 
     def __str__(self) -> str:
         words, by_name = [], False

@@ -241,7 +241,7 @@ class View:
         phi : callable
             Discount: a function of an array of ranks.
         """
-        return np.cumsum(self.r * phi(self.i), axis=-1)
+        return np.cumsum(self.r * phi(read_only(self.i)), axis=-1)
 
     def credited(self, share: Callable[[Values], Floats]) -> Floats:
         """Return Σ_{j≤i} r_j·s(e_j).
@@ -376,6 +376,27 @@ class Beyond(View):
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains, as :meth:`View.at_least`."""
         return self if rel is None else Beyond(self.seen.at_least(rel), self.m, self.end)
+
+
+class ReadOnly:
+    """View or documents as users' functions see them, with read-only arrays in the memory of the arrays."""
+
+    def __init__(self, of: View | Documents) -> None:
+        self._of = of
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        value = getattr(self._of, name)
+        return (lambda *inputs, **more: read_only(value(*inputs, **more))) if callable(value) else read_only(value)
+
+
+def read_only(value: Any) -> Any:
+    """Return arrays, views and documents without write access, and all other values as they are."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return ReadOnly(value) if isinstance(value, View | Documents) else value
 
 
 def before(cumulative: Floats) -> Floats:

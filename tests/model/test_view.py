@@ -8,6 +8,9 @@ import pytest
 from pyterrier_cwla import aggregation, continuation, effort, gain, score
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
+from pyterrier_cwla.model import discount
+from pyterrier_cwla.model.fact_trials import check_facts
+from pyterrier_cwla.model.language import Part
 from pyterrier_cwla.model.view import View
 
 GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
@@ -240,3 +243,58 @@ def test_odd_shapes_of_gains_and_efforts_are_errors():
 def test_what_is_no_function_is_an_error(decorator, odd):
     with pytest.raises(BadParameter, match=rf"@{decorator.__name__} must decorate a function with a name, not .*\."):
         decorator(odd)
+
+
+@pytest.mark.parametrize("name", [*NAMES, *ENDLESS])
+@pytest.mark.parametrize("kind", [continuation, aggregation])
+def test_a_users_function_cannot_write_into_a_view(kind, name):
+    """Otherwise the function would change its own score, and those of other functions that read the view."""
+
+    @kind
+    def writes(view):
+        values = (NAMES | ENDLESS)[name](view)
+        if isinstance(values, np.ndarray):  # unit effort is a number
+            values[...] = 0
+        return 0.5 + 0 * view.r
+
+    parts = {"C": "rbp(0.5)", "A": "etg", {continuation: "C", aggregation: "A"}[kind]: "writes"}
+    with pytest.raises(BadParameter, match=r"'writes' fails: (assignment destination|output array) is read-only"):
+        score([0, 0.5], judged=[1, 0.5], efforts=[2, 3], unseen=1, **parts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "written"),
+    [(effort, {"effort": "writes"}, lambda documents: documents.grade), (effort, {"effort": "writes"}, lambda documents: documents.rank),
+     (gain, {"gain": "writes"}, lambda grade: grade), (discount, {"A": "utility(writes)"}, lambda i: i)],
+)  # fmt: skip
+def test_other_functions_of_users_cannot_write_into_what_they_get(kind, more, written):
+    @kind
+    def writes(given):
+        written(given)[...] = 1
+        return 1.0
+
+    with pytest.raises(BadParameter, match=r"'writes' fails: (assignment destination|output array) is read-only"):
+        score([2, 1], **{"C": "rbp(0.5)", "A": "etg"} | more)
+
+
+def test_facts_of_users_cannot_write_into_what_they_get():
+    def beyond(view, V):
+        V *= 2
+        return V
+
+    half = Part("continuation", lambda view: 0.5, items_beyond=beyond)()
+    with pytest.raises(
+        BadParameter, match=r"items_beyond= .* fails: (assignment destination|output array) is read-only"
+    ):
+        check_facts(half)
+
+
+def test_what_a_users_function_computes_may_be_changed():
+    @continuation
+    def changes(view):
+        C = 0.5 * view.r
+        C += 0.5
+        C[view.G > 1] = 0
+        return C
+
+    assert score([1, 0, 1, 1], C="changes", A="etg") == 1.5
