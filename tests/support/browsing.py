@@ -25,6 +25,7 @@ def seen_at(browser, address, width=1280, scheme="light"):
         browser.get(address)
         yield
     finally:
+        browser.get("about:blank")  # an open page may still ask its server, and the next test would see the error
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
