@@ -373,9 +373,15 @@ def follows_users(measure: Measure) -> bool:
     return isinstance(measure, type(Mixture)) or needs_of(measure).user_model
 
 
-@door(takes=lambda measure: one_judgment(measure) and follows_users(measure), within=1e-12)
-def explanations(data, measures, folder):
+def two_queries(data: Data) -> Data:
+    """Return the part of the data with the first two judged queries that have results."""
     queries = sorted({*data.qrels.query_id} & {*data.run.query_id})[:2]
+    return Data(*(frame[frame.query_id.isin(queries)] for frame in (data.run, data.qrels)))
+
+
+@door(of=two_queries, takes=lambda measure: one_judgment(measure) and follows_users(measure), within=1e-12)
+def explanations(data, measures, folder):
+    queries = data.qrels.query_id.unique()
     values = {str(m): [explain(data.qrels, data.run, query, m).score for query in queries] for m in measures}
     return pd.DataFrame(values, index=queries)
 

@@ -59,6 +59,8 @@ def _values(parameter: Given, name: str) -> list[str]:
         return known
     if parameter.allowed == "True or False":
         return [str(not parameter.default)]
+    if choices := [one for one in re.findall("'[^']*'", parameter.allowed) if one != repr(parameter.default)]:
+        return choices
     if interval := re.search(r"[\[(][^,\[(]+, [^,]+?[\])]", parameter.allowed):
         inside = In(interval[0].replace("∞", "inf"), whole="whole" in parameter.allowed)
         found = [text for text in _NUMBERS if (int if text.isdigit() else float)(text) in inside]
