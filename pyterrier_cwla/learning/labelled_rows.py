@@ -111,13 +111,14 @@ class Samples:
         return LabelledJudgments(self)
 
     @cached_property
-    def label_hashes(self) -> dict[str, int]:
-        """Hash of the labels of each query, which does not depend on the order of its rows."""
+    def marks(self) -> dict[str, tuple[int, int, int]]:
+        """Hash of the labels above 0 of each query, in any order, and its numbers of rows and of judged rows."""
         number, names = self.queries
-        label = np.where(self.is_judged, self.label + 0.0, np.nan)  # -0.0 becomes 0.0
+        above = self.is_judged & (self.label > 0)
         hashes = np.zeros(len(names), np.uint64)
-        np.add.at(hashes, number, id_columns.mixed(label.view(np.uint64) + id_columns.ODD))
-        return dict(zip(names, hashes.tolist(), strict=True))
+        np.add.at(hashes, number[above], id_columns.mixed(self.label[above].view(np.uint64) + id_columns.ODD))
+        rows, judged = (np.bincount(which, minlength=len(names)) for which in (number, number[self.is_judged]))
+        return dict(zip(names, zip(hashes.tolist(), rows.tolist(), judged.tolist()), strict=True))
 
     def scores(self, values: Any) -> Array:
         """Return one score per row as floats.
@@ -163,15 +164,22 @@ def rows_as_queries(samples: Samples) -> str | None:
     )
 
 
-def split_queries(samples: Samples, trained: Mapping[str, int]) -> str | None:
-    """Return a message if queries were in the training rows with other rows; `trained` has their label hashes."""
-    split = trained and [qid for qid, labels in samples.label_hashes.items() if trained.get(qid, labels) != labels]
+def split_queries(samples: Samples, trained: Mapping[str, tuple[int, int, int]]) -> str | None:
+    """Return a message if queries were in the training rows with other rows; `trained` has the marks of these.
+
+    Unjudged rows may be missing in the training rows, or have the label 0 there.
+    """
+    split = []
+    for qid, mark in samples.marks.items() if trained else ():
+        known = trained.get(qid, mark)
+        if known[0] != mark[0] or known[1] not in mark[1:]:
+            split.append(qid)
     if not split:
         return None
     return (
-        f"{len(split):,} of {len(samples.label_hashes):,} queries ({some(split)}) were in the training rows with other"
-        " rows or labels, so that the score is too high: split whole queries, as with cv=GroupKFold() and groups=. If"
-        " they are other queries, give them other ids."
+        f"{len(split):,} of {len(samples.marks):,} queries ({some(split)}) were in the training rows with other rows or"
+        " labels, so that the score may be too high: split whole queries, as with cv=GroupKFold() and groups=. If they"
+        " are other queries, give them other ids."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -27,7 +28,7 @@ from .labelled_rows import Samples, rows_as_queries
 from .lambdamart import EvalMeasure, LambdaMART
 from .metrics import greater_is_better_of, per_query
 from .row_columns import known_of_rows, misplaced
-from .scorers import scorer
+from .scorers import Scorer, scorer
 
 Array = np.ndarray
 
@@ -210,7 +211,7 @@ class GroupedRanker(BaseEstimator):
         rows, validation = self._split(rows, validation)
         training = _Training(rows, validation, objective, measure, self.early_stopping_rounds)
         self.best_iteration_, self.evals_result_ = train(ranker, training)
-        self.ranker_, self._trained_on = ranker, samples.label_hashes
+        self.ranker_, self._trained_on = ranker, samples.marks
         return self
 
     def predict(self, X: Any) -> Array:
@@ -259,7 +260,7 @@ class GroupedRanker(BaseEstimator):
         known = self._known(X, y, {"qid": qid, "docno": docno, "doc_length": doc_length})
         if sample_weight is not None:
             known["sample_weight"] = sample_weight
-        return scorer(self._measure(self._objective()) or "nDCG", min_queries=1)(self, X, y, **known)
+        return _scorer(self._measure(self._objective()) or "nDCG")(self, X, y, **known)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for other processes, which do not have the default table of lengths.
@@ -417,6 +418,12 @@ class _Rows:
                 " queries. Give all rows of a query one weight, or use an LGBMRanker."
             )
         return self.weight[first]
+
+
+@lru_cache(maxsize=32)
+def _scorer(measure: Any) -> Scorer:
+    """Return the scorer of :meth:`GroupedRanker.score`, one for all folds, so that it warns once."""
+    return scorer(measure, min_queries=1)
 
 
 def _features(estimator: GroupedRanker, X: Any, reset: bool) -> Any:

@@ -59,7 +59,7 @@ class Scorer:
     min_queries: int = 2
     greater_is_better: bool = True
     requests: dict[str, Any] = field(default_factory=lambda: dict.fromkeys(KNOWN, True))
-    _warned: bool = field(default=False, compare=False)  # of split queries: once for all folds
+    _warned_of: int = field(default=0, compare=False)  # hash of the queries in all folds of split queries
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, **known: Any) -> float:
         """Return the mean of the measure over queries, with the rows ranked by the predictions of the estimator.
@@ -90,9 +90,12 @@ class Scorer:
             self._check_queries(samples)
         if about := rows_as_queries(samples):
             warn(f"{self!r}: {about}")
-        if not self._warned and (about := split_queries(samples, _trained_on(estimator))):
-            self._warned = True
-            warn(f"{self!r}: {about}")
+        trained = _trained_on(estimator)
+        if about := split_queries(samples, trained):
+            queries = hash(frozenset(trained.keys() | samples.marks.keys()))
+            if queries != self._warned_of:
+                self._warned_of = queries
+                warn(f"{self!r}: {about}")
         score = predicted(estimator, X)
         samples.scores(score)  # an error here is one of the model, which scikit-learn's error_score handles
         with self._or_never(X, y):
@@ -146,7 +149,7 @@ class Scorer:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scorer:
         # Measures do not change, and their tables may be large.
-        return replace(self, requests=dict(self.requests), _warned=False)
+        return replace(self, requests=dict(self.requests), _warned_of=0)
 
     def __sizeof__(self) -> int:
         """Return the size in bytes, including tables: Dask sends large objects only once to each worker."""
@@ -216,7 +219,8 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = 
     ``judged`` is False for rows whose label is to be ignored. With metadata routing these are keyword arguments, as
     ``params={"qid": …}``. Otherwise they are index levels of these names, of ``y`` or ``X``.
 
-    A scorer warns once if a :class:`GroupedRanker` was trained on a part of the queries that it scores, as with KFold.
+    A scorer warns once for the same queries if a :class:`GroupedRanker` was trained on a part of those that it scores,
+    as with KFold; in several processes, once in each task.
 
     The last rows stay in memory, so that further scorings of a fold are faster: up to a million values of labels and
     data of rows (500,000 rows with labels and ``qid``; about 80 MB).
@@ -427,8 +431,8 @@ def predicted(estimator: Any, X: Any) -> Array:
     return found
 
 
-def _trained_on(estimator: Any) -> dict[str, int]:
-    """Return the label hashes of the training queries of a GroupedRanker, also inside searches and pipelines."""
+def _trained_on(estimator: Any) -> dict[str, tuple[int, int, int]]:
+    """Return the marks of the training queries of a GroupedRanker, also inside searches and pipelines."""
     while True:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_

@@ -83,8 +83,8 @@ def check_probabilities(spec: Spec, C: Floats, r: Floats) -> None:
     limited = spec.fact("gains_up_to_1")
     if limited and limited() and r.max(initial=0) > 1 + 1e-9:
         raise BadParameter(
-            f"{spec.keyword} must return probabilities from 0 to 1, and does so for gains up to 1 only; a gain is"
-            f" {r.max():g}. For gains above 1, use gain='linear' or 'exponential' with max_rel=."
+            f"{spec.keyword} is defined for gains of at most 1, and a gain is {r.max():g}: use gain='linear' or"
+            " 'exponential' with max_rel=."
         )
     if C.size and not (C.min() >= 0 and C.max() <= 1):
         odd = np.asarray(C)[~((C >= 0) & (C <= 1))].flat[0]

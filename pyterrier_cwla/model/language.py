@@ -496,9 +496,9 @@ class Spec:
                 raise
             # Name the user's function in the error.
             raise BadParameter(
-                f"{self.keyword} fails: {error}. Its inputs are read-only arrays with one value per query and rank (for"
-                " C and A the names i, r, G, e, E, best, total, … of the view): use numpy.where instead of if and of"
-                " assignments."
+                f"{self.keyword} fails: {error or type(error).__name__}. Its inputs are read-only arrays with one value"
+                " per query and rank (for C and A the names i, r, G, e, E, best, total, … of the view): use numpy.where"
+                " instead of if and of assignments."
             ) from error
 
     def fact(self, name: str) -> Any:

@@ -355,9 +355,9 @@ def test_lightgbms_train_and_xgboost_stop_early_by_it():
         ("ERR", {"pairs": "some"}, BadParameter, "'gain' or 'all'"),
         ("AP(judged_only=True)", {}, BadParameter, "Use the measure without judged_only="),
         ("CWLA(C='rr',A='err',max_rel=1)", {}, BadJudgments, "grade 2, above max_rel=1"),
-        ("CWLA(C='rr',A='err',gain='raw')", {}, BadParameter, "gains above 1"),
-        ("CWLA(C='inst(9)',A='erg',gain='raw')", {}, BadParameter, "gains up to 1 only; a gain is 2."),
-        ("CWLA(C='product(cascade(0.5),cascade(0.5))',A='etg',gain='raw',end='stop')", {}, BadParameter, "gains up to 1"),
+        ("CWLA(C='rr',A='err',gain='raw')", {}, BadParameter, "gains of at most 1"),
+        ("CWLA(C='inst(9)',A='erg',gain='raw')", {}, BadParameter, "gains of at most 1, and a gain is 2:"),
+        ("CWLA(C='product(cascade(0.5),cascade(0.5))',A='etg',gain='raw',end='stop')", {}, BadParameter, "gains of at most 1"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error, says, tmp_path):

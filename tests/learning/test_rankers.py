@@ -41,7 +41,7 @@ from pyterrier_cwla.errors import (
     UnknownSpec,
 )
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
-from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker
+from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker, _scorer
 
 LIGHTGBM = LGBMRanker(n_estimators=8, num_leaves=7, min_child_samples=5, n_jobs=1, verbosity=-1)
 XGBOOST = XGBRanker(n_estimators=8, max_depth=3, n_jobs=1)
@@ -342,12 +342,37 @@ WRAPPED = {
 }
 
 
+@pytest.mark.parametrize("score", [True, False], ids=["a scorer", "the default"])
 @pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
-def test_scorers_warn_once_of_queries_that_are_split_over_folds(wrapped):
+def test_scorers_warn_once_of_queries_that_are_split_over_folds(wrapped, score):
+    _scorer.cache_clear()
     model, folds = wrapped(GroupedRanker(LIGHTGBM)), KFold(2, shuffle=True, random_state=0)
+    chosen = scorer("nDCG@10") if score or wrapped is WRAPPED["in a search"] else None
     with pytest.warns(CWLAWarning, match=r"16 of 17 queries \('q.*were in the training rows") as caught:
-        cross_validate(model, ROWS.X, ROWS.indexed(), cv=folds, scoring=scorer("nDCG@10"), return_train_score=True)
+        cross_validate(model, ROWS.X, ROWS.indexed(), cv=folds, scoring=chosen, return_train_score=True)
     assert len(caught) == 1
+
+
+def test_a_scorer_warns_again_of_other_queries():
+    model, folds, score = GroupedRanker(LIGHTGBM), KFold(2, shuffle=True, random_state=0), scorer("nDCG@10")
+    for rows in (ROWS, OTHER):
+        index = pd.Index([f"{id(rows)} {qid}" for qid in rows.indexed().index], name="qid")
+        with pytest.warns(CWLAWarning, match="were in the training rows") as caught:
+            cross_validate(model, rows.X, pd.Series(rows.y, index), cv=folds, scoring=score)
+        assert len(caught) == 1
+
+
+def test_unjudged_training_rows_may_be_missing_or_have_label_0():
+    y = ROWS.indexed()
+    judged = np.arange(N) % 5 > 0
+    for fitted in (
+        GroupedRanker(LIGHTGBM).fit(ROWS.X, y.where(judged, 0)),
+        GroupedRanker(LIGHTGBM).fit(ROWS.X[judged], y[judged]),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            scorer("nDCG")(fitted, ROWS.X, y.astype(float).where(judged))
+            scorer("nDCG")(fitted, ROWS.X, y, judged=judged)
 
 
 @pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)

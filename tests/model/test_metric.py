@@ -218,7 +218,7 @@ def test_an_unlimited_supply_is_one_of_the_best_gain():
 @pytest.mark.parametrize("gains", [[0, 5, 0], [0, 1.5, 0], [0, 1e20, 1e21, 0]])
 def test_users_whom_a_gain_satisfies_have_gains_up_to_1(C, gains):
     """Also where each value of C is a probability, as 0.16 = (0.1·(1 − 5))²."""
-    with pytest.raises(BadParameter, match=re.escape(f"gains up to 1 only; a gain is {max(gains):g}. For")):
+    with pytest.raises(BadParameter, match=re.escape(f"gains of at most 1, and a gain is {max(gains):g}: use")):
         score(gains, C=C, A="erg", gain="raw")
     assert score(np.array(gains) / max(gains), C=C, A="erg", gain="raw") < 1
 
