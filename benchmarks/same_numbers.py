@@ -1,4 +1,4 @@
-"""Compare the values of two versions of the package to the last bit: random measures on random rankings.
+"""Compare the values of two versions of the package to the last bit: random measures, data and doors.
 
 ``python -m benchmarks.same_numbers REVISION`` scores random measures with a git revision and with the working tree,
 through all doors of ``tests/doors``, and lists values that differ, inputs that only one version refuses, and messages
@@ -75,21 +75,23 @@ def values_of(draw: Draw, folder: Path) -> list[str]:
     """Return the values of an evaluation in hexadecimal, or the error with its message after an exclamation mark."""
     from pyterrier_cwla.errors import CannotScore
     from pyterrier_cwla.measures.parsing import measures_of
-    from tests.doors.doors import DOORS, sessions
-    from tests.doors.rows import random_data, with_intents
+    from tests.doors.doors import DOORS, everything, sessions
+    from tests.doors.rows import judged_twice, random_data, repeated, unanswered, with_intents
 
     kind, door, text, seed = draw
     rng = random.Random(seed)
     least, judged = rng.choice(((0, 18), (0, 4), (6, 1)))
     data = random_data(seed, rng.choice(GRADES), ties=rng.random() < 0.4, judged=judged, least=least)
+    data = rng.choice((everything, everything, everything, unanswered, repeated, judged_twice))(data)
     data = with_intents(data) if kind == "intents" else data
     try:
         found = sessions(data, measures_of([text])) if kind == "sessions" else DOORS[door].values(
             DOORS[door].of(data), measures_of([text]), folder
         )  # fmt: skip
     except (Exception, CannotScore) as error:
-        return [f"!{type(error).__name__}: {error}".replace(str(folder), "")]
-    return [float(value).hex() for value in found.to_numpy(float).ravel()]
+        return [f"!{type(error).__name__}: {error}".replace(str(folder), "").replace(str(Path.cwd()), "")]
+    found = found.sort_index()
+    return [float(value).hex() for value in found.to_numpy(float).ravel()] or ["!no values"]
 
 
 def all_values(drawn: list[Draw]) -> list[list[str]]:
@@ -102,10 +104,10 @@ def all_values(drawn: list[Draw]) -> list[list[str]]:
 
 @contextmanager
 def files_of(revision: str) -> Iterator[Path]:
-    """Yield a temporary folder with the package of a git revision."""
-    archive = subprocess.run(
-        ["git", "archive", revision, "pyterrier_cwla"], cwd=ROOT, stdout=subprocess.PIPE, check=True
-    ).stdout
+    """Yield a temporary folder with the package of a git revision, and with its doors if it has any."""
+    doors = subprocess.run(["git", "cat-file", "-e", f"{revision}:tests/doors"], cwd=ROOT, stderr=subprocess.DEVNULL)
+    parts = ["pyterrier_cwla", *(["tests", "benchmarks"] if doors.returncode == 0 else [])]
+    archive = subprocess.run(["git", "archive", revision, *parts], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=BytesIO(archive)) as files:
             files.extractall(folder, filter="data")
@@ -115,7 +117,7 @@ def files_of(revision: str) -> Iterator[Path]:
 def in_version(folder: Path, drawn: list[Draw]) -> list[list[str]]:
     """Return the values computed by the package in a folder, in a separate process with the doors of this tree."""
     command = [sys.executable, "-m", "benchmarks.same_numbers", "--values"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT)))} | {"PYTHONHASHSEED": "0"}
     done = subprocess.run(
         command, cwd=folder, env=environment, input=json.dumps(drawn), stdout=subprocess.PIPE, text=True, check=True
     )

@@ -12,14 +12,14 @@ from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.of_ir_measures import needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.reference import Given, entries
-from pyterrier_cwla.model.language import In
+from pyterrier_cwla.model.language import TABLES, In
 
 #: Values of parameters for which any value of the declared range would be odd or would be refused.
 VALUES = {
     "C": ["'rbp(0.8)'", "'inst(1)'"], "A": ["'erg'", "'etg'"], "norm": ["'ideal'", "'all'"], "end": ["'stop'", "12"],
     "gain": ["'exponential'", "'binary(2)'"], "effort": ["'by_grade({0: 1, 1: 2, 2: 3.5, 3: 5})'"], "max_rel": ["3"],
-    "measure": ["'AP'", "'nDCG@5'", "'TBG'"], "measures": ["{'one': 'RBP(p=0.5,rel=1)', 'two': 'TBG@4'}"],
-    "parameters": ["{'q0': {'cutoff': 2}, 'q1': {'rel': 2}}"], "lengths": ["'words.tsv'"], "missing": ["'mean'"],
+    "measure": ["'AP'", "'nDCG@5'", "'TBG'"], "measures": ["{'one': 'TBG@4', 'two': 'TBG(half_life=60)'}"],
+    "parameters": ["{'q0': {'half_life': 30}, '0q1': {'half_life': 90}}"], "lengths": ["'words.tsv'"], "missing": ["'mean'"],
     "duplicates": ["'clusters.tsv'"], "doc_seconds": ["'seconds.tsv'"], "other": ["'measure'"], "b": ["3"],
     "phi": ["0.8"], "gains": ["{1: 0.4, 2: 0.7, 3: 1}"], "efforts": ["{0: 1, 1: 2, 2: 3.5, 3: 5}"], "floor": ["0.01"],
     "p_click": ["{0: 0.3, 1: 0.6, 2: 0.9}"], "p_save": ["{1: 0.3, 2: 0.9}"], "seconds": ["{0: 9, 1: 25, 2: 70}"],
@@ -28,16 +28,19 @@ VALUES = {
     "first": ["rr"], "second": ["prec(6)"], "values": ["1, 0.7, 0.4"], "shape": ["1.5"], "scale": ["60"], "rho": ["0.6"],
     "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [],
 }  # fmt: skip
-_OF_FUNCTION = {"phi": {"utility": ["log2", "table(1, 0.6, 0.4)"]}, "p_click": {"clicksave": ["0.5"]},
+_OF_FUNCTION = {"phi": {"utility": ["log2", "table(1, 0.6, 0.4)"], "Cascade": ["'log2'"]}, "other": {"SetUtility": ["2"]},
+                "measure": {"ByTopic": ["'TBG'"]}, "dcg": {"SDCG": []}, "p_click": {"clicksave": ["0.5"]},
                 "p_save": {"clicksave": ["0.5"], "TBG": ["0.5"]}, "weights": {"IntentAware": [], "Mixture": []},
                 "first": {"plus": ["unit"]}, "second": {"plus": ["by_rank(1, 2)"]}, "A": {"IFT": ["0.2"], "IFTRate": ["0.2"], "ift_rate": ["0.2"]}}  # fmt: skip
+#: Parameters without which the example of a required one is refused.
+_ALSO = {"ByTopic": "other"}
 _NUMBERS = ("2", "0.6", "1", "20", "0")
 
 #: Measures whose parameters matter together.
 TOGETHER = (
     "TBG(norm='ideal',lengths='words.tsv')@4", "TBG(norm='unlimited',half_life=60)", "TBG(credit='smeared')@3", "GMAP", "P(rel=2)@3",
     "TBG(duplicates='clusters.tsv',duplicate_gain='none',norm='ideal',lengths='words.tsv')", "Judged@10", "AP(rel=2,judged_only=True)@10",
-    "UMeasure(T=120,max_rel=3,effort='reading')", "nDCG(gains={0:0,1:2,2:3,3:9})", "NumRet(rel=1)", "ERR(max_rel=3)@7",
+    "UMeasure(T=120,max_rel=3,effort='reading')", "nDCG(gains={0:0,1:2,2:3,3:9})", "NumRet(rel=1)", "ERR@7",
     "AdaptiveGAP(effort='grade_time',gain='threshold(0.2,0.3,0.5)')", "AdaptivenDCG(effort='ratio(4)')@5",
     "CWLA(C='inst(2)',A='max',max_rel=3,gain='exponential')@6", "CWLA(C='rr',A='err',gain='exponential',max_rel=3)@4",
     "CWLA(C='ap2(rel=1)',A='avg',effort='ratio(4)',max_rel=3)", "CWLA(C='decay(60)',A='etg',effort='time',max_rel=3)",
@@ -46,7 +49,7 @@ TOGETHER = (
     "CWLA(C='rbp(0.9)',A='erg',effort='time',lengths='words.tsv',missing='mean',max_rel=3,unseen=9)",
     "CWLA(C='bpm(1,8)',A='fgt(0.7)',max_rel=3,norm='mean')", "CWLA(C='patience(200)',A='smeared(120)',effort='reading',max_rel=3,end=4)",
     "Residual(measure='TBG(half_life=60,unseen=9)')", "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\")",
-    "GeometricMean(measure='TBG')", "GeometricMean(measure='Bpref')", "Mixture(measures={'a':'P@2','b':'TBG'},weights={'a':0.25,'b':0.75})",
+    "GeometricMean(measure='TBG')", "GeometricMean(measure='Bpref')", "Mixture(measures={'a':'TBG(half_life=60)','b':'TBG'},weights={'a':0.25,'b':0.75})",
     "ByTopic(measure='TBG',parameters={'q0': {'half_life': 30}, 'q1': {'half_life': 90}},other='measure')",
 )  # fmt: skip
 
@@ -70,7 +73,9 @@ def _values(parameter: Given, name: str) -> list[str]:
 
 def _texts(entry, variations: bool) -> list[str]:
     """Return a call with the required parameters alone; with variations, one more for each value of a parameter."""
-    needed = {p.name: _values(p, entry.name)[0] for p in entry.parameters if p.required}
+    needed = {
+        p.name: _values(p, entry.name)[0] for p in entry.parameters if p.required or p.name == _ALSO.get(entry.name)
+    }
     graded = needed | {p.name: "3" for p in entry.parameters if p.name == "max_rel"}
     found = [needed, graded]
     for parameter in entry.parameters if variations else ():
@@ -126,13 +131,16 @@ def random_combination(rng: random.Random) -> str:
 
 
 def _of_kind(*kinds: str) -> list:
-    return [entry for entry in entries() if entry.kind in kinds]
+    """Return the entries of the package itself; modules of tests may have registered functions of their own."""
+    own = [entry for entry in entries() if entry.kind in kinds]
+    return [entry for entry in own if entry.kind not in TABLES or TABLES[entry.kind][entry.name].built_in]
 
 
 def of_rows(variations: bool = False) -> list[str]:
     """Return all measures of rankings whose judgments have no intents."""
     names = [text for entry in _of_kind("measure", "ir_measures") for text in _texts(entry, variations)]
-    return _unique([*names, *_combinations(variations), *TOGETHER], intents=False)
+    together = [repr(measure) for measure in measures_of(TOGETHER)]  # which are never refused
+    return _unique([*names, *_combinations(variations), *together], intents=False)
 
 
 def of_rows_with_variations() -> list[str]:

@@ -48,9 +48,8 @@ def random_data(
     return Data(*(frame.sample(frac=1, random_state=seed).reset_index(drop=True) for frame in frames))
 
 
-def _unanswered() -> Data:
-    """Judged queries without results, results without judgments, and a query without relevant documents."""
-    data = random_data(3)
+def unanswered(data: Data) -> Data:
+    """Return the data without results of two queries, without judgments of one, and with one that has none relevant."""
     qrels = data.qrels.assign(relevance=data.qrels.relevance.where(data.qrels.query_id != "q2", 0))
     return Data(data.run[~data.run.query_id.isin(["q1", "q4"])], qrels[qrels.query_id != "q5"])
 
@@ -61,7 +60,7 @@ DATA = {
     "tied": random_data(2, ties=True),
     "negative": random_data(4, (-2, -1, 0, 1, 1)),
     "decimal": random_data(5, (0.0, 0.5, 1.5, 2.25, 3.0)),
-    "unanswered": _unanswered(),
+    "unanswered": unanswered(random_data(3)),
     "unjudged": random_data(6, judged=1, least=6),
 }
 

@@ -24,7 +24,7 @@ def test_one_list_many_lists_matrices_and_frames():
 @pytest.mark.parametrize("kind", [int, np.uint8, np.float16, np.float32, np.longdouble, list])
 @pytest.mark.parametrize("options", [
     dict(C="ap2", A="avg", gain="binary"), dict(C="dcg", A="etg", norm="ideal", gain="exponential", max_rel=3),
-    dict(C="inst(2)", A="erg", end="stop"), dict(C="rbp(0.5)", A="erg", efforts=[[1, 2, 1], [2, 0, 2]], unseen=1),
+    dict(C="inst(2)", A="erg", end="stop", max_rel=2), dict(C="rbp(0.5)", A="erg", efforts=[[1, 2, 1], [2, 0, 2]], unseen=1),
     dict(C="ap2", A="avg", norm="mean", judged=[[1, 2, 1], [2, 0, 0]]),
 ])  # fmt: skip
 def test_numbers_of_any_type_score_as_floats(options, kind):
@@ -126,7 +126,7 @@ def test_unjudged_items_gain_nothing_and_count_in_the_residual():
         ([1], {**RBP, "judged": [1, 1], "efforts": [2], "norm": "ideal"}, "leave judged= out"),
         ([1], {**RBP, "effort": "time"}, "give efforts="),
         ([1], {**RBP, "k": 3}, "no option 'k'"),
-        ([2], {"C": "rr", "A": "err"}, "for gains above 1, use gain="),
+        ([2], {"C": "rr", "A": "err"}, "for gains of at most 1, and a gain is 2: use gain="),
         ([[1], [1]], {**RBP, "judged": [[1]]}, "judged has 1 lists for 2 rankings"),
     ],
 )

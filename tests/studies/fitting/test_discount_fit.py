@@ -324,7 +324,7 @@ def test_ratings_of_chance_gain_nothing_on_held_out_ratings():
         ({"template": "CWLA(C='dcg(5)',A='utility($phi)',max_rel=2,norm='ideal')"},
          r"is not a sum of gains times φ.*norm='ideal'"),
         ({"template": "Cascade(phi='log2')"}, r"has no \$phi"),
-        ({"template": "Cascade(phi='$phi',gain='raw')"}, "must return probabilities from 0 to 1"),
+        ({"template": "Cascade(phi='$phi',gain='raw')"}, "is defined for gains of at most 1"),
         ({"template": "Cascade(gamma=$g,phi='$phi',max_rel=2)"}, r"has \$g, but no range"),
         ({"objective": "tau_b"}, r"objective='tau_b': least squares maximise Pearson's r .* fit\(\) has the other"),
         ({"objective": "agreement"}, "ratings of lists have no such objective. Give one of pearson, weighted_pearson"),
