@@ -95,7 +95,8 @@ def normalised(metric: Metric, raw: Floats, rankings: Rankings) -> Floats:
         If a score or N is infinite or NaN.
     """
     N = divisor(metric, rankings)
-    score = np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        score = np.divide(raw, N, out=np.zeros_like(raw), where=N > 0)
     if not (np.isfinite(score).all() and np.isfinite(N).all()):
         raise NoFiniteValue(TOO_LARGE)
     return score

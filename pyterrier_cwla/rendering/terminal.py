@@ -197,9 +197,11 @@ def warnings_as_sentences() -> Iterator[list[str]]:
     """
     sentences: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CWLAWarning)
         yield sentences
     for one in caught:
         if issubclass(one.category, CWLAWarning):
-            sentences.append(sentence(str(one.message)))
+            if (text := sentence(str(one.message))) not in sentences:
+                sentences.append(text)
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
