@@ -16,14 +16,13 @@ from pathlib import Path
 
 from . import report
 from .mutants import mutants
-from .trial import PACKAGE, Choice, Outcome, Test, imported, measured, prepare, replaced
+from .trial import PACKAGE, Choice, Outcome, Test, measured, prepare, tried
 
 MODULES = [
     *("model/language", "model/view", "model/continuations", "model/aggregations", "model/metric"),
     *("model/query_chunks", "model/view_columns", "model/walk_scores", "model/rank_weights", "model/scoring"),
     *("model/residuals", "data/rankings"),
 ]
-LANGUAGE = ("model/continuations", "model/aggregations")  # modules with functions of the language only
 TESTS = [
     *(f"{PACKAGE.name}/{name}.py" for name in MODULES),
     *(
@@ -118,15 +117,7 @@ def main() -> None:
         print(f"{time.time() - begun:7.1f} {done:5d} {became} {mutant.module}:{mutant.lines.start} {mutant.scope}: "
               f"{mutant.was} → {mutant.now}  [{by}]", flush=True)  # fmt: skip
 
-    def record_unless_early(found: Outcome) -> None:
-        if found[1] != "survived" or not choice.runs_early(found[0]):
-            record(found)
-
-    quick = [m for m in left if m.inside or m.module in LANGUAGE]
-    if quick:
-        replaced(quick, files, WITHOUT, choice, asked.jobs, record_unless_early)
-    known = _results()
-    imported([m for m in left if m.key not in known], choice, asked.jobs, record)
+    tried(left, files, WITHOUT, choice, asked.jobs, record)
     if asked.report:
         known = _results()
         page = asked.report.read_text().split(report.MARK)[0]

@@ -26,6 +26,7 @@ import pytest
 from .mutants import Mutant
 
 PACKAGE = Path("pyterrier_cwla").resolve()
+LANGUAGE = ("model/continuations", "model/aggregations")  # modules with functions of the language only
 _OPTIONS = ["-o", "addopts=", "--doctest-modules", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
 _EARLY = (f"{PACKAGE.name}/", "tests/evaluation/test_arrays", "tests/model/test_language")  # fast to import and run
 _MEMORY = 6 << 30
@@ -93,6 +94,11 @@ class Session:
         """Call the function in place of the loop of pytest."""
         self.answer = self.work(self, session.items)
         return True
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Store the name of a file that cannot be imported."""
+        if report.failed:
+            self.failed = report.nodeid
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Store the name of a failed test."""
@@ -215,6 +221,8 @@ def _words(text: str) -> set[str]:
 
 def _against(session: Session, items: list, names: list[str], tests: dict[str, Test]) -> str:
     """Name of the first test that fails, or an empty text."""
+    if session.failed:
+        return session.failed
     by_name = {item.nodeid: item for item in items}
     chosen = [by_name[name] for name in names if name in by_name]
     for item, following in zip(chosen, [*chosen[1:], None]):
@@ -254,11 +262,25 @@ def outcome(mutant: Mutant, answer: str | None, ended: int, choice: Choice) -> O
     return mutant, "killed" if answer else "survived", answer
 
 
-def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
-             record: Callable[[Outcome], None]) -> None:  # fmt: skip
-    """Test mutants of functions by replacing their code in a pytest session with all tests collected."""
+def tried(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
+          record: Callable[[Outcome], None]) -> None:  # fmt: skip
+    """Test mutants by replacing functions where that is enough, else by importing the package again."""
+    quick = [mutant for mutant in some if mutant.inside or mutant.module in LANGUAGE]
+    done = replaced(quick, files, without, choice, jobs, record) if quick else set()
+    imported([mutant for mutant in some if mutant.key not in done], choice, jobs, record)
 
-    def each(session: Session, items: list) -> None:
+
+def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
+             record: Callable[[Outcome], None]) -> set[str]:  # fmt: skip
+    """Test mutants of functions by replacing their code in a pytest session with all tests collected.
+
+    Returns the keys of all but those that survive and run at import.
+    """
+
+    def each(session: Session, items: list) -> set[str]:
+        assert not session.failed, session.failed
+        for module in {mutant.module for mutant in some}:
+            importlib.import_module(_dotted(module))
         functions: dict[tuple[str, str], list[FunctionType]] = {}
         for thing in gc.get_objects():
             if isinstance(thing, FunctionType) and thing.__code__.co_filename.startswith(str(PACKAGE)):
@@ -282,14 +304,16 @@ def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], cho
                 cache.cache_clear()
             return _against(session, items, choice.of(mutant), choice.tests)
 
+        done = set()
         for mutant, answer, ended in forked(some, jobs, on_trial):
-            record(outcome(mutant, answer, ended, choice))
+            found = outcome(mutant, answer, ended, choice)
+            if found[1] != "survived" or not choice.runs_early(mutant):
+                record(found)
+                done.add(mutant.key)
+        return done
 
-    def server(_: int) -> None:
-        collected(files, each, without)
-
-    for _ in forked([0], 1, server):
-        pass
+    ((_, done, _),) = forked([0], 1, lambda _: collected(files, each, without).answer)
+    return done
 
 
 def _made_anew(module: str, code: CodeType) -> None:
@@ -307,7 +331,7 @@ def _made_anew(module: str, code: CodeType) -> None:
 
 
 def _dotted(module: str) -> str:
-    return f"{PACKAGE.name}.{module.replace('/', '.')}"
+    return f"{PACKAGE.name}.{module.replace('/', '.')}".removesuffix(".__init__")
 
 
 def _code(module: CodeType, scope: str) -> CodeType:

@@ -49,6 +49,7 @@ TOGETHER = (
     "CWLA(C='rbp(0.9)',A='erg',effort='time',lengths='words.tsv',missing='mean',max_rel=3,unseen=9)",
     "CWLA(C='bpm(1,8)',A='fgt(0.7)',max_rel=3,norm='mean')", "CWLA(C='patience(200)',A='smeared(120)',effort='reading',max_rel=3,end=4)",
     "Residual(measure='TBG(half_life=60,unseen=9)')", "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\")",
+    "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',norm='ideal',max_rel=3)\")", "CWLA(C='patience(30)',A='erg',max_rel=3)",
     "GeometricMean(measure='TBG')", "GeometricMean(measure='Bpref')", "Mixture(measures={'a':'TBG(half_life=60)','b':'TBG'},weights={'a':0.25,'b':0.75})",
     "ByTopic(measure='TBG',parameters={'q0': {'half_life': 30}, 'q1': {'half_life': 90}},other='measure')",
 )  # fmt: skip

@@ -64,6 +64,14 @@ def test_ranks_that_no_user_sees_are_not_compared():
     assert pair(measure="nDCG@2").where_different == "documents differ from rank 1, all gains are the same"
 
 
+def test_the_first_ranks_of_long_lists_are_shown():
+    one, other = ({"1": {f"{name}{n}": -float(n) for n in range(30)}} for name in ("one", "other"))
+    text = str(pair(one, other, "RBP(p=0.5,rel=1)"))
+    assert "one19" in text
+    assert "one20" not in text
+    assert text.endswith("more ranks in .table")
+
+
 def test_a_shorter_list_differs_where_it_ends():
     short = {"1": {"b": 4.0, "d": 3.0}}
     found = pair(OLD, short)

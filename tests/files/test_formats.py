@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import evaluate
+from pyterrier_cwla import evaluate, stream
 from pyterrier_cwla.errors import BadJudgments, BadRun, MalformedFile
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.formats import find_runs, read_lengths, read_qrels, read_run
@@ -526,3 +526,12 @@ def test_real_runs_judgments_and_lengths():
     assert read_qrels(qrels).num_rows == sum(bool(line.split()) for line in qrels.read_bytes().splitlines())
     assert set(read_qrels(qrels)["relevance"].unique().to_pylist()) == {0, 1, 2}
     assert read_lengths(DATA / "vaswani" / "doclens.tsv").num_rows == 11_429
+
+
+def test_short_ids_of_many_rows_have_room(tmp_path, monkeypatch):
+    """A rough bound of the bytes of all texts is above the limit; the longest text of a column decides."""
+    run = pd.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(3000)], "score": range(3000)})
+    run.to_parquet(tmp_path / "run.parquet")
+    monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
+    (found,) = stream({"q": {"d2999": 1}}, tmp_path / "run.parquet", ["RR"])
+    assert found["RR"].tolist() == [1]

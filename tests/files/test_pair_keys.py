@@ -1,10 +1,12 @@
-"""Look-ups of 64-bit keys, and repeated pairs among equal keys."""
+"""Hashes of ids, look-ups of 64-bit keys, and repeated pairs among equal keys."""
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyterrier_cwla.files.id_columns import hashes
 from pyterrier_cwla.files.pair_keys import KeyPlaces, repeated
 
 KEYS = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 5), st.integers(2**64 - 5, 2**64 - 1))
@@ -15,6 +17,12 @@ def test_places_of_keys(known, asked):
     """Keys may be 0, the highest number, or close to each other."""
     found = KeyPlaces(np.array(known, np.uint64)).of(np.array([*asked, *known], np.uint64))
     assert found.tolist() == [known.index(key) if key in known else -1 for key in [*asked, *known]]
+
+
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 16, 17])
+def test_every_byte_of_an_id_changes_its_hash(size):
+    names = ["a" * size, *("a" * place + "b" + "a" * (size - place - 1) for place in range(size))]
+    assert len(set(hashes(pa.array(names, pa.large_string())).tolist())) == size + 1
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 3), st.integers(0, 1))))

@@ -83,6 +83,20 @@ def test_a_name_that_stands_twice(name, arrow):
     assert f"the judgments have two columns {name!r} with one meaning, and they differ: {values} in row 1" in message
 
 
+@pytest.mark.skipif(not hasattr(pl, "Int128"), reason="this version of polars has no such type")
+def test_numbers_of_128_bits():
+    judged = pl.DataFrame(QRELS).cast({"relevance": pl.Int128})
+    pd.testing.assert_frame_equal(evaluate(judged, RUN, ["AP", "nDCG"]), EXPECTED)
+
+
+def test_texts_that_are_no_unicode_are_compared():
+    ids = ["a", "\ud800", 1]
+    refused = complaint(BadRun, evaluate, QRELS, RUN.assign(doc_id=ids, docno=ids), ["AP"])
+    assert "with one meaning" not in refused
+    refused = complaint(BadRun, evaluate, QRELS, RUN.assign(doc_id=ids, docno=["a", "\ud801", 1]), ["AP"])
+    assert "'doc_id' and 'docno' with one meaning, and they differ" in refused
+
+
 def test_equal_numbers_of_other_types_and_missing_values_are_equal():
     judged = QRELS.assign(label=QRELS.relevance.astype(float))
     pd.testing.assert_frame_equal(evaluate(judged, RUN, ["AP", "nDCG"]), EXPECTED)

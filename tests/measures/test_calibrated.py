@@ -12,7 +12,8 @@ import pytest
 from pyterrier_cwla import TBG, CWLAError, evaluate
 from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.errors import MalformedFile
-from pyterrier_cwla.measures import MEASURES
+from pyterrier_cwla.measures import MEASURES, calibrated
+from pyterrier_cwla.measures.calibration_files import read_calibration
 
 GradedTBG = MEASURES["GradedTBG"]
 QRELS = {"q": {"a": 2, "b": 0, "c": 1, "d": 0}}
@@ -74,6 +75,17 @@ def test_a_measure_follows_its_calibration_file(calibration, path):
     expected = value(TBG(**{**calibration.parameters(), "half_life": float(other)}, lengths=WORDS))
     assert value(measure) == value(TBG(calibration=path, lengths=WORDS)) == expected
     assert expected != value(TBG(calibration=calibration, lengths=WORDS))
+
+
+def test_a_file_that_changes_while_it_is_read_is_an_error(path, monkeypatch):
+    def changing(path):
+        found = read_calibration(path)
+        Path(path).write_text(Path(path).read_text() + "\n")
+        return found
+
+    monkeypatch.setattr(calibrated, "read_calibration", changing)
+    with pytest.raises(MalformedFile, match="the file of calibration= was changed during the evaluation"):
+        value(TBG(calibration=path, lengths=WORDS, missing="mean"))
 
 
 @pytest.mark.slow

@@ -37,6 +37,10 @@ def test_a_docstring_is_read_field_by_field():
     assert found.example == ">>> halved()([2])\narray([1.])\n\n>>> 1 + 1\n2"
 
 
+def test_normalisers_have_no_source():
+    assert {found.source for found in reference.entries() if found.kind == "norm"} == {""}
+
+
 def test_a_docstring_is_read_section_by_section():
     @gain
     def doubled(grade):

@@ -397,6 +397,18 @@ def test_a_function_within_one_of_ours_gets_new_results():
     assert not specs[0].built_in
 
 
+def test_measures_differ_by_the_values_of_closures():
+    def measure(worth):
+        @gain
+        def closing(grade):
+            return worth * np.asarray(grade)
+
+        return CWLA(C="rr", A="erg", gain=closing(), max_rel=1)
+
+    assert measure(0.5) == measure(0.5)
+    assert measure(0.5) != measure(0.25)
+
+
 def test_the_facts_of_a_redefinition_count():
     @continuation
     def leaps(view):
