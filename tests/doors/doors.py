@@ -267,9 +267,11 @@ def sessions(data, measures, form=None, folder=None):
 
 def of_metrics(found, measures: Measures) -> pd.DataFrame:
     values = [(one.query_id, str(one.measure), one.value) for one in found]
-    return pd.DataFrame(values, columns=["query_id", "measure", "value"]).pivot(
-        index="query_id", columns="measure", values="value"
-    )[[str(measure) for measure in measures]]
+    return (
+        pd.DataFrame(values, columns=["query_id", "measure", "value"])
+        .pivot(index="query_id", columns="measure", values="value")
+        .reindex(columns=[str(measure) for measure in measures])
+    )  # without those that have no value for any query
 
 
 def is_ours(measure: Measure) -> bool:
@@ -353,7 +355,8 @@ def ranked(data: Data) -> pd.DataFrame:
 def is_of_grades(measure: Measure) -> bool:
     """Whether grades alone define a combination of C and A."""
     known = type(measure) is type(CWLA) and needs_of(measure)
-    return bool(known and known.lengths == known.duplicates == known.seconds == "none")
+    of_documents = known and {known.lengths, known.duplicates, known.seconds} != {"none"}
+    return bool(known and not of_documents and not measure.params.get("judged_only"))
 
 
 @door(takes=is_of_grades, within=1e-12)
@@ -379,13 +382,21 @@ def follows_users(measure: Measure) -> bool:
     return isinstance(measure, type(Mixture)) or needs_of(measure).user_model
 
 
+def is_explained(measure: Measure) -> bool:
+    """Whether the time at each rank up to the end is known: `explain` shows it, also where no score needs it."""
+    ends_at_rank = isinstance(measure.params.get("end"), int)
+    return (
+        one_judgment(measure) and follows_users(measure) and not (ends_at_rank and needs_of(measure).lengths != "none")
+    )
+
+
 def some_queries(data: Data) -> Data:
     """Return the part of the data with every third of the judged queries that have results, from the second."""
     queries = sorted({*data.qrels.query_id} & {*data.run.query_id})[1::3]
     return Data(*(frame[frame.query_id.isin(queries)] for frame in (data.run, data.qrels)))
 
 
-@door(of=some_queries, takes=lambda measure: one_judgment(measure) and follows_users(measure), within=1e-12)
+@door(of=some_queries, takes=is_explained, within=1e-12)
 def explanations(data, measures, folder):
     queries = data.qrels.query_id.unique()
     values = {str(m): [explain(data.qrels, data.run, query, m).score for query in queries] for m in measures}
