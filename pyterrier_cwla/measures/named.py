@@ -183,18 +183,6 @@ class CWLAMeasure(ShownMeasure):
             self._shown = self._written(self.shown_params)
         return self._shown
 
-    def explore(self, qrels: Any = None, runs: Any = None, **options: Any) -> Any:
-        """Explore the users of this measure in a notebook, on example rankings or on your own.
-
-        Parameters
-        ----------
-        qrels, runs, **options
-            As for :func:`pyterrier_cwla.explore`.
-        """
-        from ..explorer.notebook import explore
-
-        return explore(qrels, runs, measure=self, **options)
-
     def _repr_html_(self) -> str | None:
         from .measure_display import measure_html
 

@@ -71,14 +71,14 @@ def test_texts_and_topics_need_runs(name):
 
 @pytest.mark.parametrize("measure", [TBG, TBG(half_life=60), pyterrier_cwla.CWLA(C="rr", A="err", max_rel=1)])
 def test_measures_can_be_explored(measure):
-    widget = measure.explore()
+    widget = explore(measure=measure)
     assert widget.exploration.measure == measure
     assert widget.start["runs"] == ["A", "B"]
-    assert measure.explore(QRELS, RUNS, lengths={HOSTILE: 10, "b": 20}).start["runs"] == ["A", "B"]
+    assert explore(QRELS, RUNS, measure, lengths={HOSTILE: 10, "b": 20}).start["runs"] == ["A", "B"]
 
 
 def test_examples_have_a_note_on_their_lengths():
-    assert TBG.explore().start["state"]["notes"][:1] == ["Documents have 500 words."]
+    assert explore(measure=TBG).start["state"]["notes"][:1] == ["Documents have 500 words."]
     assert explore().start["state"]["notes"] == []
 
 
