@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, many, some
-from ..logs.estimate import Array, Estimate, over_users, printed
+from ..logs.estimate import Estimate, over_users, printed
 from ..logs.log import InteractionLog, as_log
 from .click_lists import UNJUDGED, ClickedLists, Sums, em, four_digits, listed
 from .predicted_relevance import PredictedRelevance, predicted

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog
-from ..logs.estimate import Array
 
 #: Name of the group of results without a grade.
 UNJUDGED = "unjudged"

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, many
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import sanitised
 from ..logs.log import InteractionLog, as_log
 from ..logs.validation import SESSION
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, many, some
-from ..logs.estimate import Array, over_users, printed
+from ..logs.estimate import over_users, printed
 from ..logs.log import InteractionLog, as_log
 from ..logs.user_model_curves import survival_of_lists
 

@@ -12,13 +12,14 @@ import pandas as pd
 from ir_measures import Measure
 
 from ...data.alignment import Judgments
+from ...data.arrays import Array
 from ...data.columns import judgment_columns
 from ...errors import BadJudgments, BadLog, BadParameter, many
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import followed
 from ...measures.parsing import measures_of
 from ...measures.provider import prepare
-from ..logs.estimate import Array, printed
+from ..logs.estimate import printed
 from .click_lists import UNJUDGED, ClickedLists, Sums, em, four_digits
 
 _PYTERRIERS = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from .leaving_times import numbered_sessions
-from .log import InteractionLog
+from ...data.arrays import Array
+from .log import InteractionLog, numbered_sessions
 from .rates import Ratio, pooled, unweighted, weighted
 
-Array = np.ndarray
 Part = tuple[list[dict[str, Any]], Array, Callable[[Array], Array]]
 """Rows of the table, sums over users, and the function from totals of the sums to the values of the rows."""
 

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
+from ...data.arrays import Array
 from ...errors import many
 from ...measures.calibration_files import CURVE, NUMBERS, table_of
 from .calibration_arrays import LogArrays, Results, estimate_row
-from .calibration_plots import reading_points
 from .click_order import click_pairs
 from .estimate import over_users
 from .leaving_times import events_of, stays, stays_of_paper
@@ -26,12 +26,11 @@ from .rates import (
     line,
     line_sums,
     pooled,
+    reading_points,
     unweighted,
     weighted,
 )
 from .survival import UNDEFINED_AT_0, Fit, Stays, fit, grid, half_life, survival_curve, zero_of_scores
-
-Array = np.ndarray
 
 _MANY_AT_END = 0.05  # of the sessions
 _FAR_BETTER = 10  # in AIC

@@ -7,48 +7,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, many, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, text_colour, titled
 from ...rendering.labels import key, label_ends
 
-Array = np.ndarray
-
-_VIEWS = 15  # per point of the plot of reading times
-_MOST_POINTS = 300
 _FEW_LEFT = 0.01  # share of users below which the plot of survival ends
 _HALVES = float(np.log2(1 / _FEW_LEFT))
 _FEWEST = 5  # sessions per point of the plot of progress
-
-
-def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = _VIEWS) -> pd.DataFrame:
-    """Average views of similar document length, for the plot of reading times.
-
-    Each point averages about `views` views, as in Figure 1 of Smucker and Clarke (2012), or more if there were more
-    than 300 points.
-
-    Returns
-    -------
-    DataFrame
-        Columns words, seconds, views and duplicate.
-
-    Examples
-    --------
-    >>> reading_points([100, 200, 300], [8, 10, 12], [False, False, False], views=3).to_dict("records")
-    [{'words': 200.0, 'seconds': 10.0, 'views': 3, 'duplicate': False}]
-    """
-    words, seconds, duplicate = np.asarray(words, float), np.asarray(seconds, float), np.asarray(duplicate, bool)
-    parts = []
-    for kind in (False, True):
-        mine = np.flatnonzero((duplicate == kind) & ~np.isnan(words) & ~np.isnan(seconds))
-        mine = mine[np.argsort(words[mine], kind="stable")]
-        bins = int(np.clip(round(len(mine) / views), min(len(mine), 1), _MOST_POINTS))
-        starts = np.arange(bins) * len(mine) // max(bins, 1)
-        many = np.diff(np.append(starts, len(mine)))
-        means = [np.add.reduceat(values[mine], starts) / many if bins else many for values in (words, seconds)]
-        parts.append((*means, many, np.full(bins, kind)))
-    columns = ("words", "seconds", "views", "duplicate")
-    return pd.DataFrame({name: np.concatenate(both) for name, both in zip(columns, zip(*parts))})
 
 
 def plot_reading_times(calibration: Any, ax: Any = None) -> Any:
@@ -114,8 +81,8 @@ def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = N
     ----------
     Smucker and Clarke (2012), Eq. 4 and Figure 2.
     """
-    from .leaving_times import elapsed, numbered_sessions
-    from .log import as_log
+    from .leaving_times import elapsed
+    from .log import as_log, numbered_sessions
 
     log = as_log(log)
     rows = log.rows

@@ -6,11 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...data.arrays import Array
 from ...errors import many
-from .leaving_times import numbered_sessions
-from .log import InteractionLog
-
-Array = np.ndarray
+from .log import InteractionLog, numbered_sessions
 
 
 class ClickPairs(NamedTuple):

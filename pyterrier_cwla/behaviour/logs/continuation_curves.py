@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, many
-from .estimate import Array, over_users, printed
-from .leaving_times import numbered_sessions
-from .log import InteractionLog, as_log
+from .estimate import over_users, printed
+from .log import InteractionLog, as_log, numbered_sessions
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, many, some
 from ...model.language import float_or_int
-from .estimate import Array, Estimate, over_users, printed
-from .leaving_times import numbered_sessions
-from .log import InteractionLog, as_log
+from .estimate import Estimate, over_users, printed
+from .log import InteractionLog, as_log, numbered_sessions
 from .rates import Ratio, pooled
 
 

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ...data.arrays import Array
 from ...errors import many
 from ...errors.sanitise import harmless
 from ...evaluation.significance import intervals
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)

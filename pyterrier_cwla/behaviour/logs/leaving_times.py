@@ -7,11 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, near
-from .log import InteractionLog
+from .log import InteractionLog, numbered_sessions
 from .survival import Stays
-
-Array = np.ndarray
 
 #: Times of leaving: end of the last item, or last click.
 UNTIL = ("end", "click")
@@ -170,14 +169,6 @@ def stays_of_paper(log: InteractionLog | Events, min_clicks: int = 5, max_second
     """
     found = stays(log, "click", min_clicks, max_seconds, "exclude")
     return Stays(found.user, found.lower, found.upper, np.zeros(len(found)), found.limit, found.excluded)
-
-
-def numbered_sessions(log: InteractionLog) -> tuple[Array, Array]:
-    """Return the session number of each row and the user number of each session, both in the order of the rows."""
-    user, session = (pd.factorize(log.rows[column])[0] for column in ("user", "session"))
-    first = np.ones(len(user), bool)
-    first[1:] = (user[1:] != user[:-1]) | (session[1:] != session[:-1])
-    return np.cumsum(first) - 1, user[first]
 
 
 def elapsed(log: InteractionLog, sessions: Array) -> Array:

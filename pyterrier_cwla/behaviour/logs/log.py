@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadLog, many
 from ...errors.sanitise import sanitised
 from ...files.atomic import AnyPath
@@ -286,3 +287,11 @@ class InteractionLog:
 def as_log(log: Any) -> InteractionLog:
     """Return a log unchanged, or build one from rows."""
     return log if isinstance(log, InteractionLog) else InteractionLog.of(log)
+
+
+def numbered_sessions(log: InteractionLog) -> tuple[Array, Array]:
+    """Return the session number of each row and the user number of each session, both in the order of the rows."""
+    user, session = (pd.factorize(log.rows[column])[0] for column in ("user", "session"))
+    first = np.ones(len(user), bool)
+    first[1:] = (user[1:] != user[:-1]) | (session[1:] != session[:-1])
+    return np.cumsum(first) - 1, user[first]

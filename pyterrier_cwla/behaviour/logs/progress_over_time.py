@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...data.rankings import Array, Rankings
+from ...data.arrays import Array
+from ...data.rankings import Rankings
 from ...errors import BadParameter, BadRun
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture

@@ -10,8 +10,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-Array = np.ndarray
+from ...data.arrays import Array
+
+_VIEWS = 15  # per point of the plot of reading times
+_MOST_POINTS = 300
 
 
 class Ratio(NamedTuple):
@@ -268,3 +272,33 @@ def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> R
 
 def _adjusted(r: float, n: int) -> float:
     return float(1 - (1 - r * r) * (n - 1) / (n - 2)) if n > 2 else math.nan
+
+
+def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = _VIEWS) -> pd.DataFrame:
+    """Average views of similar document length, for the plot of reading times.
+
+    Each point averages about `views` views, as in Figure 1 of Smucker and Clarke (2012), or more if there were more
+    than 300 points.
+
+    Returns
+    -------
+    DataFrame
+        Columns words, seconds, views and duplicate.
+
+    Examples
+    --------
+    >>> reading_points([100, 200, 300], [8, 10, 12], [False, False, False], views=3).to_dict("records")
+    [{'words': 200.0, 'seconds': 10.0, 'views': 3, 'duplicate': False}]
+    """
+    words, seconds, duplicate = np.asarray(words, float), np.asarray(seconds, float), np.asarray(duplicate, bool)
+    parts = []
+    for kind in (False, True):
+        mine = np.flatnonzero((duplicate == kind) & ~np.isnan(words) & ~np.isnan(seconds))
+        mine = mine[np.argsort(words[mine], kind="stable")]
+        bins = int(np.clip(round(len(mine) / views), min(len(mine), 1), _MOST_POINTS))
+        starts = np.arange(bins) * len(mine) // max(bins, 1)
+        many = np.diff(np.append(starts, len(mine)))
+        means = [np.add.reduceat(values[mine], starts) / many if bins else many for values in (words, seconds)]
+        parts.append((*means, many, np.full(bins, kind)))
+    columns = ("words", "seconds", "views", "duplicate")
+    return pd.DataFrame({name: np.concatenate(both) for name, both in zip(columns, zip(*parts))})

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...errors import BadParameter, near
-
-Array = np.ndarray
 
 #: Distributions of session durations, with their names in scipy.
 SHAPES = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...data.rankings import Pool, Rankings
 from ...errors import BadLog
 from ...errors.parameter_checks import check_whole
@@ -18,9 +19,7 @@ from ...measures.parsing import measures_of
 from ...model.metric import Metric
 from ...model.view import Documents
 from ...model.view_columns import seen_part
-from .estimate import Array
-from .leaving_times import numbered_sessions
-from .log import InteractionLog, as_log
+from .log import InteractionLog, as_log, numbered_sessions
 
 
 def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:

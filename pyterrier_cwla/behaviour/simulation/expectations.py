@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ...data.arrays import Array
 from ...data.rankings import Rankings
 from ...errors import BadParameter
 from ...model.view import View
 from .user_draws import clicks, habits_of
 from .user_paths import Task
 
-Array = np.ndarray
 _CELLS = 1 << 15  # queries × ranks per chunk
 
 

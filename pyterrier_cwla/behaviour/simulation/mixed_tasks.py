@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
+from ...data.arrays import Array
 from ...files.inputs import loaded, runs_by_name
 from ...measures.mixtures import Combination, Mixture
 from ...measures.parsing import measures_of
@@ -16,8 +17,6 @@ from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric
 from .user_paths import WHAT, Course, Task
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from .mixed_tasks import task_of
 from .user_draws import standard_error
 from .user_paths import WHAT, Task
 
-Array = np.ndarray
 TIES = "ties"
 
 

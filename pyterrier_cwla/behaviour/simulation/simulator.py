@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
+from ...data.arrays import Array
 from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import one_run
@@ -23,8 +24,6 @@ from .mixed_tasks import MixedTask, task_of
 from .run_plots import plot_runs
 from .user_draws import clicks, standard_error
 from .user_paths import WHAT, Task
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, repr=False)

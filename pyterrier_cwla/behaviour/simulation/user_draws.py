@@ -11,14 +11,13 @@ from hashlib import sha256
 
 import numpy as np
 
+from ...data.arrays import Array
 from ...data.rankings import Rankings
 from ...errors import BadParameter, near
 from ...model.efforts import grade_time, time
 from ...model.language import Spec
 from ...model.metric import Metric
 from ...model.view_columns import view_of_ranks
-
-Array = np.ndarray
 
 BLOCK = 1 << 15  # users per random stream; even, because antithetic users come in pairs
 _STEP = np.float32(2.0**-24)  # distance of neighbouring draws

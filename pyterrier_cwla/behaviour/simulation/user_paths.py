@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from ...data.alignment import Judgments, Rows
+from ...data.arrays import Array
 from ...data.quantities import COST
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, many, naming, shown
@@ -29,8 +30,6 @@ from ...model.view_columns import seen_part, view_of_ranks
 from ...tasks.parallel import checked, side_by_side
 from ...tasks.progress import bar
 from .user_draws import BLOCK, SAMPLINGS, Luck, Reading, clicks, habits_of, reading_of
-
-Array = np.ndarray
 
 #: Values of each simulated user.
 WHAT = ("gain", "time", "items", "score")

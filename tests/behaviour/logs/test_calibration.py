@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from pyterrier_cwla import CWLA, TBG, evaluate, score
 from pyterrier_cwla.behaviour import simulated_log
 from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate
-from pyterrier_cwla.behaviour.logs.calibration_plots import progress, reading_points
+from pyterrier_cwla.behaviour.logs.calibration_plots import progress
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
-from pyterrier_cwla.behaviour.logs.rates import correlation, correlation_sums, line
+from pyterrier_cwla.behaviour.logs.rates import correlation, correlation_sums, line, reading_points
 from pyterrier_cwla.behaviour.logs.survival import SHAPES
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from pyterrier_cwla.measures.parsing import measures_of
