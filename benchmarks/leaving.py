@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.report import Table, keep, progress, show
 from pyterrier_cwla import CWLA
 from pyterrier_cwla.behaviour import calibrate, simulated_log
-from pyterrier_cwla.behaviour.logs.survival import LAWS, SHAPES
+from pyterrier_cwla.behaviour.logs.estimators import LAWS, SHAPES
 from pyterrier_cwla.model.language import parse
 
 RANKS = 150

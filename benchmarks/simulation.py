@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla import TBG
-from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.expectations import prefer
 from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 

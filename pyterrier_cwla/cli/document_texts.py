@@ -30,7 +30,7 @@ def texts_of(path: Path) -> dict[str, str]:
     MalformedFile
         If the file cannot be read or has no such columns, or if two rows give different texts to one document.
     """
-    from ..behaviour.logs.log_files import read
+    from ..behaviour.logs.log import read
 
     check_exists(path)
     columns, place = _json_lines(str(path)) if ".jsonl" in path.suffixes else read(str(path))[:2]

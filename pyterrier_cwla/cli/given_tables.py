@@ -24,7 +24,7 @@ def cells(path: Path) -> pd.DataFrame:
     """Read a table; columns of numbers are converted, except ids."""
     import pandas as pd
 
-    from ..behaviour.logs.log_files import read
+    from ..behaviour.logs.log import read
 
     check_exists(path)
     table = read(str(path))[0]

@@ -16,7 +16,7 @@ from pyarrow import CompressedOutputStream
 
 from pyterrier_cwla import TBG, compare, evaluate
 from pyterrier_cwla.behaviour import simulate
-from pyterrier_cwla.behaviour.logs.progress_over_time import progress
+from pyterrier_cwla.behaviour.simulation.expectations import progress
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
 from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.evaluation.driver import stream

@@ -17,8 +17,7 @@ from ...errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ...files.atomic import AnyPath
 from ...files.formats import packing_of
 from ...files.memory_limit import unpacked
-from .log import InteractionLog
-from .validation import frame_of
+from .log import InteractionLog, frame_of
 
 _IMPRESSIONS = (
     *("id", "user", "topic_id", "query", "qid", "doc_id", "rank", "click", "time_spent", "actual_qrel_value"),

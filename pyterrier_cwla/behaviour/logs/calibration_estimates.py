@@ -1,36 +1,428 @@
-"""Estimation of all parameters of a calibration, with one bootstrap over users for all intervals."""
+"""Estimates of a calibration from a log: leaving times, order of clicks, decisions and reading times."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ..._version import __version__
 from ...data.arrays import Array
-from ...errors import many
+from ...errors import BadLog, BadParameter, many, near
 from ...measures.calibration_files import CURVE, NUMBERS, table_of
-from .calibration_arrays import LogArrays, Results, estimate_row
-from .click_order import click_pairs
-from .estimate import over_users
-from .leaving_times import events_of, stays, stays_of_paper
-from .log import InteractionLog
-from .rates import (
+from .estimators import (
+    UNDEFINED_AT_0,
+    Fit,
     Ratio,
     Reading,
+    Stays,
     correlation,
     correlation_sums,
+    fit,
+    grid,
+    half_life,
     least_squares,
     line,
     line_sums,
+    over_users,
     pooled,
     reading_points,
+    survival_curve,
     unweighted,
     weighted,
+    zero_of_scores,
 )
-from .survival import UNDEFINED_AT_0, Fit, Stays, fit, grid, half_life, survival_curve, zero_of_scores
+from .log import InteractionLog, numbered_sessions
+
+#: Times of leaving: end of the last item, or last click.
+UNTIL = ("end", "click")
+#: Treatments of sessions longer than max_seconds.
+BEYOND = ("censor", "condition", "exclude")
+
+
+_NOISE = 1e-6  # seconds: tolerance for equal sums of seconds
+
+
+class Events(NamedTuple):
+    """Events of sessions in the order of time; an event is a result that was clicked or passed at a known time.
+
+    Attributes
+    ----------
+    user : ndarray of int, shape (n_sessions,)
+        Number of the user of each session.
+    clicks_in_all : ndarray, shape (n_sessions,)
+        Number of clicks.
+    cut_off : ndarray of bool, shape (n_sessions,)
+        Whether the session was interrupted.
+    deepest : ndarray of int, shape (n_sessions,)
+        Rank of the last result seen.
+    session : ndarray of int, shape (n_events,)
+        Number of the session of each event.
+    clicked : ndarray of bool, shape (n_events,)
+        Whether the result was clicked.
+    begin : ndarray, shape (n_events,)
+        Time at which the item began, which is the end of the previous item; all times are seconds from the start of the
+        session.
+    time : ndarray, shape (n_events,)
+        Time of the click or of passing the result.
+    end : ndarray, shape (n_events,)
+        Time at which the item ended.
+    complete : ndarray of bool, shape (n_events,)
+        Whether the end is known: the seconds on the document are known, or the document was not opened.
+    clicks : ndarray of int, shape (n_events,)
+        Number of clicks of the session up to and including this event.
+    """
+
+    user: Array
+    clicks_in_all: Array
+    cut_off: Array
+    deepest: Array
+    session: Array
+    clicked: Array
+    begin: Array
+    time: Array
+    end: Array
+    complete: Array
+    clicks: Array
+
+
+def check(until: str, min_clicks: int, max_seconds: float, beyond: str) -> None:
+    """Raise `BadParameter` for invalid arguments of :func:`stays`."""
+    for name, value, allowed in (("until", until, UNTIL), ("beyond", beyond, BEYOND)):
+        if value not in allowed:
+            raise BadParameter(f"no {name}={value!r}. {near(str(value), allowed)}")
+    if min_clicks < 0 or (until == "click" and min_clicks < 1) or min_clicks != int(min_clicks):
+        raise BadParameter(
+            f"min_clicks={min_clicks!r} must be a whole number, 0 or more (1 or more with until='click')."
+        )
+    if not max_seconds > 0:
+        raise BadParameter(f"max_seconds={max_seconds!r} must be above 0.")
+
+
+def stays(
+    log: InteractionLog | Events,
+    until: str = "end",
+    min_clicks: int = 5,
+    max_seconds: float = 1800,
+    beyond: str = "censor",
+    last_rank: int | None = None,
+) -> Stays:
+    """Return the time or interval of leaving of each session.
+
+    With ``until="end"``, users follow time-biased gain: a user inspects item k if still present at its beginning T(k),
+    so a user who inspected item k and not k+1 left between T(k) and T(k+1). The interval starts at the beginning of the
+    last recorded item and ends at its end (document closed, or result passed). If the last event is a click with an
+    unknown reading time, the user left at the click.
+
+    With ``until="click"``, the user left at the last click. This approximation of the paper ignores the time after the
+    last click; with the values of the paper (Table 1), half-lives are 3 % too short.
+
+    Parameters
+    ----------
+    log : InteractionLog or Events
+    until : {"end", "click"}, default="end"
+        Time of leaving.
+    min_clicks : int, default=5
+        Minimum number of clicks. Sessions with fewer clicks are excluded, so the others are truncated (``entry``) at
+        the time of this click, or with ``until="end"`` at the beginning of its item.
+    max_seconds : float, default=1800
+        Longest duration in seconds.
+    beyond : {"censor", "condition", "exclude"}, default="censor"
+        Treatment of longer sessions. "censor": censored at `max_seconds`. "condition": excluded, and the others are
+        truncated (``limit``). "exclude": excluded, without a correction.
+    last_rank : int, optional
+        Last rank of the result lists. A session that reaches it is right-censored at the beginning of that item, as are
+        interrupted sessions at their end: their users might have continued.
+
+    Returns
+    -------
+    Stays
+
+    Raises
+    ------
+    BadLog
+        If the log has no times.
+    BadParameter
+        If an argument is invalid.
+
+    References
+    ----------
+    Smucker and Clarke (2012), section 4.2, for the minimum of clicks and ``until="click"``.
+    """
+    check(until, min_clicks, max_seconds, beyond)
+    events = log if isinstance(log, Events) else events_of(log)
+    enough, cut = events.clicks_in_all >= min_clicks, events.cut_off
+    lower, upper, entry = (_last_clicks if until == "click" else _last_items)(events, min_clicks)
+    upper = np.where(upper - lower < _NOISE, lower, upper)
+    reached = upper
+    at_end = events.deepest >= (np.inf if last_rank is None else last_rank)
+    lower, upper = np.where(cut, reached, lower), np.where(cut | at_end, np.inf, upper)
+    known = np.isfinite(lower) & np.isfinite(entry)
+    long = reached > max_seconds
+    excluded = {
+        f"fewer than {min_clicks} clicks": int((~enough).sum()),
+        "the time of a click is unknown": int((enough & ~known).sum()),
+    }
+    keep = enough & known
+    limit = np.full(len(keep), np.inf)
+    if beyond == "censor":
+        still_there = lower >= max_seconds
+        lower, upper = np.where(still_there, max_seconds, lower), np.where(still_there, np.inf, upper)
+        late = keep & (entry > lower)
+        excluded[f"clicked too late: {min_clicks} clicks took more than {max_seconds:g} seconds"] = int(late.sum())
+        keep &= ~late
+    else:
+        excluded[f"longer than {max_seconds:g} seconds"] = int((keep & long).sum())
+        keep &= ~long
+        if beyond == "condition":
+            limit[np.isfinite(upper)] = max_seconds
+    excluded = {reason: many for reason, many in excluded.items() if many}
+    return Stays(events.user[keep], lower[keep], upper[keep], entry[keep], limit[keep], excluded)
+
+
+def stays_of_paper(log: InteractionLog | Events, min_clicks: int = 5, max_seconds: float = 1800) -> Stays:
+    """Return stays as in the paper: times to the last click, sessions up to 30 minutes, no truncation.
+
+    The selection of sessions with five clicks removes short stays, so half-lives are too long.
+
+    References
+    ----------
+    Smucker and Clarke (2012), section 4.2.
+    """
+    found = stays(log, "click", min_clicks, max_seconds, "exclude")
+    return Stays(found.user, found.lower, found.upper, np.zeros(len(found)), found.limit, found.excluded)
+
+
+def elapsed(log: InteractionLog, sessions: Array) -> Array:
+    """Return the seconds from the start of the session until each result was clicked or passed; NaN if unknown.
+
+    These are the values of the column ``time``. Without this column, they are sums of the seconds on summaries and
+    documents of a user who inspects the results in rank order.
+
+    Raises
+    ------
+    BadLog
+        If the log has neither ``time`` nor both ``summary_seconds`` and ``document_seconds``.
+    """
+    if log.has("time"):
+        return log.rows["time"].to_numpy(float)
+    if not (log.has("summary_seconds") and log.has("document_seconds")):
+        raise BadLog("the log has no column 'time' and does not have both 'summary_seconds' and 'document_seconds'.")
+    summary = log.rows["summary_seconds"].to_numpy(float)
+    clicked = log.rows["clicked"].to_numpy(bool)
+    read = np.where(clicked, log.rows["document_seconds"].to_numpy(float), 0.0)
+    untimed = np.bincount(sessions, ~np.isnan(summary))[sessions] == 0
+    spent = pd.DataFrame({"until": np.where(untimed, np.nan, np.nan_to_num(summary)), "read": read})
+    by_session = spent.groupby(sessions)
+    before = by_session["read"].shift(fill_value=0.0)
+    total = pd.Series(spent["until"] + before).groupby(sessions)
+    # A sum with an unknown term is unknown, and so are the later sums.
+    return total.cumsum(skipna=False).to_numpy()
+
+
+def events_of(log: InteractionLog) -> Events:
+    """Return the events of all sessions; sessions with a click at an unknown time have no events."""
+    sessions, user = numbered_sessions(log)
+    rows = log.rows
+    clicked, time = rows["clicked"].to_numpy(bool), elapsed(log, sessions)
+    lost = np.bincount(sessions, weights=clicked & np.isnan(time)) > 0
+    read = np.where(clicked, log.floats("document_seconds"), 0.0)
+    kept = np.flatnonzero(~np.isnan(time) & ~lost[sessions])
+    kept = kept[np.lexsort((time[kept], sessions[kept]))]
+    clicks_in_all = np.bincount(sessions, clicked, len(user))
+    cut_off = np.zeros(len(user), bool)
+    cut_off[sessions] = log.flags("cut_off")
+    deepest = np.zeros(len(user), np.int64)
+    np.maximum.at(deepest, sessions[log.seen], rows["rank"].to_numpy()[log.seen])
+    session, clicked, time, read = sessions[kept], clicked[kept], time[kept], read[kept]
+    end = pd.Series(time + np.nan_to_num(read)).groupby(session).cummax().to_numpy()
+    first = np.append(True, session[1:] != session[:-1])[: len(session)]
+    begin = np.where(first, 0.0, np.append(0.0, end[:-1])[: len(end)])
+    clicks = np.cumsum(clicked)
+    before = np.maximum.accumulate(np.where(first, clicks - clicked, 0)) if len(clicks) else clicks
+    complete, clicks = ~np.isnan(read), clicks - before
+    return Events(user, clicks_in_all, cut_off, deepest, session, clicked, begin, time, end, complete, clicks)
+
+
+def _last_clicks(events: Events, min_clicks: int) -> tuple[Array, Array, Array]:
+    last, entry = np.full(len(events.user), np.nan), np.full(len(events.user), np.nan)
+    last[events.session[events.clicked]] = events.time[events.clicked]  # in the order of time, so the last one remains
+    enters = events.clicked & (events.clicks == min_clicks)
+    entry[events.session[enters]] = events.time[enters]
+    return last, last, entry
+
+
+def _last_items(events: Events, min_clicks: int) -> tuple[Array, Array, Array]:
+    lower, upper, entry = (np.full(len(events.user), np.nan) for _ in range(3))
+    lower[events.session] = np.where(events.complete, events.begin, events.end)
+    upper[events.session] = events.end
+    enters = events.clicked & (events.clicks == min_clicks)
+    entry[events.session[enters]] = events.begin[enters]
+    if min_clicks == 0:
+        entry[events.session] = 0.0
+    return lower, upper, entry
+
+
+class ClickPairs(NamedTuple):
+    """Clicks that have a previous click in their session.
+
+    Attributes
+    ----------
+    row : ndarray of int, shape (n_pairs,)
+        Row of the log of the later click.
+    forward : ndarray of bool, shape (n_pairs,)
+        Whether the later click is on a deeper rank.
+    excluded : tuple of str
+        Descriptions of the excluded clicks, with their numbers.
+    """
+
+    row: Array
+    forward: Array
+    excluded: tuple[str, ...]
+
+
+def click_pairs(log: InteractionLog) -> ClickPairs:
+    """Return the pairs of successive clicks of each session, in the order of ``time``.
+
+    The first click of a session has no previous click. Three kinds of clicks are excluded, because their order is
+    unknown: all clicks of a session with a click at an unknown time; clicks at the same time as another click of the
+    session, and the next click after them; and repeated clicks on a result, of which the log has only the first time.
+
+    References
+    ----------
+    Smucker and Clarke (2012), validation of T(k): 94 % of the clicks of the average participant go forward.
+
+    Examples
+    --------
+    >>> log = InteractionLog.of([dict(user="ann", session="1", topic="q", rank=r, docno=f"d{r}", clicked=True, time=t)
+    ...                          for r, t in [(1, 5), (2, 60), (3, 30)]])
+    >>> click_pairs(log).forward  # from rank 1 to 3, and back to 2
+    array([ True, False])
+    """
+    session, _ = numbered_sessions(log)
+    clicked, time, rank = log.flags("clicked"), log.floats("time"), log.rows["rank"].to_numpy()
+    unknown = np.bincount(session, clicked & np.isnan(time)) > 0
+    row = np.flatnonzero(clicked & ~unknown[session])
+    row = row[np.lexsort((time[row], session[row]))]
+    before, after = row[:-1], row[1:]
+    alike = session[before] == session[after]
+    tied = np.zeros(len(log), bool)
+    together = alike & (time[before] == time[after])
+    tied[before[together]] = tied[after[together]] = True
+    ordered = alike & ~tied[before] & ~tied[after]
+    clicks = log.floats("clicks")
+    repeated = int((clicks - clicked)[~np.isnan(clicks)].sum())
+    excluded = []
+    if unknown.any():
+        excluded.append(f"{many(int(unknown.sum()), 'session')} with clicks at unknown times")
+    if (alike & ~ordered).any():
+        excluded.append(f"{many(int((alike & ~ordered).sum()), 'click')} at the time of another click or next to one")
+    if repeated:
+        excluded.append(f"{many(repeated, 'repeated click')} on the same results, whose times are unknown")
+    return ClickPairs(after[ordered], rank[after[ordered]] > rank[before[ordered]], tuple(excluded))
+
+
+Part = tuple[list[dict[str, Any]], Array, Callable[[Array], Array]]
+"""Rows of the table, sums over users, and the function from totals of the sums to the values of the rows."""
+
+
+class Results:
+    """Results of the estimation: ratios, correlations, reasons for missing parameters, and notes."""
+
+    def __init__(self, notes: tuple[str, ...]) -> None:
+        self.ratios: list[Ratio] = []
+        self.rows: list[dict[str, Any]] = []
+        self.correlations: list[Part] = []
+        self.missing: dict[str, str] = {}
+        self.notes = list(notes)
+
+    def add(
+        self,
+        name: str,
+        way: str,
+        ratio: Ratio,
+        n: Any,
+        used: bool = False,
+        grade: float = np.nan,
+        error: float = np.nan,
+    ) -> bool:
+        """Add an estimate; return False if it is undefined."""
+        if np.isnan(ratio.value):
+            return False
+        self.ratios.append(ratio)
+        self.rows.append(estimate_row(name, way, used, ratio.value, error, n, grade))
+        return True
+
+    def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
+        """Add the weighted mean of the paper (which is used), the pooled share and the unweighted mean."""
+        n = tries.sum()
+        self.add(name, "pooled", pooled(hits, tries), n)
+        self.add(name, "unweighted", unweighted(hits, tries), n)
+        return self.add(name, "weighted", weighted(hits, tries, weight), n, used=True)
+
+    def parts(self, users: int) -> list[Part]:
+        """Return the estimates as parts of the bootstrap."""
+        sums = [*(ratio.top for ratio in self.ratios), *(ratio.bottom for ratio in self.ratios)]
+
+        def shares(totals: Array) -> Array:
+            top, bottom = np.split(totals, 2)
+            return top / bottom
+
+        return [(self.rows, np.reshape(sums, (-1, users)), shares), *self.correlations]
+
+
+class LogArrays:
+    """Log as arrays over its rows: user, session, inspected, clicked, viewed and saved results."""
+
+    def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
+        rows = log.rows
+        self.log, self.depth = log, depth
+        self.user, names = pd.factorize(rows["user"])
+        self.users = len(names)
+        self.session, _ = numbered_sessions(log)
+        self.clicked = rows["clicked"].to_numpy(bool)
+        rank = rows["rank"].to_numpy()
+        self.last = np.zeros(self.session[-1] + 1, np.int64)
+        """Rank of the last click of each session (M)."""
+        np.maximum.at(self.last, self.session[self.clicked], rank[self.clicked])
+        self.to_last = rank <= self.last[self.session]
+        self.seen = log.seen
+        self.looked_at = self.to_last if depth == "clicked" else self.seen
+        self.on_document = np.where(self.clicked, log.floats("document_seconds"), np.nan)
+        self.read = ~np.isnan(self.on_document)
+        # In a log with document_seconds, a click without seconds does not count as a view.
+        self.view = self.read if log.has("document_seconds") else self.clicked
+        self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
+        self.grade = log.floats("grade")
+        self.judged = ~np.isnan(self.grade)
+        self.relevant = self.grade >= rel
+
+    def by_user(self, which: Array, values: Any = None) -> Array:
+        """Return the number of these rows, or the sum of their values, for each user."""
+        return np.bincount(self.user[which], None if values is None else values[which], self.users).astype(float)
+
+    @property
+    def summaries(self) -> Array:
+        """Number of summaries per row: M in the first row of a session; with ``depth="seen"``, 1 per result seen."""
+        if self.depth == "seen":
+            return self.seen.astype(float)
+        first_row = np.append(True, self.session[1:] != self.session[:-1])
+        return np.where(first_row, self.last[self.session], 0).astype(float)
+
+    def weights(self) -> Array:
+        """Return the number of summaries that each user inspected."""
+        return self.by_user(np.ones(len(self.log), bool), self.summaries)
+
+
+def estimate_row(
+    name: str, way: str, used: bool, value: float, error: float, n: Any, grade: float = np.nan
+) -> dict[str, Any]:
+    """Return a row of the table of a calibration, without the interval."""
+    return {"name": name, "grade": grade, "way": way, "used": used, "value": value, "error": error, "n": int(n)}
+
 
 _MANY_AT_END = 0.05  # of the sessions
 _FAR_BETTER = 10  # in AIC

@@ -1,29 +1,276 @@
-"""Simulation of users of a metric: distributions of their gain, time and items, and simulated interaction logs."""
+"""Simulation of users of a measure, alone or of several classes: stops, scores, logs and plots."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
 from ..._version import __version__
 from ...data.arrays import Array
 from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
-from ...files.inputs import one_run
+from ...files.inputs import loaded, one_run, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
+from ...measures.mixtures import Combination, Mixture
+from ...measures.parsing import measures_of
+from ...measures.provider import CWLAEvaluator, judged
+from ...measures.wrappers import NOBODY, IntentAware, pinned
+from ...model.metric import Metric
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
-from ...rendering.labels import key
-from ..logs.log import InteractionLog
-from ..logs.validation import NEEDED
-from .mixed_tasks import MixedTask, task_of
-from .run_plots import plot_runs
-from .user_draws import clicks, standard_error
-from .user_paths import WHAT, Task
+from ...rendering.labels import elided, key, name_rows, system_looks
+from ..logs.log import NEEDED, InteractionLog
+from .user_paths import WHAT, Course, Task, clicks, standard_error
+
+
+@dataclass(frozen=True)
+class MixedTask(Task):
+    """Inputs of a simulation of a mixture; ``metric`` is that of the first class.
+
+    Attributes
+    ----------
+    tasks : dict of str to Task
+        The simulation of each class.
+    shares : ndarray, shape (n_classes,)
+        Probability of each class.
+    """
+
+    tasks: dict[str, Task]
+    shares: Array
+
+    def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
+        """Simulate all users of a query on each run, each user as one of the class that :meth:`classes` gives."""
+        of_class = self.classes(qid)
+        results = np.zeros((len(self.rankings), len(WHAT), self.users))
+        beyond, never = np.zeros((2, len(self.rankings)), np.int64)
+        for number, task in enumerate(self.tasks.values()):
+            if not (of_class == number).any():
+                continue
+            courses = task.courses(qid)
+            for block, luck in task.blocks(qid):
+                mine = of_class[block] == number
+                for run, course in enumerate(courses):
+                    if course is not None and mine.any():
+                        outcome = course.outcome(luck)
+                        results[run, :, block][:, mine] = outcome.values[:, mine]
+                        beyond[run] += np.count_nonzero(outcome.beyond[mine])
+                        never[run] += np.count_nonzero(outcome.never[mine])
+        return results, beyond, never
+
+    def classes(self, qid: str) -> Array:
+        """Return the number of the class of each user."""
+        return np.concatenate([luck.chosen(self.shares) for _, luck in self.blocks(qid)])
+
+    def class_of_users(self, qid: str) -> list[str]:
+        """Return the name of the class of each user."""
+        names = {number: name for name, number in self.numbers(qid).items()}
+        return [names[number] for number in self.classes(qid).tolist()]
+
+    def numbers(self, qid: str) -> dict[str, int]:
+        """Return the number of each class of the users of a query, by name."""
+        return {name: number for number, name in enumerate(self.tasks)}
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """User models of the classes."""
+        return [task.metric for task in self.tasks.values()]
+
+    @cached_property
+    def unit(self) -> str:
+        """Unit of the efforts, or "effort" if that of the classes differs."""
+        units = {task.unit for task in self.tasks.values()}
+        return units.pop() if len(units) == 1 else "effort"
+
+
+@dataclass(frozen=True)
+class IntentTask(MixedTask):
+    """Inputs of a simulation of an intent-aware measure, whose users belong to intents.
+
+    Attributes
+    ----------
+    tasks : dict of str to Task
+        The simulation with the first intent of each query, the second, and so on; the last is of users whose intent has
+        no judgments, who score 0.
+    shares : ndarray, shape (n_intents + 1, n_queries)
+        Probability of each intent of each query.
+    names : list of dict
+        Name of each intent by the number of the query.
+    """
+
+    names: list[dict[int, str]]
+
+    def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
+        """Simulate all users of a query on each run, each user with the intent that :meth:`classes` gives."""
+        results, beyond, never = super().outcomes(qid)
+        results[:, WHAT.index("score"), self.classes(qid) == len(self.names) - 1] = 0.0
+        return results, beyond, never
+
+    def classes(self, qid: str) -> Array:
+        """Return the number of the intent of each user."""
+        numbers = np.array([*self.numbers(qid).values()])
+        shares = self.shares[numbers, self.judgments.index[qid]]
+        return np.concatenate([numbers[luck.chosen(shares)] for _, luck in self.blocks(qid)])
+
+    def numbers(self, qid: str) -> dict[str, int]:
+        """Return the number of each intent of a query that has users, by name."""
+        query = self.judgments.index[qid]
+        return {
+            called[query]: number for number, called in enumerate(self.names) if self.shares[number, query] > NOBODY
+        }
+
+
+@dataclass(frozen=True)
+class TopicTask(Task):
+    """Inputs of a simulation with a user model for each topic; ``metric`` is that of the first topic.
+
+    Attributes
+    ----------
+    of_topic : dict of str to Task
+        The simulation of each topic.
+    """
+
+    of_topic: dict[str, Task]
+
+    def courses(self, qid: str) -> list[Course | None]:
+        """Return the ranking of each run for a query, with the user model of this query."""
+        return self.of_topic[qid].courses(qid)
+
+    def listed(self, name: str, qid: str) -> dict[str, Array]:
+        """Return the documents of a ranking as columns of a log."""
+        return self.of_topic[qid].listed(name, qid)
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """User models of the topics."""
+        return [task.metric for task in self.of_topic.values()]
+
+
+def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
+    """Return the task of a measure with one user model, several (Mixture, IntentAware), or one by topic (ByTopic)."""
+    (measure,) = pinned(measures_of([measure]))
+    if not isinstance(measure, Combination | type(IntentAware)):
+        return Task.of(qrels, runs, measure, users, seed, reading, sampling)
+    judgments = judged(loaded(qrels, "qrels"))
+    named = {name: loaded(run, "run") for name, run in runs_by_name(runs).items()}
+
+    def task(one: Any) -> Task:
+        kind = Task.of if isinstance(one, type(IntentAware)) else task_of  # the first one raises
+        return kind(judgments, named, one, users, seed, reading, sampling)
+
+    evaluator = CWLAEvaluator([measure], judgments)
+    analytic = {str(name): evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
+    if isinstance(measure, type(IntentAware)):
+        called, intents, by_intent = zip(*measure.users_by_intent(judgments), strict=True)
+        of_intent = {
+            str(number): Task.of(own, named, measure.inner, users, seed, reading, sampling)
+            for number, own in enumerate(by_intent)
+        }
+        return IntentTask(
+            **_fields(of_intent, measure, analytic), tasks=of_intent, shares=np.array(intents), names=[*called]
+        )
+    if isinstance(measure, type(Mixture)):
+        classes = measure.classes
+        tasks = {name: task(one) for name, (one, _) in classes.items()}
+        shares = np.array([share for _, share in classes.values()])
+        return MixedTask(**_fields(tasks, measure, analytic), tasks=tasks, shares=shares)
+    by_topic: Any = measure
+    own = {qid: by_topic.of_topic(qid) for qid in judgments.qids}
+    by_measure: dict[Measure, Task] = {one: task(one) for one in dict.fromkeys(own.values())}
+    of_topic = {qid: by_measure[one] for qid, one in own.items()}
+    return TopicTask(**_fields(of_topic, measure, analytic), of_topic=of_topic)
+
+
+def _fields(tasks: dict[str, Task], measure: Any, analytic: dict[str, Array]) -> dict[str, Any]:
+    """Return the fields of a task, from the first of several tasks on the same runs."""
+    first = next(iter(tasks.values()))
+    return {field.name: getattr(first, field.name) for field in fields(Task)} | {
+        "measure": measure,
+        "analytic": analytic,
+    }
+
+
+_SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
+_LESS_IS_BETTER = ("time", "items")
+
+
+def plot_runs(simulation: Any, what: str, qid: str | None = None, ax: Any = None) -> Any:
+    """Plot the ranges of gain, time, items or score of the users of each run.
+
+    A thin line contains the middle 90 % of the users, a thick line the middle half; the vertical mark is the median and
+    the point the mean, which is written at the right. Runs are sorted by the mean.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        Result of ``simulate(…, keep=True)``.
+    what : {"score", "gain", "time", "items"}
+        Value to plot.
+    qid : str, optional
+        Query id; by default all queries.
+    ax : matplotlib Axes, optional
+        Axes to draw on; by default new ones.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    BadParameter
+        If there is no such query, or if the values are infinite for all users.
+    """
+    axis = simulation.axis(what)
+    users = {run: simulation.users(qid, run)[what].to_numpy() for run in simulation.mean.index}
+    if not any(np.isfinite(values).any() for values in users.values()):
+        raise BadParameter(f"the {what} of every user is infinite, so it cannot be plotted.")
+    looks = system_looks(list(users))
+    sign = 1 if what in _LESS_IS_BETTER else -1
+    names = sorted(users, key=lambda run: sign * float(users[run].mean()))
+    ax = axes_of(ax, (7, 1.6 + 0.2 * len(names)))
+    ends = [_draw_users(ax, number, users[name], looks[name]["color"]) for number, name in enumerate(names)]
+    name_rows(ax, range(len(names)), [elided(str(name), 40) for name in names])
+    ax.set_ylim(len(names) - 0.5, -0.6)
+    low, high = min(0.0, *(low for low, _ in ends)), max(high for _, high in ends)
+    ax.set_xlim(low, low + 1.04 * (high - low or 1.0))
+    ax.set_xlabel(axis)
+    queries = simulation.by_query.index.get_level_values("query_id").nunique()
+    whose = f"query {qid}" if qid is not None else f"each of {queries:,} queries" if queries > 1 else "one query"
+    title = f"{what} of {simulation.n_users:,} users of {simulation.name} on {whose}, {many(len(names), 'system')}"
+    titled(ax, in_picture(title[0].upper() + title[1:]))
+    marks: dict[str, dict[str, Any]] = {
+        "nine of ten users": {"linewidth": 1.2},
+        "half of the users": {"linewidth": 4.5},
+        "median": {"linestyle": "none", "marker": "|", "markersize": 11, "markeredgewidth": 1.8},
+        "mean (also at the right)": {"linestyle": "none", "marker": "o", "markersize": 5},
+    }
+    key(ax, {name: {**look, "color": GREY} for name, look in marks.items()})
+    return ax
+
+
+def _draw_users(ax: Any, y: int, values: Any, colour: str) -> tuple[float, float]:
+    """Draw the row of a run, as far as its values are finite; return the ends of what is drawn."""
+    marks = np.quantile(values, _SHARES, method="inverted_cdf")
+    mean = float(values.mean())
+    ends = np.array([*marks, mean])
+    ends = ends[np.isfinite(ends)]
+    low, high = (float(ends.min()), float(ends.max())) if ends.size else (0.0, 0.0)
+    for begin, end, width in ((marks[0], marks[4], 1.2), (marks[1], marks[3], 4.5)):
+        if np.isfinite(begin):
+            ax.hlines(y, begin, min(end, high), color=colour, linewidth=width)
+            if not np.isfinite(end):
+                ax.plot([high], [y], ">", color=colour, markersize=4, clip_on=False)
+    if np.isfinite(marks[2]):
+        ax.plot([marks[2]], [y], "|", color=colour, markersize=11, markeredgewidth=1.8)
+    if np.isfinite(mean):
+        ax.plot([mean], [y], "o", markersize=5, color=colour, markeredgecolor=ax.get_facecolor())
+    written = f"{mean:.3g}" if np.isfinite(mean) else "∞"
+    ax.text(1.02, y, written, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+    return low, high
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,7 +12,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...behaviour.clicks.predicted_relevance import PredictedRelevance
+from ...behaviour.clicks.click_models import PredictedRelevance
 from ...data.alignment import Judgments
 from ...errors import BadJudgments, BadParameter, many, near, some
 from ...errors.parameter_checks import check_whole

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...behaviour.clicks.online_metrics import weighted_correlation
+from ...behaviour.clicks.click_positions import weighted_correlation
 from ...evaluation.significance import corrected, t_test
 from ..coefficient_names import AGREED, WEIGHTED_PEARSON, plain_name, weights_of
 from ..correlation import standardised, tau

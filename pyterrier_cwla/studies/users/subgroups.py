@@ -65,7 +65,7 @@ def splits(
     their ratings. Parts with fewer than 3 ratings are left out and counted.
 
     To use clicks instead of ratings, take ``found`` of
-    :func:`pyterrier_cwla.behaviour.clicks.online_metrics.click_metrics` and
+    :func:`pyterrier_cwla.behaviour.clicks.click_positions.click_metrics` and
     ``Rated.lists(found.qrels, found.run, ratings)``, where ``ratings`` are its ``configurations`` with the columns
     ``query_id``, ``rating`` (such as MeanRR) and ``n``. ``coefficient="weighted_pearson"`` is then the correlation of
     Chapelle et al.

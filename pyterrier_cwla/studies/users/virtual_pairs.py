@@ -54,7 +54,7 @@ def virtual_systems(
     Queries with only one configuration are left out and counted. All configurations count the same, however often they
     were shown.
 
-    To use ``found``, a :class:`pyterrier_cwla.behaviour.clicks.online_metrics.ClickMetrics`, take
+    To use ``found``, a :class:`pyterrier_cwla.behaviour.clicks.click_positions.ClickMetrics`, take
     ``evaluate(found.qrels, found.run, measures, by_query=True).droplevel("run").join(found.configurations)``. To use
     ``Rated`` lists, add columns for the rating and the topic to ``rated.scores(measures)``.
 

@@ -9,14 +9,16 @@ import pytest
 from scipy.optimize import minimize
 
 from pyterrier_cwla import CWLA, TBG, evaluate
-from pyterrier_cwla.behaviour.clicks.cascade_models import cascade_from_clicks, dbn_from_clicks
-from pyterrier_cwla.behaviour.clicks.click_lists import UNJUDGED
-from pyterrier_cwla.behaviour.clicks.plots import plot_positions, plot_relevance
-from pyterrier_cwla.behaviour.clicks.position_based import position_model
-from pyterrier_cwla.behaviour.clicks.predicted_relevance import PredictedRelevance
+from pyterrier_cwla.behaviour.clicks.click_models import (
+    UNJUDGED,
+    PredictedRelevance,
+    cascade_from_clicks,
+    dbn_from_clicks,
+)
+from pyterrier_cwla.behaviour.clicks.click_positions import plot_positions, plot_relevance, position_model
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
-from pyterrier_cwla.behaviour.logs.user_model_curves import survival_of_lists
+from pyterrier_cwla.behaviour.logs.observed_browsing import survival_of_lists
 from pyterrier_cwla.errors import BadJudgments, BadLog, BadParameter
 
 A, S, GAMMA = {0: 0.3, 1: 0.5, 2: 0.7}, {0: 0.2, 1: 0.5, 2: 0.8}, 0.85

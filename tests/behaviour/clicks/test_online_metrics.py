@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics, weighted_correlation
+from pyterrier_cwla.behaviour.clicks.click_positions import click_metrics, weighted_correlation
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter

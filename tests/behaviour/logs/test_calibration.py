@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, TBG, evaluate, score
 from pyterrier_cwla.behaviour import simulated_log
-from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate
-from pyterrier_cwla.behaviour.logs.calibration_plots import progress
+from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate, progress
+from pyterrier_cwla.behaviour.logs.estimators import SHAPES, correlation, correlation_sums, line, reading_points
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
-from pyterrier_cwla.behaviour.logs.rates import correlation, correlation_sums, line, reading_points
-from pyterrier_cwla.behaviour.logs.survival import SHAPES
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model.language import parse
@@ -947,8 +945,7 @@ def test_the_study_of_presentations_and_satisfaction(data):
 def test_a_file_has_the_fields_of_what_it_is_made_of():
     from dataclasses import fields
 
-    from pyterrier_cwla.behaviour.logs.rates import Reading
-    from pyterrier_cwla.behaviour.logs.survival import SHAPES, Fit
+    from pyterrier_cwla.behaviour.logs.estimators import SHAPES, Fit, Reading
     from pyterrier_cwla.measures import calibration_files
 
     assert calibration_files.CURVES.keys() == SHAPES.keys()

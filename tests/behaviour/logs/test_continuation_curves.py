@@ -6,9 +6,12 @@ import pytest
 
 from pyterrier_cwla import CWLA, evaluate
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
-from pyterrier_cwla.behaviour.logs.behaviour_plots import plot_continuing
-from pyterrier_cwla.behaviour.logs.continuation_curves import continuing_from_last_clicks, continuing_from_views
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.observed_browsing import (
+    continuing_from_last_clicks,
+    continuing_from_views,
+    plot_continuing,
+)
 from pyterrier_cwla.errors import BadLog, BadParameter
 
 

@@ -5,10 +5,9 @@ import pytest
 
 from pyterrier_cwla import CWLA, evaluate
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
-from pyterrier_cwla.behaviour.logs.behaviour_plots import plot_grade_efforts
 from pyterrier_cwla.behaviour.logs.calibration import calibrate
-from pyterrier_cwla.behaviour.logs.effort_by_grade import grade_efforts
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
+from pyterrier_cwla.behaviour.logs.observed_browsing import grade_efforts, plot_grade_efforts
 from pyterrier_cwla.errors import BadLog, BadParameter
 from pyterrier_cwla.model import parse
 

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
-from pyterrier_cwla.behaviour.logs.log import InteractionLog
-from pyterrier_cwla.behaviour.logs.validation import COLUMNS
+from pyterrier_cwla.behaviour.logs.log import COLUMNS, InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from pyterrier_cwla.measures.calibration_files import NUMBERS
 

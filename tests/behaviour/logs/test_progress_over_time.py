@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import CWLAError, register_lengths
-from pyterrier_cwla.behaviour.logs.progress_over_time import progress, times_to_ranks
+from pyterrier_cwla.behaviour.simulation.expectations import progress, times_to_ranks
 from pyterrier_cwla.errors import BadParameter, MissingLength
 from pyterrier_cwla.rendering.labels import system_looks
 from tests.support.generated import collection

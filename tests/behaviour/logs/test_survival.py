@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pyterrier_cwla.behaviour.logs.leaving_times import stays, stays_of_paper
-from pyterrier_cwla.behaviour.logs.log import InteractionLog
-from pyterrier_cwla.behaviour.logs.survival import (
+from pyterrier_cwla.behaviour.logs.calibration_estimates import stays, stays_of_paper
+from pyterrier_cwla.behaviour.logs.estimators import (
     SHAPES,
     Stays,
     fit,
@@ -20,6 +19,7 @@ from pyterrier_cwla.behaviour.logs.survival import (
     survival_curve,
     zero_of_scores,
 )
+from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter
 from tests.support.generated_logs import generated_log
 

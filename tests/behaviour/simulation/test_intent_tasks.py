@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, IntentAware, Mixture, evaluate
-from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.expectations import prefer
 from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
 from pyterrier_cwla.errors import BadParameter
 from tests.measures.test_intents import GRADED, diversity, given

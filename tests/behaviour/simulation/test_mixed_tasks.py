@@ -5,9 +5,9 @@ import pytest
 
 from pyterrier_cwla import TBG, ByTopic, Mixture, evaluate
 from pyterrier_cwla.behaviour import calibrate
-from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.expectations import prefer
 from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
-from pyterrier_cwla.behaviour.simulation.user_draws import Luck
+from pyterrier_cwla.behaviour.simulation.user_paths import Luck
 from pyterrier_cwla.errors import BadParameter
 
 QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, explain
-from pyterrier_cwla.behaviour.simulation.preferences import prefer
+from pyterrier_cwla.behaviour.simulation.expectations import prefer
 from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter
 from tests.support.generated import collection

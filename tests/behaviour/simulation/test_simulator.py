@@ -11,8 +11,7 @@ from pyterrier_cwla import CWLA, TBG, continuation, evaluate
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.simulation.expectations import expected_saves, expected_stops
 from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
-from pyterrier_cwla.behaviour.simulation.user_draws import BLOCK, Luck, reading_of
-from pyterrier_cwla.behaviour.simulation.user_paths import Task
+from pyterrier_cwla.behaviour.simulation.user_paths import BLOCK, Luck, Task, reading_of
 from pyterrier_cwla.errors import BadParameter, MissingLength, NoFiniteValue
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.support.generated import collection

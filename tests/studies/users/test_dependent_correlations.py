@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from pyterrier_cwla.behaviour.clicks.online_metrics import weighted_correlation
+from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies.users import resampled_correlations
 from pyterrier_cwla.studies.users.dependent_correlations import (

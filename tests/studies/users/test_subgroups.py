@@ -6,7 +6,7 @@ import pytest
 from matplotlib.figure import Figure
 from scipy import stats
 
-from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics, weighted_correlation
+from pyterrier_cwla.behaviour.clicks.click_positions import click_metrics, weighted_correlation
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.datasets import jiang_ratings

@@ -8,7 +8,7 @@ from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 
-from pyterrier_cwla.behaviour.clicks.online_metrics import weighted_correlation
+from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.coefficients import agreement_columns, prediction_columns
 from pyterrier_cwla.studies.users.datasets import chiir24_ratings

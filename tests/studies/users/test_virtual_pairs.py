@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.behaviour.clicks.online_metrics import click_metrics
+from pyterrier_cwla.behaviour.clicks.click_positions import click_metrics
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users import virtual_pairs
