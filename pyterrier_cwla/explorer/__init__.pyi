@@ -1,3 +1,3 @@
 from .exploration import Exploration as Exploration
 from .notebook import explore as explore
-from .server import ExplorerServer as ExplorerServer
+from .page import ExplorerServer as ExplorerServer

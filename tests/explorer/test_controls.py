@@ -3,9 +3,8 @@
 import pytest
 from ir_measures import parse_measure
 
-from pyterrier_cwla.explorer.changes import changed
-from pyterrier_cwla.explorer.controls import CHOICES, ROWS, controls_of
-from pyterrier_cwla.explorer.user_stories import stories_of
+from pyterrier_cwla.explorer.controls import CHOICES, ROWS, changed, controls_of
+from pyterrier_cwla.explorer.states import stories_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model.language import TABLES
 

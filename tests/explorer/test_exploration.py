@@ -11,7 +11,7 @@ from pyterrier_cwla import evaluate, explain, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from pyterrier_cwla.explorer import Exploration
 from pyterrier_cwla.explorer.controls import ROWS
-from pyterrier_cwla.explorer.user_stories import GO_ON, VALUE
+from pyterrier_cwla.explorer.states import GO_ON, VALUE
 from pyterrier_cwla.model.language import TABLES, BelowOne
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "z": 1}, "q2": {"a": 1, "d": 0}}

@@ -159,7 +159,7 @@ def connected(server):
 
 def test_requests_that_do_not_arrive_are_closed(server, monkeypatch):
     """Also one of which a byte arrives from time to time."""
-    monkeypatch.setattr("pyterrier_cwla.explorer.server._SECONDS", 0.2)
+    monkeypatch.setattr("pyterrier_cwla.explorer.page._SECONDS", 0.2)
     head = f"POST /ask?token={server.token} HTTP/1.1\r\nHost: 127.0.0.1:{server.server_port}\r\n"
     head += "Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     for start in ("", "GET ", head, head + "{"):
