@@ -5,42 +5,60 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.arrays import Array, Floats
 from ..data.rankings import Pool, Rankings
-from ..errors import BadParameter, near, shown
+from ..errors import BadJudgments, BadParameter, near, shown
 from ..files.real_numbers import NotReal, reals
 from ..measures.named import CWLA
+from ..measures.of_ir_measures import computation_of, needs_of
+from ..measures.parsing import measures_of
 from ..model import residuals, scoring
 from ..model.metric import Metric
 from .explanation import Explanation, explained
 
 
-def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
-    """Return the score Σ L(i)·A(i) of one ranking or of several rankings.
+def score(
+    grades: Any,
+    measure: Any = None,
+    *,
+    C: Any = None,
+    A: Any = None,
+    judged: Any = None,
+    lengths: Any = None,
+    **options: Any,
+) -> Any:
+    """Return the score of one ranking or of several rankings, by a measure or by a continuation C and aggregation A.
 
     Parameters
     ----------
-    gains : list of float, list of lists, or array_like of shape (n_queries, n_ranks)
-        Gains in rank order. None or NaN marks an unjudged item, whose gain is 0.
+    grades : list of float, list of lists, or array_like of shape (n_queries, n_ranks)
+        Grades in rank order; with C and A without `max_rel`, gains. None or NaN marks an unjudged item, whose gain is
+        0.
+    measure : str or Measure, optional
+        Measure of this package or of ir_measures, such as ``"nDCG@10"``. A query without results scores 0.
     C : str or continuation
-        Continuation, such as ``"rbp(0.8)"``.
+        Continuation, such as ``"rbp(0.8)"``; the score is Σ L(i)·A(i).
     A : str or aggregation
         Aggregation, such as ``"erg"``.
     judged : list of float or list of lists, optional
-        Gains of all judged items of each query, retrieved or not, for totals and ideal rankings. By default, the
-        retrieved items are the only ones.
+        Grades (or gains) of all judged items of each query, retrieved or not, for totals and ideal rankings. By
+        default, the retrieved items are the only ones.
+    lengths : list of float or list of lists, optional
+        Number of words of each item, in the form of `grades`, for a measure that reads lengths.
     **options
+        Options of C and A; a measure has parameters instead.
+
         gain : str or gain function, default="raw", or "linear" with `max_rel`
-            Gain function; the numbers of `gains` are then grades, for example with ``gain="exponential", max_rel=3``.
+            Gain function; the numbers of `grades` are then grades, for example with ``gain="exponential", max_rel=3``.
         max_rel : number, optional
             Highest grade.
         efforts : list of float or list of lists, optional
-            Effort of each item, in the form of `gains`.
+            Effort of each item, in the form of `grades`.
         effort : str or effort function, default="unit"
             Effort as a function of grades, instead of `efforts`.
         unseen : number, optional
@@ -60,9 +78,9 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
     Raises
     ------
     BadParameter
-        If an option or a number cannot be used.
+        If an option or a number cannot be used, or if lists of grades do not define the measure.
     UnknownSpec
-        If there is no continuation, aggregation, gain or effort with a given name.
+        If there is no measure, continuation, aggregation, gain or effort with a given name.
     NoFiniteValue
         If the score is not finite.
 
@@ -76,9 +94,22 @@ def score(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> 
     0.625
     >>> score([[0, 2], [1, 0, 2]], C="rr", A="err", gain="exponential", max_rel=2)
     array([0.375 , 0.4375])
+    >>> score([[0, 2, 1], [1, 0, 0]], "nDCG@2", judged=[[0, 2, 1], [1, 1, 0, 0]]).round(4)
+    array([0.4796, 0.6131])
+    >>> round(score([1, 0, 1], "TBG(half_life=120)", lengths=[100, 250, 700]), 6)
+    0.932492
     """
+    if measure is not None:
+        if C is not None or A is not None or options:
+            extra = next(iter(options), "A" if C is None else "C")
+            raise BadParameter(f"{extra}= is for C= and A=: give a measure its parameters, as in 'RBP(p=0.8,rel=1)'.")
+        return _score_of_measure(grades, measure, judged, lengths)
+    if C is None or A is None:
+        raise BadParameter("give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A=.")
+    if lengths is not None:
+        raise BadParameter("lengths= needs a measure that reads them, such as 'TBG'; with C and A, give efforts=.")
     metric = _metric(C, A, options)
-    many, rankings = _rankings(gains, options.get("efforts"), judged, metric, all_hits=False)
+    many, rankings = _rankings(grades, options.get("efforts"), judged, metric, all_hits=False)
     return _shaped(scoring.score(metric, rankings), many)
 
 
@@ -143,6 +174,72 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
     if many:
         raise BadParameter("explain_gains explains one ranking: give one list of gains.")
     return explained(metric, rankings, 0)
+
+
+def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> Any:
+    (one,) = measures_of([measure])
+    needs = needs_of(one)
+    if needs.intents or needs.scores or {needs.duplicates, needs.seconds} != {"none"} or needs.lengths == "table":
+        raise BadParameter(
+            f"{one} is not defined by lists of grades: it reads intents, scores, or a table of documents. Use"
+            " evaluate(qrels, run, measures)."
+        )
+    if needs.lengths != "none" and lengths is None:
+        raise BadParameter(f"{one} needs lengths=, the number of words of each item.")
+    if needs.judged_lengths and judged is not None:
+        raise BadParameter(f"{one} needs the lengths of all judged items, retrieved or not: leave judged= out.")
+    many, lists = _graded_lists(grades, judged, None if needs.lengths == "none" else lengths)
+    values = computation_of(one).prepare(lists)
+    return _shaped(values(cast(Any, lists)), many)
+
+
+def _graded_lists(grades: Any, judged: Any, lengths: Any) -> tuple[bool, _GradedLists]:
+    """Return whether there are several lists of grades, and the lists."""
+    many, given = _lists(grades, "grades")
+    _, pools = (many, given) if judged is None else _lists(judged, "judged")
+    _, words = (many, None) if lengths is None else _lists(lengths, "lengths")
+    if len(pools.n) != len(given.n):
+        raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
+    if words is not None and (not np.array_equal(words.n, given.n) or np.isnan(words.flat).any()):
+        raise BadParameter("lengths must have one number for each item of grades.")
+    return many, _GradedLists(given, pools, words, of_retrieved=judged is None)
+
+
+class _GradedLists:
+    """Lists of grades as judgments and as aligned rankings: what measures are prepared for, and what they score."""
+
+    intents: Sequence[Any] = ()
+
+    def __init__(self, given: _Lists, pools: _Lists, lengths: _Lists | None, of_retrieved: bool) -> None:
+        self.given, self.lengths = given, lengths
+        self.qids = [str(number) for number in range(len(given.n))]
+        self.has_doc_length = lengths is not None
+        self.pool = Pool(len(pools.n), *pools.judged(any_type=True))
+        if lengths is not None and of_retrieved:
+            judged = ~np.isnan(given.flat)
+            self.pool.words = lambda metric: lengths.flat[judged].astype(float)
+
+    def check_grades(self, max_rel: float, way_out: str = "") -> None:
+        """Raise BadJudgments if a grade is above `max_rel`."""
+        if (highest := self.pool.highest) > max_rel:
+            way_out = way_out or f"give max_rel={highest:g}"
+            raise BadJudgments(f"a grade of {highest:g} is above max_rel={max_rel:g}: {way_out}.")
+
+    def rankings(self, all_judged: bool = False) -> Rankings:
+        """Return the rankings with their relevant items, or with all judged items."""
+        given = self.given
+        hits = given.where(~np.isnan(given.flat) if all_judged else given.flat > 0)
+        return Rankings.of_hits(given.n, *hits, self.pool, rows=None if self.lengths is None else self)
+
+    @property
+    def first(self) -> Array:
+        """First item of each list."""
+        return np.cumsum(self.given.n) - self.given.n
+
+    def words(self, metric: Metric, quantity: Any = None) -> Array:
+        """Return the number of words of all items."""
+        assert self.lengths is not None
+        return self.lengths.flat.astype(float)
 
 
 _OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "cutoff")

@@ -1,11 +1,6 @@
 from .cross_validation import OutOfFold as OutOfFold, out_of_fold as out_of_fold
 from .lambdamart import EvalMeasure as EvalMeasure, LambdaMART as LambdaMART
-from .metrics import (
-    cwla_score as cwla_score,
-    err_score as err_score,
-    measure_score as measure_score,
-    tbg_score as tbg_score,
-)
+from .metrics import measure_score as measure_score
 from .rankers import EXPECTED_FAILED_CHECKS as EXPECTED_FAILED_CHECKS, GroupedRanker as GroupedRanker
 from .scorers import (
     get_scorer as get_scorer,

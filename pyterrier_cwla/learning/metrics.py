@@ -1,4 +1,4 @@
-"""Metric functions on arrays of labels and predictions, as in scikit-learn: ``tbg_score(y_true, y_score, …)``."""
+"""Measures of arrays of labels and predictions, as in scikit-learn, by ``measure_score``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near
 from ..evaluation.other_providers import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
-from ..measures.named import CWLA, TBG
 from ..measures.of_ir_measures import better_of, computation_of, needs_of
 from ..measures.provider import PreparedMeasures, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
@@ -86,7 +85,7 @@ def measure_score(
     >>> measure_score("P@1", [0, 2, 1, 0], [0.1, 0.9, 0.2, 0.7], qid=["a", "a", "b", "b"])
     0.5
     """
-    _check_names("measure_score", unknown, ("qid", "doc_length", "docno", "average"))
+    _refuse_names(unknown)
     if any(isinstance(values, str | Measure) for values in (y_true, y_score)):
         raise BadParameter("the measure comes first: measure_score('nDCG@10', y_true, y_score).")
     [one] = computable([measure])
@@ -96,129 +95,6 @@ def measure_score(
         return aggregated(one, values)
     found = dict(zip(samples.judgments.qids, values.tolist(), strict=True))
     return np.array([found.get(qid, np.nan) for qid in qids])
-
-
-def tbg_score(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    qid: ArrayLike | None = None,
-    doc_length: ArrayLike | None = None,
-    docno: ArrayLike | None = None,
-    average: bool = True,
-    **parameters: Any,
-) -> float | NDArray[np.float64]:
-    """Return time-biased gain, Σ_k g_k·D(T(k)), in relevant documents saved.
-
-    Parameters
-    ----------
-    y_true, y_score, qid, doc_length, docno, average
-        As for :func:`measure_score`.
-    **parameters
-        The parameters of ``TBG``.
-
-    Returns
-    -------
-    float or ndarray, shape (n_queries,)
-        As for :func:`measure_score`.
-
-    References
-    ----------
-    Smucker and Clarke (2012), Eq. 1.
-
-    Examples
-    --------
-    >>> round(tbg_score([[1, 0, 1]], [[3, 2, 1]], doc_length=[[100, 250, 700]], half_life=120), 6)
-    0.932492
-    """
-    _check_names("tbg_score", parameters)
-    measure = TBG(**parameters)
-    return measure_score(measure, y_true, y_score, qid=qid, doc_length=doc_length, docno=docno, average=average)
-
-
-def err_score(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    qid: ArrayLike | None = None,
-    docno: ArrayLike | None = None,
-    max_rel: float = 4,
-    cutoff: int | None = None,
-    average: bool = True,
-    **unknown: Any,
-) -> float | NDArray[np.float64]:
-    """Return expected reciprocal rank, Σ_i (1/i)·R_i·Π_{j<i} (1 − R_j), where R = (2^g − 1)/2^max_rel.
-
-    Parameters
-    ----------
-    y_true, y_score, qid, docno, average
-        As for :func:`measure_score`.
-    max_rel : float, default=4
-        The highest possible grade; 4 as in gdeval and ir_measures.
-    cutoff : int, optional
-        The number of documents of each ranking that count; by default all.
-    **unknown
-        Other names are an error, which suggests the parameters above.
-
-    Returns
-    -------
-    float or ndarray, shape (n_queries,)
-        As for :func:`measure_score`.
-
-    References
-    ----------
-    Chapelle et al. (2009), Eq. 5.
-
-    Examples
-    --------
-    >>> err_score([[0, 2], [1, 0]], [[1, 2], [1, 2]], max_rel=2, average=False)
-    array([0.75 , 0.125])
-    """
-    _check_names("err_score", unknown, ("qid", "docno", "max_rel", "cutoff", "average"))
-    measure = CWLA(C="rr", A="err", gain="exponential", max_rel=max_rel, cutoff=cutoff)
-    return measure_score(measure, y_true, y_score, qid=qid, docno=docno, average=average)
-
-
-def cwla_score(
-    y_true: ArrayLike,
-    y_score: ArrayLike,
-    *,
-    C: Any,
-    A: Any,
-    qid: ArrayLike | None = None,
-    doc_length: ArrayLike | None = None,
-    docno: ArrayLike | None = None,
-    average: bool = True,
-    **parameters: Any,
-) -> float | NDArray[np.float64]:
-    """Return the score Σ L(i)·A(i) for a continuation C and an aggregation A.
-
-    Parameters
-    ----------
-    y_true, y_score, qid, doc_length, docno, average
-        As for :func:`measure_score`.
-    C, A : str or function
-        The continuation and the aggregation, as for ``CWLA``.
-    **parameters
-        The other parameters of ``CWLA``.
-
-    Returns
-    -------
-    float or ndarray, shape (n_queries,)
-        As for :func:`measure_score`.
-
-    References
-    ----------
-    Moffat et al. (2022), Eq. 15.
-
-    Examples
-    --------
-    >>> cwla_score([[0, 1, 1]], [[2, 3, 1]], C="rbp(0.5)", A="erg", max_rel=1)
-    0.625
-    """
-    _check_names("cwla_score", parameters)
-    measure = CWLA(C=C, A=A, **parameters)
-    return measure_score(measure, y_true, y_score, qid=qid, doc_length=doc_length, docno=docno, average=average)
 
 
 def computable(measures: Any) -> list[Measure]:
@@ -283,16 +159,16 @@ def _check_known(measure: Measure, needs: Needs, samples: Samples, by_level: boo
         raise NotPassed(f"{measure} needs the ids of documents for its table: pass {docno}, the document of each row.")
 
 
-def _check_names(function: str, given: Iterable[str], all_names: Iterable[str] = ()) -> None:
-    """Raise an error for names from other packages and, if ``all_names`` is given, for all other unknown names."""
+def _refuse_names(given: Iterable[str]) -> None:
+    """Raise an error for unknown names; names of other packages get ours."""
     for name in given:
-        if name in _NAMES_ELSEWHERE:
-            more = " (not the sizes of groups)" if _NAMES_ELSEWHERE[name] == "qid" else ""
-            raise BadParameter(
-                f"{function} has no parameter {name!r}: pass {_NAMES_ELSEWHERE[name]}=, one value per row{more}."
-            )
-        if all_names:
-            raise BadParameter(f"{function} has no parameter {name!r}. {near(name, all_names)}")
+        if name not in _NAMES_ELSEWHERE:
+            known = near(name, ("qid", "doc_length", "docno", "average"))
+            raise BadParameter(f"measure_score has no parameter {name!r}. {known}")
+        more = " (not the sizes of groups)" if _NAMES_ELSEWHERE[name] == "qid" else ""
+        raise BadParameter(
+            f"measure_score has no parameter {name!r}: pass {_NAMES_ELSEWHERE[name]}=, one value per row{more}."
+        )
 
 
 def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:

@@ -28,7 +28,6 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from pyterrier_cwla import LambdaMART, compare, evaluate, evaluate_sessions, explain, score, scorer, stream
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.named import CWLA
 from pyterrier_cwla.measures.of_ir_measures import needs_of, user_model_of
 from pyterrier_cwla.measures.wrappers import Mixture
 from tests.support.generated import as_pyterrier
@@ -352,26 +351,28 @@ def ranked(data: Data) -> pd.DataFrame:
     return rows.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
 
 
-def is_of_grades(measure: Measure) -> bool:
-    """Whether grades alone define a combination of C and A."""
-    known = type(measure) is type(CWLA) and needs_of(measure)
-    of_documents = known and {known.lengths, known.duplicates, known.seconds} != {"none"}
-    return bool(known and not of_documents and not measure.params.get("judged_only"))
+def is_of_lists(measure: Measure) -> bool:
+    """Whether grades and lengths in rank order define a measure; parameters by topic name topics, and lists have none."""
+    needs = needs_of(measure)
+    known = needs.lengths in ("none", "run", "default") and not (needs.intents or needs.scores or needs.judged_lengths)
+    return known and needs.duplicates == needs.seconds == "none" and "parameters" not in measure.params
 
 
-@door(takes=is_of_grades, within=1e-12)
+def as_lists(data: Data) -> Data:
+    """Return the data without what lists of grades cannot say: ties, and grades below 0."""
+    run = ranked(data).drop(columns="relevance")
+    qrels = data.qrels.assign(relevance=data.qrels.relevance.clip(lower=0))
+    return Data(run.assign(score=-np.arange(len(run), dtype=float)), qrels)
+
+
+@door(of=as_lists, takes=is_of_lists, within=1e-12)
 def lists_of_grades(data, measures, folder):
-    """Lists have no negative grades; these have gain 0, as grade 0."""
-    rows, judged = (
-        {query: of_query.relevance.clip(lower=0).tolist() for query, of_query in frame.groupby("query_id")}
-        for frame in (ranked(data), data.qrels)
+    rows = dict(iter(ranked(data).groupby("query_id")))
+    judged = {q: one.relevance.tolist() for q, one in data.qrels.groupby("query_id")}
+    grades, lengths = (
+        [rows[q][name].tolist() if q in rows else [] for q in judged] for name in ("relevance", "doc_length")
     )
-    names = ("C", "A", "gain", "effort", "norm", "end", "max_rel", "unseen", "cutoff")
-    values = {}
-    for measure in measures:
-        given = {"gain": "linear"} | {name: measure[name] for name in names if name in measure.params}
-        found = score([rows.get(q, []) for q in judged], judged=list(judged.values()), **given)
-        values[str(measure)] = np.where([q in rows for q in judged], found, 0.0)
+    values = {str(m): score(grades, m, judged=list(judged.values()), lengths=lengths) for m in measures}
     return pd.DataFrame(values, index=list(judged))
 
 

@@ -26,6 +26,7 @@ def folder(tmp_path_factory):
         yield path
     if client.cache_info().currsize:
         client().close()
+        client.cache_clear()
 
 
 @pytest.fixture(autouse=True)

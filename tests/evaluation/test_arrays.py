@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLAError, continuation, score
+from pyterrier_cwla import TBG, CWLAError, continuation, score
 from pyterrier_cwla.evaluation import residual
 
 RBP = {"C": "rbp(0.5)", "A": "erg"}
@@ -174,3 +174,43 @@ def test_options_of_several_types():
     for wrong in ({"cutoff": True}, {"end": True}, {"C": True, "A": "erg"}):
         with pytest.raises(CWLAError):
             score([0, 1], **RBP | wrong)
+
+
+def test_measures_of_lists_of_grades():
+    """The values of trec_eval and of Eq. 3 of Smucker and Clarke (2012)."""
+    assert score([1, 0, 1], "Rprec", judged=[1, 1, 1, 0]) == 2 / 3
+    assert score([[1, 0], [0, 1]], "RR").tolist() == [1, 0.5]
+    assert score([0, 2], "P(rel=2)@2") == 0.5
+    ideal = 3 + 1 / np.log2(3)
+    assert score([1, None, 3], "nDCG", judged=[3, 1, 0]) == pytest.approx((1 + 3 / 2) / ideal, abs=1e-12)
+    seconds = 4.4 + 0.64 * (0.018 * 100 + 7.8)  # of a relevant document of 100 words
+    of_two = 0.64 * 0.77 * (1 + 2 ** (-seconds / 60))
+    assert score([1, 1], "TBG(half_life=60)", lengths=[100, 250]) == pytest.approx(of_two, abs=1e-12)
+
+
+def test_lists_without_results_score_0_by_a_measure():
+    assert score([[], [1]], "nDCG", judged=[[1], [1]]).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, r"give a measure, as in score\(\[1, 0, 1\], 'nDCG@10'\), or C= and A="),
+        ({"C": "rr"}, "give a measure"),
+        ({"measure": "AP", "C": "rr"}, "C= is for C= and A=: give a measure its parameters"),
+        ({"measure": "AP", "max_rel": 3}, "max_rel= is for C= and A="),
+        ({"C": "rr", "A": "err", "lengths": [5]}, "lengths= needs a measure that reads them"),
+        ({"measure": "TBG"}, "TBG needs lengths=, the number of words of each item"),
+        ({"measure": "TBG", "lengths": [5, 6]}, "lengths must have one number for each item"),
+        ({"measure": "TBG", "lengths": [None]}, "lengths must have one number for each item"),
+        ({"measure": "TBG(norm='ideal')", "lengths": [5], "judged": [1, 1]}, "leave judged= out"),
+        ({"measure": "alpha_nDCG@5"}, "is not defined by lists of grades: it reads intents, scores, or a table"),
+        ({"measure": TBG(lengths={"a": 5}), "lengths": [5]}, "is not defined by lists of grades"),
+        ({"measure": "NERR8(max_rel=1)@5", "judged": [[1], [1]]}, "judged has 2 lists for 1 rankings"),
+        ({"measure": "INST(max_rel=1)", "judged": [1, 2]}, "a grade of 2 is above max_rel=1: give max_rel=2"),
+        ({"measure": "nDCGG"}, "no measure 'nDCGG'. Near: 'nDCG'"),
+    ],
+)
+def test_measures_that_lists_of_grades_do_not_define(given, message):
+    with pytest.raises(CWLAError, match=message):
+        score([1], **given)

@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from copy import deepcopy
+from functools import partial
 
 import cloudpickle
 import ir_measures
@@ -47,7 +48,7 @@ from pyterrier_cwla.errors import (
 )
 from pyterrier_cwla.learning.cross_validation import out_of_fold
 from pyterrier_cwla.learning.lambdamart import EvalMeasure
-from pyterrier_cwla.learning.metrics import cwla_score, err_score, measure_score, tbg_score
+from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.learning.scorers import get_scorer, get_scorer_names, predicted, scorer
 from tests.support import reference
 
@@ -194,8 +195,10 @@ def test_a_scorer_has_the_value_of_slow_loops(seed):
     assert scorer("ERR")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(err), abs=1e-12)
     own = {name: np.where(rows.judged, rows.label, np.nan) for name in ("y_true",)}
     same = {**own, "y_score": rows.X[:, 0], "qid": rows.qid, "docno": rows.docno}
-    assert err_score(**same) == pytest.approx(np.mean(err), abs=1e-12)
-    assert tbg_score(**same, doc_length=rows.doc_length, half_life=120) == pytest.approx(np.mean(tbg), abs=1e-12)
+    assert measure_score("ERR", **same) == pytest.approx(np.mean(err), abs=1e-12)
+    assert measure_score("TBG(half_life=120)", **same, doc_length=rows.doc_length) == pytest.approx(
+        np.mean(tbg), abs=1e-12
+    )
 
 
 def test_without_docno_the_earlier_of_equal_scores_comes_first():
@@ -672,11 +675,11 @@ def test_lists_matrices_and_groups_have_the_values_of_evaluate(measure):
         {"C": "inst(2)", "A": "avg", "end": "stop"},
     ],
 )
-def test_cwla_score_is_score_of_what_is_ranked(options):
+def test_arrays_are_scored_as_the_lists_in_rank_order(options):
     rows = Rows(19, unjudged=0)
     scores, labels = ragged(rows, rows.X[:, 1]), ragged(rows, rows.label)
     ranked = [labels[q][np.argsort(-scores[q], kind="stable")] for q in range(len(labels))]
-    found = cwla_score(labels, scores, max_rel=3, average=False, **options)
+    found = measure_score(CWLA(max_rel=3, **options), labels, scores, average=False)
     assert found == pytest.approx(score(ranked, max_rel=3, **options), abs=1e-12)
 
 
@@ -690,7 +693,7 @@ def test_ndcg_is_scikit_learns():
 def test_array_functions_are_scikit_learns_kind(routing):
     """`make_scorer` reads the metadata of a function from its signature."""
     rows = Rows(20, unjudged=0)
-    theirs = make_scorer(tbg_score, half_life=120).set_score_request(qid=True, doc_length=True)
+    theirs = make_scorer(partial(measure_score, "TBG(half_life=120)")).set_score_request(qid=True, doc_length=True)
     params = {"groups": rows.qid, "qid": rows.qid, "doc_length": rows.doc_length}
     found = cross_val_score(Ridge(), rows.X, rows.label, cv=GroupKFold(3), scoring=theirs, params=params)
     ours = scorer("TBG(half_life=120)")
@@ -705,12 +708,6 @@ def test_lists_may_be_the_cells_of_a_series():
     assert measure_score("ERR", *map(pd.Series, lists)) == measure_score("ERR", *lists)
     cells = (np.array([*one, None], object)[:-1] for one in lists)
     assert measure_score("ERR", *cells) == measure_score("ERR", *lists)
-
-
-def test_parameters_of_err():
-    assert err_score([[4, 0, 1]], [[3, 2, 1]]) == measure_score("ERR", [[4, 0, 1]], [[3, 2, 1]])
-    assert err_score([[0, 1]], [[2, 1]], max_rel=1, cutoff=1) == 0
-    assert err_score([[0, 1]], [[2, 1]], max_rel=1) == 0.25
 
 
 @pytest.mark.parametrize(
@@ -744,15 +741,13 @@ def test_what_arrays_cannot_be_scored(y_true, y_score, more, error, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda **data: tbg_score(groups=[1, 1], **data), r"tbg_score has no parameter 'groups': pass qid=, one value per row \(not the sizes of groups\)"),
-        (lambda **data: err_score(group=[2], **data), "err_score has no parameter 'group': pass qid="),
-        (lambda **data: cwla_score(C="rr", A="err", max_rel=1, query_id=[1, 1], **data), "cwla_score has no parameter 'query_id': pass qid="),
+        (lambda **data: measure_score("TBG", groups=[1, 1], **data), r"measure_score has no parameter 'groups': pass qid=, one value per row \(not the sizes of groups\)"),
+        (lambda **data: measure_score("ERR", group=[2], **data), "no parameter 'group': pass qid="),
+        (lambda **data: measure_score("ERR", query_id=[1, 1], **data), "no parameter 'query_id': pass qid="),
         (lambda **data: measure_score("AP", groups=[1, 1], **data), "measure_score has no parameter 'groups': pass qid="),
         (lambda **data: measure_score("AP", doc_id=[1, 1], **data), r"no parameter 'doc_id': pass docno=, one value per row\."),
-        (lambda **data: tbg_score(words=[1, 1], **data), "no parameter 'words': pass doc_length="),
+        (lambda **data: measure_score("TBG", words=[1, 1], **data), "no parameter 'words': pass doc_length="),
         (lambda **data: measure_score("AP", avrage=False, **data), "no parameter 'avrage'. Near: 'average'"),
-        (lambda **data: err_score(k=3, **data), "err_score has no parameter 'k'.*cutoff"),
-        (lambda **data: tbg_score(half_live=3, **data), "TBG has no parameter 'half_live'.*half_life"),
     ],
 )  # fmt: skip
 def test_names_of_other_packages_are_errors_that_name_ours(call, message):
