@@ -65,7 +65,7 @@ def _on_generated(
     seed: int, documents: int, topics: int, baseline: str | None, folder: Path | None, force: bool
 ) -> tuple[Demonstration, str]:
     from ..demo import collection, demonstrate, save, systems
-    from ..demo.saved_files import paths_of
+    from ..demo.generated_data import paths_of
 
     made = collection(seed, documents, topics)
     runs = {name: retrieve(made.topics) for name, retrieve in systems(made).items()}

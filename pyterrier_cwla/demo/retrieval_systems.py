@@ -14,7 +14,7 @@ import pandas as pd
 import pyterrier as pt
 
 from ..errors.extras import needed
-from .generated_collection import Collection
+from .generated_data import Collection
 
 
 def systems(collection: Collection) -> dict[str, pt.Transformer]:
