@@ -47,8 +47,8 @@ from .model.aggregations import aggregation as aggregation
 from .model.continuations import continuation as continuation
 from .model.efforts import effort as effort
 from .model.gains import gain as gain
-from .pipelines.document_columns import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
-from .pipelines.learned_ranker import LearnedRanker as LearnedRanker
+from .pipelines.transformers import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
+from .pipelines.transformers import LearnedRanker as LearnedRanker
 from .pipelines.study_search import KFoldStudySearch as KFoldStudySearch, StudySearch as StudySearch
 from .pipelines.table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact
 

@@ -90,7 +90,7 @@ def test_errors_say_where_a_name_is(name, says):
         ("behaviour.simulate", "behaviour.simulation"),
         ("learning.measure_score", "learning"),
         ("pipelines.StudySearch", "pipelines"),
-        ("DocLength", "pipelines.document_columns"),
+        ("DocLength", "pipelines.transformers"),
         ("demo.collection", "demo"),
         ("evaluation.cluster.evaluate", "evaluation.cluster"),
         ("GroupedRanker", "learning.rankers"),

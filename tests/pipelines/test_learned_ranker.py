@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from pyterrier_cwla import TBG, demo
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
-from pyterrier_cwla.pipelines.learned_ranker import LearnedRanker
+from pyterrier_cwla.pipelines.transformers import LearnedRanker
 
 pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
 lightgbm = pytest.importorskip("lightgbm", reason="rankers are LightGBM's")

@@ -1,10 +1,9 @@
-"""PyTerrier transformers that add document lengths and duplicates to results.
-
-This module imports PyTerrier. ``import pyterrier_cwla`` does not import this module.
-"""
+"""PyTerrier transformers: document lengths, costs and duplicates of results, and learned rankers."""
 
 from __future__ import annotations
 
+import inspect
+import os
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,103 @@ import pyarrow as pa
 import pyterrier as pt
 
 from ..data.columns import strings
+from ..data.document_tables import DocumentTable
 from ..data.duplicates import RUN, Duplicates
 from ..data.lengths import Lengths
 from ..data.seconds import Seconds
 from ..data.shingles import ShingleSets, check_similarity, first_alike
 from ..data.texts import Split, tokeniser_named
-from ..errors import BadParameter, BadRun
-from .by_parameters import ByParameters
+from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
+
+
+class ByParameters(pt.Transformer):
+    """Base of transformers whose behaviour depends only on the parameters of ``__init__``.
+
+    Each parameter is an attribute of the same name. Two transformers of one class are equal if their parameters are
+    equal; tables of documents are compared by content. PyTerrier uses the text of a transformer as the default name of
+    a system, and equality for stages that pipelines share.
+    """
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """Set a parameter to a new value, with the same checks as the constructor.
+
+        Parameters
+        ----------
+        name : str
+            Parameter of the constructor.
+        value : object
+            New value, such as one of ``pt.GridSearch``.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such parameter, or if its value is invalid.
+        """
+        given = _parameters(self)
+        if name not in given:
+            raise BadParameter(f"{self} has no parameter {name!r}. {near(name, given)}")
+        vars(self).update(vars(type(self)(**(given | {name: value}))))
+
+    def schematic(self, *, input_columns: list[str] | None = None) -> dict[str, Any]:
+        """Return the label and the settings that ``pt.schematic.draw`` shows.
+
+        Parameters
+        ----------
+        input_columns : list of str, optional
+            Columns of the results that the transformer receives; not used.
+
+        Returns
+        -------
+        dict
+            Label, settings by name, and no page of PyTerrier's online documentation.
+        """
+        settings = {name: _shown(value) for name, value in _parameters(self).items()}
+        return {"label": type(self).__name__, "settings": settings, "help_url": None}
+
+    def __repr__(self) -> str:
+        given = []
+        for parameter in pt.inspect.transformer_attributes(self):
+            if parameter.init_default_value is inspect.Parameter.empty:
+                given.append(_shown(parameter.value))
+            elif (
+                parameter.value is not parameter.init_default_value and parameter.value != parameter.init_default_value
+            ):
+                given.append(f"{parameter.name}={_shown(parameter.value)}")
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = _parameters(self), _parameters(other)
+        return all(_equal(mine[name], theirs[name]) for name in mine)
+
+    def __hash__(self) -> int:
+        return hash(type(self))  # stays when a search sets parameters: transformers are keys of grids of parameters
+
+
+def _parameters(transformer: pt.Transformer) -> dict[str, Any]:
+    return {parameter.name: parameter.value for parameter in pt.inspect.transformer_attributes(transformer)}
+
+
+def _shown(value: Any) -> str:
+    """Return the text of a value in one line, without folders of files and without hashes."""
+    if isinstance(value, DocumentTable):
+        name = value.name if value.path is None else os.path.basename(value.path)
+        unnamed = value.named_by_content or name == f"{value.what}.parquet"  # the file of an artifact
+        return f"<{len(value):,} {value.what}>" if unnamed else repr(name)
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__)
+    return " ".join(repr(value).split())
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if one is other:
+        return True
+    if not isinstance(one, DocumentTable) or type(one) is not type(other):
+        return bool(one == other)
+    if one.follows_a_file or other.follows_a_file:
+        return one.follows_a_file and other.follows_a_file and one.path == other.path
+    return len(one) == len(other) and one.content == other.content
 
 
 class DocLength(ByParameters):
@@ -271,3 +360,135 @@ def _different(texts: Any) -> tuple[list[str], np.ndarray]:
         texts = texts.combine_chunks()
     encoded = texts.dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
+
+
+class LearnedRanker(ByParameters, pt.Estimator):
+    """Rank documents with a :class:`GroupedRanker`, which receives query ids, document ids and document lengths.
+
+    ``pt.ltr.apply_learned_model`` passes sorted features and labels only to its learner. Measures that need
+    ``doc_length`` can therefore be neither objectives nor criteria for early stopping. This class passes the columns
+    ``qid``, ``docno``, ``features`` and (if present) ``doc_length`` of the results to ``ranker.fit``.
+
+    Parameters
+    ----------
+    ranker : GroupedRanker
+        Ranker whose ``fit`` has the parameter ``qid``.
+
+    Raises
+    ------
+    BadParameter
+        If ``ranker.fit`` has no parameter ``qid``.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from lightgbm import LGBMRanker
+    >>> from pyterrier_cwla.learning.rankers import GroupedRanker
+    >>> features, words = np.random.default_rng(0).random((200, 2)), np.tile([50, 3000], 100)
+    >>> results = pd.DataFrame({"qid": np.repeat(list("abcdefghij"), 20), "docno": np.arange(200).astype(str)})
+    >>> results = results.assign(features=list(np.column_stack([features, words])), doc_length=words)
+    >>> qrels = results[["qid", "docno"]].assign(label=(features[:, 0] > 0.6).astype(int))
+    >>> ranker = LearnedRanker(GroupedRanker(LGBMRanker(n_estimators=20, n_jobs=1, verbosity=-1), objective="TBG"))
+    >>> ranker.fit(results, qrels)(results).merge(qrels).query("rank == 0").label.tolist()
+    [1, 1, 1, 1, 1, 1, 1, 1, 1, 1]
+    """
+
+    def __init__(self, ranker: Any) -> None:
+        if "qid" not in inspect.signature(ranker.fit).parameters:
+            raise BadParameter(
+                f"{type(ranker).__name__}.fit has no parameter qid. Wrap the ranker: give GroupedRanker(…) of it."
+            )
+        self.ranker = ranker
+
+    def fit(
+        self,
+        topics_or_res_tr: pd.DataFrame,
+        qrels_tr: pd.DataFrame,
+        topics_or_res_va: pd.DataFrame | None = None,
+        qrels_va: pd.DataFrame | None = None,
+    ) -> LearnedRanker:
+        """Train the ranker; usually called by ``pipeline.fit``.
+
+        Parameters
+        ----------
+        topics_or_res_tr : DataFrame
+            Results for the training topics, with the columns ``qid``, ``docno``, ``features`` and optionally
+            ``doc_length`` (words).
+        qrels_tr : DataFrame
+            Judgments with the columns ``qid``, ``docno`` and ``label``. Unjudged results have grade 0, as in
+            ``pt.ltr``.
+        topics_or_res_va, qrels_va : DataFrame, optional
+            Results and judgments for early stopping.
+
+        Returns
+        -------
+        LearnedRanker
+            This transformer.
+
+        Raises
+        ------
+        BadParameter
+            If there are no results, or no judgments of validation results.
+        BadJudgments
+            If no result is judged, or a document has two different labels.
+        MissingLength
+            If a measure of the ranker needs lengths and the results have no column ``doc_length``.
+        """
+        rows = self._rows(topics_or_res_tr, qrels_tr, "training")
+        if topics_or_res_va is not None:
+            if qrels_va is None:
+                raise BadParameter("there are validation topics without judgments: give qrels_va=.")
+            validation = self._rows(topics_or_res_va, qrels_va, "validation")
+            rows |= {f"eval_{name}": values for name, values in validation.items()}
+        try:
+            self.ranker.fit(rows.pop("X"), rows.pop("y"), **rows)
+        except NotPassed as error:  # the document ids are always passed
+            raise MissingLength(
+                "a measure of the ranker needs the length of every document, and the training results have no column"
+                " doc_length: put pt.cwla.DocLength(…) before the features, or give the measure a table with lengths=."
+            ) from error
+        return self
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Re-rank results by the predictions of the ranker.
+
+        Parameters
+        ----------
+        inp : DataFrame
+            Results with the columns ``qid``, ``docno`` and ``features`` (an array of numbers per row).
+
+        Returns
+        -------
+        DataFrame
+            The same rows with new values in the columns ``score`` and ``rank``.
+        """
+        pt.validate.result_frame(inp, extra_columns=["features"], context=self)
+        scores = self.ranker.predict(np.stack(inp["features"])) if len(inp) else np.zeros(0)
+        return pt.model.add_ranks(inp.assign(score=scores))
+
+    def _rows(self, results: pd.DataFrame, qrels: pd.DataFrame, what: str) -> dict[str, Any]:
+        """Arguments of ``ranker.fit`` by name: features, grades, and ids and lengths of the rows."""
+        pt.validate.result_frame(results, extra_columns=["features"], context=self)
+        if not len(results):
+            raise BadParameter(f"there are no {what} results for the topics.")
+        known = {name: results[name].to_numpy() for name in ("qid", "docno", "doc_length") if name in results}
+        return {"X": np.stack(results["features"]), "y": _grades(results, qrels, what), **known}
+
+
+def _grades(results: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.ndarray:
+    """Grade of each result; 0 for unjudged ones."""
+    columns = ["qid", "docno", "label"]
+    if lacking := [name for name in columns if name not in qrels]:
+        raise BadJudgments(f"the {what} qrels have no column {lacking[0]!r}; there is {some(qrels, 8)}.")
+    judged = qrels[columns].drop_duplicates().set_index(["qid", "docno"])["label"]
+    twice = judged.index[judged.index.duplicated()]
+    if len(twice):
+        query, document = twice[0]
+        raise BadJudgments(f"topic {query!r}: {document!r} has two different labels in the {what} qrels. Remove one.")
+    pairs = pd.MultiIndex.from_frame(results[["qid", "docno"]])
+    if not pairs.isin(judged.index).any():
+        raise BadJudgments(
+            f"no {what} result is judged: the results are for the topics {some(results['qid'].unique())}, the judgments"
+            f" for {some(qrels['qid'].unique())}."
+        )
+    return judged.reindex(pairs, fill_value=0).to_numpy()
