@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla.learning.lambdamart import LambdaMART
-from pyterrier_cwla.learning.swaps.choice import way_to_swap
+from pyterrier_cwla.learning.swaps import way_to_swap
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 
 QUERIES, DOCUMENTS, FEATURES = 2000, 100, 50

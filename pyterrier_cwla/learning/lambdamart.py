@@ -18,10 +18,9 @@ from ..measures.provider import PreparedMeasures, computed_here
 from ..measures.wrappers import IntentAware, pinned
 from ..model.language import In, OneOf, Parameter
 from ..model.scoring import TOO_LARGE
-from .intent_rows import IntentRows
 from .labelled_rows import Samples
 from .metrics import greater_is_better_of
-from .training_rows import TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
+from .training_rows import IntentRows, TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
 _SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
 

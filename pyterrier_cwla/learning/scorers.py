@@ -1,13 +1,15 @@
-"""Scikit-learn scorers for measures; missing data raise an error instead of scoring NaN."""
+"""Scorers for scikit-learn's searches and cross-validation, and their names in scikit-learn's registry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from numbers import Integral
 from sys import getsizeof
+from types import FunctionType
 from typing import Any
 
 import ir_measures
@@ -15,7 +17,9 @@ import numpy as np
 import sklearn
 import sklearn.metrics
 from ir_measures.measures import Measure
+from sklearn import metrics
 from sklearn.base import is_classifier
+from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
@@ -25,11 +29,94 @@ from ..measures.labels import label_in
 from ..measures.of_ir_measures import needs_of
 from ..measures.parsing import listed
 from ..measures.provider import aggregated
-from . import scorer_registry
-from .labelled_rows import Samples, rows_as_queries, split_queries
+from .labelled_rows import Samples, prepared, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query
-from .prepared_rows import prepared
 from .row_columns import KNOWN, known_of_rows, misplaced, scores
+
+
+def registered(kind: type) -> dict[str, Any]:
+    """Return the registered scorers of a type by name; none if this version of scikit-learn has another registry."""
+    return {name: scorer for name, scorer in (_registry() or {}).items() if isinstance(scorer, kind)}
+
+
+def put(scorers: Mapping[str, Any]) -> None:
+    """Add scorers to the registry of scikit-learn, or change those of the same name.
+
+    Parameters
+    ----------
+    scorers : mapping of str to callable
+        The scorers by name.
+
+    Raises
+    ------
+    CWLAError
+        If this version of scikit-learn does not allow it. The registry is then unchanged.
+    """
+    registry = _registry()
+    if registry is None:
+        raise _refusal()
+    before = dict(registry)
+    registry.update(scorers)
+    _allow(registry, scorers)
+    if not all(map(_is_accepted, list(scorers)[:1])):
+        registry.clear()
+        registry.update(before)
+        _allow(registry, scorers)
+        raise _refusal()
+
+
+def remove(names: Iterable[str]) -> None:
+    """Remove names from the registry of scikit-learn."""
+    registry = _registry() or {}
+    names = [name for name in names if registry.pop(name, None) is not None]
+    _allow(registry, names)
+
+
+def _registry() -> dict[str, Any] | None:
+    """Return the scorers of scikit-learn by name: ``sklearn.metrics._scorer._SCORERS``."""
+    found = getattr(sys.modules.get("sklearn.metrics._scorer"), "_SCORERS", None)
+    return found if isinstance(found, dict) and set(found) == set(metrics.get_scorer_names()) else None
+
+
+def _is_accepted(name: str) -> bool:
+    try:
+        return callable(metrics.check_scoring(DummyRegressor(), scoring=name))
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _refusal() -> CWLAError:
+    return CWLAError(
+        f"scikit-learn {sklearn.__version__} does not allow new names of scorers in the way that register_scorers uses."
+        " Pass scorers instead of names: scoring=scorer('TBG')."
+    )
+
+
+def _allow(registry: Mapping[str, Any], changed: Iterable[str]) -> None:
+    """Make all checks of ``scoring=`` accept those of the changed names that are registered, and no other of them."""
+    changed = set(changed)
+    wanted = changed & set(registry)
+    for check in _checks():
+        check.options = (check.options - changed) | wanted
+
+
+def _checks() -> Iterator[Any]:
+    """Yield the objects that check ``scoring=`` in scikit-learn's functions and classes imported so far.
+
+    They contain a copy of the names at the time when their module was imported. Modules that are imported later copy
+    the names as they are then.
+    """
+    for path, module in list(sys.modules.items()):
+        if not path.startswith("sklearn."):
+            continue
+        for thing in list(getattr(module, "__dict__", {}).values()):
+            if isinstance(thing, FunctionType | type):
+                known = vars(thing).get("_skl_parameter_constraints") or vars(thing).get("_parameter_constraints")
+                checks = known.get("scoring") if isinstance(known, dict) else None
+                for check in checks if isinstance(checks, list) else ():
+                    if isinstance(getattr(check, "options", None), Set) and "r2" in check.options:
+                        yield check
+
 
 Array = np.ndarray
 
@@ -131,7 +218,7 @@ class Scorer:
 
         The names of this measure are sent along with it, since it carries the default table of lengths.
         """
-        names = scorer_registry.registered(Scorer)
+        names = registered(Scorer)
         known = _default_scorers() if names else {}
         added = {
             name: vars(found)
@@ -346,7 +433,7 @@ def register_scorers(measures: Any = ()) -> None:
     """
     global _called_here
     named = _named_scorers(measures)
-    clashing = set(named) & set(sklearn.metrics.get_scorer_names()) - set(scorer_registry.registered(Scorer))
+    clashing = set(named) & set(sklearn.metrics.get_scorer_names()) - set(registered(Scorer))
     if clashing:
         raise BadParameter(f"scikit-learn has a scorer of its own named {some(clashing)}: choose another name.")
     _register(named)
@@ -365,7 +452,7 @@ def unregister_scorers() -> None:
     False
     """
     global _called_here
-    scorer_registry.remove(scorer_registry.registered(Scorer))
+    remove(registered(Scorer))
     _called_here = False
 
 
@@ -402,7 +489,7 @@ def _default_scorers() -> dict[str, Scorer]:
 def _register(named: Mapping[str, Scorer]) -> None:
     """Register the default names that are not registered yet, and the given ones."""
     taken = set(sklearn.metrics.get_scorer_names())
-    scorer_registry.put({**{name: one for name, one in _default_scorers().items() if name not in taken}, **named})
+    put({**{name: one for name, one in _default_scorers().items() if name not in taken}, **named})
 
 
 def _register_from_elsewhere(added: Mapping[str, Mapping[str, Any]]) -> None:
@@ -410,7 +497,7 @@ def _register_from_elsewhere(added: Mapping[str, Mapping[str, Any]]) -> None:
     if _called_here:
         return
     with suppress(CWLAError):  # the scorer itself does not need the registry
-        scorer_registry.remove(scorer_registry.registered(Scorer))
+        remove(registered(Scorer))
         _register({name: Scorer(**state) for name, state in added.items()})
 
 

@@ -11,8 +11,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from pyterrier_cwla import CWLAWarning
 from pyterrier_cwla.errors import CannotScore
-from pyterrier_cwla.learning import prepared_rows, scorer
-from pyterrier_cwla.learning.prepared_rows import prepared
+from pyterrier_cwla.learning import labelled_rows, scorer
+from pyterrier_cwla.learning.labelled_rows import prepared
 
 QID, DOCNO, WORDS = ["a", "a", "b", "b"], ["x", "y", "x", "y"], [100.0, 300.0, 200.0, 50.0]
 X, GRADES = np.zeros((4, 2)), [1, 0, 2, 1]
@@ -20,7 +20,7 @@ X, GRADES = np.zeros((4, 2)), [1, 0, 2, 1]
 
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch):
-    monkeypatch.setattr(prepared_rows, "_kept", {})
+    monkeypatch.setattr(labelled_rows, "_kept", {})
 
 
 def labelled(y=GRADES, **levels):
@@ -108,7 +108,7 @@ def test_values_of_several_types_are_not_kept():
     """1 equals True and 1.0, and their texts differ."""
     for qid in ([1, 1, "b", "b"], [1.0, 1.0, 2, 2], [True, True, False, False]):
         prepared(X, np.array(GRADES), {"qid": np.array(qid, object)})
-    assert not prepared_rows._kept
+    assert not labelled_rows._kept
     one = prepared(X, np.array(GRADES), {"qid": np.array([1, 1, 0, 0])})
     assert prepared(X, np.array(GRADES), {"qid": np.array([True, True, False, False])}) is not one
 
@@ -116,13 +116,13 @@ def test_values_of_several_types_are_not_kept():
 def test_the_newest_rows_are_kept_up_to_a_size(monkeypatch):
     folds = [labelled([grade, 0, 1, 2]) for grade in range(5)]
     found = [prepared(X, y, {}) for y in folds]
-    assert [samples for *_, samples in prepared_rows._kept.values()] == found[::-1]
-    monkeypatch.setattr(prepared_rows, "_MOST", 2)
+    assert [samples for *_, samples in labelled_rows._kept.values()] == found[::-1]
+    monkeypatch.setattr(labelled_rows, "_MOST", 2)
     last = prepared(X, labelled([3, 3, 3, 3]), {})
-    assert [samples for *_, samples in prepared_rows._kept.values()] == [last, found[4]]
-    monkeypatch.setattr(prepared_rows, "_SIZE", 20)
+    assert [samples for *_, samples in labelled_rows._kept.values()] == [last, found[4]]
+    monkeypatch.setattr(labelled_rows, "_SIZE", 20)
     prepared(np.vstack([X] * 5), pd.concat([folds[0].droplevel("docno")] * 5), {})
-    assert not prepared_rows._kept
+    assert not labelled_rows._kept
 
 
 def test_each_scoring_warns_of_replaced_lengths():
@@ -152,7 +152,7 @@ def test_a_table_that_changes(tmp_path):
     before = tbg(model, X, y)
     table.write_text("x\t900\ny\t20000\n")
     assert tbg(model, X, y) == scorer("TBG")(model, X, labelled(doc_length=[900, 20000] * 2)) != before
-    assert len(prepared_rows._kept) == 1
+    assert len(labelled_rows._kept) == 1
 
 
 def test_many_measures_of_the_same_rows(monkeypatch):
@@ -160,7 +160,7 @@ def test_many_measures_of_the_same_rows(monkeypatch):
     y, first = labelled(), prepared(X, labelled(), {})
     for cutoff in range(1, 200):
         scorer(f"nDCG@{cutoff}")(Model(1, 2, 3, 4), X, y)
-        assert len(prepared_rows._kept) == 1
+        assert len(labelled_rows._kept) == 1
     assert prepared(X, y, {}) is not first
     assert len(prepared(X, y, {}).judgments.pool.memory) < 120
 
@@ -176,6 +176,6 @@ def test_threads_score_the_same_rows():
         for n, model in enumerate(models)
     ]
     alone = [one(*rest) for one, *rest in work]
-    prepared_rows._kept.clear()
+    labelled_rows._kept.clear()
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda task: task[0](*task[1:]), work)) == alone

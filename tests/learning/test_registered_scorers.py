@@ -30,14 +30,7 @@ from sklearn.utils.fixes import parse_version
 
 from pyterrier_cwla import CWLA, TBG, CannotScore, register_lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
-from pyterrier_cwla.learning import (
-    get_scorer,
-    get_scorer_names,
-    register_scorers,
-    scorer,
-    scorer_registry,
-    unregister_scorers,
-)
+from pyterrier_cwla.learning import get_scorer, get_scorer_names, register_scorers, scorer, scorers, unregister_scorers
 from tests.learning.test_scorers import Rows
 
 THEIRS = {name: metrics.get_scorer(name) for name in metrics.get_scorer_names()}
@@ -190,7 +183,7 @@ def test_a_version_that_does_not_allow_it_is_one_error_and_unchanged(otherwise, 
         if otherwise == "another registry":
             patch.setattr(metrics._scorer, "_SCORERS", MappingProxyType(before))
         else:
-            patch.setattr(scorer_registry, "_checks", lambda: ())
+            patch.setattr(scorers, "_checks", lambda: ())
         with pytest.raises(
             CWLAError, match=rf"scikit-learn {sklearn.__version__} does not allow.*scoring=scorer\('TBG'\)"
         ):

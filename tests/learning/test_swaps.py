@@ -11,11 +11,8 @@ from pyterrier_cwla import CWLA, aggregation, continuation, evaluate
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.learning.swaps.choice import way_to_swap
-from pyterrier_cwla.learning.swaps.grade_paths import by_paths
-from pyterrier_cwla.learning.swaps.pairs import by_pairs
-from pyterrier_cwla.learning.swaps.scoring_anew import by_scoring_anew
-from pyterrier_cwla.learning.swaps.sums import by_rank_weights, by_sums
+from pyterrier_cwla.learning.swap_paths import by_pairs, by_paths, by_scoring_anew
+from pyterrier_cwla.learning.swaps import by_rank_weights, by_sums, way_to_swap
 from pyterrier_cwla.learning.training_rows import TrainingRows
 from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.parsing import measures_of

@@ -1,0 +1,578 @@
+"""Changes by swaps of items from paths through the ranking, for metrics that are not sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+
+from ..data.rankings import Array, Pool, Rankings
+from ..model.browsing import Walk
+from ..model.introspection import check_probabilities, reads
+from ..model.metric import Metric
+from ..model.scoring import raw_score
+from ..model.view import UnknownEffort, View, before
+from ..model.view_columns import totals_of
+from .swap_views import Carrying, Column, Entering, Exchanged, Item, Listed, Replaced, Stacked, Standing, Swaps
+
+#: For each rank a, from 0: the changes of M·N, shape (n_queries, n_ranks − a − 1), by swaps of a with the later ranks.
+Changes = Iterator[tuple[int, Array]]
+
+
+@dataclass
+class Ranked:
+    """Rankings as padded matrices.
+
+    Attributes
+    ----------
+    n : ndarray of int, shape (n_queries,)
+        The number of items of each ranking.
+    r, grade : ndarray, shape (n_queries, n_ranks)
+        Gains and grades; 0 after the last item.
+    e : ndarray, shape (n_queries, n_ranks), or None
+        Efforts; None if the effort is uniform.
+    topic : ndarray of int, shape (n_queries,)
+        The query of each ranking in the pool.
+    pool : Pool
+        The judgments.
+    dtype : dtype, default=float
+        The type of values for pairs. Sums of gains and efforts are float64, since C may be discontinuous in them.
+    """
+
+    n: Array
+    r: Array
+    grade: Array
+    e: Array | None
+    topic: Array
+    pool: Pool
+    dtype: Any = float
+
+    @cached_property
+    def listed(self) -> Array:
+        """Mask of the cells with items."""
+        return np.asarray(np.arange(self.r.shape[1])[None, :] < self.n[:, None])
+
+    @cached_property
+    def gains(self) -> Array:
+        """Gains in the type of values for pairs."""
+        return self.r.astype(self.dtype)
+
+    @cached_property
+    def rankings(self) -> Rankings:
+        """Rankings of the relevant items."""
+        return self.swapped(np.arange(len(self.n)), None, None)
+
+    def swapped(self, query: Array, a: int | None, b: Array | None) -> Rankings:
+        """Return the rankings of queries with the items at ranks a and b swapped (from 0); None swaps nothing."""
+        grade, e = self.grade[query], None if self.e is None else self.e[query]
+        if a is not None:
+            each = np.arange(len(query))
+            for values in (grade, e):
+                if values is not None:
+                    values[each, a], values[each, b] = values[each, b], values[each, a]
+        row, column = np.nonzero(grade > 0)
+        efforts = None if e is None else lambda queries, width: _widened(e, width)[queries]
+        return Rankings.of_hits(
+            self.n[query], row, column + 1, grade[row, column], self.pool, efforts=efforts, topic=self.topic[query]
+        )
+
+
+def _widened(e: Array, width: int) -> Array:
+    return e[:, :width] if width <= e.shape[1] else np.pad(e, ((0, 0), (0, width - e.shape[1])))
+
+
+_AT_ONCE = 1 << 17  # maximum number of swapped rankings × ranks per chunk
+
+
+def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """Yield the changes by scoring all swapped rankings, except for pairs of equal items."""
+    score = raw_score(metric, ranked.rankings)
+    width = ranked.r.shape[1]
+    for a in range(depth):
+        change = np.zeros((len(score), width - a - 1))
+        differ = ranked.grade[:, a + 1 :] != ranked.grade[:, a : a + 1]
+        if ranked.e is not None:
+            differ |= ranked.e[:, a + 1 :] != ranked.e[:, a : a + 1]
+        query, b = np.nonzero(differ & ranked.listed[:, a + 1 :])
+        for start in range(0, len(query), max(_AT_ONCE // width, 1)):
+            some = slice(start, start + max(_AT_ONCE // width, 1))
+            again = raw_score(metric, ranked.swapped(query[some], a, b[some] + a + 1))
+            change[query[some], b[some]] = again - score[query[some]]
+        yield a, change
+
+
+class Paths:
+    """C and contributions at the ranks that count.
+
+    U(i) is the contribution to the score of a user who arrives at rank i: U(i) = (1 − C(i))·A(i) + C(i)·U(i+1).
+
+    Attributes
+    ----------
+    rate : bool
+        Whether the score is a ratio of gain and effort. Contributions to both are computed.
+    shown : int
+        Number of ranks with items that count.
+    last : int
+        Number of ranks that are computed one by one; later ones are unseen, and have no gain.
+    seen : Listed
+        View of these ranks.
+    """
+
+    def __init__(self, metric: Metric, ranked: Ranked) -> None:
+        self.metric, self.ranked = metric, ranked
+        self.rate = "expected_effort" in reads(metric.A)
+        self.shown = min(ranked.r.shape[1], metric.last_that_counts or ranked.r.shape[1])
+        self.last = explicit(metric, self.shown)
+        self.leaves = np.minimum(ranked.n, self.shown) if metric.end == "stop" else np.full(len(ranked.n), self.last)
+        self.seen = self._view(self._padded(ranked.grade), self._padded(ranked.r), self._efforts())
+
+    def _padded(self, values: Array, further: float = 0.0) -> Array:
+        more = ((0, 0), (0, self.last - self.shown))
+        return np.pad(np.ascontiguousarray(values[:, : self.shown]), more, constant_values=further)
+
+    def _efforts(self) -> Array | None:
+        """Return the effort of each item; that of items which were not retrieved counts as 0 if it is not known."""
+        if self.ranked.e is None:
+            return None
+        unseen = self.metric.unseen_effort or 0.0
+        return self._padded(np.where(self.ranked.listed, self.ranked.e, unseen), unseen)
+
+    def _view(self, grade: Array, r: Array, e: Array | None) -> Listed:
+        i = np.arange(1.0, r.shape[1] + 1)[None, :]
+        totals = lru_cache(totals_of(self.metric, self.ranked.rankings, np.arange(len(r))))
+        return Listed(i, r, grade, totals, e, self.metric.unseen_effort)
+
+    @property
+    def first(self) -> Listed:
+        """View of the ranks with items that count."""
+        e = None if self.seen._e is None else np.asarray(self.seen._e)[:, : self.shown]
+        return self._view(self.seen.grade[:, : self.shown], self.seen.r[:, : self.shown], e)
+
+    def replaced(self, a: int, y: Item) -> Listed:
+        """Return a view with an item at rank a of each ranking, which changes the set of items at later ranks."""
+        grade, r, e = (np.array(values) for values in (self.seen.grade, self.seen.r, self.seen.e))
+        grade[:, a], r[:, a] = y.grade, y.r
+        if e.ndim:
+            e[:, a] = y.e
+        return self._view(grade, r, e if e.ndim else None)
+
+    def of(self, view: View, rows: Any = slice(None)) -> tuple[Any, list[Any]]:
+        """Return C and the contribution of a user at each rank; for gain per effort, contributions to both sums.
+
+        For continuations that give V, the contributions contain V, and C is 1.
+
+        Parameters
+        ----------
+        view : View
+            View of some rankings.
+        rows : ndarray of int or slice, default=slice(None)
+            These rankings; by default all.
+
+        Returns
+        -------
+        C : ndarray or float
+            Values that broadcast to the shape of the view.
+        parts : list of ndarray or float
+            Values that broadcast to the shape of the view.
+        """
+        C = np.asarray(self.metric.C(view), float)
+        check_probabilities(self.metric.C, C, view.r)
+        if self.metric.C.fact("gives_survival"):
+            phi, w = self.metric.A.fact("credit_terms")(view.i, view.r, view.e, None)
+            V = self._while_listed(C, view.i, rows)
+            return 1.0, [V * phi * w, V * view.e] if self.rate else [V * phi * w]
+        C = self._while_listed(C, view.i + 1, rows)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            leaving = (1 - C) * np.asarray(self.metric.A(view), float)
+        if not np.isfinite(leaving).all():  # A may be infinite at ranks at which no user leaves
+            leaving = np.where(C >= 1, 0.0, leaving)
+        return C, [leaving, view.e] if self.rate else [leaving]
+
+    def _while_listed(self, values: Array, i: Array, rows: Any) -> Array:
+        """Return values at ranks that users can reach, and 0 at others."""
+        return values if self.metric.end == "open" else np.where(i <= self.leaves[rows, None], values, 0.0)
+
+    def arriving(self) -> tuple[Array, list[Array]]:
+        """Return V at each rank, and U at each rank and after the last one, for each part."""
+        C, parts = self.of(self.seen)
+        C, *parts = (np.broadcast_to(values, self.seen.r.shape) for values in (C, *parts))
+        V = np.ones(C.shape)
+        np.cumprod(C[:, :-1], axis=1, out=V[:, 1:])
+        return V, [_from_the_end(C, part, tail) for part, tail in zip(parts, self.beyond(self.seen), strict=True)]
+
+    def beyond(self, view: View) -> list[Array]:
+        """Return the contribution of a user who arrives after the last rank; of all users for C that gives V."""
+        nothing = np.zeros((len(view.r), 1))
+        if self.metric.end != "open":
+            return [nothing, nothing] if self.rate else [nothing]
+        if self.metric.C.fact("gives_survival"):
+            return [nothing, self._walk(view).effort_beyond + nothing] if self.rate else [nothing]
+        walk = self._walk(view)
+        walk.reach = np.ones_like(nothing)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            gain = walk.score_beyond + nothing
+        return [gain, walk.effort_beyond + nothing] if self.rate else [gain]
+
+    def _walk(self, view: View) -> Walk:
+        walk = Walk(self.metric, view)
+        view.spend = lambda: 1.0
+        return walk
+
+
+def explicit(metric: Metric, shown: int) -> int:
+    """Return the number of ranks to compute one by one, if ``shown`` ranks of the rankings count."""
+    return shown if metric.end == "stop" else max(shown, metric.explicit_ranks)
+
+
+def _from_the_end(C: Array, part: Array, end: Array) -> Array:
+    """Return U at each rank and after the last one."""
+    U = np.empty((len(C), C.shape[1] + 1))
+    U[:, -1:] = end
+    with np.errstate(invalid="ignore"):  # the end may be infinite where nobody arrives
+        for i in range(C.shape[1] - 1, -1, -1):
+            U[:, i] = part[:, i] + C[:, i] * U[:, i + 1]
+    return U
+
+
+def ratio(gain: Array, effort: Array) -> Array:
+    """Return gain divided by effort, and 0 without effort."""
+    if effort.min(initial=np.inf) > 0:
+        return gain / effort
+    return np.divide(gain, effort, out=np.zeros_like(gain), where=effort > 0)
+
+
+def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """Yield the changes by swaps of item x at rank a with item y at rank b.
+
+    The set of items seen has y in place of x from a to before b, and is the same as before from b on. C and A are
+    computed at these ranks only. If nobody leaves at items without gain, and A is constant there, these are left out.
+    """
+    pairs = _Pairs(metric, ranked)
+    try:
+        V, arriving = pairs.arriving()
+    except UnknownEffort:
+        yield from _with_unknown_efforts(metric, ranked, depth)
+        return
+    if not all(np.isfinite(U).all() for U in arriving) or (pairs.forgets and len(pairs.deltas) != 1):
+        yield from by_scoring_anew(metric, ranked, depth)
+        return
+    whole = [U[:, :1] for U in arriving]
+    for a in range(min(depth, pairs.shown)):
+        moved = pairs.moved(a, arriving)
+        more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(moved, arriving, strict=True)]
+        change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
+        yield a, np.asfortranarray(np.where(pairs.differ(a) & ranked.listed[:, a + 1 :], change, 0.0), ranked.dtype)
+
+
+def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """Yield the changes if they are the same for two efforts of unseen items; otherwise raise UnknownEffort."""
+    score = np.abs(raw_score(metric, ranked.rankings))[:, None]
+    cheap, dear = (by_pairs(replace(metric, unseen=cost), ranked, depth) for cost in (1.0, 100.0))
+    for (a, change), (_, other) in zip(cheap, dear, strict=True):
+        if (np.abs(change - other) > 1e-12 + 1e-10 * score).any():
+            raise UnknownEffort
+        yield a, change
+
+
+class _Pairs(Paths):
+    """Paths through rankings with two items swapped.
+
+    Attributes
+    ----------
+    hits_decide : bool
+        Whether ranks without gain neither contribute nor make users leave.
+    forgets : bool
+        Whether A reads F of :meth:`View.fading`, which also differs after b.
+    """
+
+    def __init__(self, metric: Metric, ranked: Ranked) -> None:
+        super().__init__(metric, ranked)
+        # Cells after the last item have an effort, since A may be infinite without one; their changes are not used.
+        e = None if ranked.e is None else np.where(ranked.listed, ranked.e, 1.0)
+        self.items = Item(np.ascontiguousarray(ranked.grade), np.ascontiguousarray(ranked.r), e)
+        self.hits_decide = not self.rate and bool(metric.C.fact("ignores_zero_gain") or metric.C.fact("gives_survival"))
+        self.forgets = "fading" in reads(metric.A)
+        self.columns = [Column(self.seen, j, rows) for j, rows in enumerate(self._rankings_that_count())]
+
+    def _rankings_that_count(self) -> list[Any]:
+        """Return for each rank the rankings in which its item can contribute or make users leave."""
+        if not self.hits_decide:
+            return [slice(None)] * self.last
+        counts = self.seen.grade > 0
+        if self.metric.end != "open":
+            counts |= self.seen.i == self.leaves[:, None]
+        return [np.flatnonzero(of_rank) for of_rank in counts.T]
+
+    def arriving(self) -> tuple[Array, list[Array]]:
+        """Return V and U, as :meth:`Paths.arriving`; UnknownEffort is raised if an effort is needed and not known."""
+        end, hits_decide = self.metric.end, self.hits_decide
+        known = self.metric.unseen_effort is not None or end == "stop" or (end == "open" and hits_decide)
+        if not (known or (np.minimum(self.ranked.n, self.shown) >= self.last).all()):
+            raise UnknownEffort
+        return super().arriving()
+
+    @cached_property
+    def _carrying(self) -> tuple[Carrying, Carrying]:
+        return Carrying(self.seen, 1.0), Carrying(self.seen, 0.0)
+
+    @cached_property
+    def deltas(self) -> set[float]:
+        """The δ with which A calls :meth:`View.fading`."""
+        self.metric.A(self._carrying[0])
+        return self._carrying[0].deltas
+
+    @cached_property
+    def carried(self) -> tuple[Array, Array]:
+        """Change of A at each rank, and of the contribution of the ranks after it, if F were 1 higher at this rank.
+
+        A is linear in F. After the swap F(b) differs by (δ^(b−a) − 1)·(r_y − r_x), and F(j) after b by δ^(j−b) of it.
+        """
+        (delta,) = self.deltas
+        C, _ = self.of(self.seen)
+        one, none = self._carrying
+        felt = np.broadcast_to(self.metric.A(one) - self.metric.A(none), self.seen.r.shape)
+        C = np.broadcast_to(C, felt.shape)
+        later = np.empty(felt.shape)
+        later[:, -1:] = self.beyond(one)[0] - self.beyond(none)[0]
+        for j in range(felt.shape[1] - 1, 0, -1):
+            later[:, j - 1] = delta * ((1 - C[:, j]) * felt[:, j] + C[:, j] * later[:, j])
+        return felt, later
+
+    def _swaps(self, a: int) -> Swaps:
+        x, y = (
+            Item(*(None if values is None else values[:, at] for values in vars(self.items).values()))
+            for at in (slice(a, a + 1), slice(a + 1, None))
+        )
+        return Swaps(a, x, y)
+
+    def differ(self, a: int) -> Array:
+        """Return whether items at later ranks differ from that at rank a in grade or effort."""
+        grade, e = self.items.grade, self.items.e
+        differ: Array = grade[:, a + 1 :] != grade[:, a : a + 1]
+        return differ if e is None else differ | (e[:, a + 1 :] != e[:, a : a + 1])
+
+    def moved(self, a: int, arriving: list[Array]) -> list[Array]:
+        """Return U at rank a after a swap with the item of each later rank, for each part."""
+        swaps, inside = self._swaps(a), self.shown - a - 1
+        share, found = self._down_to_y(a, swaps)
+        C, parts = self.of(Standing(self.seen, swaps.x))
+        at_b = slice(a + 1, self.shown)
+        for values, part, U in zip(found, parts, arriving, strict=True):
+            standing = (part + C * U[:, 1:])[:, at_b]
+            if self.forgets:
+                felt, later = self.carried
+                (delta,) = self.deltas
+                change = swaps.gain[:, :inside] * (delta ** np.arange(1, inside + 1) - 1)
+                standing += change * ((1 - C) * felt + C * later)[:, at_b]
+            values[:, :inside] += share[:, :inside] * standing
+        if share.shape[1] > inside:  # x moves to a rank that does not count
+            for values, tail in zip(found, self._tails(a, swaps), strict=True):
+                values[:, inside:] += share[:, inside:] * tail
+        return found
+
+    def _down_to_y(self, a: int, swaps: Swaps) -> tuple[Array, list[Array]]:
+        """Return the share of users at rank a who arrive at each later b, and what those who leave before contribute.
+
+        For b at ranks that do not count, these are the users who arrive after the last rank.
+        """
+        share = np.ones((len(self.seen.r), self.items.r.shape[1] - a - 1))
+        found = [np.zeros(share.shape) for _ in range(1 + self.rate)]
+        for j in range(a, self.last):
+            first = min(j, self.shown - 1) - a
+            column = self.columns[j] if j > a else Column(self.seen, a, slice(None))
+            if first >= share.shape[1] or not len(column.r):
+                continue
+            some = column.rows, slice(first, None)
+            C, parts = self.of(Replaced(column, swaps, first, j == a), column.rows)
+            arrived = share[some]
+            for values, part in zip(found, parts, strict=True):
+                values[some] += arrived * part
+            share[some] = arrived * C
+        return share, found
+
+    def _tails(self, a: int, swaps: Swaps) -> list[Array]:
+        """Return U after the last rank if y, from a rank that does not count, replaces x."""
+        if self.metric.end != "open":
+            return self.beyond(self.seen)
+        first, width = self.shown - a - 1, self.items.r.shape[1]
+        view = Replaced(Column(self.seen, self.last - 1, slice(None)), swaps, first, self.last - 1 == a)
+        shape = len(self.seen.r), width - self.shown
+        return [tail.reshape(shape) for tail in self.beyond(Stacked(view, shape))]
+
+
+_MOST_GRADES = 16  # with more grades, tables for each pair of grades are not faster
+
+
+def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
+    """Yield the changes by swaps of item x at rank a with item y at rank b.
+
+    C and A at rank a depend on the grade of y, those between a and b on the grades of x and y but not on a or b, those
+    at b on the grade of x, and those after b on neither.
+    """
+    grades, level = np.unique(ranked.grade, return_inverse=True)
+    if len(grades) > _MOST_GRADES:
+        yield from by_pairs(metric, ranked, depth)
+        return
+    items = [Item(*one) for one in zip(grades, metric.gains(grades), metric.effort_of(grades))]
+    paths = _GradePaths(metric, ranked, items, np.ascontiguousarray(level.reshape(ranked.grade.shape).T))
+    V, arriving = paths.arriving()
+    if not all(np.isfinite(U).all() for U in arriving):
+        yield from by_scoring_anew(metric, ranked, depth)
+        return
+    at_b, between = paths.at_b(arriving), paths.between()
+    V, arriving = V.astype(ranked.dtype), [U.astype(ranked.dtype) for U in arriving]
+    whole = [U[:, :1] for U in arriving]
+    for a in range(min(depth, paths.shown)):
+        more = [V[:, a : a + 1] * moved.T for moved in paths.moved(a, at_b, between, arriving)]
+        change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
+        change[(paths.level[a + 1 :] == paths.level[a]).T] = 0
+        yield a, change
+
+
+@dataclass
+class _Table:
+    """C, or contributions, at each rank with y in place of x, by their grades.
+
+    Values that do not depend on grades have the shapes (n_ranks, 1, 1) and (n_ranks, 1).
+
+    Attributes
+    ----------
+    between : ndarray, shape (n_ranks, n_grades_of_y, n_grades_of_x · n_queries)
+        Values at ranks between x and y.
+    entering : ndarray, shape (n_ranks, n_grades_of_y, n_queries)
+        Values at each rank if y is there.
+    """
+
+    between: Array
+    entering: Array
+
+    def down_from(self, a: int, of_x: Array) -> Array:
+        """Return the values at rank a and the ranks after it, with the places of x in the last axis."""
+        fixed = self.between.shape[1:] == (1, 1)
+        found = self.between[a:].copy() if fixed else np.take(self.between[a:], of_x, axis=2, mode="clip")
+        found[0] = self.entering[a]
+        return found
+
+
+class _GradePaths(Paths):
+    """Paths through rankings with an item of one grade in place of an item of another.
+
+    Attributes
+    ----------
+    items : list of Item
+        One item of each grade.
+    level : ndarray of int, shape (n_ranks, n_queries)
+        The number of the grade of each item.
+    listed : Listed
+        View of the ranks with items that count.
+    """
+
+    def __init__(self, metric: Metric, ranked: Ranked, items: list[Item], level: Array) -> None:
+        super().__init__(metric, ranked)
+        self.items, self.level, self.listed = items, level, self.first
+
+    def at_b(self, arriving: list[Array]) -> list[Array]:
+        """Return for each part U(b) with each item x at b, where y above has replaced x: the set of items is the same.
+
+        The shape is (n_ranks, n_grades · n_queries).
+        """
+        found = [self._empty(len(self.items)) for _ in arriving]
+        for of_x, x in enumerate(self.items):
+            C, parts = self.of(Standing(self.listed, x))
+            for table, part, U in zip(found, parts, arriving, strict=True):
+                table[:, of_x] = self._by_rank(part + C * U[:, 1 : self.shown + 1])
+        return [table.reshape(self.shown, -1) for table in found]
+
+    def between(self) -> list[_Table]:
+        """Return tables of C and of each part."""
+        n = len(self.items)
+        tables = [
+            _Table(self._by_rank(values)[:, :1, None], self._by_rank(values)[:, :1])
+            if fixed
+            else _Table(self._empty(n, n), self._empty(n))
+            for values, fixed in zip(self._values(self.listed), self._fixed, strict=True)
+        ]
+        above = [before(np.logical_or.accumulate(x == self.level.T, axis=1).astype(float)) > 0 for x in range(n)]
+        for of_y, y in enumerate(self.items):
+            below: Array = np.zeros(self.listed.r.shape, bool)
+            there = np.logical_or.accumulate(self.level[::-1] == of_y, axis=0)[::-1].T
+            below[:, : len(self.level) - 1] = there[:, 1 : self.shown + 1]
+            self._keep(Entering(self.listed, below, y), [table.entering[:, of_y : of_y + 1] for table in tables])
+            for of_x, x in enumerate(self.items):
+                between = below & above[of_x][:, : self.shown]
+                view = self.listed if of_x == of_y else Exchanged(self.listed, between, x, y)
+                self._keep(view, [table.between[:, of_y : of_y + 1, of_x : of_x + 1] for table in tables])
+        return [replace(table, between=table.between.reshape(*table.between.shape[:2], -1)) for table in tables]
+
+    @property
+    def _fixed(self) -> list[bool]:
+        """Return whether C, and each part, has the same values for all grades and rankings."""
+        survival, stops = self.metric.C.fact("gives_survival"), self.metric.end == "stop"
+        C = survival or (reads(self.metric.C) <= {"i"} and not stops)
+        return [C, False, self.metric.unit_effort and not survival] if self.rate else [C, False]
+
+    def _values(self, view: View) -> list[Any]:
+        C, parts = self.of(view)
+        return [C, *parts]
+
+    def _empty(self, *grades: int) -> Array:
+        return np.empty((self.shown, *grades, len(self.seen.r)), self.ranked.dtype)
+
+    def _keep(self, view: View, places: list[Array]) -> None:
+        for place, values, fixed in zip(places, self._values(view), self._fixed, strict=True):
+            if not fixed:
+                place[...] = self._by_rank(values).reshape(place.shape)
+
+    def _by_rank(self, values: Any) -> Array:
+        """Return values at the ranks with items that count, with the ranks as the first axis."""
+        return np.broadcast_to(values, self.listed.r.shape).T.astype(self.ranked.dtype, copy=False)
+
+    def moved(self, a: int, at_b: list[Array], between: list[_Table], arriving: list[Array]) -> list[Array]:
+        """Return the change of U at rank a by swaps with the item of each later rank, for each part, by rank.
+
+        U without a swap is computed in the same way, so that swaps of items with equal effects change nothing.
+        """
+        queries, inside, later = np.arange(len(self.seen.r)), self.shown - a - 1, self.level[a + 1 :]
+        x, y = self.level[a], later[:inside]
+        of_x, of_y = x * len(queries) + queries, y * len(queries) + queries
+        C, *parts = (table.down_from(a, of_x) for table in between)
+        share = np.ones((inside + 2, *C.shape[1:]), C.dtype)  # of users at a who arrive at each rank, by grade of y
+        for j in range(inside + 1):
+            np.multiply(share[j], C[j], out=share[j + 1])
+        arrived = [_of_grades(share[1:-1], places) for places in (of_y, of_x)]
+        tails = self._tails(a) if len(later) > inside else []
+        found = []
+        for number, (part, standing, U) in enumerate(zip(parts, at_b, arriving, strict=True)):
+            passed = part * share[:-1]
+            for j in range(inside):
+                passed[j + 1] += passed[j]
+            moved, stayed = (_of_grades(passed[:inside], places) for places in (of_y, of_x))
+            moved = moved + arrived[0] * np.take(standing[a + 1 :], of_x, axis=1, mode="clip")
+            stayed = stayed + arrived[1] * U[:, a + 1 : self.shown].T
+            change = np.empty(later.shape, C.dtype)
+            change[:inside] = moved - stayed
+            if tails:  # x moves to a rank that does not count
+                after = [passed[-1] + share[-1] * tail for tail in (tails[number], U[:, self.shown])]
+                change[inside:] = after[0][later[inside:], queries] - after[1][x, queries]
+            found.append(change)
+        return found
+
+    def _tails(self, a: int) -> list[Array]:
+        """Return U after the last rank with an item of each grade at rank a, of shape (n_grades, n_queries)."""
+        of_items = (self.beyond(self.replaced(a, y)) for y in self.items)
+        return [np.hstack(tails).T for tails in zip(*of_items, strict=True)]
+
+
+def _of_grades(table: Array, places: Array) -> Array:
+    """Return the values of a table of shape (n_ranks, n_grades, n_queries) at some places in its last two axes.
+
+    If the table does not depend on grades, its values at each rank are returned.
+    """
+    ranks, grades, queries = table.shape
+    if grades == 1:
+        return table[:, 0]
+    found: Array = np.take(table.reshape(-1), np.arange(ranks)[:, None] * (grades * queries) + places, mode="clip")
+    return found
