@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import numpy as np
 from rich.text import Text
 
 from ..rendering.terminal import broken, column_head, in_blocks, plain_table, prose, screen
@@ -61,7 +61,7 @@ def _print_groups(console: Console, found: Calibrations) -> None:
     parameters = found.parameters
     columns = {
         **{what: [f"{one.about[what]:,}" for one in found.values()] for what in ("users", "sessions")},
-        **{name: [f"{v:.3g}" if np.isfinite(v) else "" for v in parameters[name]] for name in parameters},
+        **{name: [f"{v:.3g}" if math.isfinite(v) else "" for v in parameters[name]] for name in parameters},
     }
     heads = {name: broken(name, 12).split("\n") for name in columns}
     widths = [max(map(len, [*heads[name], *cells])) + 2 for name, cells in columns.items()]

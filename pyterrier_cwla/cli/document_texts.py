@@ -7,12 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from ..data.document_tables import IDS
 from ..errors import MalformedFile
-from ..files.formats import packing_of
-from ..files.memory_limit import unpacked
 from .input_paths import check_exists
 
 
@@ -31,6 +26,7 @@ def texts_of(path: Path) -> dict[str, str]:
         If the file cannot be read or has no such columns, or if two rows give different texts to one document.
     """
     from ..behaviour.logs.log import read
+    from ..data.document_tables import IDS
 
     check_exists(path)
     columns, place = _json_lines(str(path)) if ".jsonl" in path.suffixes else read(str(path))[:2]
@@ -51,6 +47,11 @@ def texts_of(path: Path) -> dict[str, str]:
 
 def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int], str]]:
     """Return the members of the objects of all lines as columns, and the place of each row."""
+    import pyarrow as pa
+
+    from ..files.formats import packing_of
+    from ..files.memory_limit import unpacked
+
     rows, numbers = [], []
     try:
         lines = unpacked(path, packing_of(path)).split(b"\n")

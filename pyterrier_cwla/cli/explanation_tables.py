@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
 from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from ..evaluation.explained_mixture import ExplainedMixture
-from ..evaluation.explained_pair import ExplainedPair
-from ..evaluation.explanation import Explanation
 from ..rendering.labels import elided
 from ..rendering.terminal import UNLIMITED_WIDTH, broken, decimal, plain_table, prose, screen
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from ..evaluation.explained_mixture import ExplainedMixture
+    from ..evaluation.explained_pair import ExplainedPair
+    from ..evaluation.explanation import Explanation
 
 _MEANINGS = {
     "gain": "gain of the document",
@@ -172,7 +174,7 @@ def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[
     columns = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
     if (ranks["effort"] == 1).all():
         columns = [name for name in columns if name not in ("effort", "T")]
-    if not np.isfinite(explanation.expected_items):
+    if not math.isfinite(explanation.expected_items):
         columns.remove("W")
     left_out: list[str] = []
     unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
@@ -202,13 +204,13 @@ def _ranks(explanation: Explanation, columns: list[str], depth: int, gap: int, d
     sums = {name: ranks[name].sum() for name in ("gain", "effort", "V", "W", "L", "L·A")}
     if len(hidden):
         more = {"docno": f"… {len(hidden):,} more", **{name: hidden[name].sum() for name in sums}}
-        table.add_row(*(_cell(name, more.get(name, np.nan)) for name in columns), style="dim")
+        table.add_row(*(_cell(name, more.get(name, math.nan)) for name in columns), style="dim")
     items = explanation.expected_items
     beyond = {"docno": "beyond", "V": items - sums["V"], "W": 1 - sums["V"] / items, "L·A": explanation.beyond}
     if beyond["L·A"] or beyond["V"] > 1e-9:
-        table.add_row(*(_cell(name, beyond.get(name, np.nan)) for name in columns), style="dim")
-    total = {**sums, "docno": "total", "V": items, "W": 1.0, "L": np.nan, "L·A": sums["L·A"] + explanation.beyond}
-    table.add_row(*(_cell(name, total.get(name, np.nan)) for name in columns), style="bold")
+        table.add_row(*(_cell(name, beyond.get(name, math.nan)) for name in columns), style="dim")
+    total = {**sums, "docno": "total", "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + explanation.beyond}
+    table.add_row(*(_cell(name, total.get(name, math.nan)) for name in columns), style="bold")
     return table
 
 
