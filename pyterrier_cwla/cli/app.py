@@ -23,11 +23,8 @@ if TYPE_CHECKING:
 
 #: Modules of commands with their commands, in the order of the help.
 _MODULES = {
-    "evaluation": ("evaluate", "compare"),
-    "overlap": ("rbo",),
-    "page": ("pages",),
-    "explanation": ("explain", "measures"),
-    "explorer": ("explore",),
+    "evaluation": ("evaluate", "compare", "rbo", "pages"),
+    "explanation": ("explain", "measures", "explore"),
     "session": ("sessions",),
     "demo": ("demo",),
     "log": ("calibrate", "simulate"),

@@ -12,7 +12,7 @@ from rich.text import Text
 from .. import errors
 from ..rendering.terminal import busy, column_head, in_blocks, plain_table, prose, screen, warnings_as_sentences
 from .arguments import Force, LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
-from .outputs import check_outputs
+from .paths import check_outputs
 
 if TYPE_CHECKING:
     from ..demo.demonstration import Demonstration
@@ -82,7 +82,7 @@ def _on_files(
 ) -> tuple[Demonstration, str]:
     from ..demo import demonstrate
     from ..files.run_files import sources
-    from .scored_files import beginning
+    from .score_tables import beginning
 
     files, judgments = runs_by_name([directory]), judgments_of(qrels)
     table = None if lengths is None else lengths_from(lengths)

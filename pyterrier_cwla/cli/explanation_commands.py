@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -11,24 +14,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
+from ..errors import MalformedFile
 from ..errors.extras import needed
 from ..files.atomic import written
-from ..rendering.terminal import warnings_as_sentences
+from ..rendering.terminal import note, warnings_as_sentences
 from .arguments import (
     BoundMeasures,
     Force,
     LengthsFile,
     Missing,
     Qrels,
+    RunName,
     SecondsFile,
     WhereMissing,
     about_grades,
     app,
     judgments_of,
+    lengths_from,
+    names_of_runs,
+    read_one_run,
 )
-from .chosen_run import RunName, names_of_runs, read_one_run
-from .input_paths import resolved
-from .outputs import check_outputs
+from .paths import check_exists, check_outputs, resolved
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -184,7 +190,7 @@ def measures(
     Example: pyterrier-cwla measures TBG
     """
     from ..measures import reference
-    from .reference_tables import print_entry, print_listing, print_overview
+    from .explanation_tables import print_entry, print_listing, print_overview
 
     chosen = [_of_name(name) for name in names or ()]
     if form is Listing.jsonl:
@@ -211,3 +217,140 @@ def _of_name(name: str) -> tuple[list[Entry], list[Entry]]:
     with nullcontext() if not listed else suppress(errors.UnknownSpec):
         return listed, reference.find(name)
     return listed, []
+
+
+def texts_of(path: Path) -> dict[str, str]:
+    """Return texts by document id; empty cells are empty texts.
+
+    Parameters
+    ----------
+    path : Path
+        CSV or TSV file with a header, Parquet file, or JSON lines (".jsonl"), with ids of documents and ``text``.
+        Text files may be packed with gzip or zstd.
+
+    Raises
+    ------
+    MalformedFile
+        If the file cannot be read or has no such columns, or if two rows give different texts to one document.
+    """
+    from ..behaviour.logs.log import read
+    from ..data.document_tables import IDS
+
+    check_exists(path)
+    columns, place = _json_lines(str(path)) if ".jsonl" in path.suffixes else read(str(path))[:2]
+    ids = next((name for name in IDS if name in columns), None)
+    if ids is None or "text" not in columns:
+        raise MalformedFile(
+            f"{path}: needs the columns docno and text, and has {', '.join(map(str, columns)) or 'none'}."
+        )
+    texts: dict[str, str] = {}
+    for row, (doc_id, cell) in enumerate(zip(columns[ids], columns["text"], strict=True)):
+        text = "" if cell is None or cell != cell else cell  # pandas has NaN for empty cells
+        if not isinstance(doc_id, str | int) or not isinstance(text, str) or doc_id == "":
+            raise MalformedFile(f"{place(row)}: needs a document id and a text, and has {doc_id!r} and {text!r:.80}.")
+        if texts.setdefault(str(doc_id), text) != text:
+            raise MalformedFile(f"{place(row)}: another text of document {str(doc_id)!r}. Give each document one text.")
+    return texts
+
+
+def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int], str]]:
+    """Return the members of the objects of all lines as columns, and the place of each row."""
+    import pyarrow as pa
+
+    from ..files.formats import packing_of
+    from ..files.memory_limit import unpacked
+
+    rows, numbers = [], []
+    try:
+        lines = unpacked(path, packing_of(path)).split(b"\n")
+    except (OSError, pa.ArrowException) as error:
+        raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise MalformedFile(f"{path}:{number}: not a JSON object ({error}).") from error
+        if not isinstance(row, dict):
+            raise MalformedFile(f"{path}:{number}: not a JSON object.")
+        rows.append(row)
+        numbers.append(number)
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}, lambda row: f"{path}:{numbers[row]}"
+
+
+@app.command()
+def explore(
+    qrels: Qrels,
+    run: Annotated[
+        Path,
+        typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
+    ],
+    other: Other = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            "--measure", "-m", metavar="MEASURE", help="Measure to begin with; by default RBP with graded gains."
+        ),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option("--query", "-q", metavar="ID", help="Topic to begin with; by default the first of the judgments."),
+    ] = None,
+    run_name: RunName = None,
+    lengths: LengthsFile = None,
+    texts: Annotated[
+        Path | None,
+        typer.Option(
+            "--texts",
+            metavar="FILE",
+            help="Texts of documents: CSV, TSV, Parquet or JSON lines (.jsonl) with docno and text.",
+            callback=resolved,
+        ),
+    ] = None,
+    port: Annotated[
+        int,
+        typer.Option("--port", metavar="N", min=0, max=65535, help="Port; by default a free one.", show_default=False),
+    ] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address without opening it.")] = False,
+) -> None:
+    """Explore the users of a metric on your runs, in the browser.
+
+    Example: pyterrier-cwla explore qrels.txt bm25.txt neural.txt --lengths doclens.tsv
+    """
+    from ..explorer import Exploration, ExplorerServer
+    from ..measures.parsing import measures_of
+
+    paths = [run] if other is None else [run, other]
+    names = names_of_runs(paths, run_name)
+    judgments = judgments_of(qrels)
+    with warnings_as_sentences() as warned, errors.speaking_of(qrels, *paths[:1]):
+        exploration = Exploration(
+            judgments,
+            {name: read_one_run(path, run_name) for name, path in zip(names, paths, strict=True)},
+            measure=None if measure is None else measures_of([measure])[0],
+            lengths=None if lengths is None else lengths_from(lengths),
+            texts=None if texts is None else texts_of(texts),
+            topic=query,
+        )
+        exploration.start()  # raises errors before the browser opens
+    for line in [*warned, *about_grades(qrels, judgments)]:
+        note(line)
+    with ExplorerServer(exploration, port) as server:
+        print(f"The explorer is at {server.address}")
+        print("Only this machine can open it, and only with this address. Stop it with Ctrl-C.")
+        sys.stdout.flush()
+        if not no_browser:  # in a thread, since some browsers return when they are closed
+            threading.Thread(target=_open, args=[server.address], daemon=True).start()
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            print("Stopped.")
+
+
+def _open(address: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(address):
+        note("No browser could be opened: open the address yourself.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from .. import errors
 from ..files.atomic import written
-from ..rendering.terminal import busy, note
+from ..rendering.terminal import broken, busy, column_head, in_blocks, note, plain_table, prose, screen
 from .arguments import (
     BoundMeasures,
     ByQuery,
@@ -23,22 +25,24 @@ from .arguments import (
     LengthsFile,
     Output,
     Qrels,
+    RunName,
     Runs,
     SecondsFile,
     WhereMissing,
     about_grades,
     app,
     judgments_of,
+    read_one_run,
     runs_by_name,
 )
-from .chosen_run import RunName, read_one_run
-from .input_paths import check_exists, resolved
 from .options import displayed, in_options, options_of
 from .output_formats import Format, format_for, write_results
-from .outputs import check_outputs
+from .paths import check_exists, check_outputs, resolved
 
 if TYPE_CHECKING:
-    from ..behaviour.logs.calibration import Calibration
+    from rich.console import Console
+
+    from ..behaviour.logs.calibration import Calibration, Calibrations
     from ..behaviour.logs.log import InteractionLog
     from .score_tables import Column
 
@@ -148,7 +152,6 @@ def calibrate(
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
     """
     from ..behaviour.logs.calibration import calibrate as calibrated
-    from .calibration_tables import print_calibration
 
     if by is not None and (output or pictures):
         raise errors.BadParameter(
@@ -290,3 +293,68 @@ def _columns(names: Iterable[str]) -> list[Column]:
 
     heads = {name: tuple(name.replace("_sd", " sd").replace("_50%", " median").split()) for name in names}
     return [Column(name, head, beside=name.endswith(("_sd", "%"))) for name, head in heads.items()]
+
+
+_WIDE = 100  # characters, narrowest table with a column of descriptions
+
+
+def print_calibration(found: Calibration | Calibrations, options: Mapping[str, str]) -> None:
+    """Print a calibration, or calibrations of several groups side by side, with the command's options in its notes."""
+    console = screen()
+    if isinstance(found, dict):
+        _print_groups(console, found)
+        return
+    prose(console, found.title, "bold")
+    console.print()
+    rows = found.printed.to_dict("records")
+    name, symbol, value, interval, description = found.printed
+    wide = console.width >= _WIDE
+    numbers = sum(max(map(len, [head, *(row[head] for row in rows)])) + 2 for head in (value, interval))
+    table = plain_table()
+    table.add_column(name)
+    if wide:
+        table.add_column(symbol, no_wrap=True)
+    table.add_column(value, justify="right", no_wrap=True)
+    table.add_column(interval, no_wrap=True)
+    if wide:
+        table.add_column(description)
+    for row in rows:
+        cells = [row[head] for head in (symbol, value, interval, description)]
+        table.add_row(Text(broken(row[name], console.width - numbers)), *(cells if wide else cells[1:3]))
+    console.print(table)
+    if not wide:
+        console.print()
+        for row in rows:
+            prose(
+                console, f"{row[name]}{f' ({row[symbol]})' if row[symbol] else ''}: {row[description]}", "dim", 2, "· "
+            )
+    if found.remarks:
+        console.print()
+    for remark in found.remarks:
+        prose(console, in_options(remark, options), "", 2, "· ")
+
+
+def _print_groups(console: Console, found: Calibrations) -> None:
+    prose(console, f"Calibrations of time-biased gain, by {found.by}", "bold")
+    console.print()
+    parameters = found.parameters
+    columns = {
+        **{what: [f"{one.about[what]:,}" for one in found.values()] for what in ("users", "sessions")},
+        **{name: [f"{v:.3g}" if math.isfinite(v) else "" for v in parameters[name]] for name in parameters},
+    }
+    heads = {name: broken(name, 12).split("\n") for name in columns}
+    widths = [max(map(len, [*heads[name], *cells])) + 2 for name, cells in columns.items()]
+    groups = list(map(str, found))
+    least = min(max(map(len, [found.by, *groups])), console.width // 2)
+    for number, block in enumerate(in_blocks(widths, console.width - least)):
+        if number:
+            console.print()
+        shown = [*columns][block]
+        height = max(len(heads[name]) for name in shown)
+        table = plain_table()
+        table.add_column(column_head([found.by], height))
+        for name in shown:
+            table.add_column(column_head(heads[name], height), justify="right", no_wrap=True)
+        for place, group in enumerate(groups):
+            table.add_row(Text(broken(group, least)), *(columns[name][place] for name in shown))
+        console.print(table)

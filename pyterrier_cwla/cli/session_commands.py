@@ -9,9 +9,11 @@ import typer
 
 from .._version import __version__
 from .arguments import (
+    SESSIONS_HELP,
     BoundMeasures,
     Force,
     FormatName,
+    JudgedBy,
     LengthsFile,
     Measures,
     Output,
@@ -21,14 +23,13 @@ from .arguments import (
     WhereMissing,
     about_grades,
     app,
+    cells,
     judgments_of,
     runs_by_name,
 )
-from .given_tables import SESSIONS_HELP, JudgedBy, cells
-from .input_paths import resolved
 from .options import displayed
 from .output_formats import format_for, write_results
-from .outputs import check_outputs
+from .paths import check_outputs, resolved
 
 if TYPE_CHECKING:
     import pandas as pd

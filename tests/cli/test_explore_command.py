@@ -20,7 +20,7 @@ from tests.explorer.serving import fetched
 
 pytest.importorskip("typer", reason="needs the extra [cli]")
 
-from pyterrier_cwla.cli.document_texts import texts_of
+from pyterrier_cwla.cli.explanation_commands import texts_of
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_the_browser_is_opened_beside_the_server(explored, monkeypatch, opens):
 
 
 def test_a_missing_browser_is_mentioned(monkeypatch, capsys):
-    from pyterrier_cwla.cli.explorer_commands import _open
+    from pyterrier_cwla.cli.explanation_commands import _open
 
     monkeypatch.setattr("webbrowser.open", lambda address: False)
     _open("http://127.0.0.1/")
