@@ -16,12 +16,9 @@ from benchmarks.memory import peak_above
 from benchmarks.report import Table, keep, megabytes, progress, seconds, show
 from pyterrier_cwla.evaluation.significance import t_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.studies.correlation import kendall_distance, rbo, tau
-from pyterrier_cwla.studies.resampling import half_width, times_drawn
-from pyterrier_cwla.studies.systems.metric_correlations import metric_agreement
-from pyterrier_cwla.studies.systems.pairwise_tests import resampled_power
-from pyterrier_cwla.studies.systems.power import discriminative_power
-from pyterrier_cwla.studies.systems.score_cube import Cube
+from pyterrier_cwla.studies.correlation import half_width, kendall_distance, rbo, tau, times_drawn
+from pyterrier_cwla.studies.systems.metric_correlations import Cube, metric_agreement
+from pyterrier_cwla.studies.systems.power import discriminative_power, resampled_power
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "trec-covid-r1"
 MEASURES = ["nDCG@10", "AP", "P@10", "RR", "ERR@10", "RBP(rel=1)", "INST(max_rel=2)", "Bpref", "infAP",

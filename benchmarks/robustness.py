@@ -10,7 +10,7 @@ from pathlib import Path
 
 from benchmarks.report import Table, keep, megabytes, progress, seconds, show
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.studies.incomplete_judgments.study import MEASURES, robustness
+from pyterrier_cwla.studies.incomplete_judgments.robustness_study import MEASURES, robustness
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "trec-covid-r1"
 ALL = {**MEASURES, "RBP(rel=1)": "RBP(rel=1)", "ERR": "ERR", "INST": "INST(max_rel=2)"}

@@ -34,7 +34,7 @@ from rich.console import Console
 from pyterrier_cwla import TBG, IntentAware, Mixture, behaviour, compare, demo, explain, rbo, studies
 from pyterrier_cwla.evaluation.significance import CORRECTIONS
 from pyterrier_cwla.measures.sessions import evaluate_sessions
-from pyterrier_cwla.studies.report_tables import flat, rendered_table
+from pyterrier_cwla.studies.report import flat, rendered_table
 from tests.measures.test_intents import diversity
 from tests.support.generated import collection
 from tests.support.generated_logs import generated_log

@@ -13,7 +13,6 @@ import typer
 
 from .. import errors
 from ..rendering.terminal import note, prose, resumable_from, screen, warnings_as_sentences
-from ..studies.manifest import cannot_write, check_folder, file_names
 from .arguments import (
     HELP,
     SESSIONS_HELP,
@@ -139,7 +138,7 @@ Resamples = Annotated[int, typer.Option(min=100, help="Resamples of the bootstra
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
-    from ..studies.study import Study
+    from ..studies.report import Study
     from ..studies.users.ratings import Rated
 
 study = typer.Typer(
@@ -191,9 +190,9 @@ def robustness(
 
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
-    from ..studies.incomplete_judgments import study as incomplete
-    from ..studies.incomplete_judgments.leave_group_out import GroupsLeftOut, groups_left_out
-    from ..studies.incomplete_judgments.result import Robustness
+    from ..studies.incomplete_judgments import robustness_study as incomplete
+    from ..studies.incomplete_judgments.robustness_result import Robustness
+    from ..studies.incomplete_judgments.robustness_study import GroupsLeftOut, groups_left_out
 
     named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
@@ -364,9 +363,8 @@ def users(
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
     """
     from ..measures.sessions import of_sessions
+    from ..studies.users.agreement_study import UserAgreement, user_agreement
     from ..studies.users.metric_grid import continuations, grid
-    from ..studies.users.result import UserAgreement
-    from ..studies.users.study import user_agreement
 
     rated = _rated(data, source, sessions, judged_by, one_per)
     all_C = continuations(rel=1) if source is Published.tiangong else None  # rr of the table of the paper
@@ -415,8 +413,8 @@ def fit(
 
     Example: pyterrier-cwla study fit qrels.txt shown.txt ratings.csv -t 'RBP(rel=1,p=$p)' -r p=0.1:0.99 -o fit
     """
+    from ..studies.fitting.parameter_fit import Fit
     from ..studies.fitting.parameter_fit import fit as fitted
-    from ..studies.fitting.result import Fit
 
     rated = _rated(data, source, sessions, judged_by, one_per)
     aim = None if objective is None else str(objective)
@@ -509,7 +507,7 @@ def _named(
 
 def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
     """Return one measure of the template; nothing if the template is wrong, for which ``fit`` raises an error."""
-    from ..studies.template import Range, Template
+    from ..studies.users.agreement_variation import Range, Template
 
     with suppress(errors.CWLAError):
         values = {name: Range.of(span, name).value(0) for name, span in spans.items()}
@@ -527,7 +525,7 @@ def _cached_in(
     The packages for the report and the folder are checked first: the report must overwrite neither an input nor a
     file of another origin.
     """
-    from ..studies.report import check_packages
+    from ..studies.report import cannot_write, check_folder, check_packages, file_names
 
     check_packages()
     from ..measures.wrappers import files_of

@@ -1,39 +1,36 @@
 from . import fitting as fitting, incomplete_judgments as incomplete_judgments, systems as systems, users as users
 from .correlation import kendall_distance as kendall_distance, rbo as rbo, tau as tau
-from .fitting.discount_fit import fit_discount as fit_discount
-from .fitting.discount_result import DiscountFit as DiscountFit, plot_discount as plot_discount
-from .fitting.parameter_fit import fit as fit
-from .fitting.result import Fit as Fit, plot_parameter as plot_parameter
+from .fitting.discount_fit import (
+    fit_discount as fit_discount,
+    DiscountFit as DiscountFit,
+    plot_discount as plot_discount,
+)
+from .fitting.parameter_fit import fit as fit, Fit as Fit, plot_parameter as plot_parameter
 from .incomplete_judgments.judging_order import (
     NextJudgments as NextJudgments,
     next_judgments as next_judgments,
     plot_possible_changes as plot_possible_changes,
-)
-from .incomplete_judgments.judging_simulation import (
     SimulatedJudging as SimulatedJudging,
     plot_judging as plot_judging,
     simulated_judging as simulated_judging,
 )
-from .incomplete_judgments.leave_group_out import (
+from .incomplete_judgments.robustness_study import (
     GroupsLeftOut as GroupsLeftOut,
     groups_left_out as groups_left_out,
     plot_falls as plot_falls,
-)
-from .incomplete_judgments.missing_judgments import f_qrels as f_qrels
-from .incomplete_judgments.plots import (
-    plot_accuracy as plot_accuracy,
-    plot_differences as plot_differences,
-    plot_g_mean as plot_g_mean,
-    plot_order as plot_order,
-)
-from .incomplete_judgments.result import Robustness as Robustness
-from .incomplete_judgments.study import (
     grade_weights as grade_weights,
     robustness as robustness,
     robustness_to_depth as robustness_to_depth,
 )
-from .report import Finding as Finding, Picture as Picture, Table as Table
-from .study import Study as Study
+from .incomplete_judgments.missing_judgments import f_qrels as f_qrels
+from .incomplete_judgments.robustness_result import (
+    plot_accuracy as plot_accuracy,
+    plot_differences as plot_differences,
+    plot_g_mean as plot_g_mean,
+    plot_order as plot_order,
+    Robustness as Robustness,
+)
+from .report import Finding as Finding, Picture as Picture, Table as Table, Study as Study
 from .systems.metric_correlations import (
     MetricAgreement as MetricAgreement,
     metric_agreement as metric_agreement,
@@ -51,20 +48,29 @@ from .users.datasets import (
     jiang_ratings as jiang_ratings,
     tiangong_ratings as tiangong_ratings,
 )
-from .users.dependent_correlations import difference_test as difference_test, williams_test as williams_test
+from .users.rating_correlations import (
+    difference_test as difference_test,
+    williams_test as williams_test,
+    nrmse as nrmse,
+)
 from .users.metric_grid import Grid as Grid, continuations as continuations, grid as grid
-from .users.parameter_sweep import (
+from .users.agreement_variation import (
     Sensitivity as Sensitivity,
     plot_change as plot_change,
     plot_sensitivity as plot_sensitivity,
     sensitivity as sensitivity,
+    Splits as Splits,
+    plot_splits as plot_splits,
+    splits as splits,
 )
-from .users.plots import plot_agreement as plot_agreement, plot_bands as plot_bands, plot_cells as plot_cells
-from .users.prediction import nrmse as nrmse
+from .users.agreement_study import (
+    plot_agreement as plot_agreement,
+    plot_bands as plot_bands,
+    plot_cells as plot_cells,
+    UserAgreement as UserAgreement,
+    user_agreement as user_agreement,
+)
 from .users.ratings import Rated as Rated
-from .users.result import UserAgreement as UserAgreement
-from .users.study import user_agreement as user_agreement
-from .users.subgroups import Splits as Splits, plot_splits as plot_splits, splits as splits
 from .users.virtual_pairs import (
     VirtualSystems as VirtualSystems,
     plot_virtual_systems as plot_virtual_systems,

@@ -7,12 +7,15 @@ broadcast. If any score is NaN, the result is NaN.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
+from ir_measures.measures import Measure
 
 from ..errors import BadParameter, near
+from ..measures.of_ir_measures import better_of
+from ..measures.parsing import measures_of
 from ..measures.rank_overlap import check_persistence
 
 Array = np.ndarray
@@ -336,3 +339,190 @@ def _places(x: Array) -> tuple[Array, Array]:
     np.put_along_axis(above, order, place - _offsets(_new(ordered)), axis=0)
     np.put_along_axis(ends, order, place + 1 + _offsets(_new(ordered[::-1]))[::-1], axis=0)
     return above, ends
+
+
+def times_drawn(queries: int, resamples: int, seed: int) -> Array:
+    """Draw bootstrap resamples; return how often each query (user, rating) is in each: shape (queries, resamples)."""
+    drawn = np.random.default_rng(seed).multinomial(queries, np.full(queries, 1 / queries), size=resamples)
+    return drawn.T.astype(float)
+
+
+def half_width(resampled: Array, confidence: float, units: int) -> Array:
+    """Return half the width of intervals: the bootstrap standard error times the quantile of Student's t.
+
+    For shares of significant pairs and for τ of orders of systems, the percentile bootstrap is biased: queries repeat
+    in a resample, so a resample varies more by chance than a sample of other queries would. Percentile intervals are
+    also too short if there are few units. In simulations of correlations with the ratings of 3, 5, 8 and 20 users,
+    percentile intervals of 95 % covered the truth in 71 to 79, 88 to 91, 90 to 92 and 91 to 93 % of cases; the
+    intervals computed here covered it in 92 to 97 %.
+
+    Parameters
+    ----------
+    resampled : ndarray, shape (..., resamples)
+        Values of the statistic in the resamples; NaN is ignored.
+    confidence : float in (0, 1)
+        Level of the intervals.
+    units : int
+        Number of resampled units: queries, users or ratings.
+
+    Returns
+    -------
+    ndarray, shape (...)
+
+    References
+    ----------
+    Efron and Tibshirani (1993), chapters 6 and 12.
+    """
+    from scipy.stats import t
+
+    some = np.isfinite(resampled)
+    n = np.where(some.sum(axis=-1) > 1, some.sum(axis=-1), np.nan)
+    drawn = np.where(some, resampled, 0.0)
+    above = np.where(some, drawn - (drawn.sum(axis=-1) / n)[..., None], 0.0)
+    return t.ppf((1 + confidence) / 2, max(units - 1, 1)) * np.sqrt((above**2).sum(axis=-1) / (n - 1))
+
+
+def around(
+    value: Array, resampled: Array, confidence: float, units: int, lowest: float = -1.0, highest: float = 1.0
+) -> Array:
+    """Return intervals around ``value`` [n]: lower and upper ends [2 × n], clipped to the possible range."""
+    half = half_width(resampled, confidence, units)
+    return np.clip([value - half, value + half], lowest, highest)
+
+
+def percentiles(drawn: Array, confidence: float) -> Array:
+    """Return lower and upper ends, shape (2, n), of percentile intervals of ``drawn``, shape (n, resamples).
+
+    Ends are NaN where all resamples are NaN.
+    """
+    share = (1 - confidence) / 2
+    found = np.full((2, len(drawn)), np.nan)
+    some = ~np.isnan(drawn).all(axis=1)
+    if some.any():
+        found[:, some] = np.nanquantile(drawn[some], [share, 1 - share], axis=1)
+    return found
+
+
+#: Display names of the correlations of scores with ratings.
+CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}
+
+NRMSE, AGREED = "nrmse", "agreement"
+WEIGHTED = "weighted_"
+_PLAIN = {**CORRELATIONS, NRMSE: "NRMSE", AGREED: "the share of agreement"}
+
+
+def with_weighted(names: Iterable[str]) -> list[str]:
+    """Return the names, followed by the names of the same coefficients weighted by n."""
+    names = list(names)
+    return [*names, *(WEIGHTED + name for name in names)]
+
+
+def plain_name(name: str) -> str:
+    """Return the name of the same coefficient where each rating counts once."""
+    return name.removeprefix(WEIGHTED)
+
+
+def is_weighted(name: str) -> bool:
+    """Return whether the name is that of a coefficient weighted by n."""
+    return name.startswith(WEIGHTED)
+
+
+#: Display names of all coefficients.
+LABELS = {
+    name: _PLAIN[plain_name(name)] + (" weighted by n" if is_weighted(name) else "") for name in with_weighted(_PLAIN)
+}
+
+
+#: Coefficients for which ``user_agreement`` computes intervals and tests, if the ratings have the required columns.
+WEIGHTED_PEARSON = f"{WEIGHTED}pearson"
+TESTED = (*CORRELATIONS, WEIGHTED_PEARSON, AGREED)
+
+
+def weights_of(name: str, weights: Array | None) -> Array | None:
+    """Return how often each rating counts for this coefficient, or None if each counts once."""
+    return weights if is_weighted(name) else None
+
+
+def check_coefficient(
+    name: str, known: Iterable[str], weights: Array | None, why_no_other: str, parameter: str = "coefficient"
+) -> None:
+    """Raise BadParameter if the study cannot compute this coefficient.
+
+    Either the study does not offer it, or it needs weights and the ratings have none.
+
+    Parameters
+    ----------
+    name : str
+        Name of the coefficient.
+    known : iterable of str
+        Names that the study computes.
+    weights : ndarray or None
+        Weights of the ratings of the study, None if they have none.
+    why_no_other : str
+        Sentence of the error message for coefficients that the study does not compute.
+    parameter : str, default="coefficient"
+        Name of the parameter in the error message.
+    """
+    known = list(known)
+    if name not in LABELS:
+        raise BadParameter(f"no {parameter} {name!r}. {near(str(name), known)}")
+    if name not in known:
+        raise BadParameter(f"{parameter}={name!r}: {why_no_other} Give one of {', '.join(known)}.")
+    if is_weighted(name) and weights is None:
+        raise BadParameter(f"{parameter}={name!r} needs a column 'n' in the ratings: how often each rating counts.")
+
+
+def where_less_is_better(measures: Mapping[str, Measure]) -> list[str]:
+    """Return the names of the measures of which less is better, such as costs and search lengths.
+
+    Examples
+    --------
+    >>> from pyterrier_cwla import ESL, TBG
+    >>> where_less_is_better({"length": ESL, "gain": TBG})
+    ['length']
+    """
+    return [name for name, measure in measures.items() if sign_of_scores(measure) < 0]
+
+
+def sign_of_scores(measure: Measure) -> float:
+    """Return −1 if less is better, and 1 otherwise: scores times this factor are greater where they are better."""
+    return -1.0 if better_of(measure) == "lower" else 1.0
+
+
+def columns_where_less_is_better(columns: Iterable[str]) -> list[str]:
+    """Return the names of columns that are texts of measures of which less is better.
+
+    Examples
+    --------
+    >>> columns_where_less_is_better(["ESL(wanted=2)", "nDCG@10", "clicks"])
+    ['ESL(wanted=2)']
+    """
+    found: dict[str, Measure] = {}
+    for name in filter(lambda column: isinstance(column, str), columns):
+        try:
+            (found[name],) = measures_of([name])
+        except ValueError:  # the name of a column need not be the text of a measure
+            continue
+    return where_less_is_better(found)
+
+
+def signs_of(names: Iterable[str], less_is_better: Iterable[str]) -> Array:
+    """Return factors that turn scores so that greater is better: −1 where less is better, and 1 elsewhere."""
+    lower = set(less_is_better)
+    return np.array([-1.0 if name in lower else 1.0 for name in names])
+
+
+def why_negated(less_is_better: list[str]) -> list[str]:
+    """Return a sentence on measures whose scores are negated, if there are any."""
+    if not less_is_better:
+        return []
+    named = ", ".join(less_is_better[:4]) + (", …" if len(less_is_better) > 4 else "")
+    return [
+        f"Of {named}, less is better: the scores count negatively, so that a greater coefficient and a higher"
+        " rank are better for all measures. Tables and axes of scores show the scores as they are."
+    ]
+
+
+def with_direction(name: str, about: Mapping[str, Any]) -> str:
+    """Return the name of a measure for the axis of its scores, which says if less is better."""
+    return f"{name}, less is better" if name in about["less_is_better"] else name

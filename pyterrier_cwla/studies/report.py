@@ -1,4 +1,4 @@
-"""Write the report of a study: tables, pictures, and one self-contained HTML page."""
+"""Words for the columns of tables and for the settings in reports."""
 
 from __future__ import annotations
 
@@ -6,27 +6,442 @@ import base64
 import hashlib
 import io
 import json
+import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
 import pandas as pd
 
-from ..errors import CWLAError
+from .._version import __version__
+from ..errors import BadParameter, CWLAError
 from ..errors.extras import needed
-from ..errors.sanitise import harmless
+from ..errors.sanitise import harmless, sanitised
 from ..errors.user_warnings import warn
+from ..files.atomic import written
 from ..measures.parsing import measures_of
 from ..rendering.figures import inlined, on_white, page_colours, svg_of
-from .coefficient_names import LABELS
-from .column_words import setting_words
-from .manifest import ABOUT, PAGE, write_files
+from ..rendering.notebook_pictures import notebook_picture
+from .correlation import LABELS
 from .picture_values import Values, values_of
-from .report_tables import RenderedTable, flat, rendered_table
+
+_COLUMNS = {
+    **LABELS,
+    "across": "over all lists",
+    "as_low": "not significantly above the lowest",
+    "accepted_accepted": "not significant with both",
+    "accepted_rejected": "not significant with all, significant with the remaining judgments",
+    "rejected_accepted": "significant with all, not with the remaining judgments",
+    "rejected_rejected": "significant with both",
+    "accuracy": "same result of the test (share of pairs)",
+    "chosen_by": "value on the other folds",
+    "compared_with": "compared with",
+    "discordant_pairs": "pairs of runs in opposite order",
+    "falls": "ranks it falls",
+    "falls_again_at": "falls below again at",
+    "false_negatives": "differences missed (pairs)",
+    "false_positives": "differences only with few judgments (pairs)",
+    "folds_high": "95 % quantile of folds",
+    "folds_low": "5 % quantile of folds",
+    "folds_median": "median of folds",
+    "g_mean": "geometric mean of precision and recall",
+    "g_mean_undefined": "undefined geometric means",
+    "held_out": "value on the held-out fold",
+    "highest_seed": "highest of all seeds",
+    "in_sample": "value on all ratings",
+    "knee": "level from which it is above 0.9",
+    "level": "level of judgments",
+    "limit": "correlation for many repetitions",
+    "lowest_seed": "lowest of all seeds",
+    "most": "most ranks that a run falls",
+    "moves": "ranks it moves",
+    "nearly_high": "nearly best up to",
+    "nearly_low": "nearly best from",
+    "needed": "required difference (largest)",
+    "needed_median": "required difference (median)",
+    "pairs": "pairs of runs",
+    "phi": "φ",
+    "rank_without": "rank without its group's judgments",
+    "rbo": "rank-biased overlap",
+    "repeated": "correlation over the repetitions",
+    "same": "pairs with equal scores",
+    "score_without": "score without its group's judgments",
+    "t": "t-test",
+    "tau": "Kendall's τ",
+    "tau_a": "Kendall's τ_a",
+    "tau_ap": "τ_AP",
+    "text": "as written",
+    "wilcoxon": "Wilcoxon's test",
+    "with_gain": "ratings with a gain at this rank",
+}
+_ENDINGS = (
+    ("_p_corrected", "p of {}, corrected"),
+    ("_corrected", "{}, corrected"),
+    ("_p_t", "p of {}, paired t-test over folds"),
+    ("_p", "p of {}"),
+    ("_low", "{}, lower end"),
+    ("_high", "{}, upper end"),
+    ("_difference", "difference of {}"),
+    ("_change", "change of {}"),
+)
+_SETTINGS = {
+    "alpha": "level of significance",
+    "by": "parts by",
+    "complete": "least share of documents of a run",
+    "confidence": "level of intervals",
+    "default_value": "value of the default",
+    "folds_by": "folds of",
+    "highest_grade": "highest grade",
+    "input": "SHA-256 of the input",
+    "labels": "labels of pairs",
+    "lacking": "topics with too few judgments for bpref",
+    "left_out": "left out",
+    "lowest_p_randomisation": "lowest p of the randomisation test",
+    "most_reached": "search stopped early",
+    "nrmse": "prediction errors by",
+    "nrmse_of_the_mean": "prediction error of the mean rating",
+    "of_one_user": "ratings of one user only",
+    "pool": "infAP's pool",
+    "query_ids": "names of queries",
+    "rated": "what was rated",
+    "run_names": "names of runs",
+    "seed": "random seed",
+    "seeds": "random draws of judgments",
+    "tau": "variant of Kendall's τ",
+    "unanswered": "queries without results",
+    "version": "version of pyterrier_cwla",
+    "weights_unused": "weights not used",
+    "what": "what was rated",
+    "without_result": "resamples without result",
+    "without_results": "ratings of empty lists",
+}
+
+
+def column_words(name: str, as_they_are: Collection[str] = ()) -> str:
+    """Return the words for a column of a table; names of measures are left as they are.
+
+    Examples
+    --------
+    >>> column_words("tau_b_difference_p"), column_words("own_column")
+    ("p of difference of Kendall's τ_b", 'own column')
+    """
+    if name in as_they_are or not name.isidentifier():
+        return name
+    if name in _COLUMNS:
+        return _COLUMNS[name]
+    if name.startswith("p_"):
+        return f"p, {column_words(name.removeprefix('p_'))}"
+    for ending, words in _ENDINGS:
+        if name.endswith(ending) and name != ending:
+            return words.format(column_words(name.removesuffix(ending)))
+    return name.strip("_").replace("_", " ") or name
+
+
+def setting_words(name: str) -> str:
+    """Return the words for a setting of a study.
+
+    Examples
+    --------
+    >>> setting_words("alpha"), setting_words("resamples")
+    ('level of significance', 'resamples')
+    """
+    return _SETTINGS.get(name, name.replace("_", " ") if name.isidentifier() else name)
+
+
+PAGE = "report.html"
+ABOUT = "about.json"
+MANIFEST = "manifest.json"
+_NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pictures/[^/\\]+\.(svg|png)")
+_WAY_OUT = "Move it away, or write the report to another folder."
+
+Hashes = Mapping[str, Collection[str]]
+"""SHA-256 of the allowed contents of each file, by the file's name relative to the folder."""
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
+    """Replace the report in a folder by the given files, and list them in ``manifest.json``.
+
+    Files of an earlier report are removed if its manifest lists them and their hashes match. All checks are done before
+    the first file is written. While files are replaced, the manifest lists the old and the new files, so that an
+    interrupted report can be written again; ``report.html`` is removed first and written last.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the report. Created if it does not exist.
+    contents : mapping of str to bytes
+        Contents of each file, by its name relative to the folder.
+    title : str
+        Title of the study.
+
+    Returns
+    -------
+    str or None
+        Description of the replaced report, if it is that of another study: another title, or other contents of
+        ``about.json`` (versions aside). Otherwise None.
+
+    Raises
+    ------
+    BadParameter
+        If another file is in the way, if the user changed a file of the earlier report, if the manifest lists a path
+        that no report has, or if the folder cannot be created.
+    """
+    old = check_folder(folder, contents)
+    replaced = _other_study(folder, contents, title) if old else None
+    new = {name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}
+    try:
+        for name in contents:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    either = {name: sorted({*old.get(name, ()), *new.get(name, ())}) for name in {**old, **new}}
+    _save(folder, either, title)
+    for name in [PAGE, *(name for name in old if name not in new)]:
+        (folder / name).unlink(missing_ok=True)
+    for name in sorted(contents, key=lambda name: name == PAGE):
+        with written(folder / name) as place:
+            place.write_bytes(contents[name])
+    _save(folder, new, title)
+    return replaced
+
+
+def file_names(tables: Iterable[str], pictures: Iterable[str]) -> list[str]:
+    """Return the file names of a report that has tables and pictures of these names."""
+    files = [f"tables/{name}.{suffix}" for name in tables for suffix in ("parquet", "csv")]
+    files += [f"pictures/{name}.{suffix}" for name in pictures for suffix in ("svg", "png")]
+    return [PAGE, ABOUT, *files]
+
+
+def check_folder(folder: Path, names: Iterable[str], inputs: Collection[Path] = ()) -> dict[str, list[str]]:
+    """Return the files in the manifest of a folder, and check that a report with these file names may be written there.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the report.
+    names : iterable of str
+        Names of the files to write, relative to the folder.
+    inputs : collection of Path, default=()
+        Input files, which the report must neither replace nor remove.
+
+    Returns
+    -------
+    dict
+        SHA-256 hashes of each listed file, by name.
+
+    Raises
+    ------
+    BadParameter
+        If a name is not that of a file of a report, or if another file is in the way.
+    """
+    listed = _listed(folder)
+    for name in {**listed, **dict.fromkeys(names)}:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(
+                f"{name!r} is not a valid file name of a report: names of tables and pictures contain no slashes."
+            )
+        _check_file(folder, name, listed, inputs)
+    return listed
+
+
+def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter:
+    """Return the error for a folder that cannot be written to."""
+    return BadParameter(f"{option}{folder}: cannot be written to ({error.strerror}).")
+
+
+def _listed(folder: Path) -> dict[str, list[str]]:
+    """Return the files in the manifest, or none if there is no manifest."""
+    path = folder / MANIFEST
+    if not os.path.lexists(path):
+        return {}
+    try:
+        listed = json.loads(path.read_text("utf-8"))["files"] if path.is_file() and not path.is_symlink() else None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    if not isinstance(listed, dict) or not all(map(_are_hashes, listed.values())):
+        raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
+    for name in listed:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
+    return listed
+
+
+def _other_study(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
+    """Describe the study whose report is in the folder, or return None if it is the study being written."""
+    before = json.loads((folder / MANIFEST).read_text("utf-8")).get("study")
+    if before != title:
+        return f"the report of another study, {before!r}" if isinstance(before, str) else "the report of another study"
+    try:
+        old = json.loads((folder / ABOUT).read_bytes())
+    except (OSError, ValueError, RecursionError):  # an interrupted report
+        return None
+    new = json.loads(contents[ABOUT])
+    names = [name for name in {**old, **new} if name != "version"]
+    # Values are compared as text, so that NaN equals NaN.
+    differ = [name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))]
+    return f"an earlier report of {title!r}, with other {', '.join(differ)}" if differ else None
+
+
+def _are_hashes(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path]) -> None:
+    """Raise BadParameter if the path of a file is taken by anything other than the listed file."""
+    path = folder / name
+    for place, fits in ((path.parent, path.parent == folder or path.parent.is_dir()), (path, path.is_file())):
+        if place != folder and os.path.lexists(place) and (place.is_symlink() or not fits):
+            raise BadParameter(f"{place}: is in the way of the report. {_WAY_OUT}")
+    if not path.exists():
+        return
+    for file in inputs:
+        if file.exists() and os.path.samefile(file, path):
+            raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
+    if name not in listed:
+        raise BadParameter(f"{path}: is in the way: no report of this folder wrote it. {_WAY_OUT}")
+    with open(path, "rb") as content:
+        if hashlib.file_digest(content, "sha256").hexdigest() not in listed[name]:
+            raise BadParameter(f"{path}: was changed since the report was written. {_WAY_OUT}")
+
+
+def _save(folder: Path, files: Hashes, title: str) -> None:
+    listed = {"version": __version__, "study": title, "files": files}
+    text = json.dumps(listed, indent=1, sort_keys=True, ensure_ascii=False)
+    with written(folder / MANIFEST) as place:
+        place.write_text(text + "\n", encoding="utf-8")
+
+
+MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
+_DECIMALS = 3
+
+
+class Cell(NamedTuple):
+    """A cell of a table in the page."""
+
+    text: str
+    key: str
+    """Sort key of the cell."""
+    number: bool
+
+
+class RenderedTable(NamedTuple):
+    """A table as shown in the page."""
+
+    title: str
+    caption: str
+    columns: list[str]
+    rows: list[list[Cell]]
+    total: int
+
+
+def flat(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame with its index as columns and with texts as names of columns."""
+    if frame.index.names == [None]:
+        frame = frame.reset_index(drop=True)
+    else:  # a measure may have the same name as the index
+        frame = frame.reset_index(names=[f"{n}_" if n in frame.columns else str(n) for n in frame.index.names])
+    frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+    mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
+    # One column may mix numbers and texts, for example the values of several parameters.
+    return frame.astype(dict.fromkeys(mixed, str))
+
+
+def rendered_table(title: str, caption: str, frame: pd.DataFrame, as_they_are: Collection[str]) -> RenderedTable:
+    """Return a table for the page.
+
+    Parameters
+    ----------
+    title, caption : str
+        Title and caption of the table.
+    frame : DataFrame
+        Result of :func:`flat`.
+    as_they_are : collection of str
+        Columns named by the user, such as measures, whose names are not replaced by words.
+
+    Returns
+    -------
+    RenderedTable
+        The first 300 rows. An interval stands in the column of its value.
+    """
+    ends = _ends(frame, as_they_are)
+    inside = {end for pair in ends.values() for end in pair}
+    shown, names = frame.head(MAX_ROWS), [name for name in frame if name not in inside]
+    columns = [_with_ends(shown, name, ends[name]) if name in ends else _cells(shown[name]) for name in names]
+    heads = [column_words(name, as_they_are) + " [interval]" * (name in ends) for name in names]
+    return RenderedTable(title, caption, heads, [list(row) for row in zip(*columns, strict=True)], len(frame))
+
+
+def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the columns of the ends of intervals, by the column of the value."""
+    if frame.columns.has_duplicates:
+        return {}
+    numbers = [name for name in frame if pd.api.types.is_float_dtype(frame[name]) and name not in as_they_are]
+    ends = {name: (f"{name}_low", f"{name}_high") for name in numbers if {f"{name}_low", f"{name}_high"} <= {*numbers}}
+    if {"low", "high"} <= {*numbers}:
+        before = [name for name in numbers[: numbers.index("low")] if not name.endswith("_seed")]
+        value = "knee" if "knee" in before else before[-1] if before else None
+        if value is not None and value not in ends:
+            ends[value] = ("low", "high")
+    return ends
+
+
+def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[Cell]:
+    """Return the cells of a value with its interval."""
+    both = frame[[name, *ends]].to_numpy(float)
+    digits = _digits(both)
+    found = []
+    for value, low, high in both:
+        text = number_text(value, digits)
+        if not np.isnan([value, low, high]).any():
+            text += f" [{number_text(low, digits)}, {number_text(high, digits)}]"
+        found.append(Cell(text, "" if np.isnan(value) else repr(float(value)), True))
+    return found
+
+
+def _cells(column: pd.Series) -> list[Cell]:
+    if pd.api.types.is_bool_dtype(column):
+        return [Cell("yes" if value else "no", str(int(value)), False) for value in column]
+    if pd.api.types.is_integer_dtype(column):
+        return [Cell(f"{value:,}", str(value), True) for value in column]
+    if pd.api.types.is_float_dtype(column):
+        digits = _digits(column.to_numpy(float))
+        return [
+            Cell(number_text(value, digits), "" if np.isnan(value) else repr(float(value)), True) for value in column
+        ]
+    return [
+        Cell("–", "", False) if missing else Cell(str(value), str(value), False)
+        for value, missing in zip(column, column.isna(), strict=True)
+    ]
+
+
+def _digits(values: np.ndarray) -> int:
+    """Return the least number of decimals, up to three, that shows all values as they are, or three."""
+    finite = values[np.isfinite(values)]
+    exact = (d for d in range(_DECIMALS) if np.allclose(finite, np.round(finite, d), rtol=0, atol=1e-9))
+    return next(exact, _DECIMALS)
+
+
+def number_text(value: float, digits: int = _DECIMALS) -> str:
+    """Format a number with so many decimals, or in scientific notation if it is smaller.
+
+    Examples
+    --------
+    >>> number_text(0.91287), number_text(-2.0, 0), number_text(0.00001)
+    ('0.913', '−2', '1.0e-05')
+    """
+    if np.isnan(value):
+        return "–"
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    text = f"{value:.1e}" if 0 < abs(value) < 5e-4 else f"{value:,.{digits}f}"
+    return text.replace("-", "−", 1) if value < 0 else text
+
 
 _MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
 
@@ -285,3 +700,122 @@ def _about_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return "none" if value is None else str(value)
+
+
+_ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
+
+
+class Study:
+    """Result of a study. Subclasses are frozen dataclasses that define the tables, pictures and sentences.
+
+    Attributes
+    ----------
+    title : str
+        Title of the report.
+    about : dict
+        Data to report with the study: version of the package, canonical measures, seeds, sizes, hash of the input.
+    always_tables, always_pictures : tuple of str
+        Names of the tables and pictures that every study of this class has. They are known before the study is
+        computed; a study may have others.
+    """
+
+    title: str = ""
+    about: dict[str, Any]
+    always_tables: ClassVar[tuple[str, ...]] = ()
+    always_pictures: ClassVar[tuple[str, ...]] = ()
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        raise NotImplementedError
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        raise NotImplementedError
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence. By default the first finding, or the title without findings."""
+        return str(next(iter(self.findings()), self.title))
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each, with their uncertainty, the most important first.
+
+        A :class:`~pyterrier_cwla.studies.Finding` names the picture that it rests on; the report shows them side by
+        side.
+        """
+        raise NotImplementedError
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        return []
+
+    def report(self, folder: str | Path) -> Path:
+        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that contains all of them.
+
+        Needs matplotlib and jinja2.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Created if it does not exist. ``manifest.json`` lists the files of the report; an earlier report in the
+            folder is replaced.
+
+        Returns
+        -------
+        Path
+            The HTML page.
+
+        Warns
+        -----
+        CWLAWarning
+            If the report of another study was replaced.
+
+        Raises
+        ------
+        BadParameter
+            If a file is in the way that no report wrote, or that was changed since it was written. Nothing is written
+            then.
+        """
+        said = Said(self.headline(), self.findings(), self.limits())
+        return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), said)
+
+    def said(self) -> dict[str, list[str]]:
+        """Return the sentences of the study by heading."""
+        said = {"What was found": self.findings(), "What not to conclude": self.limits()}
+        return {heading: sentences for heading, sentences in said.items() if sentences}
+
+    @sanitised
+    def __repr__(self) -> str:
+        lines = [self.title, self.headline()]
+        for heading, sentences in self.said().items():
+            lines += [f"{heading}:", *(f"  · {sentence}" for sentence in sentences)]
+        return "\n".join(lines)
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.headline())}</b><br>{escape(self.title)}</p>", self._first_picture()]
+        for title, frame in self._first_table().items():
+            parts.append(f"<p>{escape(title)}</p>{frame.to_html(index=False, border=0)}")
+        for heading, sentences in self.said().items():
+            lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+            parts.append(f"<details><summary>{heading}</summary><ul>{lines}</ul></details>")
+        return "".join(parts)
+
+    def _first_picture(self) -> str:
+        """Return the picture of the first finding that has one, or the first picture, for a notebook."""
+        pictures = self.pictures()
+        named = [getattr(one, "picture", None) for one in self.findings()]
+        for name in [*(name for name in named if name in pictures), *pictures][:1]:
+            one = pictures[name]
+            return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
+        return ""
+
+    def _first_table(self) -> dict[str, pd.DataFrame]:
+        """Return the first rows and columns of the first table in words, by its title."""
+        for table in list(self.tables().values())[:1]:
+            named = names_given(self.about)
+            shown = rendered_table(table.title, table.caption, flat(table.frame), named)
+            rows = [[cell.text for cell in row[:_NOTEBOOK_COLUMNS]] for row in shown.rows[:_ROWS]]
+            less = len(rows) < shown.total or len(shown.columns) > _NOTEBOOK_COLUMNS
+            of = f"{table.title} ({len(rows):,} of {shown.total:,} rows; all in tables())" if less else table.title
+            return {of: pd.DataFrame(rows, columns=shown.columns[:_NOTEBOOK_COLUMNS])}
+        return {}

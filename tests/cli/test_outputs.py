@@ -18,14 +18,14 @@ pytest.importorskip("typer", reason="needs the extra [cli]")
 pytest.importorskip("matplotlib")
 
 from pyterrier_cwla.behaviour import InteractionLog, calibrate
-from pyterrier_cwla.studies.fitting.result import Fit
+from pyterrier_cwla.studies.fitting.parameter_fit import Fit
 from pyterrier_cwla.studies.incomplete_judgments.judging_order import NextJudgments
-from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import GroupsLeftOut
-from pyterrier_cwla.studies.incomplete_judgments.result import Robustness
-from pyterrier_cwla.studies.manifest import file_names
+from pyterrier_cwla.studies.incomplete_judgments.robustness_result import Robustness
+from pyterrier_cwla.studies.incomplete_judgments.robustness_study import GroupsLeftOut
+from pyterrier_cwla.studies.report import file_names
 from pyterrier_cwla.studies.systems.metric_correlations import MetricAgreement
 from pyterrier_cwla.studies.systems.power import Power
-from pyterrier_cwla.studies.users.result import UserAgreement
+from pyterrier_cwla.studies.users.agreement_study import UserAgreement
 
 #: Commands that write a file. OUT is the output path; the option before it is the output option.
 WRITERS = {

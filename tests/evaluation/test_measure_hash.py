@@ -544,7 +544,7 @@ def test_studies_compute_anew_what_has_no_version(version, tmp_path):
 
 def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
     from pyterrier_cwla.studies.fitting import parameter_fit
-    from pyterrier_cwla.studies.incomplete_judgments.work import Work
+    from pyterrier_cwla.studies.incomplete_judgments.robustness_study import Work
 
     rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
     template = in_a_study({"version": "a"}, 1.0)

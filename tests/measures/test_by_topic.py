@@ -26,7 +26,7 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
 from pyterrier_cwla.measures.of_ir_measures import needs_of
 from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.measures.wrappers import changed_inside, files_of
-from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference
 from tests.support.generated import collection
 

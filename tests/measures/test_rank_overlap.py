@@ -17,7 +17,7 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.reference import find
-from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference
 from tests.support.generated import collection
 

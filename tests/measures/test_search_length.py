@@ -16,7 +16,7 @@ from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.reference import find
 from pyterrier_cwla.measures.wrappers import MEASURES
-from pyterrier_cwla.studies.incomplete_judgments.masked_scores import Masking
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference
 
 pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")

@@ -6,7 +6,7 @@ import pytest
 from scipy.stats import kendalltau
 
 from pyterrier_cwla.studies import f_qrels, robustness
-from pyterrier_cwla.studies.incomplete_judgments.study import MEASURES
+from pyterrier_cwla.studies.incomplete_judgments.robustness_study import MEASURES
 
 from ..studies.incomplete_judgments.test_robustness import generated, loops
 

@@ -8,8 +8,8 @@ from scipy import stats
 from pyterrier_cwla.cli.study_commands import Coefficient, Objective
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies import fit, nrmse, sensitivity, splits, user_agreement
-from pyterrier_cwla.studies.coefficient_names import CORRELATIONS, LABELS, TESTED
-from pyterrier_cwla.studies.fitting.result import OBJECTIVES
+from pyterrier_cwla.studies.correlation import CORRELATIONS, LABELS, TESTED
+from pyterrier_cwla.studies.fitting.parameter_fit import OBJECTIVES
 from tests.studies.fitting.test_parameter_fit import made, preferred, regression_error
 
 RBP, TEMPLATE = "RBP(p=0.4,rel=1)", "RBP(p=$p,rel=1)"

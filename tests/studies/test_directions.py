@@ -10,7 +10,7 @@ import pyterrier_cwla as cwla
 from pyterrier_cwla import ESL, studies
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies import Rated
-from pyterrier_cwla.studies.directions import columns_where_less_is_better
+from pyterrier_cwla.studies.correlation import columns_where_less_is_better
 
 COSTS = ["ESL", "CWLA(C='bpm(1,1000)',A='items',gain='binary')", "CWLA(C='bpm(1,1000)',A='effort',gain='binary')"]
 NOTE = "less is better"

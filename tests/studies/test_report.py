@@ -21,8 +21,7 @@ from pyterrier_cwla import CWLAError
 from pyterrier_cwla.errors import CWLAWarning
 from pyterrier_cwla.rendering.labels import label_ends, measure_look
 from pyterrier_cwla.studies import Finding, Picture, Study, Table
-from pyterrier_cwla.studies.manifest import write_files
-from pyterrier_cwla.studies.report import _by_picture
+from pyterrier_cwla.studies.report import _by_picture, write_files
 from tests.support.browsing import seen, serious_violations
 
 HOSTILE = ["<script>window.hacked = 1</script>", '"><img src=x onerror="window.hacked = 2">', "R&D 'run' {{ 7 * 7 }}"]

@@ -1,8 +1,8 @@
-"""Unjudged documents in the order in which their judgments could change a comparison of runs."""
+"""Changes of the differences of pairs of runs by the judgment of one more document, and pairs that are still open."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,19 +21,124 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import needs_of
 from ...measures.provider import prepare
-from ...rendering.figures import axes_of, titled
+from ...rendering.figures import GREY, axes_of, titled
 from ...rendering.labels import label_ends, measure_look
 from ...tasks.hashing import fingerprint
-from ..correlation import rounded
-from ..report import Finding, Picture, Table
-from ..study import Study
-from .masked_scores import best_ranks
-from .missing_judgments import NOWHERE
-from .pair_changes import DEVIATIONS, PairChanges, are_open
-from .possible_changes import Candidates
-from .work import hash_of_input
+from ..correlation import TAUS, rounded, tau
+from ..report import Finding, Picture, Study, Table
+from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks
+from .robustness_study import hash_of_input
 
 Array = np.ndarray
+DEVIATIONS = 3
+"""Standard deviations by which the scores of two runs must differ for their order to count as settled."""
+_CELLS = 1 << 22  # differences per chunk
+
+
+@dataclass(frozen=True, eq=False)
+class PairChanges:
+    """Changes of mean scores if one document gets a grade.
+
+    Attributes
+    ----------
+    documents : ndarray of int, shape (n,)
+        Documents, as indices of judgments.
+    grades : tuple of float
+        Grades, the highest last.
+    changes : ndarray, shape (grades, n, runs)
+        Change of the mean score of each run.
+    """
+
+    documents: Array
+    grades: tuple[float, ...]
+    changes: Array
+
+    @classmethod
+    def of(cls, candidates: Candidates, judged: Array, which: Array, grades: Sequence[float]) -> PairChanges:
+        """Compute the changes of all documents of the mask ``which`` if those of the mask ``judged`` are judged."""
+        topics = candidates.masking.queries
+        parts = [list(candidates.changes(judged, grade, which)) for grade in grades]
+        nothing = np.zeros((0, len(candidates.masking.runs)))
+        documents = np.concatenate([np.zeros(0, np.int64), *(found for found, _ in parts[0])])
+        values = [np.concatenate([nothing, *(changes for _, changes in part)]) / topics for part in parts]
+        return cls(documents, tuple(grades), np.stack(values))
+
+    def sums(self) -> tuple[Array, Array, Array]:
+        """Return, for each pair of runs, sums over documents of changes of the difference by the highest grade.
+
+        Returns
+        -------
+        falls, rises : ndarray, shape (runs, runs)
+            Sum of the negative and of the positive changes of the first run's score minus the second run's.
+        squares : ndarray, shape (runs, runs)
+            Sum of the squared changes.
+        """
+        runs = self.changes.shape[-1]
+        rises, squares = np.zeros((2, runs, runs))
+        for part in self._chunks(runs):
+            changes = self.changes[-1, part]
+            for run in range(runs):
+                apart = changes[:, [run]] - changes
+                rises[run] += np.maximum(apart, 0).sum(axis=0)
+                squares[run] += (apart * apart).sum(axis=0)
+        return -rises.T, rises, squares
+
+    def largest(self, compared: Array) -> tuple[Array, Array, Array, Array]:
+        """Return the largest and the mean change of a difference by each document.
+
+        Parameters
+        ----------
+        compared : ndarray of int, shape (pairs, 2)
+            Pairs of runs, ordered by the first run.
+
+        Returns
+        -------
+        largest : ndarray, shape (grades, n)
+            Largest absolute change of the difference of a pair.
+        mean : ndarray, shape (grades, n)
+            Mean of the absolute changes over the pairs.
+        pair, grade : ndarray of int, shape (n,)
+            Index of the pair whose difference changes most, and of the grade by which it does.
+        """
+        shape = self.changes.shape[:2]
+        largest, mean, pair = np.full(shape, -1.0), np.zeros(shape), np.zeros(shape, np.int64)
+        first, starts = np.unique(compared[:, 0], return_index=True)
+        for level, changes in enumerate(self.changes):
+            for part in self._chunks(changes.shape[-1]):
+                for run, start, seconds in zip(first, starts, np.split(compared[:, 1], starts[1:]), strict=True):
+                    apart = np.abs(changes[part][:, [run]] - changes[part][:, seconds])
+                    best = apart.argmax(axis=1)
+                    value = np.take_along_axis(apart, best[:, None], axis=1)[:, 0]
+                    more = value > largest[level, part]
+                    largest[level, part] = np.where(more, value, largest[level, part])
+                    pair[level, part] = np.where(more, start + best, pair[level, part])
+                    mean[level, part] += apart.sum(axis=1) / len(compared)
+        grade = largest.argmax(axis=0)
+        return largest, mean, pair[grade, np.arange(len(grade))], grade
+
+    def _chunks(self, runs: int) -> list[slice]:
+        step = max(_CELLS // max(runs, 1), 1)
+        return [slice(start, start + step) for start in range(0, len(self.documents), step)]
+
+
+def are_open(differences: Array, squares: Array) -> Array:
+    """Return whether judgments may still change the order of two runs.
+
+    A document that changes a difference by 0 to δ adds a variance of at most δ²/4. If judgments were independent, the
+    standard deviation of what they add would be at most √(Σ δ²)/2. A pair is settled if its difference is larger than
+    three times this number. This is a rule to choose documents by, not a test.
+
+    Parameters
+    ----------
+    differences : ndarray
+        Differences of the mean scores.
+    squares : ndarray, of the same shape
+        Σ δ² over the unjudged documents.
+    """
+    open_pairs: Array = np.abs(differences) < DEVIATIONS * np.sqrt(squares) / 2
+    return open_pairs
+
+
 PAIRS = ("open", "all")
 _BATCH = 100  # documents of which the headline reports the share of all changes
 
@@ -439,5 +544,282 @@ def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
     ax.set_xlabel("documents judged")
     ax.set_ylabel("possible changes (%)")
     titled(ax, f"Possible changes by the number of judgments · {study._sizes}")
+    label_ends(ax, curves, looks)
+    return ax
+
+
+Order = Callable[[Array, Array], Array]
+"""A function from masks of the judged and of the hidden documents to the hidden documents, the next one first."""
+ORDERS = ("open", "all", "rank", "random")
+_WORDS = {"open": "changes of open pairs", "all": "changes of all pairs", "rank": "best rank", "random": "random"}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SimulatedJudging(Study):
+    """Order of runs after each number of judgments, for several orders of judging.
+
+    The result of :func:`simulated_judging`.
+
+    Attributes
+    ----------
+    steps : DataFrame
+        A row for each order of judging and number of judgments: ``order``, ``judgments``, ``tau`` to the order of runs
+        by all judgments, and ``different_pairs``, the number of pairs of runs that are in another order, or tie in one
+        of both orders alone.
+    needed : DataFrame
+        A row for each order of judging: the judgments after which τ stays above 0.9 (``knee``), and those after which
+        the order of runs stays that by all judgments (``same_order``).
+    about : dict
+        Settings, sizes and hash of the input.
+    """
+
+    always_tables = ("needed", "steps")
+    always_pictures = ("steps",)
+
+    about: dict[str, Any]
+    steps: pd.DataFrame
+    needed: pd.DataFrame
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
+        return f"Simulated judging: {self._sizes}"
+
+    @property
+    def _sizes(self) -> str:
+        about = self.about
+        return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        of = f"{self.about['judgments']:,} judgments of documents of these runs; {self._sizes}."
+        return {
+            "needed": Table("Judgments needed", f"In steps of {self.about['batch']:,}, of {of}", self.needed),
+            "steps": Table(
+                "Order of runs", f"{TAUS[self.about['tau']]} to the order by all judgments; {of}", self.steps
+            ),
+        }
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        about = f"{TAUS[self.about['tau']]} to the order of runs by all judgments; {self._sizes}."
+        drawn = partial(plot_judging, self)
+        return {"steps": Picture("Order of runs by the number of judgments", about, drawn, self.steps)}
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        best = self.needed.sort_values(["same_order", "knee"], kind="stable").iloc[0]
+        others = self.needed[self.needed["order"] != best["order"]]
+        of = ", ".join(f"{row.same_order:,} by {row.order}" for row in others.itertuples())
+        return (
+            f"The order of runs by all {self.about['judgments']:,} judgments needs {best.same_order:,} judgments if"
+            f" documents are judged by {best['order']}" + (f"; {of}." if of else ".")
+        )
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
+        kind = TAUS[self.about["tau"]]
+        knees = ", ".join(f"{row.knee:,} by {row.order}" for row in self.needed.itertuples())
+        return [Finding(f"{kind} stays above {KNEE} from these numbers of judgments on: {knees}.", "steps")]
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        return [
+            "Documents without a judgment in this collection cannot be judged in the simulation.",
+            "A collection that was pooled by depth has judgments where that order asks for them.",
+            "That the order stays the same is known only because all judgments are.",
+        ]
+
+
+def simulated_judging(
+    qrels: Any,
+    runs: Any,
+    measure: Any,
+    *,
+    orders: Sequence[str] = ORDERS,
+    batch: int = 100,
+    tau: str = "b",
+    seed: int = 0,
+) -> SimulatedJudging:
+    """Hide judgments, reveal them in several orders, and compare the order of runs with that by all judgments.
+
+    Judgments of documents that a run retrieves are hidden at first. Those of other documents are never hidden: they
+    are the same for all orders.
+
+    Parameters
+    ----------
+    qrels, runs, measure
+        As for :func:`next_judgments`.
+    orders : sequence of {"open", "all", "rank", "random"}
+        Orders of judging, by default all four:
+
+        * "open", "all": by the largest changes of differences of runs, as :func:`next_judgments` computes them for open
+          pairs and for all pairs; computed anew after each batch;
+        * "rank": by the best rank in any run, as in a pool that is judged to depth 1, then 2, and so on; documents of
+          one rank in random order;
+        * "random": in random order.
+    batch : int, default=100
+        Number of judgments between two comparisons.
+    tau : {"a", "b", "ap", "ap_symmetric"}, default="b"
+        Kind of τ; 0 where it is not defined, because all runs tie.
+    seed : int, default=0
+        Seed of the random orders.
+
+    Returns
+    -------
+    SimulatedJudging
+
+    Raises
+    ------
+    BadParameter
+        As :func:`next_judgments`, or if there is no such order or kind of τ.
+    BadJudgments
+        If no retrieved document is judged.
+
+    References
+    ----------
+    Moffat, Webber and Zobel (2007); Zobel (1998) for pools by depth.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(2)
+    >>> qrels = {str(q): {f"d{d}": int(rng.random() < 0.2) for d in range(60)} for q in range(8)}
+    >>> def run(noise):
+    ...     scored = {q: {d: g + noise * rng.normal() for d, g in judged.items()} for q, judged in qrels.items()}
+    ...     return {q: dict(sorted(of.items(), key=lambda pair: -pair[1])[:15]) for q, of in scored.items()}
+    >>> runs = {name: run(noise) for name, noise in {"A": 1.0, "B": 1.4, "C": 2.0, "D": 3.0}.items()}
+    >>> simulated_judging(qrels, runs, "RBP(rel=1)", batch=10).needed
+                       order  knee  same_order
+    0  changes of open pairs   140         140
+    1   changes of all pairs   180         180
+    2              best rank   180         180
+    3                 random   330         330
+    """
+    if not orders:
+        raise BadParameter(f"orders is empty: give at least one of {', '.join(ORDERS)}.")
+    for order in orders:
+        if order not in ORDERS:
+            raise BadParameter(f"no order {order!r} of judging. {near(str(order), ORDERS)}")
+    if tau not in TAUS:
+        raise BadParameter(f"no τ of kind {tau!r}. {near(str(tau), TAUS)}")
+    check_whole(1, batch=batch)
+    check_whole(0, seed=seed)
+    name, wanted = one_measure(measure)
+    candidates = Candidates.of(qrels, runs, wanted)
+    hidden = ~candidates.unjudged & (best_ranks(candidates.masking.whole) < NOWHERE)
+    if not hidden.any():
+        raise BadJudgments("no document of these runs is judged, so that there is nothing to reveal.")
+    full = rounded(candidates.scores(~candidates.unjudged).mean(axis=1))
+    ways = _orders(candidates, seed)
+    parts = []
+    for order in dict.fromkeys(orders):
+        means = [candidates.scores(judged).mean(axis=1) for judged in _revealed(candidates, hidden, ways[order], batch)]
+        parts.append(_steps(_WORDS[order], np.array(means), full, int(hidden.sum()), batch, tau))
+    steps = pd.concat(parts, ignore_index=True)
+    about = {
+        "version": __version__,
+        "measure": name,
+        "measures": {name: repr(wanted)},
+        "runs": len(full),
+        "queries": candidates.masking.queries,
+        "judgments": int(hidden.sum()),
+        "batch": batch,
+        "tau": tau,
+        "seed": seed,
+        "input": fingerprint(hash_of_input(candidates.masking), candidates.judged),
+    }
+    return SimulatedJudging(about, steps, _needed(steps))
+
+
+def _revealed(candidates: Candidates, hidden: Array, order: Order, batch: int) -> Iterator[Array]:
+    """Yield masks of the judged documents: none of the hidden ones, one batch more each time, and all."""
+    judged = ~candidates.unjudged & ~hidden
+    while True:
+        yield judged
+        left = hidden & ~judged
+        if not left.any():
+            return
+        judged = judged.copy()
+        judged[order(judged, left)[:batch]] = True
+
+
+def _orders(candidates: Candidates, seed: int) -> dict[str, Order]:
+    drawn = np.random.default_rng(seed).random(len(candidates.judged))
+    best = best_ranks(candidates.masking.whole)
+
+    def by(*keys: Array) -> Order:
+        def order(judged: Array, left: Array) -> Array:
+            documents = np.flatnonzero(left)
+            return documents[np.lexsort([key[documents] for key in keys])]
+
+        return order
+
+    def by_changes(pairs: str) -> Order:
+        which, grades = all_pairs(len(candidates.masking.runs)), grades_of(candidates)
+
+        def order(judged: Array, left: Array) -> Array:
+            changes = PairChanges.of(candidates, judged, left, grades)
+            means = candidates.scores(judged).mean(axis=1)
+            largest, mean, *_ = changes.largest(compared_pairs(means, changes, which, pairs))
+            keys = [-rounded(values.max(axis=0)) for values in (mean, largest)]
+            return changes.documents[np.lexsort([best[changes.documents], *keys])]
+
+        return order
+
+    return {"open": by_changes("open"), "all": by_changes("all"), "rank": by(drawn, best), "random": by(drawn)}
+
+
+def _steps(order: str, means: Array, full: Array, judgments: int, batch: int, kind: str) -> pd.DataFrame:
+    """Return a row for each number of judgments."""
+    number = np.minimum(np.arange(len(means)) * batch, judgments)
+    tau_of = np.nan_to_num(tau(means, full[None], kind))
+    first, second = all_pairs(len(full)).T
+    signs = [np.sign(of[..., first] - of[..., second]) for of in (rounded(means), full)]
+    different = (signs[0] != signs[1]).sum(axis=-1)
+    return pd.DataFrame({"order": order, "judgments": number, "tau": tau_of, "different_pairs": different})
+
+
+def _needed(steps: pd.DataFrame) -> pd.DataFrame:
+    rows = []
+    for order, own in steps.groupby("order", sort=False):
+        number = own["judgments"].to_numpy()
+        reached = {"knee": own["tau"] > KNEE, "same_order": own["different_pairs"] == 0}
+        rows.append({"order": order, **{name: _from(number, of.to_numpy()) for name, of in reached.items()}})
+    return pd.DataFrame(rows)
+
+
+def _from(number: Array, reached: Array) -> int:
+    """Return the number from which on a condition holds; the last number at the latest."""
+    missed = np.flatnonzero(~reached)
+    return int(number[min(missed[-1] + 1, len(number) - 1)]) if len(missed) else int(number[0])
+
+
+def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
+    """Plot τ to the order of runs by all judgments, over the number of judgments.
+
+    Parameters
+    ----------
+    study : SimulatedJudging
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_of(ax, (7, 3.4))
+    names = list(study.needed["order"])
+    looks = {name: measure_look(number) for number, name in enumerate(names)}
+    curves = {}
+    for name in names:
+        rows = study.steps[study.steps["order"] == name]
+        curves[name] = (rows["judgments"].to_numpy(), rows["tau"].to_numpy())
+        ax.plot(*curves[name], **{**looks[name], "marker": ""}, linewidth=1.5)
+    ax.axhline(KNEE, color=GREY, linewidth=0.7)
+    ax.set_xlabel("documents judged")
+    ax.set_ylabel(f"{TAUS[study.about['tau']]} to the order by all judgments")
+    titled(ax, f"Order of runs by the number of judgments · {study._sizes}")
     label_ends(ax, curves, looks)
     return ax

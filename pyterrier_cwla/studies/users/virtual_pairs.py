@@ -17,11 +17,9 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, text_colour, titled
 from ...rendering.labels import key, name_rows
 from ...tasks.hashing import fingerprint
-from ..directions import columns_where_less_is_better, signs_of, why_negated
-from ..report import Finding, Picture, Table
-from ..resampling import around
-from ..study import Study
-from .resampled_correlations import above_group_means, standardised_columns
+from ..correlation import around, columns_where_less_is_better, signs_of, why_negated
+from ..report import Finding, Picture, Study, Table
+from .rating_correlations import above_group_means, standardised_columns
 
 Array = np.ndarray
 

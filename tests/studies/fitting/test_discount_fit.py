@@ -18,9 +18,8 @@ from pyterrier_cwla.behaviour import InteractionLog, click_metrics, weighted_cor
 from pyterrier_cwla.errors import BadParameter, BadRatings, CWLAError
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.discount_fit import fit_discount
-from pyterrier_cwla.studies.fitting.objective import training_folds
+from pyterrier_cwla.studies.users.rating_correlations import resample_counts, training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
-from pyterrier_cwla.studies.users.resampled_correlations import resample_counts
 
 CASCADE = "Cascade(phi='$phi',max_rel=2)"
 PHI = (1, 0.8, 0.8, 0.3, 0.1)

@@ -15,11 +15,10 @@ from tqdm.auto import tqdm
 from pyterrier_cwla import CWLA, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.model import discount
-from pyterrier_cwla.studies.fitting.objective import training_folds
-from pyterrier_cwla.studies.fitting.parameter_fit import fit
-from pyterrier_cwla.studies.fitting.search import Search
-from pyterrier_cwla.studies.template import Range, Template
+from pyterrier_cwla.studies.fitting.parameter_fit import Search, fit
+from pyterrier_cwla.studies.users.agreement_variation import Range, Template
 from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.rating_correlations import training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
 
 SECONDS = "by_grade({0:9.8,1:23.0,2:37.6})"

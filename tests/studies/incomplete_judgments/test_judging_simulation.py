@@ -11,11 +11,8 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.studies import next_judgments, plot_judging, simulated_judging
-from pyterrier_cwla.studies.incomplete_judgments.judging_order import ids_of, one_measure
-from pyterrier_cwla.studies.incomplete_judgments.judging_simulation import _orders, _revealed
-from pyterrier_cwla.studies.incomplete_judgments.masked_scores import best_ranks
-from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import NOWHERE
-from pyterrier_cwla.studies.incomplete_judgments.possible_changes import Candidates
+from pyterrier_cwla.studies.incomplete_judgments.judging_order import _orders, _revealed, ids_of, one_measure
+from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import NOWHERE, Candidates, best_ranks
 from tests.support.readable import assert_readable
 
 mpl.use("Agg")

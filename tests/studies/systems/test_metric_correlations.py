@@ -12,16 +12,15 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.labels import label_ends, measure_look
-from pyterrier_cwla.studies.correlation import rbo, tau
-from pyterrier_cwla.studies.incomplete_judgments.leave_group_out import plot_falls
-from pyterrier_cwla.studies.resampling import times_drawn
+from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
+from pyterrier_cwla.studies.incomplete_judgments.robustness_study import plot_falls
 from pyterrier_cwla.studies.systems.metric_correlations import (
     AGREEMENTS,
     metric_agreement,
     plot_correlations,
     plot_scatter,
 )
-from pyterrier_cwla.studies.users.subgroups import plot_splits
+from pyterrier_cwla.studies.users.agreement_variation import plot_splits
 from pyterrier_cwla.studies.users.virtual_pairs import plot_virtual_systems
 
 MEASURES = ["nDCG@10", "AP", "RR", "Bpref"]

@@ -16,10 +16,15 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
 from pyterrier_cwla.evaluation.significance import randomisation_test, wilcoxon_test, without_noise
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.studies.resampling import times_drawn
+from pyterrier_cwla.studies.correlation import times_drawn
 from pyterrier_cwla.studies.systems import power
-from pyterrier_cwla.studies.systems.pairwise_tests import bootstrap_test, pairs_tested, resampled_power
-from pyterrier_cwla.studies.systems.power import POWER_TESTS, discriminative_power
+from pyterrier_cwla.studies.systems.power import (
+    POWER_TESTS,
+    bootstrap_test,
+    discriminative_power,
+    pairs_tested,
+    resampled_power,
+)
 
 MEASURES = ["nDCG@10", "AP", "RR"]
 quietly = partial(discriminative_power, correction=None, resamples=200, progress=False)
@@ -117,7 +122,7 @@ def test_where_all_queries_differ_by_the_same_t_is_infinite():
 def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
     z = scores()[:3] - scores()[3:]
     expected = bootstrap_test(z, 150, 0)
-    monkeypatch.setattr("pyterrier_cwla.studies.systems.pairwise_tests._CELLS", 1)
+    monkeypatch.setattr("pyterrier_cwla.studies.systems.power._CELLS", 1)
     np.testing.assert_allclose(bootstrap_test(z, 150, 0), expected, rtol=1e-13)
     one = pairs_tested("one", {"one": scores()}, 0.05, 150, 0)
     thousand = pairs_tested("one", {"one": 1000 * scores()}, 0.05, 150, 0)

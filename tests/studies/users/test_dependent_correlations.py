@@ -10,18 +10,16 @@ from scipy.stats import kendalltau, pearsonr, spearmanr
 
 from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.studies.users import resampled_correlations
-from pyterrier_cwla.studies.users.dependent_correlations import (
+from pyterrier_cwla.studies.users import rating_correlations as resampled_correlations
+from pyterrier_cwla.studies.users.rating_correlations import (
     clustered_error,
     difference_test,
     influence,
-    williams_test,
-)
-from pyterrier_cwla.studies.users.resampled_correlations import (
     resample_counts,
     weighted_agreement,
     weighted_pearson,
     weighted_ranks,
+    williams_test,
 )
 
 SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "tau_b": kendalltau}
@@ -189,7 +187,7 @@ def test_the_standard_error_over_users_is_about_the_bootstrap_s_over_users(coeff
 def test_many_pairs_are_looked_at_in_parts(monkeypatch):
     x, y = ratings_and_scores(6)
     whole = influence(x, y, "tau_b")
-    monkeypatch.setattr("pyterrier_cwla.studies.users.dependent_correlations._CELLS", 100)
+    monkeypatch.setattr("pyterrier_cwla.studies.users.rating_correlations._CELLS_of_dependent_correlations", 100)
     assert influence(x, y, "tau_b").tolist() == whole.tolist()
 
 

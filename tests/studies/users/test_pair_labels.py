@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.fitting.parameter_fit import fit
-from pyterrier_cwla.studies.users.pair_labels import pair_numbers, reduced
-from pyterrier_cwla.studies.users.ratings import Rated, title_of, what_was_rated, why_not_all
-from pyterrier_cwla.studies.users.study import user_agreement
+from pyterrier_cwla.studies.users.agreement_study import user_agreement
+from pyterrier_cwla.studies.users.ratings import Rated, pair_numbers, reduced, title_of, what_was_rated, why_not_all
 
 LISTS = [f"l{number}" for number in range(24)]
 MEASURES = ["ERR@3", "RR(rel=2)", "nDCG@5"]

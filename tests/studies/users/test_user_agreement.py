@@ -10,14 +10,19 @@ from sklearn.model_selection import cross_val_score
 
 from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.users.coefficients import agreement_columns, prediction_columns
+from pyterrier_cwla.studies.users.agreement_study import plot_agreement, plot_bands, plot_cells, user_agreement
 from pyterrier_cwla.studies.users.datasets import chiir24_ratings
-from pyterrier_cwla.studies.users.dependent_correlations import difference_test, influence, williams_test
 from pyterrier_cwla.studies.users.metric_grid import grid
-from pyterrier_cwla.studies.users.plots import plot_agreement, plot_bands, plot_cells
-from pyterrier_cwla.studies.users.prediction import corrected_t_test, nrmse
+from pyterrier_cwla.studies.users.rating_correlations import (
+    agreement_columns,
+    corrected_t_test,
+    difference_test,
+    influence,
+    nrmse,
+    prediction_columns,
+    williams_test,
+)
 from pyterrier_cwla.studies.users.ratings import Rated
-from pyterrier_cwla.studies.users.study import user_agreement
 from tests.papers.test_jiang_allan_2016 import folds, read, twin  # noqa: F401
 from tests.papers.test_jiang_allan_2016 import nrmse as slow_nrmse
 from tests.support.intervals import ends

@@ -1,0 +1,883 @@
+"""Agreement of significance tests by few judgments with those by all: confusion, accuracy and g-mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ...errors import BadParameter, many, near, some
+from ...measures.of_ir_measures import metric_of, needs_of
+from ...measures.provider import aggregated
+from ...measures.wrappers import innermost, known_as
+from ...rendering.figures import GREY, axes_of, titled
+from ...rendering.labels import inset_panels, label_ends, measure_look, thin_ticks
+from ..correlation import TAUS, percentiles, signs_of, where_less_is_better
+from ..report import Finding, Picture, Study, Table
+from .missing_judgments import KNEE, Depths, Fractions, Orders, compared, knee_table, level_table, mean_of_known
+
+Array = np.ndarray
+#: Result with all judgments, then with the remaining ones ("accepted" means H₀ accepted), as in the paper.
+CELLS = ("accepted_accepted", "accepted_rejected", "rejected_accepted", "rejected_rejected")
+_CHUNK = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class PairTests:
+    """Significant differences between pairs of runs at each level of judgments.
+
+    Attributes
+    ----------
+    levels : tuple of float
+        Levels of judgments.
+    measures : list of str
+        Names of the measures.
+    p : ndarray, shape (seeds, levels, measures, pairs)
+        p-values; the last level has all judgments of the pair's pool.
+    alpha, confidence : float
+        Levels of significance and of the intervals.
+    resamples, seed : int
+        Number of bootstrap resamples and their seed.
+    """
+
+    levels: tuple[float, ...]
+    measures: list[str]
+    p: Array
+    alpha: float
+    confidence: float
+    resamples: int
+    seed: int
+
+    @cached_property
+    def rejected(self) -> Array:
+        """Whether H₀ is rejected."""
+        return self.p <= self.alpha
+
+    @cached_property
+    def by_seed(self) -> Array:
+        """C(1,1), C(1,2), C(2,1), C(2,2) [4 × seeds × levels × measures]; row 1 is H₀ accepted at 100 %."""
+        return self._cases.sum(axis=-1)
+
+    @cached_property
+    def _cases(self) -> Array:
+        now, truly = self.rejected, self.rejected[:, -1:]
+        return np.stack([~truly & ~now, ~truly & now, truly & ~now, truly & now])
+
+    @cached_property
+    def accuracy(self) -> Array:
+        """Mean accuracy over the seeds [levels × measures]."""
+        return accuracy(self.by_seed).mean(axis=0)
+
+    @cached_property
+    def _resampled(self) -> tuple[Array, Array]:
+        """Accuracy and g-mean [resamples × levels × measures] of resampled pairs, each with a random seed."""
+        _, seeds, levels, measures, pairs = self._cases.shape
+        flat = np.moveaxis(self._cases, 1, -2).reshape(4 * levels * measures, seeds * pairs).astype(np.float32)
+        of_pairs, of_seeds = (np.random.default_rng([self.seed, 3, what]) for what in range(2))
+        found = []
+        step = max(1, _CHUNK // (seeds * seeds * pairs))
+        for start in range(0, self.resamples, step):
+            drawn = of_pairs.integers(pairs, size=(min(step, self.resamples - start), 1, pairs))
+            cells = drawn + pairs * of_seeds.integers(seeds, size=(len(drawn), seeds, pairs))
+            cells = cells.reshape(-1, pairs) + seeds * pairs * np.arange(len(drawn) * seeds)[:, None]
+            times = np.bincount(cells.ravel(), minlength=seeds * pairs * len(cells)).astype(np.float32)
+            counts = flat @ times.reshape(len(cells), -1).T  # whole numbers, exact in single precision
+            counts = counts.reshape(4, levels, measures, len(drawn), seeds).transpose(0, 3, 4, 1, 2).astype(float)
+            found.append((accuracy(counts).mean(axis=1), mean_of_known(g_mean(counts), axis=1)))
+        accurate, geometric = zip(*found, strict=True)
+        return np.concatenate(accurate), np.concatenate(geometric)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each level and measure: confusion, accuracy and g-mean, means over the seeds.
+
+        False positives are C(2,1), H₀ rejected by all judgments and accepted by the remaining ones; false negatives are
+        C(1,2). g-mean is the mean over the seeds for which it is defined; ``g_mean_undefined`` counts the others.
+        """
+        columns = dict(zip(CELLS, self.by_seed.mean(axis=1), strict=True))
+        columns["false_positives"], columns["false_negatives"] = columns[CELLS[2]], columns[CELLS[1]]
+        geometric = g_mean(self.by_seed)
+        means = self.accuracy, mean_of_known(geometric, axis=0)
+        for name, values, resampled in zip(("accuracy", "g_mean"), means, self._resampled):
+            low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence)
+            columns |= {name: values, f"{name}_low": low, f"{name}_high": high}
+        columns["g_mean_undefined"] = np.isnan(geometric).sum(axis=0)
+        return level_table(self.levels, self.measures, columns)
+
+    def above(self, first: str, second: str) -> pd.DataFrame:
+        """Compare the accuracy of two measures: its difference at each level, with interval and verdict."""
+        one, other = self.measures.index(first), self.measures.index(second)
+        accurate = self._resampled[0]
+        low, high = percentiles((accurate[:, :, one] - accurate[:, :, other]).T, self.confidence)
+        return compared(self.levels, self.accuracy[:, one] - self.accuracy[:, other], low, high)
+
+    def confusion(self, level: int, seed: int = 0) -> pd.DataFrame:
+        """Return numbers of pairs at the level and for the seed at these positions; two rows for each measure."""
+        cells = self.by_seed[:, seed, level].T.reshape(-1, 2)
+        truth = ["H₀ accepted by all judgments", "H₀ rejected by all judgments"]
+        index = pd.MultiIndex.from_product([self.measures, truth], names=["measure", ""])
+        return pd.DataFrame(cells, index, ["H₀ accepted", "H₀ rejected"])
+
+    def knees(self) -> pd.DataFrame:
+        """Return the smallest level with an accuracy above 0.9 for each measure."""
+        return knee_table(self.levels, self.measures, self.accuracy, accuracy(self.by_seed))
+
+
+def accuracy(counts: Array) -> Array:
+    """Return (C₁₁ + C₂₂)/ΣC of counts [4 × …].
+
+    Examples
+    --------
+    >>> float(accuracy(np.array([62, 5, 22, 176])).round(3))
+    0.898
+    """
+    return (counts[0] + counts[3]) / counts.sum(axis=0)
+
+
+def g_mean(counts: Array) -> Array:
+    """Return √(TP·P) of counts [4 × …], with TP = C₁₁/(C₁₁ + C₁₂) and P = C₁₁/(C₁₁ + C₂₁).
+
+    It is 0 if C₁₁ = 0 and there are errors. It is NaN if H₀ is never accepted, neither by all judgments nor by the
+    remaining ones.
+
+    References
+    ----------
+    Bompada et al. (2007), section 4.3.
+
+    Examples
+    --------
+    >>> float(g_mean(np.array([62, 5, 22, 176])).round(3))
+    0.826
+    """
+    accepted = (counts[0] + counts[1]) * (counts[0] + counts[2])
+    found = np.where(counts[:3].any(axis=0), 0.0, np.nan)
+    return np.divide(counts[0], np.sqrt(accepted), out=found, where=accepted > 0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RobustnessNumbers(Study):
+    """Numbers of a study, without tables and pictures; :class:`Robustness` describes the attributes."""
+
+    about: dict[str, Any]
+    holes: Fractions | Depths
+    measures: dict[str, Measure]
+    runs: list[str]
+    order: Orders
+    tests: PairTests | None
+
+    @property
+    def sizes(self) -> str:
+        """Numbers of runs, topics and seeds."""
+        return f"{many(len(self.runs), 'run')}, {self.drawn}"
+
+    @property
+    def drawn(self) -> str:
+        """Numbers of topics, and of seeds if the study is random."""
+        seeds = f", {many(self.about['seeds'], 'seed')}" if self.holes.random else ""
+        return f"{many(self.about['queries'], 'topic')}{seeds}"
+
+    @property
+    def noted(self) -> str:
+        """Last part of captions."""
+        return " ".join([f"{self.sizes}.", *infap_pool_note(self.about["pool"], self.measures)])
+
+    def above(self, first: str, second: str) -> pd.DataFrame:
+        """Return whether one measure keeps the order of runs better than another.
+
+        Parameters
+        ----------
+        first, second : str
+            Names of the measures.
+
+        Returns
+        -------
+        DataFrame
+            A row for each level: ``difference`` of τ, its interval ``low`` and ``high`` (paired resamples), and
+            ``verdict``: "yes", "no" or "undecided".
+
+        Raises
+        ------
+        BadParameter
+            If the study does not have a measure.
+        """
+        for name in (first, second):
+            if name not in self.measures:
+                raise BadParameter(f"no measure {name!r} in this study. {near(name, self.measures)}")
+        return self.order.above(first, second)
+
+    @cached_property
+    def rankings(self) -> pd.DataFrame:
+        """Scores and ranks of runs: a row for each level, measure and run.
+
+        The score is computed from each topic's mean over the seeds. Rank 1 is best, and equal scores have
+        the same rank.
+        """
+        measures = list(self.measures.values())
+        by_level = self.order.scores.mean(axis=0)
+        scores = np.array([[[aggregated(m, row) for row in runs] for m, runs in zip(measures, of)] for of in by_level])
+        names = ["level", "measure", "run"]
+        index = pd.MultiIndex.from_product([self.holes.levels, self.measures, self.runs], names=names)
+        frame = pd.DataFrame({"score": scores.ravel()}, index).reset_index()
+        better = frame.score.round(10) * signs_of(frame.measure, where_less_is_better(self.measures))
+        ranks = better.groupby([frame.level, frame.measure], sort=False)
+        return frame.assign(rank=ranks.rank(ascending=False, method="min").astype(int))
+
+    def confusion(self, level: float = 0.3, seed: int = 0) -> pd.DataFrame:
+        """Return numbers of pairs of runs by the result of the test at a level and by all judgments.
+
+        Parameters
+        ----------
+        level : float, default=0.3
+            Level of judgments.
+        seed : int, default=0
+            Position of a seed among the seeds of the study, from 0.
+
+        Returns
+        -------
+        DataFrame
+            Two rows for each measure, as in Table 4 of Bompada et al. (2007).
+
+        Raises
+        ------
+        BadParameter
+            If no pairs were tested, or if there is no such level.
+        """
+        if self.tests is None:
+            raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
+        levels = self.holes.levels
+        if level not in levels:
+            raise BadParameter(f"no level {level!r}: there is {some(levels, 20)}.")
+        return self.tests.confusion(levels.index(level), seed)
+
+
+def infap_pool_note(pool: str, measures: dict[str, Any]) -> list[str]:
+    """Return a sentence on the information that infAP has about missing judgments, if it is among the measures."""
+    names = [name for name, measure in measures.items() if needs_of(measure).pooled]
+    if not names:
+        return []
+    treated = "in the pool" if pool == "whole" else "not in the pool"
+    verb = "treats" if len(names) == 1 else "treat"
+    return [f"{' and '.join(names)} {verb} documents with missing judgments as {treated} (pool={pool!r})."]
+
+
+_OF_TESTS = "Is the test by"
+LOW = {True: 0.1, False: 10}
+"""Levels up to which shares of judgments count as low (key True) and pools as shallow (key False, documents)."""
+
+
+def findings(study: RobustnessNumbers) -> list[str]:
+    """Return the findings, one sentence each."""
+    parts = (
+        (_orders(study), "order"),
+        (_comparisons(study), "differences"),
+        (_knees(study), "order"),
+        (_tests(study), "accuracy"),
+    )
+    found = [(sentence, picture) for sentences, picture in parts for sentence in sentences]
+    return [Finding(one, "accuracy" if one.startswith(_OF_TESTS) else picture) for one, picture in found]
+
+
+def headline(study: RobustnessNumbers) -> str:
+    """Return which measure keeps the order of runs best and which least, with few judgments, in one sentence."""
+    levels = study.holes.levels[:-1]
+    low = [level for level in levels if level <= LOW[study.holes.random]]
+    table = study.order.table()
+    rows = table[table.level == (low or levels or study.holes.levels)[-1]].dropna(subset="tau")
+    rows = rows.sort_values("tau", ascending=False, kind="stable")
+    if rows.empty:
+        return "No measure tells the runs apart."
+    best, least = rows.iloc[0], rows.iloc[-1]
+    runs, tau = f"the order of the {len(study.runs):,} runs", TAUS[study.about["tau"]]
+    if len(rows) == 1:
+        return f"{_at(study, best.level)}, {best.measure} keeps {runs} with {tau} {best.tau:.2f}."
+    if best.tau - least.tau < 1e-9:
+        return (
+            f"{_at(study, best.level)}, all {len(rows):,} measures keep {runs} equally well, with {tau} {best.tau:.2f}."
+        )
+    return (
+        f"{_at(study, best.level)}, {best.measure} keeps {runs} best ({tau} {best.tau:.2f}{_chance(study, rows)}), and"
+        f" {least.measure} least ({least.tau:.2f})."
+    )
+
+
+def _chance(study: RobustnessNumbers, rows: pd.DataFrame) -> str:
+    """Return a note if the lead of the best measure over the second is undecided."""
+    best, second = rows.iloc[0], rows.iloc[1]
+    table = study.above(best.measure, second.measure)
+    verdict = table.loc[table.level == best.level, "verdict"]
+    return "" if (verdict == "yes").all() else f"; its lead over {second.measure} is undecided"
+
+
+def _levels(study: RobustnessNumbers) -> list[float]:
+    """Return the levels to describe: the first, the last of the low ones, and one at about half of the judgments."""
+    levels = list(study.holes.levels[:-1])
+    low = [level for level in levels if level <= LOW[study.holes.random]]
+    return sorted({*levels[:1], *low[-1:], *levels[len(levels) * 2 // 3 : len(levels) * 2 // 3 + 1]})
+
+
+def _orders(study: RobustnessNumbers) -> list[str]:
+    table = study.order.table()
+    said = []
+    for level in _levels(study):
+        rows = table[table.level == level].sort_values("tau", ascending=False, kind="stable")
+        values = ", ".join(f"{row.measure} {_with_ends(row.tau, row.low, row.high)}" for row in rows.itertuples())
+        said.append(f"{_at(study, level)}, {TAUS[study.about['tau']]} to the order by all judgments is {values}.")
+    return said
+
+
+def _comparisons(study: RobustnessNumbers) -> list[str]:
+    """Compare measures: the claim of the paper if its measures are present, else neighbours in order of robustness."""
+    chain = papers_chain(study.measures)
+    low = [level for level in study.holes.levels[:-1] if level <= LOW[study.holes.random]]
+    if not low or len(study.measures) < 2:
+        return []
+    said = []
+    if chain:
+        claims = [*pairwise(chain), (chain[0], chain[-1])]
+    else:
+        at = np.isin(study.holes.levels, low)
+        names = list(study.measures)
+        order = np.argsort(-study.order.tau[at].mean(axis=0), kind="stable")
+        claims = [(names[one], names[other]) for one, other in pairwise(order)]
+    for first, second in claims:
+        difference, lower, upper = study.order.mean_above(first, second, low[-1])
+        verdict = "yes" if lower > 0 else "no, below it" if upper < 0 else "undecided"
+        table = study.above(first, second)
+        said.append(
+            f"Is {first} above {second} with few judgments ({study.holes.says(low[0])} to"
+            f" {study.holes.says(low[-1])})? {verdict.capitalize()}: the mean difference of τ is"
+            f" {_with_ends(difference, lower, upper, sign='+')}. Level by level: {_by_verdict(study, table)}."
+        )
+        if chain and study.tests is not None:
+            tests = study.tests.above(first, second)
+            said.append(
+                f"{_OF_TESTS} {first} more accurate than by {second}, over these pairs and topics? Level by level:"
+                f" {_by_verdict(study, tests)}."
+            )
+    if chain:
+        ends = [study.order.mean_above(one, other, low[-1])[1:] for one, other in claims]
+        holds = all(lower > 0 for lower, _ in ends)
+        against = [f"{one} is below {other}" for (one, other), (_, upper) in zip(claims, ends) if upper < 0]
+        otherwise = f"is contradicted here: {', '.join(against)}" if against else "is not confirmed here"
+        said.append(
+            f"So the order {' above '.join(chain)} with few judgments{_as_in_the_paper(study, chain)}"
+            f" {'holds here' if holds else otherwise}."
+        )
+    return said
+
+
+def _as_in_the_paper(study: RobustnessNumbers, chain: list[str]) -> str:
+    """Describe how the compared measures relate to those of the paper: not cut, and nDCG of binary judgments."""
+    metric = metric_of(innermost(study.measures[chain[0]]))
+    if metric.cutoff is not None or str(metric.C) != "dcg":
+        return f" (not the claim of Bompada et al., 2007: {chain[0]} is cut, and their nDCG is not)"
+    graded = len(np.unique(metric.gains(np.arange(1, study.about["highest_grade"] + 1)))) > 1
+    return ", as Bompada et al. (2007) found it" + (f" of binary nDCG ({chain[0]} is graded here)," if graded else ",")
+
+
+def papers_chain(measures: dict[str, Any]) -> list[str]:
+    """Return the names of nDCG, infAP and bpref in this study, or no names if one of them is missing."""
+    found = {known_as(measure): name for name, measure in reversed(measures.items())}
+    chain = ("nDCG", "infAP", "Bpref")
+    return [found[kind] for kind in chain] if found.keys() >= set(chain) else []
+
+
+def _by_verdict(study: RobustnessNumbers, table: pd.DataFrame) -> str:
+    return "; ".join(
+        f"{verdict} at {_ranges(study, (table.verdict == verdict).to_numpy())}"
+        for verdict in ("yes", "no", "undecided")
+        if (table.verdict == verdict).any()
+    )
+
+
+def _ranges(study: RobustnessNumbers, which: np.ndarray) -> str:
+    """Format levels; consecutive levels become "first to last"."""
+    if which.all():
+        return "every level"
+    says = [study.holes.says(level) for level in study.holes.levels]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], which, [0]])))
+    stretches = edges.reshape(-1, 2).tolist()
+    return ", ".join(says[a] if b == a + 1 else f"{says[a]} to {says[b - 1]}" for a, b in stretches)
+
+
+def _knees(study: RobustnessNumbers) -> list[str]:
+    parts = []
+    for row in study.order.knees().itertuples():
+        again = "" if np.isnan(row.falls_again_at) else f", but not at {study.holes.says(row.falls_again_at)}"
+        ends = f" [{_level(study, row.low)} to {_level(study, row.high)}]" if row.low < row.high else ""
+        parts.append(f"{row.measure} {_knee(study, row.knee)}{ends}{again}")
+    return [f"τ is above {KNEE} from the knee on: {', '.join(parts)}."]
+
+
+def _knee(study: RobustnessNumbers, knee: float) -> str:
+    at = _level(study, knee)
+    return at if at == "never" or np.isnan(knee) else f"at {at}"
+
+
+def _level(study: RobustnessNumbers, level: float) -> str:
+    if np.isnan(level):
+        return "undefined"
+    if np.isinf(level):
+        return "never" if study.holes.random else "all judgments"
+    return study.holes.says(level)
+
+
+def _tests(study: RobustnessNumbers) -> list[str]:
+    if study.tests is None:
+        return []
+    table = study.tests.table()
+    said = []
+    for level in _levels(study)[:2]:
+        rows = table[table.level == level].sort_values("accuracy", ascending=False, kind="stable")
+        values = ", ".join(
+            f"{row.measure} {_with_ends(row.accuracy, row.accuracy_low, row.accuracy_high)} (g-mean {row.g_mean:.2f},"
+            f" {row.false_positives:.0f} false positives, {row.false_negatives:.0f} false negatives)"
+            for row in rows.itertuples()
+        )
+        said.append(
+            f"{_at(study, level)}, the share of these pairs for which the test has the same result as with all"
+            f" judgments is {values}."
+        )
+    knees = ", ".join(f"{row.measure} {_knee(study, row.knee)}" for row in study.tests.knees().itertuples())
+    truly = study.tests.rejected[0, -1].mean(axis=-1)
+    shares = ", ".join(f"{share:.0%} by {name}" for name, share in zip(study.measures, truly))
+    said.append(
+        f"Accuracy is above {KNEE} from the knee on: {knees}. Share of pairs that differ significantly by all"
+        f" judgments: {shares}."
+    )
+    return said
+
+
+def limits(study: RobustnessNumbers) -> list[str]:
+    """Return conclusions that the study does not support, one sentence each."""
+    about = study.about
+    said = [
+        "Robustness is not validity: these numbers show whether a measure leads to the same conclusions with few"
+        " judgments as with all, not whether users agree with them.",
+        "Each measure is compared with its own order by all judgments: a measure with large differences between runs"
+        " keeps its order more easily.",
+        f"Intervals of {about['confidence']:.0%} hold for each level separately, not for all levels together.",
+    ]
+    if study.tests is not None:
+        said.append(
+            f"Accuracy has intervals over {many(about['pairs'], 'pair')} of runs"
+            f"{' and judgment samples' if study.holes.random else ''} for these {many(about['queries'], 'topic')};"
+            " pairs that share a run are not independent, so these intervals are too short."
+        )
+        undefined = study.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
+        if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
+            said.append(
+                "g-mean is not defined if every pair differs significantly with all and with the remaining judgments;"
+                f" means leave out these values: {', '.join(named)} of"
+                f" {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of each measure (levels and seeds)."
+            )
+    said += [*infap_pool_note(about["pool"], study.measures), *_ties(study)]
+    if study.holes.random:
+        said.append("Here judgments are missing at random; in practice, documents that no system retrieved have none.")
+    if short := about["left_out"]:
+        said.append(
+            f"Left out: {many(len(short), 'run')} with less than {about['complete']:.0%} of the documents of the"
+            f" longest run: {some(short, len(short))}."
+        )
+    if poor := about["lacking"]:
+        said.append(
+            f"{many(len(poor), 'topic')} with fewer than the 1 relevant and 10 non-relevant judgments that bpref needs:"
+            f" {some(poor, 10)}; they count like the others."
+        )
+    return said
+
+
+def _ties(study: RobustnessNumbers) -> list[str]:
+    """Return sentences on measures that tie runs by all judgments, and on undefined values of τ."""
+    order, said = study.order, []
+    tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
+    if tied:
+        left_out = study.about["tau"] == "b"
+        what = "are left out of τ" if left_out else "count as neither concordant nor discordant, so that τ is below 1"
+        said.append(f"Pairs of runs that tie by all judgments {what}: {', '.join(tied)} of the pairs.")
+    lost = np.isnan(order.by_seed).sum(axis=(0, 1)) + order.undefined.sum(axis=(0, 1))
+    if lost.any():
+        each = len(order.by_seed) * len(order.levels)
+        of = each * (1 + len(order.resampled))
+        named = ", ".join(f"{name} {number:,}" for name, number in zip(study.measures, lost) if number)
+        said.append(
+            f"τ is not defined if a measure ties all runs; means and intervals leave out these values: {named} of"
+            f" {of:,} values of each measure (levels, seeds and resamples)."
+        )
+    return said
+
+
+def _at(study: RobustnessNumbers, level: float) -> str:
+    if study.holes.random:
+        return f"With {study.holes.says(level)} of the judgments"
+    return f"With a pool of {study.holes.says(level)}"
+
+
+def _with_ends(value: float, low: float, high: float, sign: str = "") -> str:
+    if np.isnan(value):
+        return "undefined"
+    return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
+
+
+_MOST_BANDS = 4  # maximum number of bands: more would hide each other
+_OTHER = {"color": GREY, "linewidth": 0.6, "alpha": 0.5}  # lines of the measures of other panels
+_X_LABELS = {True: "judgments that are kept (%)", False: "depth of the pool (documents per run)"}
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
+    """Plot τ between the orders of runs by the remaining judgments and by all judgments, with intervals.
+
+    The grey line is at 0.9, above which orders are considered equivalent. More than four measures have a panel each, in
+    which the grey lines are the other measures.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    measures : iterable of str, optional
+        Names of the measures to plot. By default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Bompada et al. (2007), Figures 1 and 3.
+    """
+    what = (
+        f"Order of runs with fewer judgments (line at 0.9: equivalent) · {study.sizes}",
+        "τ to the order by all judgments",
+    )
+    return _plot(study, order_curves(study), ax, what, measures, knee=True)
+
+
+def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
+    """Plot the accuracy of the test: the share of pairs of runs with the same result as by all judgments.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot, with tested pairs.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    measures : iterable of str, optional
+        Names of the measures to plot. By default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Bompada et al. (2007), Figure 2.
+    """
+    what = f"Significance of differences with fewer judgments (line at 0.9) · {_tested(study)}"
+    return _plot(study, accuracy_curves(study), ax, (what, "accuracy (share of pairs)"), measures, knee=True)
+
+
+def plot_g_mean(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
+    """Plot the geometric mean of precision and recall of the test for pairs of runs that do not differ.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot, with tested pairs.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    measures : iterable of str, optional
+        Names of the measures to plot. By default all.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Bompada et al. (2007), Figure 2.
+    """
+    what = f"Pairs without a significant difference, with fewer judgments · {_tested(study)}"
+    return _plot(study, g_mean_curves(study), ax, (what, "g-mean"), measures, knee=False)
+
+
+def plot_differences(study: RobustnessNumbers, ax: Any = None, comparisons: Any = None) -> Any:
+    """Plot differences of τ between measures; above 0, the first measure keeps the order of runs better.
+
+    Parameters
+    ----------
+    study : Robustness
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    comparisons : iterable of pairs of str, optional
+        Pairs of measures. By default nDCG and infAP, and infAP and bpref, if the study has these measures; otherwise
+        each measure and the next.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    ax = axes_of(ax)
+    table = differences(study, comparisons)
+    x = _places(study)
+    curves, looks = {}, {}
+    for number, (name, rows) in enumerate(table.groupby("comparison", sort=False)):
+        look = measure_look(number)
+        ax.plot(x[:-1], rows["difference"], markersize=3.5, linewidth=1.4, **look)
+        ax.fill_between(x[:-1], rows["low"], rows["high"], color=look["color"], alpha=0.13, linewidth=0)
+        curves[str(name)], looks[str(name)] = (x[-2::-1], rows["difference"].to_numpy()[::-1]), look
+    ax.axhline(0, color=GREY, linewidth=0.8)
+    _x_axis(study, ax, last=-1)
+    ax.set_xlabel(_X_LABELS[study.holes.random])
+    ax.set_ylabel("difference of τ")
+    titled(ax, f"Which measure keeps the order of runs better: above 0, the first · {study.sizes}")
+    label_ends(ax, curves, looks)
+    return ax
+
+
+def order_curves(study: RobustnessNumbers) -> pd.DataFrame:
+    """Return level, measure, value, low and high of τ."""
+    return study.order.table().rename(columns={"tau": "value"})[["level", "measure", "value", "low", "high"]]
+
+
+def accuracy_curves(study: RobustnessNumbers) -> pd.DataFrame:
+    """Return level, measure, value, low and high of accuracy."""
+    return _of_tests(study, "accuracy")
+
+
+def g_mean_curves(study: RobustnessNumbers) -> pd.DataFrame:
+    """Return level, measure, value, low and high of g-mean."""
+    return _of_tests(study, "g_mean")
+
+
+def differences(study: RobustnessNumbers, comparisons: Any = None) -> pd.DataFrame:
+    """Return differences of τ between measures: comparison, level, difference, low, high, verdict.
+
+    By default nDCG − infAP and infAP − bpref if the study has these measures, else each measure minus the next.
+    """
+    if comparisons is None:
+        chain = papers_chain(study.measures) or list(study.measures)
+        comparisons = list(pairwise(chain))
+    if not comparisons:
+        raise BadParameter("there is only one measure: nothing to compare it with.")
+    frames = [study.above(one, other).assign(comparison=f"{one} − {other}") for one, other in comparisons]
+    return pd.concat(frames, ignore_index=True)[["comparison", "level", "difference", "low", "high", "verdict"]]
+
+
+def pictures(study: RobustnessNumbers) -> dict[str, Picture]:
+    """Return all pictures of a study."""
+    sure = f"{100 * study.about['confidence']:g} % intervals"
+    drawn = {
+        "order": Picture(
+            "The order of runs",
+            f"τ to the order by all judgments; {sure} over topics and judgment samples; {study.noted}",
+            partial(plot_order, study),
+            order_curves(study),
+            _size(study),
+        )
+    }
+    if len(study.measures) > 1:
+        drawn["differences"] = Picture(
+            "Which measure keeps the order better",
+            f"Differences of τ on the same topics and judgments; {sure}; {study.noted}",
+            partial(plot_differences, study),
+            differences(study),
+        )
+    if study.tests is not None:
+        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and judgment samples; {study.noted}"
+        for name, what, draw, curves in (
+            ("accuracy", "Accuracy of the test", plot_accuracy, accuracy_curves),
+            ("g_mean", "Geometric mean", plot_g_mean, g_mean_curves),
+        ):
+            data = curves(study)
+            drawn[name] = Picture(what, f"Wilcoxon's test; {counted}", partial(draw, study), data, _size(study))
+    return drawn
+
+
+def _size(study: RobustnessNumbers) -> tuple[float, float]:
+    """Return the size of a picture with curves of all measures."""
+    return 7.0, _height(len(study.measures))
+
+
+def _height(measures: int) -> float:
+    return 3.6 if measures <= _MOST_BANDS else 1.2 + 1.4 * -(-measures // 3)
+
+
+def _of_tests(study: RobustnessNumbers, what: str) -> pd.DataFrame:
+    if study.tests is None:
+        raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
+    names = {what: "value", f"{what}_low": "low", f"{what}_high": "high"}
+    return study.tests.table().rename(columns=names)[["level", "measure", "value", "low", "high"]]
+
+
+def _plot(
+    study: RobustnessNumbers, table: pd.DataFrame, ax: Any, what: tuple[str, str], measures: Any, knee: bool
+) -> Any:
+    """Plot curves with bands: of up to four measures in one panel, of more in a panel for each measure."""
+    names = list(study.measures) if measures is None else list(measures)
+    for name in names:
+        if name not in study.measures:
+            raise BadParameter(f"no measure {name!r} in this study. {near(str(name), study.measures)}")
+    ax = axes_of(ax, (7, _height(len(names))))
+    x = _places(study)
+    curves = {name: (x[::-1], table.loc[table.measure == name, "value"].to_numpy()[::-1]) for name in names}
+    looks = {name: measure_look(number) for number, name in enumerate(study.measures)}
+    bands = {name: table.loc[table.measure == name, ["low", "high"]].to_numpy().T for name in names}
+    titled(ax, what[0])
+    ax.set_ylabel(what[1])
+    ax.set_xlabel(_X_LABELS[study.holes.random])
+    low = table[table.measure.isin(names)]["low"].min()
+    limits = min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0, 1.02
+    single = len(names) <= _MOST_BANDS
+    for number, one in enumerate([ax] if single else inset_panels(ax, names, looks)):
+        for name in names:
+            mine = single or name == names[number]
+            look = looks[name] | {"markersize": 3, "linewidth": 1.4} if mine else _OTHER
+            one.plot(*curves[name], **look)
+            if mine:
+                one.fill_between(x, *bands[name], color=look["color"], alpha=0.15, linewidth=0)
+        if knee:
+            one.axhline(KNEE, color=GREY, linewidth=0.8)
+        one.set_ylim(limits)
+        _x_axis(study, one)
+    if single:
+        label_ends(ax, curves, looks)
+    return ax
+
+
+def _places(study: RobustnessNumbers) -> np.ndarray:
+    """Return the positions of levels on the axis; all judgments come after the deepest pool."""
+    levels = np.array(study.holes.levels)
+    return np.where(np.isinf(levels), 2 * levels[-2] if len(levels) > 1 else 2.0, levels)
+
+
+def _x_axis(study: RobustnessNumbers, ax: Any, last: int | None = None) -> None:
+    """Set up an axis with fewer judgments to the right, where curves diverge and have room for labels."""
+    x, levels = _places(study)[:last], study.holes.levels[:last]
+    ax.set_xscale("log")
+    ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))
+    shown = list(ticks) if len(ticks) > 1 else list(range(len(x)))
+    says = [
+        f"{100 * level:g}" if study.holes.random else "all" if np.isinf(level) else f"{level:g}" for level in levels
+    ]
+    ax.set_xticks([x[at] for at in shown], [says[at] for at in shown])
+    ax.set_xticks([], minor=True)
+    if not ax.xaxis_inverted():
+        ax.invert_xaxis()
+    thin_ticks(ax)
+
+
+def _tested(study: RobustnessNumbers) -> str:
+    return f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
+
+
+class Robustness(RobustnessNumbers):
+    """Effect of missing judgments on the order of runs and on tests between runs.
+
+    The result of :func:`robustness` and :func:`robustness_to_depth`.
+
+    Attributes
+    ----------
+    holes : Fractions or Depths
+        Levels of judgments.
+    measures : dict of str to Measure
+        Measures by name.
+    runs : list of str
+        Names of the runs.
+    order : Orders
+        Orders of the runs at each level.
+    tests : PairTests or None
+        Tests of pairs of runs, None if none were tested.
+    about : dict
+        Settings, sizes and hash of the input.
+    """
+
+    always_tables = ("order", "knees_of_order", "differences", "rankings")
+    always_pictures = ("order",)
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
+        what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
+        return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        sure = f"{100 * self.about['confidence']:g} % intervals over topics and judgment samples"
+        shown = {
+            "order": Table(
+                "The order of runs",
+                f"{TAUS[self.about['tau']]} to the order by all judgments, mean over the seeds; {sure}; {self.noted}",
+                self.order.table(),
+            ),
+            "knees_of_order": Table(
+                "Knees of the order",
+                f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; in brackets:"
+                f" {sure}; {self.noted}",
+                self.order.knees(),
+            ),
+            "differences": Table(
+                "Which measure keeps the order better",
+                f"Differences of τ between measures on the same topics and judgments; {sure}, for each level"
+                f" separately; {self.noted}",
+                self._differences(),
+            ),
+            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
+        }
+        if self.tests is not None:
+            pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self.noted}"
+            level = 0.3 if 0.3 in self.holes.levels else self.holes.levels[len(self.holes.levels) // 2]
+            shown |= {
+                "tests": Table(
+                    "Tests between runs",
+                    f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
+                    f" results by the remaining and by all judgments, means over the seeds; intervals over pairs and"
+                    f" judgment samples;"
+                    f" {pairs}",
+                    self.tests.table(),
+                ),
+                "knees_of_accuracy": Table(
+                    "Knees of accuracy",
+                    f"The smallest level with an accuracy strictly above {KNEE}; {pairs}",
+                    self.tests.knees(),
+                ),
+                "confusion": Table(
+                    f"Confusion at {self.holes.says(level)}",
+                    f"Pairs of runs by the result of the test, the first seed; {pairs}",
+                    self.confusion(level).reset_index(),
+                ),
+            }
+        return shown
+
+    def _differences(self) -> pd.DataFrame:
+        names = list(self.measures)
+        frames = [
+            self.above(one, other).assign(first=one, second=other)
+            for at, one in enumerate(names)
+            for other in names[at + 1 :]
+        ]
+        columns = ["first", "second", "level", "difference", "low", "high", "verdict"]
+        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        return pictures(self)
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        return headline(self)
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
+        return findings(self)
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        return limits(self)

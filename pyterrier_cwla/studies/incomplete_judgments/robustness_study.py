@@ -1,0 +1,808 @@
+"""Cached tasks of a robustness study: scores of all runs with missing judgments, and p-values of pairs of runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+from ir_measures.measures import Measure
+
+from ..._version import __version__
+from ...data.alignment import Judgments
+from ...data.columns import of_columns
+from ...data.rankings import StackedRows
+from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
+from ...errors.parameter_checks import check_share, check_whole
+from ...evaluation.measure_hash import names_in_cache
+from ...evaluation.run_comparison import measures_by_name
+from ...evaluation.significance import wilcoxon_test, without_noise
+from ...evaluation.streaming import separate_runs
+from ...rendering.figures import GREY, axes_of, text_colour, titled
+from ...rendering.labels import measure_look, name_rows
+from ...tasks.checkpoints import Pieces
+from ...tasks.hashing import fingerprint
+from ...tasks.result_cache import Layout, Piece
+from ..correlation import (
+    TAUS,
+    percentiles,
+    rounded,
+    sign_of_scores,
+    tau,
+    times_drawn,
+    where_less_is_better,
+    why_negated,
+)
+from ..report import Finding, Picture, Study, Table
+from .missing_judgments import (
+    FRACTIONS,
+    Depths,
+    Fractions,
+    Masking,
+    Orders,
+    best_ranks,
+    checked_groups,
+    lacking,
+    mean_of_known,
+    of_pairs,
+    parts,
+    plain_judgments,
+    without_group,
+)
+from .robustness_result import PairTests, Robustness, infap_pool_note
+
+Array = np.ndarray
+_PAIR_HITS = 1 << 19  # judged documents of pairs of runs, over all levels, per chunk
+_CELLS = 1 << 20  # resampled means per chunk
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Computation of a task by its name: ``"scores 3"`` or ``"pairs 3"``, where 3 is the seed of judgments."""
+
+    masking: Masking
+    holes: Fractions | Depths
+    pairs: Array
+
+    def __call__(self, name: str) -> Piece:
+        """Compute the task of this name."""
+        what, seed = name.split()
+        return {"scores": self.scores, "pairs": self.differing}[what](int(seed))
+
+    @property
+    def layout_of_scores(self) -> Layout:
+        """Type and shape of the array of :meth:`scores`."""
+        return {"scores": ("f", (*self._shape, len(self.masking.runs), self.masking.queries))}
+
+    @property
+    def layout_of_pairs(self) -> Layout:
+        """Type and shape of the array of :meth:`differing`."""
+        return {"p": ("f", (*self._shape, len(self.pairs)))}
+
+    @property
+    def _shape(self) -> tuple[int, int]:
+        return len(self.holes.levels), len(self.masking.measures)
+
+    def scores(self, seed: int) -> Piece:
+        """Return the scores of all runs [levels × measures × runs × queries]."""
+        whole = self.masking.whole
+        kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), seed)
+        found = self.masking.scores(whole, kept).swapaxes(0, 1)
+        return {"scores": found.reshape(*found.shape[:2], len(self.masking.runs), -1)}
+
+    def differing(self, seed: int) -> Piece:
+        """Return p of Wilcoxon's test for each pair of runs [levels × measures × pairs].
+
+        The judgments are those of the pair's own pool.
+                Judgments are sampled separately for each pair.
+        """
+        masking, queries, rng = self.masking, self.masking.queries, np.random.default_rng([seed, 1])
+        levels, differences = len(self.holes.levels), []
+        each = 2 * len(masking.whole.rank) / max(len(masking.runs), 1) * levels
+        for part in parts(len(self.pairs), int(_PAIR_HITS / max(each, 1))):
+            whole = of_pairs(masking.whole, queries, self.pairs[part])
+            kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), rng)
+            values = masking.scores(whole, kept).reshape(len(masking.measures), levels, -1, 2, queries)
+            of_part = [without_noise(of[:, :, 0] - of[:, :, 1], np.abs(of).max(initial=0)) for of in values]
+            differences.append(np.stack(of_part, axis=1))
+        tested = np.concatenate(differences, axis=2)
+        return {"p": wilcoxon_test(tested.reshape(-1, queries)).reshape(tested.shape[:-1])}
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """τ to the order by all judgments [resamples × levels × measures], for resampled topics.
+
+    For each drawn topic, the judgment sample of a random seed is drawn too: a topic that is drawn twice has different
+    judgments each time, as two topics would have. Each resample has as many such draws as there are seeds, and τ is
+    their mean. "undefined" counts the draws for which τ is not defined.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (seeds, levels, measures, runs, queries)
+        Scores; the last level has all judgments.
+    kind : str
+        Kind of τ.
+    resamples, seed : int
+        Number of resamples of one task, and their seed.
+    """
+
+    scores: Array
+    kind: str
+    resamples: int
+    seed: int
+
+    @property
+    def layout(self) -> Layout:
+        """Types and shapes of the arrays of a task."""
+        shape = (self.resamples, *self.scores.shape[1:3])
+        return {"tau": ("f", shape), "undefined": ("iu", shape)}
+
+    def __call__(self, name: str) -> Piece:
+        """Compute the task of this name, such as ``"resamples 3"``."""
+        rng = np.random.default_rng([self.seed, int(name.split()[1])])
+        seeds, levels, measures, runs, queries = self.scores.shape
+        flat = np.ascontiguousarray(np.moveaxis(self.scores, 0, -2)).reshape(-1, seeds * queries)
+        drawn = rng.integers(queries, size=(self.resamples, 1, queries))
+        cells = rng.integers(seeds, size=(self.resamples, seeds, queries)) * queries + drawn
+        found = []
+        for part in parts(self.resamples, _CELLS // (len(flat) * seeds)):
+            times = _counts(cells[part].reshape(-1, queries), seeds * queries)
+            means = (flat @ times.T / queries).reshape(levels, measures, runs, -1, seeds)
+            means = np.ascontiguousarray(means.transpose(3, 0, 1, 4, 2))
+            found.append(tau(means, means[:, -1:], self.kind))  # the last level is the same for all seeds
+        taus = np.concatenate(found)
+        return {"tau": mean_of_known(taus), "undefined": np.isnan(taus).sum(axis=-1)}
+
+
+def _counts(drawn: Array, number: int) -> Array:
+    """Return how often each of ``number`` items was drawn [draws × number]."""
+    at = drawn + number * np.arange(len(drawn))[:, None]
+    return np.bincount(at.ravel(), minlength=len(drawn) * number).reshape(-1, number).astype(float)
+
+
+def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
+    """Return distinct random pairs of runs [pairs × 2]; all pairs if there are no more."""
+    pairs = np.stack(np.triu_indices(runs, 1), axis=1)
+    if number is None or number >= len(pairs):
+        return pairs
+    return pairs[np.sort(np.random.default_rng([seed, 2]).choice(len(pairs), number, replace=False))]
+
+
+def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
+    """Return everything on which scores with missing judgments depend, apart from the definitions of the measures."""
+    rows = cast(StackedRows | None, masking.whole.rows)
+    columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
+    return {
+        "study": "robustness",
+        "measures": [repr(measure) for measure in masking.measures.values()],
+        "input": hash_of_input(masking),
+        "rows": [of_columns(one) for one in columns],  # ids, lengths, duplicates, where measures read them
+        "runs": masking.runs,
+        "holes": [type(holes).__name__, *map(str, holes.levels)],
+        "pool": masking.pool,
+    }
+
+
+def cached(masking: Masking, known: dict[str, Any], cache_dir: Any) -> tuple[dict[str, Any], Any]:
+    """Return the identity of tasks including that of their measures, and the cache folder.
+
+    The folder is None if a measure cannot be cached.
+    """
+    if cache_dir is None:
+        return known, None
+    names = names_in_cache(masking.measures.values())
+    if any(measure not in names for measure in masking.measures.values()):
+        return known, None
+    return {**known, "computed by": [names[measure] for measure in masking.measures.values()]}, cache_dir
+
+
+def hash_of_input(masking: Masking) -> str:
+    """Return a hash of the judgments and of the ranks of judged documents in the runs."""
+    whole = masking.whole
+    judged = (whole.n, whole.query, whole.rank, whole.grade, whole.judgment, whole.pool.query, whole.pool.grade)
+    return fingerprint(masking.judgments.qids, masking.runs, *judged)
+
+
+#: Measures of Bompada et al. (2007), whose nDCG uses binary judgments, and average precision.
+MEASURES = {"bpref": "Bpref", "infAP": "infAP", "nDCG": "CWLA(C='dcg',A='etg',gain='binary',norm='ideal')", "AP": "AP"}
+DEPTHS = (1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 70)
+_PARTS = 10  # number of cached parts of the resamples
+
+
+def robustness(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    *,
+    fractions: Sequence[Any] = FRACTIONS,
+    seeds: int = 10,
+    pairs: int | None = 300,
+    complete: float | None = 0.95,
+    pool: str = "whole",
+    tau: str = "b",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+    cache_dir: Any = None,
+    progress: bool = True,
+    n_jobs: int = 1,
+) -> Robustness:
+    """Study the robustness of measures to missing judgments.
+
+    At each fraction f, the judgments are sampled as by :func:`f_qrels`, ``seeds`` times. Then
+
+    * the order of runs is compared with that by all judgments: Kendall's distance and τ, the knee of the curve (the
+      smallest f with τ above 0.9), and whether the τ of one measure is above that of another;
+    * random pairs of runs are tested on sampled judgments of their own pool (the documents of either run): does
+      Wilcoxon's test have the same result as with all judgments of that pool?
+
+    Parameters
+    ----------
+    qrels, runs, measures
+        As :func:`compare` takes them.
+    fractions : sequence of float, default=FRACTIONS
+        Fractions f, above 0 and up to 1; 1 is always included.
+    seeds : int, default=10
+        Number of seeds: ``seed``, ``seed`` + 1, …
+    pairs : int or None, default=300
+        Number of random pairs of runs; 0 for no tests, None for all pairs.
+    complete : float in (0, 1] or None, default=0.95
+        Runs that retrieve less than this share of the documents of the longest run are left out and named; None keeps
+        all runs.
+    pool : {"whole", "judged"}, default="whole"
+        Treatment of documents with missing judgments by infAP: in the pool and not judged ("whole", as in the paper),
+        or not in the pool ("judged"). All other measures treat them as not judged.
+    tau : {"a", "b"}, default="b"
+        Kind of τ. Without ties, both are the paper's 1 − 4K/(n(n − 1)). "b" leaves out tied pairs, so that τ of an
+        order with itself is 1. "a" counts them as neither concordant nor discordant, so that coarse measures such as
+        P@5 stay below 1 even with all judgments.
+    alpha : float in (0, 1), default=0.05
+        Level of significance; the tests reject at p ≤ alpha.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals.
+    resamples : int, default=500
+        Number of bootstrap resamples, from 50. For τ, topics are resampled, each with the judgments of a random seed.
+    seed : int, default=0
+        First seed.
+    cache_dir : str or Path, optional
+        Folder that caches results, so that an interrupted study can be continued. User-defined functions need a
+        ``version=``; without it nothing is cached.
+    progress : bool, default=True
+        Whether to show progress bars.
+    n_jobs : int, default=1
+        Number of processes.
+
+    Returns
+    -------
+    Robustness
+
+    Raises
+    ------
+    BadParameter
+        If there are fewer than two runs, or a parameter is out of range.
+    BadRun
+        If ``complete`` leaves fewer than two runs.
+    BadJudgments
+        If fewer than two topics are judged.
+
+    References
+    ----------
+    Bompada et al. (2007); Buckley and Voorhees (2004).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> qrels = {q: {f"d{d}": int(rng.random() < 0.3) for d in range(50)} for q in "1234"}
+    >>> def run(noise):
+    ...     return {q: {d: g + noise * rng.normal() for d, g in judged.items()} for q, judged in qrels.items()}
+    >>> runs = {f"noise {n}": run(n) for n in range(1, 6)}
+    >>> study = robustness(qrels, runs, ["Bpref", "AP"], fractions=(0.1, 0.5), seeds=2, progress=False)
+    >>> study.order.table()[["level", "measure", "tau"]].round(2)
+       level measure   tau
+    0    0.1   Bpref  0.52
+    1    0.1      AP  0.40
+    2    0.5   Bpref  0.70
+    3    0.5      AP  0.80
+    4    1.0   Bpref  1.00
+    5    1.0      AP  1.00
+    """
+    how = Settings(seeds, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
+    return _studied(qrels, runs, measures, Fractions(tuple(fractions)), how, cache_dir, progress, n_jobs)
+
+
+def robustness_to_depth(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    *,
+    depths: Sequence[int] = DEPTHS,
+    pairs: int | None = 300,
+    complete: float | None = 0.95,
+    pool: str = "judged",
+    tau: str = "b",
+    alpha: float = 0.05,
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+    cache_dir: Any = None,
+    progress: bool = True,
+    n_jobs: int = 1,
+) -> Robustness:
+    """Study the robustness of measures to shallow pools: only documents in the first k ranks of a run are judged.
+
+    Levels are the ``depths`` k, and ∞ for all judgments. Only the choice of pairs of runs, each with its own pool, and
+    the resamples are random.
+
+    Parameters
+    ----------
+    qrels, runs, measures
+        As :func:`compare` takes them.
+    depths : sequence of int, default=DEPTHS
+        Depths k of the pool, from 1.
+    pool : {"judged", "whole"}, default="judged"
+        As for :func:`robustness`. By default infAP treats documents without judgments as not in the pool, because a
+        shallow pool would not contain them.
+    pairs, complete, tau, alpha, confidence, resamples, seed, cache_dir, progress, n_jobs
+        As for :func:`robustness`.
+
+    Returns
+    -------
+    Robustness
+
+    References
+    ----------
+    Zobel (1998); Bompada et al. (2007) for the comparison.
+
+    Examples
+    --------
+    >>> qrels = {q: {d: int(d < "f") for d in "abcdefghij"} for q in "123"}
+    >>> runs = {name: {q: {d: float(name.find(d)) for d in "abcdefghij"} for q in qrels} for name in ("jacbi", "hebad")}
+    >>> study = robustness_to_depth(qrels, runs, ["AP"], depths=(2,), progress=False)
+    >>> study.order.table()[["level", "measure", "tau"]]
+       level measure  tau
+    0    2.0      AP  1.0
+    1    inf      AP  1.0
+    """
+    how = Settings(1, pairs, complete, pool, tau, alpha, confidence, resamples, seed)
+    return _studied(qrels, runs, measures, Depths(tuple(depths)), how, cache_dir, progress, n_jobs)
+
+
+def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
+    """Return nDCG measures with several weights of the grades 1, 2, …, for use as ``measures=``.
+
+    Parameters
+    ----------
+    *weights : sequence of float
+        Weights of the grades 1, 2, … of one measure. By default those of the paper: binary, and grade 2 with 2, 10 and
+        100 times the weight of grade 1.
+
+    Returns
+    -------
+    dict of str to str
+        Measures by name.
+
+    References
+    ----------
+    Bompada et al. (2007), section 5.3 and Figure 3.
+
+    Examples
+    --------
+    >>> grade_weights((1, 1), (1, 10))["nDCG 1:10"]
+    "CWLA(C='dcg',A='etg',gain='table({1: 1, 2: 10})',norm='ideal')"
+    """
+    named = {}
+    for worth in weights or ((1, 1), (1, 2), (1, 10), (1, 100)):
+        name = "nDCG " + ("binary" if set(worth) == {1} else ":".join(f"{one:g}" for one in worth))
+        table = ", ".join(f"{grade}: {one:g}" for grade, one in enumerate(worth, 1))
+        named[name] = f"CWLA(C='dcg',A='etg',gain='table({{{table}}})',norm='ideal')"
+    return named
+
+
+def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: str) -> tuple[Masking, dict[str, int]]:
+    """Return runs aligned with judgments, and the number of documents of each run left out for having too few."""
+    runs = separate_runs(runs)
+    if len(runs) < 2:
+        raise BadParameter(f"this study compares runs: give at least 2 by name, not {many(len(runs), 'run')}.")
+    if complete is not None and not 0 < complete <= 1:
+        raise BadParameter(f"complete={complete!r}: give a share above 0 and up to 1, or None to keep all runs.")
+    judgments: Judgments = plain_judgments(qrels)
+    if len(judgments.qids) < 2:
+        raise BadJudgments(f"a study needs two judged topics, and there is {some(judgments.qids) or 'none'}.")
+    masking = Masking.of(judgments, runs, measures_by_name(measures), pool)
+    retrieved = dict(zip(masking.runs, masking.whole.n.reshape(len(runs), -1).sum(axis=1).tolist()))
+    short = {run: n for run, n in retrieved.items() if n < (complete or 0) * max(retrieved.values())}
+    if len(retrieved) - len(short) < 2:
+        raise BadRun(
+            f"only {many(len(retrieved) - len(short), 'run')} retrieved {complete:.0%} of the"
+            f" {max(retrieved.values()):,} documents of the longest run: give complete=None to keep all runs."
+        )
+    if short:
+        masking = masking.only([run for run in masking.runs if run not in short])
+    return masking, short
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a study."""
+
+    seeds: int
+    pairs: int | None
+    complete: float | None
+    pool: str
+    tau: str
+    alpha: float
+    confidence: float
+    resamples: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        if self.tau not in TAUS:
+            raise BadParameter(f"no τ of kind {self.tau!r}. {near(str(self.tau), TAUS)}")
+        check_share(0.05, alpha=self.alpha)
+        check_share(0.95, confidence=self.confidence)
+        check_whole(1, seeds=self.seeds)
+        check_whole(50, resamples=self.resamples)
+        check_whole(0, seed=self.seed, pairs=0 if self.pairs is None else self.pairs)
+
+
+def _studied(
+    qrels: Any,
+    runs: Any,
+    measures: Any,
+    holes: Fractions | Depths,
+    how: Settings,
+    cache_dir: Any,
+    progress: bool,
+    n_jobs: int,
+) -> Robustness:  # over 50 lines: half of them are parameters and reported values
+    masking, short = ready(qrels, runs, measures, how.complete, how.pool)
+    pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
+    names = list(masking.measures)
+    known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
+    seeds = range(how.seed, how.seed + how.seeds)
+    work, pieces_of = (
+        Work(masking, holes, pairs),
+        partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs),
+    )
+    pieces = pieces_of(known).each(
+        [f"scores {seed}" for seed in seeds],
+        work,
+        "scoring with missing judgments",
+        "seeds",
+        layout=work.layout_of_scores,
+    )
+    scores = np.stack([piece["scores"] for piece in pieces])
+    resampled = _resampled(scores, known, how, pieces_of)
+    tests = None
+    if len(pairs):
+        pieces = pieces_of({**known, "pairs": fingerprint(pairs)}).each(
+            [f"pairs {seed}" for seed in seeds],
+            work,
+            "testing pairs with missing judgments",
+            "seeds",
+            layout=work.layout_of_pairs,
+        )
+        p = np.stack([piece["p"] for piece in pieces])
+        tests = PairTests(holes.levels, names, p, how.alpha, how.confidence, how.resamples, how.seed)
+    about = {
+        **asdict(how),
+        "version": __version__,
+        "measures": {name: repr(measure) for name, measure in masking.measures.items()},
+        "levels": [level if np.isfinite(level) else "all" for level in holes.levels],
+        "left_out": short,
+        "lacking": lacking(masking.judgments),
+        "queries": masking.queries,
+        "judgments": len(masking.whole.pool.grade),
+        "highest_grade": masking.whole.pool.highest,
+        "pairs": len(pairs),
+        "input": known["input"],
+    }
+    order = Orders(holes.levels, names, scores, *resampled, how.tau, how.confidence)
+    return Robustness(about, holes, masking.measures, masking.runs, order, tests)
+
+
+def _resampled(
+    scores: Array, known: dict[str, Any], how: Settings, pieces_of: Callable[[dict[str, Any]], Pieces]
+) -> tuple[Array, Array]:
+    """Return τ of resampled topics, and its number of undefined seeds, [resamples × levels × measures]."""
+    known = {**known, "resampling": [how.tau, how.resamples, how.seed, how.seeds]}
+    resampling = Resampling(scores, how.tau, -(-how.resamples // _PARTS), how.seed)
+    parts = [f"resamples {number}" for number in range(_PARTS)]
+    pieces = pieces_of(known).each(parts, resampling, "resampling topics", layout=resampling.layout)
+    tau, undefined = (np.concatenate([piece[what] for piece in pieces]) for what in ("tau", "undefined"))
+    return tau[: how.resamples], undefined[: how.resamples]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupsLeftOut(Study):
+    """Changes of each group's runs without the judgments that only this group contributed.
+
+    The result of :func:`groups_left_out`.
+
+    Attributes
+    ----------
+    changes : DataFrame
+        A row for each measure and run: its group, its score and rank by all judgments and without the group's own
+        judgments, and the number of ranks by which it falls.
+    lost : DataFrame
+        A row for each group: the number of its runs and of the judgments that are lost without it.
+    falls : DataFrame
+        A row for each measure: the mean number of ranks by which runs fall and by which they move, with intervals.
+    measures : dict of str to Measure
+        Measures by name.
+    about : dict
+        Settings, sizes and hash of the input.
+    """
+
+    always_tables = ("falls", "changes", "lost")
+    always_pictures = ("falls",)
+
+    about: dict[str, Any]
+    measures: dict[str, Measure]
+    changes: pd.DataFrame
+    lost: pd.DataFrame
+    falls: pd.DataFrame
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
+        return f"Runs without their group's own judgments: {self._sizes}"
+
+    @property
+    def _sizes(self) -> str:
+        about = self.about
+        return f"{many(about['groups'], 'group')}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
+
+    @property
+    def _noted(self) -> str:
+        return " ".join([f"{self._sizes}.", *infap_pool_note(self.about["pool"], self.measures)])
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        sure = f"{100 * self.about['confidence']:g} % intervals over topics"
+        return {
+            "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._noted}", self.falls),
+            "changes": Table("Runs", f"With and without their group's own judgments; {self._noted}",
+                             self.changes),
+            "lost": Table("Groups", f"Judgments that only this group contributed; {self._sizes}.", self.lost),
+        }  # fmt: skip
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        about = f"A point for each run; bars are means; {self._noted}"
+        size = (7.0, 1.2 + 0.36 * len(self.about["measures"]))
+        return {"falls": Picture("Ranks that runs fall", about, partial(plot_falls, self), self.changes, size)}
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        rows = self.falls.sort_values("moves", kind="stable")
+        least, most = rows.iloc[0], rows.iloc[-1]
+        of = f"of {self.about['runs']:,} ranks in the mean"
+        said = f"Without its group's own judgments, a run moves by {least.moves:.2f} {of} by {least.measure}"
+        return (
+            f"{said}." if len(rows) == 1 else f"{said}, the least, and by {most.moves:.2f} by {most.measure}, the most."
+        )
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
+        share = self.lost["judgments"].mean() / self.about["judgments"]
+        said: list[str] = [
+            f"Without what it alone contributed, a group loses {share:.1%} of the judgments in the mean, and"
+            f" {self.lost['judgments'].max() / self.about['judgments']:.1%} at most."
+        ]
+        for row in self.falls.sort_values("moves", kind="stable").itertuples():
+            runs = self.changes[self.changes.measure == row.measure]
+            worst = runs.loc[runs.falls.idxmax()]
+            most = f"at most {worst.falls}, of {worst.run} from {worst['rank']} to {worst.rank_without}"
+            sentence = (
+                f"By {row.measure} a run falls by {row.falls:.2f} ranks [{row.falls_low:.2f}, {row.falls_high:.2f}] of"
+                f" {self.about['runs']:,} in the mean and moves by {row.moves:.2f} [{row.moves_low:.2f},"
+                f" {row.moves_high:.2f}]; {most if worst.falls > 0 else 'none falls'}."
+            )
+            said.append(Finding(sentence, "falls"))
+        return said
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        said = [
+            "The contributor of a judgment is inferred: it is the only group whose runs have the document"
+            + (f" in their first {self.about['depth']}." if self.about["depth"] else " anywhere."),
+            "A new kind of system would retrieve more unjudged documents than a run of this collection.",
+            *infap_pool_note(self.about["pool"], self.measures),
+        ]
+        if short := self.about["left_out"]:
+            said.append(f"{many(len(short), 'run')} with few documents left out: {some(short, len(short))}.")
+        return said + why_negated(where_less_is_better(self.measures))
+
+
+def groups_left_out(
+    qrels: Any,
+    runs: Mapping[str, Any],
+    groups: Mapping[str, Any],
+    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    *,
+    depth: int | None = None,
+    complete: float | None = 0.95,
+    pool: str = "judged",
+    confidence: float = 0.95,
+    resamples: int = 500,
+    seed: int = 0,
+) -> GroupsLeftOut:
+    """Rank each group's runs as if the group had not contributed to the pool.
+
+    For each group, the judgments of documents that only its runs have (in their first ``depth`` ranks) are removed. All
+    runs are scored with the remaining judgments, and the ranks of the group's own runs are compared with those by all
+    judgments. Judgments of documents that no run has are kept.
+
+    Parameters
+    ----------
+    qrels, runs, measures
+        As for :func:`robustness`.
+    groups : mapping
+        Group of each run, by the run's name.
+    depth : int, optional
+        Number of ranks of a run that contribute to the pool, from 1. By default all.
+    complete : float in (0, 1] or None, default=0.95
+        As for :func:`robustness`.
+    pool : {"judged", "whole"}, default="judged"
+        Whether infAP treats the documents of removed judgments as in the pool ("whole"). By default it does not:
+        without the group, these documents would not have been in the pool.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals.
+    resamples : int, default=500
+        Number of bootstrap resamples of the topics.
+    seed : int, default=0
+        Seed of the resamples.
+
+    Returns
+    -------
+    GroupsLeftOut
+
+    Raises
+    ------
+    BadParameter
+        If a run has no group, or if all runs are in one group.
+
+    References
+    ----------
+    Zobel (1998); Voorhees (2001).
+
+    Examples
+    --------
+    >>> qrels = {q: {"a": 1, "b": 0, "c": 1, "d": 1} for q in "12"}
+    >>> runs = {"one": {q: {"a": 2.0, "c": 1.0} for q in "12"}, "two": {q: {"a": 2.0, "b": 1.0} for q in "12"}}
+    >>> study = groups_left_out(qrels, runs, {"one": "A", "two": "B"}, ["AP"])
+    >>> study.changes[["group", "run", "score", "score_without", "rank", "rank_without"]].round(2)
+      group  run  score  score_without  rank  rank_without
+    0     A  one   0.67           0.50     1             1
+    1     B  two   0.33           0.33     2             2
+    """
+    if depth is not None:
+        check_whole(1, depth=depth)
+    masking, short = ready(qrels, runs, measures, complete, pool)
+    of_group = checked_groups({str(run): group for run, group in groups.items()}, masking.runs)
+    group = np.empty(len(masking.runs), np.int64)
+    for number, names in enumerate(of_group.values()):
+        group[[masking.runs.index(name) for name in names]] = number
+    whole, queries = masking.whole, masking.queries
+    kept = without_group(_retrieved(masking, depth), group, len(of_group))
+    lost = pd.DataFrame(
+        {
+            "group": list(of_group),
+            "runs": [len(names) for names in of_group.values()],
+            "judgments": (~kept).sum(axis=1),
+            "relevant": (~kept & (whole.pool.grade > 0)).sum(axis=1),
+        }
+    )
+    kept = np.concatenate([kept, np.ones((1, kept.shape[1]), bool)])
+    scores = masking.scores(whole, kept).reshape(len(masking.measures), len(kept), len(masking.runs), queries)
+    changes = _changes(masking, list(of_group), group, scores)
+    about = {
+        "version": __version__,
+        "measures": {name: repr(measure) for name, measure in masking.measures.items()},
+        "groups": len(of_group),
+        "runs": len(masking.runs),
+        "queries": queries,
+        "judgments": kept.shape[1],
+        "depth": depth,
+        "pool": pool,
+        "left_out": short,
+        "confidence": confidence,
+        "resamples": resamples,
+        "seed": seed,
+        "input": hash_of_input(masking),
+    }
+    falls = _falls(masking, group, scores, changes, confidence, resamples, seed)
+    return GroupsLeftOut(about, masking.measures, changes, lost, falls)
+
+
+def _retrieved(masking: Masking, depth: int | None) -> Array:
+    """Return whether each run has each judged document in its first ``depth`` ranks, [runs × judgments]."""
+    whole = masking.whole
+    assert whole.judgment is not None
+    found = np.zeros((len(masking.runs), len(whole.pool.grade)), bool)
+    deep = slice(None) if depth is None else whole.rank <= depth
+    found[whole.query[deep] // masking.queries, whole.judgment[deep]] = True
+    return found
+
+
+def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -> pd.DataFrame:
+    means, rows = scores.mean(axis=-1), np.arange(len(group))
+    frames = []
+    for number, name in enumerate(masking.measures):
+        full, without = means[number, -1], means[number, group, rows]
+        better = means[number] * sign_of_scores(masking.measures[name])
+        rank, rank_without = (_ranks(better[at], rows) for at in (np.full(len(rows), -1), group))
+        columns = {"rank": rank, "rank_without": rank_without, "falls": rank_without - rank}
+        names = {"measure": name, "group": [groups[g] for g in group], "run": masking.runs}
+        frames.append(pd.DataFrame({**names, "score": full, "score_without": without, **columns}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def _ranks(means: Array, own: Array) -> Array:
+    """Return the rank of each run in its own order of all runs [orders × runs (× resamples)]."""
+    means = rounded(means)
+    return np.stack([1 + (order > order[run]).sum(axis=0) for run, order in zip(own, means)])
+
+
+def _falls(
+    masking: Masking, group: Array, scores: Array, changes: pd.DataFrame, confidence: float, resamples: int, seed: int
+) -> pd.DataFrame:
+    """Return mean numbers of ranks by which runs fall and move, with percentile intervals centred on these means."""
+    own, topics = np.arange(len(group)), times_drawn(masking.queries, resamples, seed) / masking.queries
+    rows = []
+    for number, name in enumerate(masking.measures):
+        better = scores[number] * sign_of_scores(masking.measures[name])
+        full = rounded(better[-1] @ topics)
+        falls = np.empty((len(own), resamples))
+        for run in own:
+            without = rounded(better[group[run]] @ topics)
+            falls[run] = (without > without[run]).sum(axis=0) - (full > full[run]).sum(axis=0)
+        row: dict[str, Any] = {"measure": name}
+        mine = changes.loc[changes.measure == name, "falls"].to_numpy()
+        for what, value, drawn in (
+            ("falls", mine.mean(), falls.mean(axis=0)),
+            ("moves", np.abs(mine).mean(), np.abs(falls).mean(axis=0)),
+        ):
+            low, high = percentiles(drawn[None], confidence)[:, 0] - drawn.mean()
+            row |= {what: value, f"{what}_low": value + low, f"{what}_high": value + high}
+        rows.append(row | {"most": mine.max()})
+    return pd.DataFrame(rows)
+
+
+def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
+    """Plot the number of ranks by which each run falls without its group's own judgments.
+
+    A mark is a run, and a vertical line the mean of a measure. ``study.changes`` has the numbers.
+
+    Parameters
+    ----------
+    study : GroupsLeftOut
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    measures = list(study.about["measures"])
+    ax = axes_of(ax, (7, 1.2 + 0.36 * len(measures)))
+    for number, name in enumerate(measures):
+        falls = study.changes.loc[study.changes.measure == name, "falls"].to_numpy()
+        order = np.argsort(falls, kind="stable")
+        beside = 0.35 * np.sin(2.4 * np.arange(len(falls)))  # deterministic jitter
+        look = measure_look(number)
+        ax.plot(falls[order], number + beside, look["marker"], color=look["color"], markersize=3, alpha=0.6)
+        ax.plot([falls.mean()] * 2, [number - 0.45, number + 0.45], color=text_colour(), linewidth=2)
+    ax.axvline(0, color=GREY, linewidth=0.8)
+    name_rows(ax, range(len(measures)), measures)
+    ax.invert_yaxis()
+    ax.set_xlabel("ranks that a run falls (line: mean)")
+    return titled(ax, f"How far runs fall without their group's own judgments · {study._sizes}")

@@ -1,0 +1,842 @@
+"""Numbers of a study of agreement with users: coefficients, marks of comparisons, and shares of ratings by score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..._version import __version__
+from ...errors import BadParameter, BadRatings, many, near
+from ...errors.parameter_checks import check_share, check_whole
+from ...errors.sanitise import in_picture
+from ...evaluation.significance import CORRECTIONS
+from ...measures.labels import by_name
+from ...measures.parsing import measures_of
+from ...measures.search_length import scores_of_unanswered
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, cell_colours, colour_on, room_of, text_colour, titled
+from ...rendering.labels import key, label_ends, name_rows
+from ..correlation import (
+    AGREED,
+    LABELS,
+    TESTED,
+    check_coefficient,
+    rounded,
+    signs_of,
+    where_less_is_better,
+    why_negated,
+    with_direction,
+)
+from ..report import Finding, Picture, Study, Table
+from .metric_grid import Grid, cell_name
+from .rating_correlations import agreement_columns, nrmse, prediction_columns
+from .ratings import Rated, from_labels, why_left_out, why_reduced
+
+_MOST_LEVELS = 9  # maximum number of distinct ratings that are not binned
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AgreementNumbers(Study):
+    """Numbers of a study, without tables and pictures; :class:`UserAgreement` describes the attributes."""
+
+    rated: Rated
+    scores: pd.DataFrame
+    table: pd.DataFrame
+    about: dict[str, Any]
+    grid: Grid | None = None
+    baseline: str | None = None
+    order_free: str = "number"
+
+    @property
+    def coefficient(self) -> str:
+        """Name of the coefficient in pictures and findings."""
+        return self.about["coefficient"]
+
+    @property
+    def _whose(self) -> str:
+        what = {"list": "rating", "session": "session rating", "pair": "preference"}[self.about["rated"]]
+        users = self.about["users"]
+        labels = from_labels(self.about["labels"])
+        return many(self.about["ratings"], what) + labels + (f" of {many(users, 'user')}" if users else "")
+
+    @property
+    def ranked(self) -> pd.DataFrame:
+        """Rows of the measures for which the coefficient is defined, best first."""
+        return self.table[self.table[self.coefficient].notna()].sort_values(
+            self.coefficient, ascending=False, kind="stable"
+        )
+
+    def marks(self, coefficient: str | None = None) -> pd.Series:
+        """Return the mark of each measure in comparisons.
+
+        "a" is a reference of comparisons, "b" a measure that is significantly better than its reference, and "c" one
+        that is worse. Brackets mark differences that are not significant after the correction for multiple comparisons.
+        """
+        name = f"{coefficient or self.coefficient}_difference"
+        marks = pd.Series("", self.table.index, dtype=object)
+        if name in self.table:
+            letter = np.where(self.table[name] > 0, "b", "c")
+            marks[:] = np.where(self.table[f"{name}_p"] <= self.about["alpha"], np.char.add("(", letter) + ")", "")
+            certain = self.table[f"{name}_p_corrected"] <= self.about["alpha"]
+            marks[certain] = letter[certain]
+            marks[list(set(self.table["compared_with"].dropna()))] = "a"
+        return marks
+
+    def cells(self, coefficient: str | None = None) -> pd.DataFrame:
+        """Return the coefficient of each C (rows) with each A (columns); NaN for X and hidden XX."""
+        return self._by_cell(self.table[coefficient or self.coefficient])
+
+    def marked_cells(self, coefficient: str | None = None) -> pd.DataFrame:
+        """Return the cells as texts with marks, as in Tables 4 and 5 of Moffat et al. (2022): ``0.418 b``, X, XX.
+
+        ``°`` marks a number that does not depend on the order of the documents, if such cells are not shown as XX.
+        """
+        hidden = self.table["kind"].where(self.table[coefficient or self.coefficient].isna(), "")
+        numbers = self.table[coefficient or self.coefficient].map("{:.3f}".format).str.replace("-", "−")
+        free = np.where(self.table["kind"] == "XX", "°", "")
+        marked = (numbers + free + " " + self.marks(coefficient)).str.strip()
+        return self._by_cell(marked.where(hidden == "", hidden))
+
+    def _by_cell(self, values: pd.Series) -> pd.DataFrame:
+        if self.grid is None:
+            raise BadParameter("the measures are not a grid: use user_agreement(rated, grid(…)).")
+        shaped = values.to_numpy().reshape(len(self.grid.C), len(self.grid.A))
+        return pd.DataFrame(shaped, pd.Index(self.grid.C, name="C"), pd.Index(self.grid.A, name="A"))
+
+    def bands(self, measure: str, bins: int | None = None) -> pd.DataFrame:
+        """Return the shares of ratings at each level, for ascending intervals of a measure's scores.
+
+        Parameters
+        ----------
+        measure : str
+            Name of the measure.
+        bins : int, optional
+            Maximum number of intervals, from 2. By default ten, or fewer so that each has about fifteen ratings.
+
+        Returns
+        -------
+        DataFrame
+            A row for each interval. Intervals have about the same number of ratings, but equal scores are not
+            separated. Columns are ``low``, ``high`` and ``mean`` of the scores, ``n`` (number of ratings), and one
+            column for each rating. More than nine distinct ratings are binned into fifths. For pairs, the columns are
+            the preferences −1, 0 and 1.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure, or if it gives the same score to all rated items.
+
+        References
+        ----------
+        Moffat et al. (2022), Figures 1 and 3.
+        """
+        if measure not in self.scores:
+            raise BadParameter(f"no measure is called {measure!r}. {near(str(measure), self.scores.columns)}")
+        bins = min(10, max(2, len(self.scores) // 15)) if bins is None else bins
+        check_whole(2, bins=bins)
+        score = pd.Series(rounded(self.scores[measure]))
+        if np.ptp(score) == 0:
+            raise BadParameter(f"all rated items have the score {score[0]:g} by {measure}: there is nothing to draw.")
+        ratings = pd.Series(self.rated.ratings)
+        level: pd.Series = ratings if ratings.nunique() <= _MOST_LEVELS else pd.qcut(ratings, 5, duplicates="drop")
+        place = (score.rank(method="average") - 0.5) / len(score)  # equal scores share their middle position
+        bin_of = np.minimum((place * bins).astype(int), bins - 1)
+        found = score.groupby(bin_of).agg(low="min", high="max", mean="mean", n="size").reset_index(drop=True)
+        shares = pd.crosstab(bin_of, level, normalize="index").reset_index(drop=True)
+        shares.columns = [f"{name:g}" if isinstance(name, float) else str(name) for name in shares]
+        return found.join(shares)
+
+    @property
+    def _how(self) -> str:
+        level = f"{100 * self.about['confidence']:g} %"
+        return f"{self._whose}; {level} intervals: {self.about['intervals']}, {self.about['resamples']:,} resamples."
+
+    @property
+    def _marked(self) -> str:
+        after = "; in brackets: not significant after the correction" if self.about["correction"] else ""
+        free = "°: the same for all orders of the same documents" if self.order_free == "number" else ""
+        return (
+            f"{self._how} a: the canonical metric of the row; b: significantly better than a, c: significantly worse"
+            f" (level {self.about['alpha']:g}){after}. X: the same score for all rated items"
+            f"; {free or 'XX: the same for all orders of the same documents'}."
+        )
+
+
+_MOST_ROWS = 30  # maximum number of measures in the plot of intervals
+_SMALL = 7.0  # points
+_PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
+
+
+def drawn(study: AgreementNumbers) -> dict[str, Picture]:
+    """Return all pictures of the study."""
+    name = LABELS[study.coefficient]
+    pictures = {}
+    if study.grid is not None:
+        size = (7.0, 1.3 + 0.36 * len(study.grid.C))
+        pictures["cells"] = Picture(
+            f"{name} of each C with each A", study._marked, partial(plot_cells, study), study.marked_cells(), size
+        )
+    ranked = study.ranked
+    if len(ranked):
+        size = (7.0, _height(len(ranked)))
+        pictures["agreement"] = Picture(
+            f"{name}, with intervals", study._how, partial(plot_agreement, study), ranked.reset_index(), size
+        )
+    for measure in dict.fromkeys([*ranked.index[:1], *_compared(study)]):
+        what = "preferences" if study.rated.what == "pair" else "ratings"
+        pictures[f"{what}-{len(pictures)}"] = Picture(
+            f"{what.capitalize()} over {measure}",
+            f"{study._whose}; each bar has about as many, except where scores tie.",
+            partial(plot_bands, study, measure),
+            study.bands(measure),
+            (7.0, 3.2),
+        )
+    return pictures
+
+
+def _compared(study: AgreementNumbers) -> list[str]:
+    """Return the reference of the best measure, if there is one."""
+    against = study.ranked["compared_with"].iloc[:1].dropna()
+    return [name for name in against if study.table.loc[name, "kind"] != "X"]
+
+
+def plot_cells(study: AgreementNumbers, ax: Any = None, coefficient: str | None = None) -> Any:
+    """Plot the coefficient of each C with each A, as in Tables 4 and 5 of Moffat et al. (2022).
+
+    Darker cells have higher values; the highest value of a row is bold and framed. "a" marks the canonical metric of
+    the row, "b" a cell that is significantly better than it, and "c" one that is worse. Brackets mark differences that
+    are not significant after the correction for multiple comparisons. ``study.cells()`` returns the numbers, and
+    ``study.marked_cells()`` the texts.
+
+    Parameters
+    ----------
+    study : UserAgreement
+        Study of a grid.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    coefficient : str, optional
+        By default the coefficient of the study.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    numbers, texts = study.cells(coefficient), study.marked_cells(coefficient)
+    ax = axes_of(ax, (7, 1.3 + 0.36 * len(numbers)))
+    values = numbers.to_numpy(float)
+    low, high = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else (0.0, 1.0)
+    low = min(low, 0.0)
+    shade = (values - low) / max(high - low, 1e-9)
+    colours = cell_colours()
+    rows, columns = values.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    ax.pcolormesh(*edges, shade, cmap=colours, vmin=0, vmax=1.6, edgecolor=ax.get_facecolor())
+    ax.set_ylim(rows - 0.5, -0.5)
+    size = float(np.clip(room_of(ax)[0] * 0.85 / columns / 4.2, 5, 9))
+    highest = np.nan_to_num(values, nan=-np.inf).max(axis=1, keepdims=True)
+    best = values > highest - 1e-10
+    for i, j in np.ndindex(rows, columns):
+        number, _, mark = texts.iat[i, j].partition(" ")
+        text = number.replace("0.", ".") if size < _SMALL else number
+        ax.text(j, i, text + (f"$^{{\\mathrm{{{mark}}}}}$" if mark else ""), ha="center", va="center", fontsize=size,
+                color=colour_on(colours(shade[i, j] / 1.6)) if np.isfinite(shade[i, j]) else GREY,
+                fontweight="bold" if best[i, j] else "normal")  # fmt: skip
+        if best[i, j]:
+            ax.add_patch(_frame(j, i))
+    above = [in_picture(_short(a, numbers.columns)) for a in numbers.columns]
+    ax.set_xticks(range(columns), [_broken(a) if size < _SMALL else a for a in above], fontsize=min(size + 1, 9))
+    ax.set_yticks(range(rows), [in_picture(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
+    ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
+    ax.spines[["left", "bottom"]].set_visible(False)
+    name = _mathematical(LABELS[coefficient or study.coefficient])
+    ax.set_xlabel("how a score follows from the ranking (A)")
+    ax.xaxis.set_label_position("top")
+    ax.set_ylabel("how users continue (C)")
+    return titled(ax, f"{name} of scores with {study._whose}{_explained(texts.to_numpy().ravel(), 'a')}")
+
+
+def _explained(texts: Any, reference: str) -> str:
+    """Return the meanings of the marks in these texts, for a title."""
+    meanings = {"a": "canonical metric of the row", "b": f"significantly better than {reference}",
+                "c": f"significantly worse than {reference}"}  # fmt: skip
+    shown = {mark for text in texts for mark in text.partition(" ")[2] or text}
+    found = [f"{mark}: {meaning}" for mark, meaning in meanings.items() if mark in shown]
+    if found and "(" in shown:
+        found.append("(…): not after the correction")
+    if "X" in set(texts):
+        found.append("X: all scores are the same")
+    return "".join(f" · {part}" for part in found)
+
+
+def _mathematical(name: str) -> str:
+    return name.replace("τ_b", r"$\tau_b$")
+
+
+def _broken(name: str) -> str:
+    """Break the name of a measure or function before its parameters."""
+    return name.replace("(", "\n(", 1)
+
+
+def _frame(x: int, y: int) -> Any:
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4)
+
+
+def _short(text: str, others: Any) -> str:
+    """Return the name of a function without its parameter, if the parameter is a word and the name is unique."""
+    name, _, inside = text.partition("(")
+    words = inside.rstrip(")").replace("_", "").isalpha()
+    return name if words and sum(other.partition("(")[0] == name for other in others) == 1 else text
+
+
+def plot_agreement(study: AgreementNumbers, ax: Any = None, most: int = _MOST_ROWS) -> Any:
+    """Plot the coefficients of the best measures with their intervals, best first.
+
+    Filled marks are references of comparisons. ``study.ranked`` has the numbers.
+
+    Parameters
+    ----------
+    study : UserAgreement
+        Study to plot.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    most : int, default=30
+        Maximum number of measures.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    BadParameter
+        If every measure gives the same score to all rated items.
+    """
+    name, ranked = study.coefficient, study.ranked
+    if ranked.empty:
+        raise BadParameter("every measure gives the same score to all rated items: there is nothing to draw.")
+    ax = axes_of(ax, (7, _height(min(len(ranked), most))))
+    rows = ranked.head(most)
+    compared = rows.index.isin(study.table["compared_with"].dropna())
+    marks = study.marks()[rows.index].where(~compared, "")
+    y = np.arange(len(rows))[::-1]
+    for of, colour, face in ((compared, SCORE, SCORE), (~compared, STAY, ax.get_facecolor())):
+        ax.hlines(y[of], rows[f"{name}_low"][of], rows[f"{name}_high"][of], color=colour, linewidth=1.4)
+        ax.scatter(rows[name][of], y[of], s=22, color=face, edgecolor=colour, zorder=3)
+    for height, high, mark in zip(y, rows[f"{name}_high"], marks, strict=True):
+        if mark:
+            ax.annotate(mark, (high, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
+        ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
+    name_rows(ax, y, list(rows.index))
+    ax.locator_params(axis="x", nbins=5 if room_of(ax)[0] < 360 else 8)
+    ax.set_ylim(-0.7, len(rows) - 0.3)
+    ax.set_xlabel(f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval")
+    left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
+    titled(ax, f"Agreement of measures with {study._whose}{left}{_explained(marks, 'the reference')}")
+    if compared.any():
+        dot = {"linestyle": "-", "marker": "o", "markersize": 5}
+        key(ax, {"reference of comparisons": {**dot, "color": SCORE}, "others": {**dot, "color": STAY,
+                 "markerfacecolor": ax.get_facecolor()}})  # fmt: skip
+    return ax
+
+
+def _height(measures: int) -> float:
+    return 1.3 + 0.2 * min(measures, _MOST_ROWS)
+
+
+def plot_bands(study: AgreementNumbers, measure: str, ax: Any = None, bins: int | None = None) -> Any:
+    """Plot the shares of ratings at each level over a measure's scores.
+
+    Each bar has about the same number of ratings. The better a measure agrees with users, the more the bands rise from
+    left to right (or fall, where less is better). For pairs, the bands are shares of preferences, and the axis is the
+    difference of scores. ``study.bands(measure)`` returns the numbers. To compare two measures, draw one on each of
+    ``left, right = plt.subplots(1, 2)[1]``.
+
+    Parameters
+    ----------
+    study : UserAgreement
+        Study to plot.
+    measure : str
+        Name of the measure.
+    ax : matplotlib Axes, optional
+        By default new axes.
+    bins : int, optional
+        Number of bars, from 2. By default up to ten, with at least about fifteen ratings each.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    References
+    ----------
+    Moffat et al. (2022), Figures 1 and 3.
+    """
+    table = study.bands(measure, bins)
+    ax = axes_of(ax)
+    pairs = study.rated.what == "pair"
+    levels = list(table.columns[4:])
+    middle = (table["high"].to_numpy()[:-1] + table["low"].to_numpy()[1:]) / 2
+    edges = np.concatenate([table["low"].iloc[:1], middle, table["high"].iloc[-1:]])
+    single = (table["low"] == table["high"]).to_numpy()
+    edges[[0, -1]] += np.array([-0.05, 0.05]) * np.ptp(edges) * single[[0, -1]]  # gives a bar of a single score a width
+    below = np.zeros(len(table))
+    looks, curves = {}, {}
+    for number, level in enumerate(levels):
+        share = table[level].to_numpy()
+        colour = _level_colour(number, len(levels), level if pairs else None)
+        ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour,
+               edgecolor=ax.get_facecolor(), linewidth=0.5)  # fmt: skip
+        name = _PREFERRED[level] if pairs else level
+        curves[name] = (edges[-2:], np.repeat(below[-1] + share[-1] / 2, 2))
+        looks[name] = {"color": text_colour()}
+        below = below + share
+    ax.set_xlim(edges[0], edges[-1])
+    ax.set_ylim(0, 1)
+    label = f"{'difference of scores (first − second)' if pairs else 'score'} by {with_direction(measure, study.about)}"
+    ax.set_xlabel(in_picture(label))
+    ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
+    label_ends(ax, dict(reversed(curves.items())), looks)  # from the top, also where bands have no height
+    ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
+    what = "Which side users prefer, by the difference" if pairs else ratings
+    return titled(ax, f"{what} · {study._whose}")
+
+
+def _level_colour(number: int, levels: int, preference: str | None) -> Any:
+    if preference is not None:
+        return {"-1": SCORE, "0": GAIN, "1": STAY}[preference]
+    share = number / max(levels - 1, 1)
+    return cell_colours()(share)
+
+
+_FEW_USERS = 20
+
+
+class UserAgreement(AgreementNumbers):
+    """Agreement of measures with users; the result of :func:`user_agreement`.
+
+    Attributes
+    ----------
+    rated : Rated
+        Ratings.
+    scores : DataFrame, shape (n_ratings, n_measures)
+        Scores of the rated items.
+    table : DataFrame
+        A row for each measure. ``C`` and ``A`` are its cell in a grid. ``kind`` is "X" if all rated items have the same
+        score, and "XX" if the score is the same for all orders of the same documents. ``compared_with`` is the
+        reference of comparisons. Each coefficient has a value, an interval (``_low``, ``_high``), ``_p``, and the
+        ``_difference`` from the reference, with the same suffixes. ``nrmse`` is the error of predicted ratings.
+    about : dict
+        Settings, sizes and hash of the input.
+    grid : Grid or None
+        Grid of the measures.
+    baseline : str or None
+        Name of the measure with which the others are compared.
+    order_free : {"number", "XX"}
+        Display of cells that do not depend on the order of documents.
+    """
+
+    always_tables = ("agreement",)
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
+        return f"Agreement of {many(len(self.table), 'measure')} with {self._whose}"
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        at = self.table
+        described = at[["C", "A", "kind"]] if self.grid is not None else at[["kind"]]
+        parts = {"agreement": described.join(self._columns("", "_low", "_high", "_p"))}
+        if "tau_b_difference" in at:
+            ends = [f"_difference{end}" for end in ("", "_low", "_high", "_p", "_p_corrected")]
+            parts["differences"] = at.loc[at["compared_with"].notna(), ["compared_with"]].join(self._columns(*ends))
+        if "nrmse" in at:
+            parts["prediction"] = at[["compared_with", *(c for c in at if c.startswith("nrmse"))]]
+        captions = {
+            "agreement": ("Agreement with users", f"{self._how} X: the same score for all rated items."),
+            "differences": ("Differences from the measure compared with", self._tests),
+            "prediction": ("Errors of predicted ratings", self._prediction),
+        }
+        tables = {name: Table(*captions[name], frame.reset_index()) for name, frame in parts.items()}
+        if self.grid is None:
+            return tables
+        name = LABELS[self.coefficient]
+        shown = {"cells": Table(f"{name} of each C with each A", self._marked, self.marked_cells().reset_index())}
+        return shown | tables
+
+    def _columns(self, *ends: str) -> pd.DataFrame:
+        names = [f"{name}{end}" for name in TESTED for end in ends]
+        return self.table[[name for name in names if name in self.table]]
+
+    @property
+    def _tests(self) -> str:
+        pearson = "Williams' t for r, " if self.about["users"] is None else ""
+        correction = self.about["correction"]
+        after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
+        return f"{self._whose}; {pearson}infinitesimal jackknife over {self._units}{after}."
+
+    @property
+    def _units(self) -> str:
+        return "ratings" if self.about["users"] is None else "users"
+
+    @property
+    def _prediction(self) -> str:
+        mean = self.about.get("nrmse_of_the_mean", np.nan)
+        return (
+            f"{self._whose}; {self.about.get('nrmse')}; the mean rating alone has {mean:.3f}. The paired t-test over"
+            " folds is far too liberal; the other p is corrected for the overlap of folds (Nadeau and Bengio)."
+        )
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        return drawn(self)
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence."""
+        best = self.ranked
+        if best.empty:
+            return "No measure tells the rated items apart."
+        first, value = best.index[0], best[self.coefficient].iloc[0]
+        said = f"{first} agrees best with {self._whose} ({LABELS[self.coefficient]} {value:.2f})"
+        name = f"{self.coefficient}_difference"
+        if name not in self.table or not self.table[f"{name}_p"].notna().any():
+            return f"{said}."
+        marks, against = self.marks(), "the canonical metric of its row" if self.grid is not None else self.baseline
+        better = int((marks == "b").sum())
+        if better:
+            verb = "agrees" if better == 1 else "agree"
+            tested = many(better, "measure") if better > 1 or marks[first] != "b" else "it"
+            return f"{said}; {tested} {verb} significantly better than {against}."
+        return f"{said}; no measure agrees significantly better than {against}."
+
+    def findings(self) -> list[str]:
+        """Return the findings, with the pictures that they rest on."""
+        pictures = list(self.pictures())
+        first = next((name for name in ("cells", "agreement") if name in pictures), None)
+        bands = next((name for name in pictures if name not in ("cells", "agreement")), None)
+        found = self._sentences()
+        return [Finding(one, bands if "predicts ratings" in one else first) for one in found]
+
+    def _sentences(self) -> list[str]:
+        best = self.ranked
+        if best.empty:
+            return ["Every measure gives the same score to all rated items."]
+        name = LABELS[self.coefficient]
+        first, last = (self._with_interval(best.iloc[place]) for place in (0, -1))
+        alike = int((best[self.coefficient] > best[self.coefficient].iloc[0] - 1e-10).sum()) - 1
+        if alike:
+            first += f", like {many(alike, 'other')} with the same coefficient,"
+        least = f"; {last} agrees least" if len(best) > 1 + alike else ""
+        sentences = [f"{first} agrees best with users, by {name}{least}."]
+        if self.coefficient != AGREED and best[f"{self.coefficient}_low"].iloc[0] <= 0:
+            sentences[0] += " Its interval contains 0: it may not agree with users at all."
+        if f"{self.coefficient}_difference" in self.table:
+            sentences += self._better()
+        if "nrmse" in self.table:
+            predicts, by_mean = self.table["nrmse"].idxmin(), self.about["nrmse_of_the_mean"]
+            error = self.table.loc[predicts, "nrmse"]
+            text = f"{predicts} predicts ratings best, with an NRMSE of {error:.3f}; the mean rating alone has"
+            sentences.append(f"{text} {by_mean:.3f}" + (", which is no worse." if error >= by_mean else "."))
+        if AGREED in self.table and self.coefficient != AGREED:
+            row = self.table.loc[self.table[AGREED].idxmax()]
+            sentences.append(
+                f"{self._with_interval(row, AGREED)} has the highest share of preferences with which its differences of"
+                " scores agree (chance level: a half)."
+            )
+        return sentences
+
+    def _better(self) -> list[str]:
+        marks, name = self.marks(), f"{self.coefficient}_difference"
+        tested = self.table[f"{name}_p"].notna()
+        against = "the canonical metric of their row" if self.grid is not None else str(self.baseline)
+        correction, of_all = self.about["correction"], many(int(tested.sum()), "measure")
+        sentences = []
+        for letter, than in (("b", "better"), ("c", "worse")):
+            certain, any_ = marks == letter, marks.str.strip("()") == letter
+            how = f"significantly {than} with users than {against}"
+            if correction is None:
+                text = f"{certain.sum()} of {of_all} agree {how}"
+            elif not any_.any():
+                text = f"None of {of_all} agrees {how}"
+            else:
+                text = (
+                    f"{any_.sum()} of {of_all} agree {how}, {certain.sum()} of them after the correction ({correction})"
+                    " for all comparisons"
+                )
+            sentences.append(f"{text}.")
+        return sentences
+
+    def _with_interval(self, row: pd.Series, name: str | None = None) -> str:
+        name = name or self.coefficient
+        return f"{row.name} ({row[name]:.3f} [{_ends(row, name)}])"
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        about, sentences = self.about, self._limits_of_users()
+        if len(self.table) > 1:
+            sentences.append(
+                f"Part of the agreement of the best of {len(self.table)} measures is due to chance; only the corrected"
+                " tests account for the number of comparisons."
+            )
+        if about["without_results"]:
+            scores = scores_of_unanswered(about["measures"].values())
+            sentences.append(f"Items without results {scores}: {many(about['without_results'], 'rating')}.")
+        sentences += why_negated(about["less_is_better"])
+        sentences += why_reduced(about["labels"])
+        sentences += why_left_out(self.rated.left_out)
+        constant = list(self.table.index[self.table["kind"] == "X"])
+        if constant:
+            named = ", ".join(constant[:4]) + (", …" if len(constant) > 4 else "")
+            sentences.append(f"The same score for all rated items (X): {many(len(constant), 'measure')} ({named}).")
+        short = self.table["resamples"][self.table[self.coefficient].notna()]
+        if (short < about["resamples"]).any():
+            sentences.append(
+                f"{short.idxmin()} is constant in {about['resamples'] - short.min():,} of {about['resamples']:,}"
+                " resamples, which do not count in its interval."
+            )
+        if "nrmse_difference_p_t" in self.table:
+            sentences.append(
+                "Errors of folds are not independent: the paired t-test over them is far too liberal. The"
+                " corrected test roughly accounts for the overlap of folds,"
+                + (
+                    " but not for dependent ratings of one user."
+                    if about["users"] is None
+                    else " and keeps users together."
+                )
+            )
+        if self.rated.weights is not None:
+            sentences.append(
+                "Coefficients whose names begin with weighted_ count each rating n times; all others count it once."
+            )
+        if self.rated.what == "pair" and self.rated.table[["first", "second"]].stack().duplicated().any():
+            sentences.append("Some lists are in several pairs; these pairs are not independent.")
+        if AGREED in self.table:
+            ties = float((self.rated.ratings == 0).mean())
+            sentences.append(
+                f"{ties:.0%} of the pairs have no preference: the share of agreement is that of the others."
+            )
+            if np.ptp(self.rated.ratings) == 0:
+                sentences.append("All preferences are for the same side: there are no correlations.")
+        return sentences
+
+    def _limits_of_users(self) -> list[str]:
+        """Return sentences on the limits that follow from the sample of users."""
+        ratings, users = self.about["ratings"], self.about["users"]
+        sentences = [f"{self._whose.capitalize()} show nothing about other kinds of users, tasks and lists."]
+        if users is None and "user" in self.rated.table:
+            sentences.append("All ratings are by one user: they show nothing about other users.")
+        elif users is None and "user" not in (self.rated.label_columns or ()):
+            sentences.append(
+                "Ratings count as independent: if users gave several, intervals are too short and p-values too small;"
+                " add a column 'user' to the ratings."
+            )
+        elif users is not None and users < ratings:
+            sentences.append(
+                "Intervals and tests account for several ratings of one user, but not for several users who rated the"
+                " same lists or topics."
+            )
+        if users is not None and users < _FEW_USERS:
+            sentences.append(f"{many(users, 'user')} are too few for conclusions about users in general.")
+        return sentences
+
+
+def _ends(row: pd.Series, name: str, turned: bool = False) -> str:
+    ends = [row[f"{name}_low"], row[f"{name}_high"]]
+    return ", ".join(f"{end:.3f}" for end in ([-ends[1], -ends[0]] if turned else ends))
+
+
+Array = np.ndarray
+
+
+def user_agreement(
+    rated: Rated,
+    measures: Iterable[Any] | Mapping[str, Any] | Grid,
+    coefficient: str = "tau_b",
+    *,
+    baseline: str | None = None,
+    confidence: float = 0.95,
+    correction: str | None = "holm",
+    resamples: int = 1000,
+    span: float | None = None,
+    cv: int = 10,
+    repeats: int = 10,
+    order_free: str | None = None,
+    seed: int = 0,
+) -> UserAgreement:  # over 50 lines: half of them are parameters and reported values
+    """Compare measures with users' ratings of lists or sessions, or with their preferences between lists.
+
+    * Correlations: Pearson's r, Spearman's ρ and Kendall's τ_b of scores rounded to 1e-10, where each rating counts
+      once, and ``weighted_pearson``, r of ratings that count as often as their column ``n`` specifies. p-values test
+      the hypothesis that the correlation is 0. For independent ratings they are those of scipy. If users are known, and
+      for the weighted coefficient, they come from a t-test with the standard error of the infinitesimal jackknife over
+      users or ratings.
+    * Intervals: the bootstrap standard error times the quantile of Student's t. If the ratings have a column ``user``,
+      users are resampled with all of their ratings; otherwise ratings are. All measures share the same resamples.
+    * Differences: Williams' t for Pearson's r of independent ratings without weights; otherwise a t-test with the
+      standard error of the infinitesimal jackknife, over users if they are known.
+    * Preferences: also the share of agreement. Of the pairs with a preferred list, it is the share whose difference of
+      scores has the same sign; a difference of 0 counts half.
+    * NRMSE: the error of predicted ratings. It is compared by the paired t-test over folds (``_p_t``), as in Jiang and
+      Allan, which is far too liberal, and by the test of Nadeau and Bengio (``_p``), which accounts for the overlap of
+      folds. If users are known, each user is in one fold, and there are at most as many folds as users. Drop the column
+      ``user`` to split ratings regardless of users, as in Jiang and Allan. In simulations of 12 to 100 users with
+      different tastes, the corrected test at a level of 5 % rejected 4 to 8 % of true hypotheses with folds of users,
+      and 9 to 26 % with folds of ratings.
+
+    Scores of which less is better, such as those of ``ESL``, are negated before they are compared, so that a greater
+    coefficient is better for every measure.
+
+    A measure that gives the same score to all rated items has NaN ("X"). A grid of 56 measures takes about ten seconds
+    for 500 ratings, and half a minute for 4,000.
+
+    Parameters
+    ----------
+    rated : Rated
+        Ratings or preferences.
+    measures : iterable, mapping or Grid
+        Measures as for :meth:`Rated.scores`, or a :func:`~pyterrier_cwla.studies.grid`.
+    coefficient : str, default="tau_b"
+        Coefficient of pictures and findings: ``"tau_b"``, ``"pearson"``, ``"spearman"``, ``"weighted_pearson"`` (if the
+        ratings have a column ``n``) or ``"agreement"`` (for preferences). All coefficients are computed.
+    baseline : str, optional
+        Name of the measure with which the others are compared. In a grid, each cell is compared with the canonical
+        metric of its C instead.
+    confidence : float in (0, 1), default=0.95
+        Level of the intervals; 1 − ``confidence`` is the level of significance.
+    correction : str or None, default="holm"
+        Correction over all comparisons of a coefficient, as in :func:`pyterrier_cwla.compare`.
+    resamples : int, default=1000
+        Number of bootstrap resamples, from 100.
+    span : float, optional
+        Range of the ratings, as in :func:`~pyterrier_cwla.studies.nrmse`.
+    cv, repeats : int, default=10
+        Numbers of folds and of partitions into folds, as in :func:`~pyterrier_cwla.studies.nrmse`. Not used for
+        preferences.
+    order_free : {"number", "XX"}, optional
+        Display of cells of a grid whose score is the same for all orders of the same documents: their number (default
+        for ratings) or only XX (default for preferences). A cell shown as XX takes part in no comparison.
+    seed : int, default=0
+        Seed of resamples and folds.
+
+    Returns
+    -------
+    UserAgreement
+
+    Raises
+    ------
+    BadParameter
+        If there is no such coefficient, baseline or correction.
+    BadRatings
+        If all ratings are the same. If all preferences are for the first list, or all for the second, only the share of
+        agreement is defined: with ``coefficient="agreement"`` there is no error, and the correlations are NaN.
+
+    References
+    ----------
+    Moffat et al. (2022), section 4; Jiang and Allan (2016), section 4; Chapelle et al. (2009), section 6.
+
+    Examples
+    --------
+    >>> qrels = {q: {"a": 2, "b": 1, "c": 0} for q in "123456"}
+    >>> lists = dict(zip("123456", ["abc", "bac", "acb", "cab", "bca", "cba"]))
+    >>> run = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in lists.items()}
+    >>> rated = Rated.lists(qrels, run, {"1": 5, "2": 3, "3": 5, "4": 2, "5": 3, "6": 1})
+    >>> found = user_agreement(rated, ["RR(rel=2)", "nDCG@3"], baseline="RR(rel=2)", cv=3, resamples=100)
+    >>> found.table[["tau_b", "tau_b_low", "tau_b_high", "tau_b_difference_p"]].round(3)
+               tau_b  tau_b_low  tau_b_high  tau_b_difference_p
+    measure
+    RR(rel=2)  0.721      0.076         1.0                 NaN
+    nDCG@3     0.931      0.766         1.0               0.456
+    """
+    check_share(0.95, confidence=confidence)
+    check_whole(100, resamples=resamples)
+    cells = measures if isinstance(measures, Grid) else None
+    _check(rated, coefficient, correction, order_free, cells, baseline)
+    named = by_name(measures_of(measures if cells is None else cells.named))
+    lower = where_less_is_better(named)
+    scores = rated.scores(list(named.values()))
+    order_free = order_free or ("XX" if rated.what == "pair" else "number")
+    table = _described(scores, cells, baseline)
+    hidden = table["kind"].isin(["X", "XX"] if order_free == "XX" else ["X"]).to_numpy()
+    better = rounded(scores) * signs_of(scores, lower)
+    x = np.where(hidden, 0.0, better).T.copy()  # hidden measures become constant, and so have no agreement
+    reference = table.index.get_indexer(table["compared_with"])
+    columns = agreement_columns(rated, x, reference, coefficient, confidence, correction, resamples, seed)
+    about = {
+        "version": __version__,
+        "measures": {name: repr(measure) for name, measure in named.items()},
+        "less_is_better": lower,
+        "ratings": len(rated),
+        "users": None if rated.users is None else rated.units,
+        "rated": rated.what,
+        "labels": rated.label_counts,
+        "without_results": rated.empty,
+        "coefficient": coefficient,
+        "confidence": confidence,
+        "alpha": round(1 - confidence, 12),
+        "correction": correction,
+        "intervals": f"bootstrap over {rated.unit}s",
+        "resamples": resamples,
+        "seed": seed,
+        "input": rated.fingerprint(),
+    }
+    if rated.what != "pair":
+        folds = cv if rated.users is None else min(cv, rated.units)
+        predict = partial(
+            nrmse, ratings=rated.ratings, span=span, cv=folds, repeats=repeats, seed=seed, users=rated.users
+        )
+        columns |= prediction_columns(predict(x.T), hidden, reference, folds, correction)
+        width = float(np.ptp(rated.ratings)) if span is None else span
+        whole = "" if rated.users is None else " of whole users"
+        about["nrmse"] = f"{repeats} random partitions into {folds} folds{whole}, over a range of {width:g}"
+        about["nrmse_of_the_mean"] = float(predict(np.zeros((len(rated), 1))).mean())
+    return UserAgreement(rated, scores, table.assign(**columns), about, cells, baseline, order_free)
+
+
+def _check(
+    rated: Rated, coefficient: str, correction: str | None, order_free: str | None, cells: Grid | None,
+    baseline: str | None,
+) -> None:  # fmt: skip
+    if cells is not None and baseline is not None:
+        raise BadParameter("baseline= is for plain measures: in a grid, canonical= names the reference of each row.")
+    known = [name for name in TESTED if name != AGREED or rated.what == "pair"]
+    only = "only preferences have a share of agreement." if coefficient == AGREED else "there is no test of it here."
+    check_coefficient(coefficient, known, rated.weights, only)
+    if order_free not in (None, "number", "XX"):
+        raise BadParameter(f"order_free={order_free!r} must be 'number' or 'XX'.")
+    if correction is not None and correction not in CORRECTIONS:
+        raise BadParameter(
+            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
+        )
+    if np.ptp(rated.ratings) == 0:
+        if rated.what != "pair" or rated.ratings[0] == 0:
+            raise BadRatings(f"all {len(rated):,} ratings are {rated.ratings[0]:g}: agreement is not defined.")
+        if coefficient != AGREED:
+            raise BadRatings(
+                f"all {len(rated):,} preferences are {rated.ratings[0]:g}: correlations are not defined. Give"
+                f" coefficient={AGREED!r}, the share of preferences with which differences of scores agree."
+            )
+
+
+def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -> pd.DataFrame:
+    """Return a row for each measure: its cell of the grid, its kind, and the measure with which it is compared."""
+    table = pd.DataFrame(index=pd.Index(scores.columns, name="measure"))
+    constant = np.ptp(rounded(scores), axis=0) == 0
+    if cells is None:
+        if baseline is not None and baseline not in table.index:
+            raise BadParameter(f"no measure is called {baseline!r}. {near(str(baseline), table.index)}")
+        table["kind"] = np.where(constant, "X", "")
+        table["compared_with"] = [None if name == baseline else baseline for name in table.index]
+        return table
+    table["C"], table["A"] = ([cell[place] for cell in cells] for place in (0, 1))
+    table["kind"] = np.where(constant, "X", list(cells.kinds.values()))
+    canonical = [(c, cells.canonical.get(c)) for c in table["C"]]
+    table["compared_with"] = [
+        None if known in (None, a) else cell_name(c, known) for (c, known), a in zip(canonical, table["A"], strict=True)
+    ]
+    return table
