@@ -20,8 +20,7 @@ from .trial import PACKAGE, Choice, Outcome, Test, measured, prepare, tried
 
 MODULES = [
     *("model/language", "model/view", "model/continuations", "model/aggregations", "model/metric"),
-    *("model/query_chunks", "model/view_columns", "model/walk_scores", "model/rank_weights", "model/scoring"),
-    *("model/residuals", "data/rankings"),
+    *("model/view_columns", "model/scoring", "model/residuals", "data/rankings"),
 ]
 TESTS = [
     *(f"{PACKAGE.name}/{name}.py" for name in MODULES),

@@ -20,15 +20,13 @@ from ..measures.mixtures import Mixture
 from ..measures.of_ir_measures import followed, needs_of
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
-from ..model.browsing import Walk
-from ..model.free_items import EffortBeyond
+from ..model.browsing import EffortBeyond, Walk
 from ..model.introspection import reads
 from ..model.language import parse
 from ..model.metric import FARTHEST, Metric
-from ..model.query_chunks import refuse_too_many_ranks
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
-from ..model.view_columns import seen_part, view_of_ranks
+from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
 from ..rendering.notebook_pictures import notebook_picture
 from .explanation_plots import plot_explanation
 

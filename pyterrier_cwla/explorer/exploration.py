@@ -30,9 +30,8 @@ from ..measures.of_ir_measures import computation_of, followed, needs_of, user_m
 from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.language import TABLES, Spec, float_or_int
-from ..model.scoring import normalised
+from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
-from ..model.walk_scores import over_all_ranks
 from .controls import Control, changed, control_of
 from .states import Ranked, Topic, state_of
 

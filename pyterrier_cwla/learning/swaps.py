@@ -12,8 +12,7 @@ from ..data.rankings import Array
 from ..model.aggregations import effort as EFFORT
 from ..model.introspection import check_probabilities, reads
 from ..model.metric import Metric
-from ..model.rank_weights import rank_weights, ranks_have_weights
-from ..model.scoring import raw_score
+from ..model.scoring import rank_weights, ranks_have_weights, raw_score
 from ..model.view import View
 from .swap_paths import Changes, Ranked, by_pairs, by_paths, by_scoring_anew, explicit, ratio
 

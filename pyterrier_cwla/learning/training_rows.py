@@ -20,9 +20,9 @@ from ..files.inputs import loaded
 from ..measures.of_ir_measures import followed
 from ..measures.provider import judged
 from ..model.metric import Metric
-from ..model.query_chunks import packed
 from ..model.scoring import divisor
 from ..model.view import Documents
+from ..model.view_columns import packed
 from .labelled_rows import Samples
 from .row_columns import of_rows, refuse_missing, texts
 from .swap_paths import Changes, Ranked

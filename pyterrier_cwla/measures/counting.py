@@ -11,7 +11,7 @@ import numpy as np
 
 from ..data.rankings import Array, Rankings, summed
 from ..model.language import Parameter
-from ..model.query_chunks import CELLS, packed
+from ..model.view_columns import CELLS, packed
 from .catalogue import JUDGED_ONLY
 from .computing import Better, Computation, Needs, OfRankings, from_0_up, with_grades
 

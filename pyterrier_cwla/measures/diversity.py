@@ -19,7 +19,7 @@ from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
 from ..model.language import In, Parameter
-from ..model.query_chunks import CELLS, packed
+from ..model.view_columns import CELLS, packed
 from .catalogue import JUDGED_ONLY, REL_OR_0
 from .computing import Needs, Values
 from .counting import Count, share

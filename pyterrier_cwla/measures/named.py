@@ -15,7 +15,7 @@ from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths
 from ..data.seconds import Seconds
 from ..errors import BadParameter, CWLAError, near_parameter, shown
-from ..model.function_identity import same_functions
+from ..model.introspection import same_functions
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrated import bind_calibration

@@ -7,7 +7,7 @@ import numpy as np
 from ..data.rankings import Array, Pool, Rankings, summed
 from ..errors import BadParameter
 from ..model.language import In, Parameter
-from ..model.query_chunks import CELLS, packed
+from ..model.view_columns import CELLS, packed
 from .catalogue import Flag
 from .computing import Needs
 from .counting import Count, share

@@ -19,9 +19,8 @@ from ..data.rankings import Array, Rankings, summed
 from ..errors import BadParameter, BadSessions, CWLAError, shown, some
 from ..files.inputs import is_runs, loaded
 from ..files.same_columns import the_only
-from ..model.ideal import ideal_ranking
 from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, parse
-from ..model.list_visits import Visits, visits
+from ..model.scoring import Visits, ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
 from .labels import by_name

@@ -2,18 +2,521 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.arrays import Array, Floats
 from ..errors import BadParameter, CWLAError, RefutedFact
-from . import aggregation_trials, continuation_trials
-from .introspection import effort_reads
+from ..errors.user_warnings import warn
+from .introspection import SUMS, effort_reads, on_ranks, reads
 from .language import Part, Spec, checked_numbers
-from .trial_lists import CannotTell, Difference, Lists, given_by, random_lists, told_apart
-from .view import Documents
+from .tail_sums import grid
+from .view import Documents, View, before
+
+ROWS, RANKS = 8, 7
+FAR = np.array([[1, 2, 3, 5, 12, 40, 130, 1e3, 9_973, 120_011, 1e6]])  # ranks after a list
+RUN = np.arange(1.0, 1025)[None, :]
+DEEPEST = 2.0**53  # largest rank that floats represent exactly
+#: Row of the list for which a fact fails, and a text that says what differs.
+Difference = tuple[int, str]
+
+
+@dataclass(frozen=True)
+class Lists:
+    """Random rankings.
+
+    Attributes
+    ----------
+    r, grade : ndarray, shape (n_rows, n_ranks)
+        Gains and grades.
+    e : ndarray, shape (n_rows, n_ranks), optional
+        Efforts; None for unit effort.
+    unseen : float
+        Effort of unseen items.
+    missing : ndarray, shape (n_rows, 1)
+        Grade of one document that was not retrieved.
+    """
+
+    r: Floats
+    grade: Array
+    e: Floats | None
+    unseen: float
+    missing: Array
+
+    @property
+    def best(self) -> float:
+        """Gain of the highest grade."""
+        return 3.0 if self.r.max() > 1 else 1.0
+
+    def view(self, far: float = 0, background: bool = False) -> View:
+        """Return the view of the lists.
+
+        Parameters
+        ----------
+        far : float, default=0
+            Rank of one more column, if it is after the last rank.
+        background : bool, default=False
+            Whether unseen items have the best gain instead of 0.
+        """
+        i = np.arange(1.0, RANKS + 1)[None, :]
+        r, grade, e, spent = self.r, self.grade, self.e, None
+        if far > RANKS:
+            i = np.append(i, [[far]], axis=1)
+            r, grade = (np.pad(values, ((0, 0), (0, 1))) for values in (r, grade))
+            if e is not None:
+                spent = np.append(before(np.cumsum(e, axis=1)), e.sum(axis=1, keepdims=True), axis=1)
+                spent[:, -1] += self.unseen * (far - RANKS - 1)
+                e = np.append(e, np.full((ROWS, 1), self.unseen), axis=1)
+        more = (self.best, 3.0) if background else (0.0, 0.0)
+        view = View(i, r, grade, self.total, e, self.unseen, *more, E_before=spent)
+        view.spend = lambda: np.linspace(1.5, 4, ROWS)[:, None]
+        return view
+
+    def total(self, rel: float | None) -> Floats:
+        """Return the total gain of each row, or the number of documents with at least the grade ``rel``."""
+        if rel is None:
+            gain: Floats = self.r.sum(axis=1, keepdims=True) + self.missing * self.best / 3
+            return gain
+        number: Floats = (self.grade >= rel).sum(axis=1, keepdims=True) + (self.missing >= rel)
+        return number
+
+    def text(self, row: int) -> str:
+        """Return the gains and efforts of a row as text, for errors."""
+        gains = f"gains {written_list(self.r[row])}"
+        return gains if self.e is None else f"{gains}, efforts {written_list(self.e[row])}, {self.unseen:g} if unseen"
+
+
+@lru_cache(maxsize=1)
+def random_lists() -> tuple[Lists, ...]:
+    """Return lists with grade/3 as gain at unit effort, with any gains up to 1, and with the grade as gain."""
+    rng = np.random.default_rng(2022)
+    made = []
+    for number, (short, long) in enumerate([(1, 1), (0.2, 3), (2, 60)]):
+        shape = (ROWS, RANKS)
+        grade = rng.integers(1, 4, shape) * (rng.random(shape) < 0.5)
+        grade[0], grade[1] = 0, rng.integers(1, 4, RANKS)
+        gain = [grade / 3, np.where(grade > 0, rng.uniform(0.05, 1, shape).round(2), 0.0), grade.astype(float)][number]
+        missing = rng.integers(-2, 4, (ROWS, 1)).clip(0)
+        missing[0] = 0
+        e = rng.uniform(short, long, shape).round(1) if number else None
+        made.append(Lists(gain, grade, e, float([1, 0.7, 20][number]), missing))
+    return tuple(made)
+
+
+class CannotTell(Exception):
+    """The function raises an error for this list, so that the list neither confirms nor refutes a fact."""
+
+
+def values_of(spec: Spec, view: View) -> Floats:
+    """Return the values of a continuation or aggregation at each rank of a view."""
+    try:
+        values = np.broadcast_to(on_ranks(spec, view, ROWS), (ROWS, view.i.shape[-1]))
+    except ValueError as error:  # also every CWLAError
+        raise CannotTell from error
+    if spec.part.kind == "continuation" and not (values.min() >= 0 and values.max() <= 1):
+        raise CannotTell  # some continuations do not accept gains above 1, for example
+    return values
+
+
+def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
+    """Return the result of a fact that is a function."""
+    try:
+        return spec.fact(fact)(*inputs)
+    except CWLAError as error:
+        raise CannotTell from error
+    except Exception as error:
+        raise BadParameter(f"{spec.keyword}: {fact}= of its decorator fails: {error}.") from error
+
+
+def unlike(
+    found: Floats, wanted: Floats | float, relative: float = 1e-9, absolute: Floats | float = 1e-12
+) -> NDArray[np.bool_]:
+    """Return where two arrays differ by more than rounding; elements that are not finite never differ."""
+    size = np.maximum(np.abs(found), np.abs(wanted))
+    return np.isfinite(size) & (np.abs(found - wanted) > absolute + relative * size)
+
+
+def first_place(wrong: NDArray[np.bool_]) -> tuple[int, int] | None:
+    """Return row and column of the first true element, or None."""
+    places = np.argwhere(wrong)
+    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
+
+
+def rank_after(view: View, m: Floats, column: int) -> str:
+    """Return the rank of a column of distances `m` from the end of the list, as text."""
+    return f"{view.i[0, -1] + m[0, column]:,.0f}"
+
+
+def written_list(numbers: Floats) -> str:
+    """Return numbers as text, with three digits."""
+    return " ".join(f"{number:.3g}" for number in numbers)
+
+
+def told_apart(first: float, second: float) -> tuple[str, str]:
+    """Return two numbers as text, with enough digits to differ."""
+    one, other = f"{first:.6g}", f"{second:.6g}"
+    return (one, other) if one != other else (repr(float(first)), repr(float(second)))
+
+
+def _rank(spec: Spec, fact: str) -> float:
+    """Return the rank that a continuation states as a fact, or 0."""
+    rank = given_by(spec, fact) if spec.fact(fact) else None
+    if rank is None:
+        return 0
+    if not isinstance(rank, int | float | np.integer | np.floating) or not rank >= 0 or rank % 1:
+        raise BadParameter(
+            f"{spec.keyword}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
+        )
+    return float(min(rank, DEEPEST))
+
+
+@lru_cache(maxsize=1024)
+def warn_if_nobody_leaves(spec: Spec) -> None:
+    """Warn of a continuation that is 1 at every rank for all gains, so that no user ever leaves."""
+    far = np.append(FAR, [[1e12]], axis=1)
+    for lists in random_lists():
+        for background in (False, True):
+            view = lists.view(background=background)
+            try:
+                with np.errstate(all="ignore"):
+                    found = values_of(spec, view), values_of(spec, view.beyond(far))
+            except CannotTell:
+                return
+            if min(values.min() for values in found) < 1:
+                return
+    warn(
+        f"{spec.keyword} is 1 at every rank, for all gains, so that no user ever leaves and the score is 0: give C a"
+        " k, a last rank, or end='stop', or a rank as end=."
+    )
+
+
+def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:
+    """Return the view of the lists, with one more column at the deepest rank that the continuation states."""
+    return lists.view(max(_rank(spec, "last_rank"), _rank(spec, "jump_rank")), background)
+
+
+def _goes_on(spec: Spec, view: View, m: Floats) -> Floats:
+    """Return C at the m-th ranks after the list; NaN where no user is left."""
+    if not spec.fact("gives_survival"):
+        return values_of(spec, view.beyond(m))
+    V, later = (values_of(spec, view.beyond(ranks)) for ranks in (m, m + 1))
+    return np.where(V > 1e-280, later / np.maximum(V, 1e-280), np.nan)
+
+
+def _on_list(spec: Spec, view: View) -> tuple[Floats, Floats]:
+    """Return C at the ranks of the list, and V at these ranks and the next one."""
+    if not spec.fact("gives_survival"):
+        C = values_of(spec, view)
+        return C, np.concatenate([np.ones((ROWS, 1)), np.cumprod(C, axis=1)], axis=1)
+    V = np.concatenate([values_of(spec, view), values_of(spec, view.beyond([[1.0]]))], axis=1)
+    return np.where(V[:, :-1] > 0, V[:, 1:] / np.where(V[:, :-1] > 0, V[:, :-1], 1), np.nan), V
+
+
+def constant_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a difference between values of C after the list, if there is one."""
+    for background in (False, True)[: 1 if reads(spec) & SUMS else 2]:
+        view = _deep(spec, lists, background)
+        C = _goes_on(spec, view, FAR)
+        if place := first_place(unlike(C, C[:, :1], 1e-8, 1e-9)):
+            row, column = place
+            one, other = told_apart(C[row, 0], C[row, column])
+            gain = f", where every item gains {lists.best:g}," if background else ""
+            ranks = rank_after(view, FAR, 0), rank_after(view, FAR, column)
+            return row, f"beyond the list{gain} C({ranks[0]}) is {one}, and C({ranks[1]}) is {other}"
+    return None
+
+
+def ignores_zero_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return an item without gain at which C is not 1, if there is one."""
+    view = lists.view()
+    C, V = _on_list(spec, view)
+    beyond = _goes_on(spec, view, FAR)
+    wrong = np.concatenate(
+        [
+            (lists.r == 0) & (V[:, :-1] > 1e-12) & unlike(C, 1.0, absolute=1e-9),
+            (V[:, -1:] > 1e-12) & unlike(beyond, 1.0, absolute=1e-9),
+        ],
+        axis=1,
+    )
+    if place := first_place(wrong):
+        row, column = place
+        rank = np.append(view.i, view.i[:, -1:] + FAR)[column]
+        found = np.append(C, beyond, axis=1)[row, column]
+        return row, f"C({rank:g}) is {told_apart(found, 1.0)[0]} at an item without gain, and must be 1"
+    return None
+
+
+def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which V does not go to 0, if there is one.
+
+    V goes to a positive limit if 1 − C falls much faster than 1/i.
+    """
+    view = _deep(spec, lists)
+    if spec.fact("gives_survival"):
+        m = np.array([[1e3, 1e307]])
+        V = values_of(spec, view.beyond(m))
+        if place := first_place((V[:, :1] > 1e-9) & (V[:, 1:] > 0.5 * V[:, :1])):
+            return place[0], f"V({rank_after(view, m, 0)}) is {V[place[0], 0]:.6g}, and V at 1e307 {V[place[0], 1]:.6g}"
+        return None
+    far = 1e6 + np.arange(128.0)[None, :]
+    near, late = (-np.log(np.minimum(values_of(spec, view.beyond(m)), 1)) for m in (RUN, far))
+    gone = _on_list(spec, view)[1][:, -1:] * np.exp(-near.sum(axis=1, keepdims=True)) <= 1e-12
+    early, late = (m * loss.mean(axis=1, keepdims=True) for m, loss in ((1e3, near[:, -128:]), (1e6, late)))
+    if place := first_place(~gone & (late <= 0.2 * early)):
+        C = 1 - np.append(early[place[0]] / 1e3, late[place[0]] / 1e6)
+        return place[0], (
+            f"about the rank 10^3 C is {C[0]:.12g}, about 10^6 {C[1]:.12g}, and so some users never leave"
+        )
+    return None
+
+
+def last_rank(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which V is not 0 after the last rank, if there is one."""
+    last = _rank(spec, "last_rank")
+    if not last:
+        return None
+    view = lists.view()
+    if spec.fact("gives_survival"):
+        deep = lists.view(last + 1)
+        left = values_of(spec, deep)[:, min(int(last), deep.i.shape[1] - 1)][:, None]
+    else:
+        after = last - RANKS
+        ranks = np.unique(np.concatenate([np.arange(1, min(after, 1024) + 1), after - np.arange(64.0)]))
+        left = values_of(spec, view)[:, : int(min(last, RANKS))].prod(axis=1, keepdims=True)
+        if (ranks > 0).any():
+            left = left * values_of(spec, view.beyond(ranks[None, ranks > 0])).prod(axis=1, keepdims=True)
+    if place := first_place(left > 1e-12):
+        row = place[0]
+        return row, f"V({last + 1:,.0f}) is {left[row, 0]:.6g}, and must be 0 after the last rank, {last:,.0f}"
+    return None
+
+
+def jump_rank(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a jump of C after the stated rank, if there is one."""
+    jump = _rank(spec, "jump_rank")
+    if not jump or lists.e is not None:  # a jump has a fixed rank only at equal efforts
+        return None
+    view = _deep(spec, lists)
+    C = _goes_on(spec, view, RUN)
+    step = np.abs(np.diff(C))
+    around = np.maximum(step[:, :-2], step[:, 2:])
+    if place := first_place((step[:, 1:-1] > 1e-6) & (step[:, 1:-1] > 100 * around)):
+        row, column = place[0], place[1] + 1
+        ranks = rank_after(view, RUN, column), rank_after(view, RUN, column + 1)
+        one, other = told_apart(C[row, column], C[row, column + 1])
+        return row, f"C({ranks[0]}) is {one} and C({ranks[1]}) is {other}, a jump after the rank {jump:,.0f}"
+    return None
+
+
+def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which ``items_beyond`` is not ΣV over the ranks after the list, if there is one.
+
+    The sum over the first 1,024 ranks is a lower bound, and for most functions the sum over all ranks is known.
+    """
+    view = _deep(spec, lists)
+    survival = bool(spec.fact("gives_survival"))
+    reach = _on_list(spec, view)[1][:, -1:]
+    claimed = given_by(spec, "items_beyond", view, reach)
+    try:
+        claimed = np.broadcast_to(np.asarray(claimed, float), reach.shape)
+    except (TypeError, ValueError):
+        raise BadParameter(
+            f"{spec.keyword}: items_beyond= of its decorator must give one number for each query, [queries × 1]."
+        ) from None
+    nodes = grid(1024, 34)
+    seen = values_of(spec, view.beyond(nodes.m))
+    if survival:
+        V, left, smooth = seen, seen[:, -1:], nodes.doubt(seen) <= 1e-9 * reach
+    else:
+        V, left, smooth = nodes.survival(seen)
+        V, left = reach * V, reach * left
+    explicit, whole = V[:, :1024].sum(axis=1, keepdims=True), nodes.total(V)
+    finished = V[:, 1023:1024] <= 1e-200
+    known = finished | (smooth & (left * nodes.m[0, -1] <= 1e-9 * whole))
+    whole = np.where(finished, explicit, whole)
+    wrong = (reach > 1e-9) & ~(claimed >= explicit * (1 - 1e-6))
+    if survival or not spec.fact("not_in_products"):  # otherwise items_beyond may count gain at infinite rank
+        wrong |= (reach > 1e-9) & known & ~(claimed <= whole * (1 + 1e-6))
+    if place := first_place(wrong):
+        row = place[0]
+        some = "" if known[row, 0] else "at least "
+        total = (whole if known[row, 0] else explicit)[row, 0]
+        one, other = told_apart(claimed[row, 0], total)
+        return row, f"it gives {one} items for V(n+1) = {reach[row, 0]:.6g}, and V sums to {some}{other}"
+    return None
+
+
+def items_between(spec: Spec, lists: Lists) -> Difference | None:
+    """Return an item after which ``items_between`` differs from the product of C and the sum of V, if there is one.
+
+    After an item with C = 0 there are no users, so that any value is right.
+    """
+    view, m = lists.view(), 5
+    steps = [values_of(spec, view.after_each(rank)) for rank in range(1, m + 1)]
+    V = np.cumprod([np.ones_like(steps[0]), *steps], axis=0)
+    goes_on = np.broadcast_to(values_of(spec, view), V[0].shape) > 0
+    claimed = given_by(spec, "items_between", view, np.full(V[0].shape, float(m)))
+    try:
+        share, items = (np.broadcast_to(np.asarray(values, float), V[0].shape) for values in claimed)
+    except (TypeError, ValueError):
+        raise BadParameter(
+            f"{spec.keyword}: items_between= of its decorator must give two arrays of the shape of the view, or of m."
+        ) from None
+    for what, found, wanted in (("share", share, V[-1]), ("number", items, V[:-1].sum(axis=0))):
+        if place := first_place(unlike(found, wanted, 1e-8, 1e-9) & goes_on):
+            row, column = place
+            one, other = told_apart(found[place], wanted[place])
+            return row, f"for {m} items after rank {column + 1} it gives the {what} {one}, and C gives {other}"
+    return None
+
+
+def gives_survival(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a rank at which V rises, if there is one."""
+    view, m = lists.view(), np.append(RUN[:, :64], [[1e3, 1e6]], axis=1)
+    V = np.append(values_of(spec, view), values_of(spec, view.beyond(m)), axis=1)
+    ranks = np.append(view.i, view.i[:, -1:] + m)
+    if place := first_place(V[:, 1:] > V[:, :-1] * (1 + 1e-9) + 1e-12):
+        row, column = place
+        one, other = told_apart(V[row, column], V[row, column + 1])
+        return row, f"V({ranks[column]:,.0f}) is {one}, and V({ranks[column + 1]:,.0f}) is {other}; V never rises"
+    return None
+
+
+def _here_and_beyond(spec: Spec, view: View) -> tuple[Floats, Floats]:
+    """Return A at ranks on the list and after it, and these ranks."""
+    values = np.append(values_of(spec, view), values_of(spec, view.beyond(FAR)), axis=1)
+    return values, np.append(view.i, view.i[:, -1:] + FAR)
+
+
+def linear_in_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return gains for which A of a linear combination is not the combination of the values of A, if there are any."""
+    rng = np.random.default_rng(1)
+    others = replace(lists, r=np.where(lists.r > 0, rng.uniform(0, lists.best, lists.r.shape).round(2), 0.0))
+    mixed = replace(lists, r=0.5 * lists.r + 0.3 * others.r)
+    (x, ranks), (y, _), (both, _) = (_here_and_beyond(spec, one.view()) for one in (lists, others, mixed))
+    if place := first_place(unlike(both, 0.5 * x + 0.3 * y, absolute=1e-9)):
+        row, column = place
+        one, other = told_apart(both[row, column], (0.5 * x + 0.3 * y)[row, column])
+        return row, (
+            f"with these gains x and the gains y = {written_list(others.r[row])}, A({ranks[column]:,.0f}) of"
+            f" 0.5·x + 0.3·y is {one}, and 0.5·A(x) + 0.3·A(y) is {other}"
+        )
+    return None
+
+
+def affine_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a rank after the list at which A is not on the line through its other values, if there is one."""
+    for background in (False, True):
+        view = lists.view(background=background)
+        try:
+            A = values_of(spec, view.beyond(FAR))
+        except CannotTell:
+            continue
+        line = A[:, :1] + (A[:, -1:] - A[:, :1]) * (FAR - 1) / (FAR[0, -1] - 1)
+        size = np.abs(A).max(axis=1, keepdims=True)
+        if place := first_place(unlike(A, line, 0, 1e-12 + 1e-8 * size)):
+            row, column = place
+            first, rank, last = (rank_after(view, FAR, c) for c in (0, column, -1))
+            one, other = told_apart(A[row, column], line[row, column])
+            gain = f", where every item gains {lists.best:g}," if background else ""
+            return row, (
+                f"beyond the list{gain} A({rank}) is {one}, and {other} on the line from A({first}) to A({last})"
+            )
+    return None
+
+
+def monotone_in_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which A falls when a gain rises, if there is one."""
+    for lower, higher, item in _rises(lists):
+        try:
+            (low, ranks), (high, _) = (_here_and_beyond(spec, view) for view in (lower, higher))
+        except CannotTell:
+            continue
+        if place := first_place(unlike(low, high) & (high < low)):
+            row, column = place
+            one, other = told_apart(low[row, column], high[row, column])
+            what = "of unseen items" if item is None else f"of item {item + 1}, to {higher.r[row, item]:.3g},"
+            return row, f"A({ranks[column]:,.0f}) is {one}, and falls to {other} when the gain {what} rises"
+    return None
+
+
+def _rises(lists: Lists) -> Iterator[tuple[View, View, int | None]]:
+    """Yield views before and after a gain rises, of one item or of all unseen items; the total gain stays the same."""
+    total = lists.total(None) + RANKS * lists.best
+
+    def seen(lists: Lists, background: bool = False) -> View:
+        view = lists.view(background=background)
+        view.totals = lambda rel: total
+        return view
+
+    share = np.random.default_rng(1).uniform(0.05, 1, lists.r.shape)
+    for j in range(RANKS):
+        r, grade = lists.r.copy(), lists.grade.copy()
+        r[:, j] += (share * (lists.best - r))[:, j]
+        grade[:, j] = np.maximum(grade, np.ceil(3 * r / lists.best))[:, j]
+        yield seen(lists), seen(replace(lists, r=r, grade=grade)), j
+    yield seen(lists), seen(lists, background=True), None
+
+
+def constant_without_gain(spec: Spec, lists: Lists) -> Difference | None:
+    """Return an item without gain at which A changes, if there is one."""
+    A, ranks = _here_and_beyond(spec, lists.view())
+    nothing = np.append(lists.r == 0, np.ones((ROWS, FAR.shape[1]), bool), axis=1)
+    if place := first_place(nothing[:, 1:] & unlike(A[:, 1:], A[:, :-1])):
+        row, column = place
+        one, other = told_apart(A[row, column], A[row, column + 1])
+        return row, (
+            f"A({ranks[column]:,.0f}) is {one}, and A({ranks[column + 1]:,.0f}) is {other}, with no gain between"
+        )
+    return None
+
+
+def credit_terms(spec: Spec, lists: Lists) -> Difference | None:
+    """Return a list for which the credit terms do not sum to the score, if there is one."""
+    if lists.e is not None and "E" in reads(spec):  # the terms are valid, and used, at unit effort only
+        return None
+    view, rng = lists.view(), np.random.default_rng(1)
+    C = rng.uniform(0.1, 1, lists.r.shape).round(2)
+    C[:, -1] = 0
+    V = np.concatenate([np.ones((ROWS, 1)), np.cumprod(C, axis=1)[:, :-1]], axis=1)
+    e = np.broadcast_to(np.asarray(view.e, float), lists.r.shape)
+    spent = (V * e).sum(axis=1, keepdims=True)
+    view.spend = lambda: spent
+    phi, w = _terms(spec, view.i, lists.r, e, C)
+    score = (V * (1 - C) * values_of(spec, view)).sum(axis=1, keepdims=True)
+    divisor = spent if "expected_effort" in reads(spec) else 1.0
+    summed = (V * phi * w).sum(axis=1, keepdims=True) / divisor
+    if place := first_place(unlike(score, summed, absolute=1e-9)):
+        row = place[0]
+        one, other = told_apart(score[row, 0], summed[row, 0])
+        return row, f"with C = {written_list(C[row])} the score is {one}, and its terms sum to {other}"
+    order = rng.permutation(RANKS)
+    _, moved = _terms(spec, view.i, lists.r[:, order], e[:, order], C[:, order])
+    if place := first_place(unlike(moved, w[:, order])):
+        row, column = place
+        one, other = told_apart(w[row, order[column]], moved[row, column])
+        return row, f"w of item {order[column] + 1} is {one}, and {other} when the items are in another order"
+    if spec.fact("linear_in_gain") and (place := first_place(unlike(_terms(spec, view.i, lists.r, e, None)[1], w))):
+        return place[0], f"w of item {place[1] + 1} depends on C, though A is linear in the gains"
+    return None
+
+
+def _terms(spec: Spec, i: Floats, r: Floats, e: Floats, C: Floats | None) -> tuple[Floats, Floats]:
+    """Return φ, one number or one per rank, and w."""
+    terms = given_by(spec, "credit_terms", i, r, e, C)
+    try:
+        phi, w = (np.asarray(term, float) for term in terms)
+        return np.broadcast_to(phi, i.shape), np.broadcast_to(w, r.shape)
+    except (TypeError, ValueError):
+        raise BadParameter(
+            f"{spec.keyword}: credit_terms= of its decorator must give φ, a number or an array [1 × ranks], and w, an"
+            " array [queries × ranks]."
+        ) from None
 
 
 def check_facts(spec: Spec) -> None:
@@ -159,22 +662,22 @@ def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
 #: cannot be refuted.
 _TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
     "continuation": {
-        "gives_survival": continuation_trials.gives_survival,
-        "last_rank": continuation_trials.last_rank,
-        "jump_rank": continuation_trials.jump_rank,
-        "constant_beyond_list": continuation_trials.constant_beyond_list,
-        "ignores_zero_gain": continuation_trials.ignores_zero_gain,
-        "items_between": continuation_trials.items_between,
-        "vanishes": continuation_trials.goes_to_zero,
-        "eventually_leaves": continuation_trials.goes_to_zero,
-        "items_beyond": continuation_trials.items_beyond,
+        "gives_survival": gives_survival,
+        "last_rank": last_rank,
+        "jump_rank": jump_rank,
+        "constant_beyond_list": constant_beyond_list,
+        "ignores_zero_gain": ignores_zero_gain,
+        "items_between": items_between,
+        "vanishes": goes_to_zero,
+        "eventually_leaves": goes_to_zero,
+        "items_beyond": items_beyond,
     },
     "aggregation": {
-        "linear_in_gain": aggregation_trials.linear_in_gain,
-        "affine_beyond_list": aggregation_trials.affine_beyond_list,
-        "monotone_in_gain": aggregation_trials.monotone_in_gain,
-        "constant_without_gain": aggregation_trials.constant_without_gain,
-        "credit_terms": aggregation_trials.credit_terms,
+        "linear_in_gain": linear_in_gain,
+        "affine_beyond_list": affine_beyond_list,
+        "monotone_in_gain": monotone_in_gain,
+        "constant_without_gain": constant_without_gain,
+        "credit_terms": credit_terms,
     },
     "gain": {"known_grades": _known_grades},
     "effort": {"unit_effort": _unit_effort, "constant_from": _constant_from},

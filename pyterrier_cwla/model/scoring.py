@@ -2,18 +2,389 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import pairwise
 
 import numpy as np
 
-from ..data.arrays import Floats
-from ..data.rankings import Rankings
+from ..data.arrays import Array, Floats, distinct
+from ..data.document_words import words_of_pool
+from ..data.quantities import COST, LENGTH
+from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import NoFiniteValue
-from .ideal import ideal_ranking
-from .metric import Metric
-from .rank_weights import by_rank_weights, ranks_have_weights
-from .view_columns import pool_totals, seen_part
-from .walk_scores import over_all_ranks, over_hits, passes_items_without_gain
+from .aggregations import erg, etg
+from .browsing import Walk
+from .language import Spec
+from .metric import Metric, plain_metric
+from .view import Documents, UnknownEffort
+from .view_columns import (
+    Seen,
+    chunks_of_equal_width,
+    pool_totals,
+    power_of_two,
+    ranks_that_matter,
+    roomy,
+    seen_part,
+    view_of_hits,
+    view_of_ranks,
+)
+
+
+def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
+    """Return all judged documents of each query by falling gain.
+
+    If C is ``decay`` and A is the total gain, an optimal order is used: by g/(1 − 2^(−e/h)), highest first, where g is
+    the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming. If efforts depend on
+    ranks, the order is by falling gain for all metrics, and other orders can score higher.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Rankings with the judgments and document lengths of the queries.
+
+    Returns
+    -------
+    Rankings
+        One ranking per query of the pool.
+    """
+    pool = rankings.pool
+    if metric.unit_effort:
+        if not metric.gain.built_in:
+            return _by_falling_gain(metric, rankings)
+        key = ("ideal ranking", metric.gain.key, metric.max_rel)
+        ideal: Rankings = pool.remembered(key, lambda: _by_falling_gain(metric, rankings))
+        return ideal
+    gains = metric.gains(pool.grade)
+    if metric.effort_depends_on("rank"):
+        order = np.lexsort((-pool.grade, -gains, pool.query))
+        return _ranked(pool, pool.query[order], pool.grade[order], _efforts_at_ranks(metric, rankings, order))
+    effort = pool_efforts(metric, rankings)
+    worth = gains
+    if metric.decays:
+        _, gains = metric.A.fact("credit_terms")(np.ones(1), gains, effort, None)
+        stays = np.exp2(-effort / metric.C["half_life"])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            worth = np.where(gains > 0, gains / (1 - stays), 0.0)
+        last = metric.last_that_counts
+        if last is not None:
+            chosen = np.zeros(len(gains), bool)
+            start = np.searchsorted(pool.query, np.arange(pool.queries + 1))
+            for a, b in pairwise(start.tolist()):
+                order = a + np.argsort(-worth[a:b], kind="stable")
+                order = order[gains[order] > 0]
+                chosen[order[best_choice(gains[order], stays[order], last)]] = True
+            worth = np.where(chosen, worth, -1.0)
+    order = np.lexsort((-pool.grade, -worth, pool.query))
+    return _ranked(pool, pool.query[order], pool.grade[order], effort[order])
+
+
+def _by_falling_gain(metric: Metric, rankings: Rankings) -> Rankings:
+    """Return judged documents by falling gain. Equal grades have equal efforts, so that their order does not matter."""
+    pool = rankings.pool
+    query, grade = pool.positive
+    grades = distinct(grade)
+    falling = np.lexsort((-grades, -metric.gains(grades)))
+    place = np.empty_like(falling)
+    place[falling] = np.arange(len(falling))
+    first = query * len(grades)
+    places = np.sort(first + place[np.searchsorted(grades, grade)]) - first  # queries are in ascending order
+    n = np.bincount(pool.query, minlength=pool.queries)  # documents without gain come last
+    rank = places_within(np.bincount(query, minlength=pool.queries)) + 1
+    return Rankings.of_hits(n, query, rank, grades[falling][places], pool, shared=rankings.shared)
+
+
+def best_choice(gains: Floats, stays: Floats, k: int) -> Array:
+    """Return the items of the best list of at most k items, for items in a given order.
+
+    f(j, c) = max(f(j+1, c), g_j + s_j·f(j+1, c−1)), where s_j is the share of users who go on after item j.
+
+    Parameters
+    ----------
+    gains : ndarray, shape (n_items,)
+        Gains g of the items.
+    stays : ndarray, shape (n_items,)
+        Shares s of users who go on after each item.
+    k : int
+        Largest number of items.
+
+    Returns
+    -------
+    ndarray of int
+        Ascending positions of the chosen items.
+    """
+    n = len(gains)
+    if n <= k:
+        return np.arange(n)
+    value = np.zeros(k + 1)
+    taken = np.zeros((n, k + 1), bool)
+    for j in range(n - 1, -1, -1):
+        with_it = gains[j] + stays[j] * value[:-1]
+        taken[j, 1:] = with_it > value[1:]
+        value[1:] = np.where(taken[j, 1:], with_it, value[1:])
+    chosen, left = [], k
+    for j in range(n):
+        if taken[j, left]:
+            chosen.append(j)
+            left -= 1
+    return np.array(chosen, int)
+
+
+def pool_efforts(metric: Metric, rankings: Rankings) -> Floats:
+    """Return the efforts of all judged documents."""
+    pool = rankings.pool
+    if "efforts" in pool.memory:
+        efforts: Floats = pool.memory["efforts"]
+        return efforts
+    words, seconds = (partial(words_of_pool, metric, rankings, quantity) for quantity in (LENGTH, COST))
+    return metric.costs(Documents(np.maximum(pool.grade, 0), words, seconds))
+
+
+def _efforts_at_ranks(metric: Metric, rankings: Rankings, order: Array) -> Floats:
+    """Return the efforts of all judged documents in an order by query, each at its rank in this order."""
+    pool = rankings.pool
+    rank = places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
+    e = metric.costs(
+        Documents(
+            np.maximum(pool.grade, 0)[order],
+            lambda: words_of_pool(metric, rankings, LENGTH)[order],
+            lambda: words_of_pool(metric, rankings, COST)[order],
+            rank,
+        )
+    )
+    metric.refuse_odd_efforts(e)
+    return e
+
+
+def _ranked(pool: Pool, query: Array, grade: Array, effort: Floats) -> Rankings:
+    n = np.bincount(query, minlength=pool.queries)
+    first = np.cumsum(n) - n
+
+    def efforts(queries: Array, width: int) -> Floats:
+        place = np.arange(width)[None, :]
+        inside = place < n[queries][:, None]
+        return np.append(effort, 0.0)[np.where(inside, first[queries][:, None] + place, -1)]
+
+    return Rankings.of_hits(n, query, places_within(n) + 1, grade, pool, efforts=efforts)
+
+
+RANKS_PER_COLUMN = 8  # a column of the route over hits with gaps takes the time of five to ten ranks
+
+
+def passes_items_without_gain(metric: Metric) -> bool:
+    """Return whether the hits alone give the score; all other items have the same effort.
+
+    Either C is 1 at all items without gain, or it depends on efforts only and states V, and A is constant there, or C
+    is constant or has a closed form between hits.
+    """
+    if metric.flat_effort is None:
+        return False
+    return bool(metric.C.fact("ignores_zero_gain")) or metric.survives_by_effort or metric.gaps_are_known
+
+
+def over_hits(metric: Metric, rankings: Rankings) -> Floats:
+    """Return Σ L(i)·A(i) per query from the hits only, for metrics under which nobody leaves at other items."""
+    return _values_over_hits(metric, rankings, ("score",))[:, 0]
+
+
+def over_all_ranks(
+    metric: Metric, rankings: Rankings, unjudged: tuple[float, float] = (0.0, 0.0), which: Array | None = None
+) -> Floats:
+    """Return Σ L(i)·A(i) per query, computed rank by rank, for any metric.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Rankings from :func:`seen_part`.
+    unjudged : tuple of float, default=(0, 0)
+        Gain and grade of unjudged and unseen items.
+    which : ndarray of bool, shape (n_queries,), optional
+        Queries to score; the others get 0. By default all.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,)
+        Scores before normalisation.
+    """
+    widths = ranks_that_matter(metric, rankings, unjudged[0])
+    return _values(metric, rankings, widths, partial(view_of_ranks, unjudged=unjudged), which)[:, 0]
+
+
+def walk_values(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
+    """Return several values of the users of each query, such as their expected effort, from one walk.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric.
+    rankings : Rankings
+        Rankings from :func:`seen_part`.
+    names : sequence of str
+        Names of values of shape [queries × 1] of :class:`pyterrier_cwla.model.browsing.Walk`.
+
+    Returns
+    -------
+    ndarray, shape (n_queries, n_names)
+        Values; 0 for empty rankings with ``end="stop"``.
+    """
+    if passes_items_without_gain(metric):
+        return _values_over_hits(metric, rankings, names)
+    return _values(metric, rankings, ranks_that_matter(metric, rankings), view_of_ranks, names=names)
+
+
+def _values_over_hits(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
+    if not metric.gaps_are_known:
+        return _values(metric, rankings, roomy(np.diff(rankings.start) + 1), view_of_hits, names=names)
+    relevant = rankings.grade > 0
+    rankings = rankings if relevant.all() else rankings.only(relevant)
+    widths = roomy(np.diff(rankings.start) + 2)  # rank 1 and the last item have a column as well
+    ranks = ranks_that_matter(metric, rankings)
+    sparse = RANKS_PER_COLUMN * widths <= ranks
+    values = _values(metric, rankings, widths, view_of_hits, sparse, names)
+    return values if sparse.all() else values + _values(metric, rankings, ranks, view_of_ranks, ~sparse, names)
+
+
+def _values(
+    metric: Metric,
+    rankings: Rankings,
+    widths: Array,
+    view_of: Callable[[Metric, Rankings, Array, int], Seen],
+    which: Array | None = None,
+    names: Sequence[str] = ("score",),
+) -> Floats:
+    values = np.zeros((len(rankings), len(names)))
+    for queries, width in chunks_of_equal_width(metric, rankings, widths, which):
+        try:
+            found = _walked(metric, view_of(metric, rankings, queries, width), names)
+        except UnknownEffort:
+            # The effort of unseen items was read; it is needed only if values differ between two values of it.
+            cheap, dear = (replace(metric, unseen=cost) for cost in (1.0, 100.0))
+            try:
+                found, other = (_walked(one, view_of(one, rankings, queries, width), names) for one in (cheap, dear))
+            except NoFiniteValue as error:
+                if metric.effort_only and not isinstance(error, UnknownEffort):
+                    raise UnknownEffort from error
+                raise
+            if not np.allclose(found, other, rtol=1e-10, atol=1e-12):
+                raise
+        values[queries] = found
+    return values
+
+
+def _walked(metric: Metric, seen: Seen, names: Sequence[str]) -> Floats:
+    """Return values of one walk, of shape [queries × names] or [1 × names]."""
+    walk = Walk(metric, *seen)
+    found = [np.asarray(getattr(walk, name)) for name in names]
+    return found[0] if len(found) == 1 else np.hstack(np.broadcast_arrays(*found))
+
+
+_DEEPEST = 4096  # last rank with a cached weight
+_USUAL = [n for n in (digit * 10**zeros for zeros in range(4) for digit in range(1, 10)) if n <= _DEEPEST]
+"""Usual lengths of rankings in runs. Rankings of these lengths are scored by weights at end="stop"."""
+
+
+def ranks_have_weights(metric: Metric) -> bool:
+    """Return whether C depends on ranks only and A is linear in the gains, so that every rank has a weight."""
+    return metric.unit_effort and bool(metric.A.fact("linear_in_gain")) and metric.rank_only
+
+
+def by_rank_weights(metric: Metric, rankings: Rankings) -> Floats:
+    """Return Σ L(i)·A(i) per query as the sum of the gains times the weights of their ranks.
+
+    Parameters
+    ----------
+    metric : Metric
+        Metric for which :func:`ranks_have_weights` is true.
+    rankings : Rankings
+        Rankings from :func:`seen_part`.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,)
+        Scores before normalisation.
+    """
+    weighed = np.isin(rankings.n, (0, *_USUAL)) if metric.end == "stop" else rankings.last_hit <= _DEEPEST
+    if weighed.all():
+        return _weighed_sums(metric, rankings)
+    scores = _weighed_sums(metric, rankings.only(weighed[rankings.query]))
+    return np.where(weighed, scores, over_all_ranks(metric, rankings, which=~weighed))
+
+
+def _weighed_sums(metric: Metric, rankings: Rankings) -> Floats:
+    weights, divisor = _weights_of_hits(metric, rankings)
+    sums: Floats = summed(rankings.query, rankings.gains(metric) * weights, len(rankings)) / divisor
+    return sums
+
+
+def _weights_of_hits(metric: Metric, rankings: Rankings) -> tuple[Floats, float | Floats]:
+    """Return the weight of the rank of each hit, and the divisor of their sums."""
+    C, A = metric.C, metric.A
+    if metric.end != "stop":
+        deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
+        by_rank, divisor = _with_divisor(C, A, metric.end, deepest)
+        return by_rank[rankings.rank - 1], divisor
+    lengths = distinct(rankings.n).tolist()
+    if len(lengths) == 1 and lengths[0]:
+        by_rank, divisor = _with_divisor(C, A, "stop", lengths[0])
+        return by_rank[rankings.rank - 1], divisor
+    weights, n, divisors = np.zeros(len(rankings.rank)), rankings.n[rankings.query], np.ones(len(rankings))
+    for length in set(lengths) & set(_USUAL):
+        by_rank, divisors[rankings.n == length] = _with_divisor(C, A, "stop", length)
+        weights[n == length] = by_rank[rankings.rank[n == length] - 1]
+    return weights, divisors
+
+
+def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
+    """Return the weights of ranks 1 to n: the score of a ranking with gain 1 at this rank only.
+
+    Results are cached for built-in functions.
+
+    Parameters
+    ----------
+    C, A : Spec
+        A continuation that depends on ranks only, and an aggregation that is linear in the gains.
+    end : {"open", "stop"} or int
+        End of the list; "stop" is after rank n.
+    n : int
+        Number of ranks.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Weights.
+    """
+    weights, divisor = _with_divisor(C, A, end, n)
+    return weights / divisor
+
+
+def _with_divisor(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
+    return _cached_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
+
+
+@lru_cache(maxsize=256)
+def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
+    return _weights(C, A, end, n)
+
+
+def _weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
+    """Return the scores of rankings with one gain each, and a divisor of sums of gains times these weights.
+
+    Weights of 0 and 1/m are returned as 0 and 1 with the divisor m, so that sums such as those of P@m are rounded once.
+    The rankings have the next power of two as their length, so that a weight does not depend on n.
+    """
+    rank = np.arange(1, n + 1)
+    length = np.full(n, n) if end == "stop" else power_of_two(rank)
+    metric = plain_metric(C, A, end)
+    weights = over_all_ranks(metric, seen_part(metric, Rankings.of_hits(length, rank - 1, rank, np.ones(n))))
+    highest = weights.max(initial=0.0)
+    m = np.rint(1 / highest) if 0 < highest < 1 else 1.0
+    return (np.sign(weights), m) if ((weights == 0) | (weights == 1 / m)).all() else (weights, 1.0)
+
 
 TOO_LARGE = "the score or its normaliser is too large for a floating-point number."
 
@@ -137,3 +508,66 @@ def _unlimited_score(metric: Metric) -> float:
     endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None)
     nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
     return float(highest_raw_score(endless, nothing)[0])
+
+
+@dataclass(frozen=True)
+class Visits:
+    """Expected visits to lists, by users who all see the first item unless C says otherwise.
+
+    Attributes
+    ----------
+    gain : ndarray, shape (n,)
+        Σ L(i)·G(i): the gain of the users who leave, divided by the number of all users.
+    staying : ndarray, shape (n,)
+        Share of users who never leave.
+    effort : ndarray, shape (n,) or None
+        Σ V(i)·e_i, infinite if some users never leave; None if it was not asked for.
+    """
+
+    gain: Floats
+    staying: Floats
+    effort: Floats | None
+
+
+def visits(metric: Metric, rankings: Rankings, with_effort: bool) -> Visits:
+    """Return the visits of the users of a metric to each list. An empty list with ``end="stop"`` costs nothing.
+
+    Parameters
+    ----------
+    metric : Metric
+        The metric; its aggregation and normaliser do not matter.
+    rankings : Rankings
+        Aligned rankings of n queries.
+    with_effort : bool
+        Whether to compute the effort, which may be unknown or infinite where the gain is not.
+
+    Raises
+    ------
+    NoFiniteValue
+        If all users leave, but their gain or effort is infinite.
+    UnknownEffort
+        If the effort of unseen items is needed and is not known.
+    """
+    metric = metric.fresh
+    total = replace(metric, A=etg(), norm="none")
+    walked = replace(metric, A=erg(), norm="none") if with_effort else total  # erg needs the effort of unseen items
+    names = ["staying", *["expected_effort"] * with_effort]
+    if metric.rank_only and metric.unit_effort:
+        gain, values = raw_score(total, rankings), _of_lengths(walked, seen_part(metric, rankings), names)
+    elif not with_effort and (metric.end != "open" or metric.C.fact("eventually_leaves")):
+        gain, values = raw_score(total, rankings), np.zeros((len(rankings), 1))
+    else:
+        found = walk_values(walked, seen_part(metric, rankings), ["total_gain", *names])
+        gain, values = found[:, 0], found[:, 1:]
+    if not np.isfinite(gain).all():
+        raise NoFiniteValue("the gain is too large for a floating-point number.")
+    return Visits(gain, values[:, 0], values[:, 1] if with_effort else None)
+
+
+def _of_lengths(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
+    """Return values of users whom only the end of the list distinguishes, from one walk for each length of a list."""
+    lengths = distinct(rankings.n) if metric.end == "stop" else np.zeros(1, np.int64)
+    none = np.zeros(0, np.int64)
+    values = walk_values(metric, Rankings.of_hits(lengths, none, none, none), names)
+    of_lists: Floats = values[np.searchsorted(lengths, rankings.n) if metric.end == "stop" else [0] * len(rankings)]
+    return of_lists

@@ -19,8 +19,7 @@ from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount, parse, scoring
-from pyterrier_cwla.model.facts import ContinuationFacts
-from pyterrier_cwla.model.language import TABLES, Grades, In
+from pyterrier_cwla.model.language import TABLES, ContinuationFacts, Grades, In
 from tests.support.strategies import BUILT_IN, numbers, specs
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]

@@ -15,10 +15,10 @@ from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.model import parse, residuals, scoring
-from pyterrier_cwla.model.query_chunks import packed, roomy
-from pyterrier_cwla.model.rank_weights import rank_weights
 from pyterrier_cwla.model.residuals import residual_is_a_bound
+from pyterrier_cwla.model.scoring import rank_weights
 from pyterrier_cwla.model.view import UnknownEffort
+from pyterrier_cwla.model.view_columns import packed, roomy
 from tests.support import reference
 
 WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}

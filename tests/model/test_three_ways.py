@@ -11,15 +11,21 @@ from pyterrier_cwla import continuation
 from pyterrier_cwla.data.rankings import Pool, Rankings
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.measures.catalogue import PLAIN
-from pyterrier_cwla.model import walk_scores
+from pyterrier_cwla.model import scoring as walk_scores
 from pyterrier_cwla.model.browsing import Walk
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
-from pyterrier_cwla.model.rank_weights import by_rank_weights
-from pyterrier_cwla.model.scoring import raw_score, score
+from pyterrier_cwla.model.scoring import (
+    by_rank_weights,
+    over_all_ranks,
+    over_hits,
+    passes_items_without_gain,
+    raw_score,
+    score,
+    walk_values,
+)
 from pyterrier_cwla.model.view import View
 from pyterrier_cwla.model.view_columns import view_of_ranks
-from pyterrier_cwla.model.walk_scores import over_all_ranks, over_hits, passes_items_without_gain, walk_values
 from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate, score
 from pyterrier_cwla.errors import NoFiniteValue
-from pyterrier_cwla.model import query_chunks
+from pyterrier_cwla.model import view_columns as query_chunks
 from tests.support.strategies import aggregations, continuations, ends
 
 EFFORTS = {

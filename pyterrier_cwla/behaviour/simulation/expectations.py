@@ -22,9 +22,8 @@ from ...files.inputs import loaded, one_run, runs_by_name
 from ...measures.parsing import measures_of
 from ...measures.provider import prepare
 from ...model.metric import Metric
-from ...model.query_chunks import packed
 from ...model.view import View, before
-from ...model.view_columns import seen_part, view_of_ranks
+from ...model.view_columns import packed, seen_part, view_of_ranks
 from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, titled
 from ...rendering.labels import label_ends, system_looks
 from ..logs.estimators import Estimate, over_users, printed

@@ -23,9 +23,8 @@ from ...files.memory_limit import refuse_beyond_memory
 from ...measures.parsing import measures_of
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
-from ...model.browsing import Walk
+from ...model.browsing import Endless, Walk
 from ...model.efforts import grade_time, time
-from ...model.free_items import Endless
 from ...model.introspection import reads
 from ...model.language import Spec
 from ...model.metric import Metric
