@@ -34,7 +34,7 @@ Draw = tuple[str, str, str, int]
 def draws(count: int, seed: int) -> list[Draw]:
     """Return random evaluations: half of them of combinations of all choices, the others of named measures."""
     from pyterrier_cwla.errors import CWLAError
-    from pyterrier_cwla.measures.parsing import measures_of
+    from pyterrier_cwla.measures.named import measures_of
     from tests.doors import measures
     from tests.doors.doors import DOORS
 
@@ -74,7 +74,7 @@ def prepare(folder: Path) -> None:
 def values_of(draw: Draw, folder: Path) -> list[str]:
     """Return the values of an evaluation in hexadecimal, or the error with its message after an exclamation mark."""
     from pyterrier_cwla.errors import CannotScore
-    from pyterrier_cwla.measures.parsing import measures_of
+    from pyterrier_cwla.measures.named import measures_of
     from tests.doors.doors import DOORS, everything, sessions
     from tests.doors.rows import judged_twice, random_data, repeated, unanswered, with_intents
 

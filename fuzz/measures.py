@@ -15,13 +15,11 @@ from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, Row, SpecOf, Table
-from pyterrier_cwla.measures.counting import Count
-from pyterrier_cwla.measures.counts import COUNTS
+from pyterrier_cwla.measures.counting import ESL, Q_MEASURE, Count
 from pyterrier_cwla.measures.labels import labelled
-from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.named import measures_of
+from pyterrier_cwla.measures.of_ir_measures import COUNTS
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
-from pyterrier_cwla.measures.q_measure import Q_MEASURE
-from pyterrier_cwla.measures.search_length import ESL
 from pyterrier_cwla.measures.wrappers import MEASURES, innermost
 from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf
 

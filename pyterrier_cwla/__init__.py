@@ -61,7 +61,7 @@ def load_ipython_extension(shell: Any) -> None:
     """
     from ir_measures.measures import Measure
 
-    from .measures.measure_display import measure_html
+    from .measures.equations import measure_html
 
     shell.display_formatter.formatters["text/html"].for_type(Measure, measure_html)
 

@@ -15,9 +15,9 @@ from pyterrier_cwla.cli import app as command_line
 from pyterrier_cwla.cli.output_formats import _KINDS, Format
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.files import formats
-from pyterrier_cwla.measures.counts import COUNTS
 from pyterrier_cwla.measures.diversity import DIVERSITY
 from pyterrier_cwla.measures.named import _COUNTS
+from pyterrier_cwla.measures.of_ir_measures import COUNTS
 from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.model import test_against_reference as against_reference
 from tests.support import reference

@@ -112,7 +112,7 @@ def test_modules_are_imported_when_first_used(imported, name, module):
         f"{COMMAND}; import pyterrier_cwla; print(pyterrier_cwla.TBG, pyterrier_cwla.TBG @ 5)",
         f"{COMMAND}; from pyterrier_cwla import *; import ir_measures; print(ir_measures.TBG, TBG @ 5)",
         f"{COMMAND}; import pyterrier_cwla; print('TBG' * ('TBG' in dir(pyterrier_cwla)), pyterrier_cwla.TBG @ 5)",
-        f"{COMMAND}; from pyterrier_cwla.measures.parsing import measures_of; print(*measures_of(['TBG', 'TBG@5']))",
+        f"{COMMAND}; from pyterrier_cwla.measures.named import measures_of; print(*measures_of(['TBG', 'TBG@5']))",
         f"{COMMAND}; import pickle; print('TBG', pickle.loads({PICKLED!r}))",
     ],
 )

@@ -176,7 +176,7 @@ class BoundMeasures:
         ``parsed`` returns the measures of texts; by default, only measures that this package computes are allowed.
         """
         from ..measures.labels import by_name
-        from ..measures.parsing import split_measures
+        from ..measures.named import split_measures
         from ..measures.provider import computed_here
 
         each = [one for text in texts for one in split_measures(text)]
@@ -314,7 +314,7 @@ def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def _perhaps_a_measure(text: str) -> str:
-    from ..measures.parsing import measures_of
+    from ..measures.named import measures_of
 
     try:
         measures_of([text])

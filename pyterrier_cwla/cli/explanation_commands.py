@@ -320,7 +320,7 @@ def explore(
     Example: pyterrier-cwla explore qrels.txt bm25.txt neural.txt --lengths doclens.tsv
     """
     from ..explorer import Exploration, ExplorerServer
-    from ..measures.parsing import measures_of
+    from ..measures.named import measures_of
 
     paths = [run] if other is None else [run, other]
     names = names_of_runs(paths, run_name)

@@ -28,8 +28,8 @@ from ..files.arrow_arrays import of_strings
 from ..files.id_columns import written
 from ..files.run_files import Source, sources
 from ..files.table_writers import Table, column_of
+from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregate_of
-from ..measures.search_length import scores_of_unanswered
 from ..measures.wrappers import residual_of
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import broken, column_head, decimal, in_blocks, other_than_means, plain_table, prose, sentence

@@ -14,9 +14,8 @@ from ..data.arrays import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import BadJudgments, BadParameter, near, shown
 from ..files.real_numbers import NotReal, reals
-from ..measures.named import CWLA
+from ..measures.named import CWLA, measures_of
 from ..measures.of_ir_measures import computation_of, needs_of
-from ..measures.parsing import measures_of
 from ..model import residuals, scoring
 from ..model.metric import Metric
 from .explanation import Explanation, explained

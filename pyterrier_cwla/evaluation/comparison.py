@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ..errors import BadParameter
 from ..errors.sanitise import harmless_segments, sanitised
-from ..measures.search_length import scores_of_unanswered
+from ..measures.counting import scores_of_unanswered
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
 from .comparison_plots import plot_comparison

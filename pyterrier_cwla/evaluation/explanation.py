@@ -17,8 +17,8 @@ from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.mixtures import Mixture
+from ..measures.named import measures_of
 from ..measures.of_ir_measures import followed, needs_of
-from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.browsing import EffortBeyond, Walk
 from ..model.introspection import reads

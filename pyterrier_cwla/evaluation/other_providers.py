@@ -12,8 +12,8 @@ from ir_measures.measures import Measure
 from ..data.alignment import Judgments
 from ..data.columns import Columns
 from ..errors import BadParameter, CWLAError, UnknownSpec
+from ..measures.named import measures_of
 from ..measures.of_ir_measures import refuse_missing_parameters
-from ..measures.parsing import measures_of
 from ..measures.provider import CWLAProvider, refuse_undefined
 from ..measures.wrappers import innermost
 

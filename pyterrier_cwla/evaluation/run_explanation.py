@@ -11,8 +11,8 @@ from ..data.alignment import Judgments
 from ..errors import BadParameter, near
 from ..files.inputs import loaded, named_pair, one_run
 from ..measures.mixtures import Mixture
+from ..measures.named import measures_of
 from ..measures.of_ir_measures import followed
-from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
 from .explained_mixture import ExplainedIntents, ExplainedMixture

@@ -18,7 +18,7 @@ from ..errors import BadParameter, BadRun, many, naming, some
 from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.inputs import loaded, one_run
-from ..measures.rank_overlap import OverlapSums, check_persistence
+from ..measures.counting import OverlapSums, check_persistence
 from .streaming import separate_runs
 
 if TYPE_CHECKING:

@@ -15,9 +15,8 @@ from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near
 from ..measures.catalogue import OURS, THEIRS, Row
-from ..measures.named import CWLAMeasure, cwla_of
+from ..measures.named import CWLAMeasure, cwla_of, measures_of
 from ..measures.of_ir_measures import metric_of
-from ..measures.parsing import measures_of
 from ..measures.reference import Entry, find, made_of
 from ..model.language import ROLES, TABLES, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, parse, written
 from ..model.metric import NORMS, Metric

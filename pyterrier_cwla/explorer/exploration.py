@@ -25,9 +25,8 @@ from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded, named_pair, runs_by_name
-from ..measures.named import RowMeasure
+from ..measures.named import RowMeasure, measures_of
 from ..measures.of_ir_measures import computation_of, followed, needs_of, user_model_of
-from ..measures.parsing import measures_of
 from ..measures.provider import judged
 from ..model.language import TABLES, Spec, float_or_int
 from ..model.scoring import normalised, over_all_ranks

@@ -26,8 +26,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
 from ..errors.user_warnings import warn
 from ..measures.labels import label_in
+from ..measures.named import listed
 from ..measures.of_ir_measures import needs_of
-from ..measures.parsing import listed
 from ..measures.provider import aggregated
 from .labelled_rows import Samples, prepared, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query

@@ -1,18 +1,22 @@
-"""Counting measures of ir_measures without a user model: R-precision, bpref, infAP, numbers of documents."""
+"""Measures that follow no user model: they count, or compare with an ideal order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ..data.rankings import Array, Rankings, summed
-from ..model.language import Parameter
+from ..data.arrays import Floats
+from ..data.rankings import Array, Pool, Rankings, summed
+from ..errors import BadParameter, NoFiniteValue
+from ..model.language import In, OneOf, Parameter, Spec
+from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
-from .catalogue import JUDGED_ONLY
+from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, Flag, SpecOf
 from .computing import Better, Computation, Needs, OfRankings, from_0_up, with_grades
 
 
@@ -193,3 +197,480 @@ class Count:
             return OfRankings(score, self.needs, self.of_unanswered)
         needs = replace(self.needs, all_judged=True)
         return OfRankings(lambda rankings: score(rankings.condensed), needs, self.of_unanswered)
+
+
+def q_measure(
+    rankings: Rankings,
+    beta: float = 1,
+    gain: Spec = PLAIN.gain,
+    rel: int = 1,
+    normalise: str = "min(k,R)",
+    cutoff: int | None = None,
+) -> Array:
+    """Compute average precision with each precision blended with the cumulated gain.
+
+    Q = (1/R)·Σ_i [g_i ≥ rel]·(C(i) + β·cg(i)) / (i + β·cg*(i)), where R is the number of relevant documents, C(i) is
+    the number of relevant documents at ranks 1 to i, cg(i) is the sum of the gains at these ranks, and cg*(i) is that
+    sum for the ideal ranking, the judged documents in descending order of gain. A query without relevant documents
+    scores 0. With β = 0, Q is average precision. Documents of grades below rel have their gains, but are not relevant.
+    β is the weight of cumulated gains relative to counts of relevant documents. Range [0, 1].
+
+    A cutoff truncates the ranking, and the sum is divided by min(k, R), as in NTCIREVAL; the ideal ranking scores 1.
+    ``normalise="R"`` divides by R at any cutoff. R and cg* refer to all judged documents.
+
+    References
+    ----------
+    Sakai (2004); with a cutoff, as NTCIREVAL computes it.
+    """
+    metric = replace(PLAIN, gain=gain)
+    cut = rankings if cutoff is None else rankings.first(cutoff)
+    relevant = cut.grade >= rel
+    C = number_above(cut, relevant) + 1
+    cg, ideal = _cumulated(cut.start, metric.gains(cut.grade)), _ideal(cut, metric)
+    with np.errstate(over="ignore", invalid="ignore"):
+        blended = np.where(relevant, (C + beta * cg) / (cut.rank + beta * ideal), 0.0)
+    if not np.isfinite(blended).all():
+        raise NoFiniteValue("gains are too high to be added up.")
+    R = number_relevant(cut, rel)
+    most = R if cutoff is None or normalise == "R" else np.minimum(cutoff, R)
+    return share(summed(cut.query, blended, len(cut)), most)
+
+
+def _ideal(rankings: Rankings, metric: Metric) -> Array:
+    """Return the cumulated gain of the ideal ranking at the rank of each hit."""
+    pool = rankings.pool
+
+    def ideal() -> tuple[Array, Array, Array]:
+        query, grade = pool.positive
+        gains = metric.gains(grade)
+        judged = np.bincount(query, minlength=pool.queries)
+        start = np.concatenate([[0], np.cumsum(judged)])
+        cumulated = _cumulated(start, gains[np.lexsort((-gains, query))])
+        return judged, start, np.append(cumulated, 0.0)
+
+    judged, start, cumulated = pool.remembered(("cg*", metric.gain.key), ideal) if metric.built_in else ideal()
+    topic = rankings.of_pool(np.arange(pool.queries))[rankings.query]
+    last = np.minimum(rankings.rank, judged[topic])
+    return cumulated[np.where(last > 0, start[topic] + last - 1, -1)]
+
+
+def _cumulated(start: Array, values: Array) -> Array:
+    """Return the running sums of values within each query."""
+    return running(start, values, lambda cells: np.cumsum(cells, axis=1))
+
+
+Q_MEASURE = Count(
+    q_measure,
+    (
+        Parameter("beta", In("[0, inf)"), 1),
+        Parameter("gain", SpecOf("gain"), "raw"),
+        REL,
+        Parameter("normalise", OneOf("min(k,R)", "R"), "min(k,R)"),
+        JUDGED_ONLY,
+        CUTOFF,
+    ),
+)
+
+
+def search_length(
+    rankings: Rankings, wanted: int = 1, rel: int = 1, failed: int = 1000, documents: int | None = None
+) -> Array:
+    """Compute the expected number of non-relevant documents that a user sees before the K-th relevant one.
+
+    ESL = j + i·s/(r + 1), where the K-th relevant document (``wanted``) is among documents of one score, in any order
+    of which all are equally likely: i of them are not relevant, r are relevant, and the user needs s of these. The
+    documents of higher scores include j that are not relevant. Without ties, ESL is the number of non-relevant
+    documents above the K-th relevant one. Scores tie if they are equal as float32. Unjudged documents are not relevant.
+
+    If a run retrieves fewer than K relevant documents, or none at all for a query, the search fails, and ESL is
+    ``failed``, or the number of retrieved non-relevant documents if it is higher. If ``documents`` is given, the number
+    of documents in the collection, the documents that are not retrieved tie below the others, as in Cooper (1968), and
+    ``failed`` is not used. A user who then needs more relevant documents than are judged sees all non-relevant ones.
+    With ``judged_only``, retrieved documents without a judgment count as not retrieved.
+
+    Less is better. Range [0, ∞). Unit: documents.
+
+    References
+    ----------
+    Cooper (1968).
+    """
+    relevant = np.flatnonzero(rankings.grade >= rel)
+    query = rankings.query[relevant]
+    found = np.bincount(query, minlength=len(rankings))
+    lengths = _of_failed(rankings, found, wanted, rel, failed, documents)
+    enough = np.flatnonzero(found >= wanted)
+    first, last = (ranks[relevant] for ranks in rankings.tied_ranks)
+    start = (np.cumsum(found) - found)[enough]
+    final = start + wanted - 1  # the K-th relevant document of each query, in one of the orders
+    level = query * (rankings.n.max(initial=0) + 1) + first
+    above = np.searchsorted(level, level[final], side="left") - start
+    r = np.searchsorted(level, level[final], side="right") - start - above
+    i = last[final] - first[final] + 1 - r
+    lengths[enough] = first[final] - 1 - above + i * (wanted - above) / (r + 1)
+    return lengths
+
+
+def _of_failed(rankings: Rankings, found: Array, wanted: int, rel: int, failed: int, documents: int | None) -> Array:
+    """Return the search lengths of rankings with fewer relevant documents than wanted; others have any number."""
+    lengths = (rankings.n - found).astype(float)
+    if documents is None:
+        np.maximum(lengths, failed, out=lengths)
+        return lengths
+    r = number_relevant(rankings, rel) - found
+    i = documents - rankings.n - r
+    if (i < 0).any():
+        raise BadParameter(
+            f"documents={documents} of ESL is less than the {int(documents - i.min()):,} documents that are retrieved"
+            " or relevant for a query. Give the number of documents in the collection."
+        )
+    lengths += i * np.minimum((wanted - found) / (r + 1), 1)
+    return lengths
+
+
+def scores_of_unanswered(measures: Iterable[str]) -> str:
+    """Return the predicate of a sentence on queries without results, for the texts of the measures."""
+    notes = {
+        "ESL": "failed searches for ESL",
+        "Accuracy": "no value for Accuracy",
+        r"SetUtility\([^()]*(missed|spared)": "the worth of what is missed and spared for SetUtility",
+    }
+    texts = list(measures)
+    known = [note for name, note in notes.items() if any(re.search(rf"\b{name}\b", text) for text in texts)]
+    return f"score 0 ({'; '.join(known)})" if known else "score 0"
+
+
+ESL = Count(
+    search_length,
+    (
+        Parameter("wanted", In("[1, inf)", whole=True), 1),
+        REL,
+        Parameter("failed", In("[0, inf)", whole=True), 1000),
+        Parameter("documents", In("[1, inf)", whole=True), None),
+        JUDGED_ONLY,
+    ),
+    Needs(ties=True),
+    better=lambda given: "lower",
+    of_unanswered=True,
+)
+
+
+_RECALLS = tuple(np.arange(11) / 10)
+
+
+def set_precision(rankings: Rankings, rel: int = 1, relative: bool = False) -> Array:
+    """Compute the share of relevant documents among the retrieved ones.
+
+    With ``relative``, it is divided by the highest possible share, so that the value is |relevant and retrieved| /
+    min(|retrieved|, |relevant|). Range [0, 1].
+    """
+    found, most = _found(rankings, rel), rankings.n
+    return share(found, np.minimum(most, number_relevant(rankings, rel)) if relative else most)
+
+
+def set_recall(rankings: Rankings, rel: int = 1) -> Array:
+    """Compute the share of the relevant documents that are retrieved.
+
+    Range [0, 1].
+    """
+    return share(_found(rankings, rel), number_relevant(rankings, rel))
+
+
+def set_f(rankings: Rankings, rel: int = 1, beta: float = 1.0) -> Array:
+    """Compute the weighted harmonic mean of the precision and the recall of the retrieved set.
+
+    F = (β + 1)·P·R / (R + β·P). Range [0, 1].
+
+    Notes
+    -----
+    β has the meaning of trec_eval: it is β² in the usual definition (van Rijsbergen, 1979). They are equal for β = 1.
+    """
+    P, R = set_precision(rankings, rel), set_recall(rankings, rel)
+    return share((beta + 1) * P * R, R + beta * P)
+
+
+def set_ap(rankings: Rankings, rel: int = 1) -> Array:
+    """Compute the precision times the recall of the retrieved set.
+
+    Range [0, 1].
+    """
+    return set_precision(rankings, rel) * set_recall(rankings, rel)
+
+
+def interpolated_precision(rankings: Rankings, recall: float, rel: int = 1) -> Array:
+    """Compute the highest precision at a rank at which the recall is reached.
+
+    Let c = ⌊recall·R + 0.9⌋, where R is the number of relevant documents. The value is max_{j ≥ c} j/rank_j over the
+    retrieved relevant documents j = 1, 2, …, and 0 if fewer than c are retrieved. Range [0, 1].
+    """
+    return _interpolated(rankings, (recall,), rel)[:, 0]
+
+
+def eleven_point_precision(rankings: Rankings, rel: int = 1) -> Array:
+    """Compute the mean of the interpolated precision at recall 0, 0.1, …, 1.
+
+    AP11pt = (1/11)·Σ_{ρ = 0, 0.1, …, 1} IPrec@ρ. Range [0, 1].
+
+    References
+    ----------
+    Salton and McGill (1983); 11pt_avg of trec_eval.
+    """
+    points: Floats = _interpolated(rankings, _RECALLS, rel).mean(axis=1)
+    return points
+
+
+def _interpolated(rankings: Rankings, recalls: tuple[float, ...], rel: int) -> Floats:
+    """Return the interpolated precision at several recalls, of shape [queries × recalls]."""
+    which = np.flatnonzero(rankings.grade >= rel)
+    query, rank = rankings.query[which], rankings.rank[which]
+    found = np.bincount(query, minlength=len(rankings))
+    start = np.concatenate([[0], np.cumsum(found)])
+    number = np.arange(len(which)) - start[query] + 1
+    highest = running(start, number / rank, _from_the_end)
+    wanted = (np.outer(number_relevant(rankings, rel), recalls) + 0.9).astype(np.int64)
+    reached = (wanted <= found[:, None]) & (found[:, None] > 0)
+    place = start[:-1, None] + np.maximum(wanted, 1) - 1
+    return np.where(reached, np.append(highest, 0.0)[np.where(reached, place, -1)], 0.0)
+
+
+def _from_the_end(values: Floats) -> Floats:
+    return np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
+
+
+def accuracy(rankings: Rankings, cutoff: int | None = None, rel: int = 1) -> Array:
+    """Compute the share of pairs of a relevant and a non-relevant retrieved document that are ranked in this order.
+
+    Accuracy = 1 − Σ_x n_x / (N·r), a sum over the r relevant documents x among the first k retrieved (by default all),
+    where n_x is the number of non-relevant documents above x, and N that of all non-relevant ones. Unjudged documents
+    are not relevant. Queries without such a pair have no value (NaN), and means leave them out. Range [0, 1].
+    """
+    cut = rankings if cutoff is None else rankings.first(cutoff)
+    relevant = cut.grade >= rel
+    r = _found(cut, rel)
+    others = (cut.n - r).astype(float)
+    above = summed(cut.query, np.where(relevant, cut.rank - 1 - number_above(cut, relevant), 0.0), len(cut))
+    pairs = others * r
+    return np.where(pairs > 0, 1 - share(above, pairs), np.nan)
+
+
+def set_utility(
+    rankings: Rankings,
+    relevant: float = 1,
+    other: float = 1,
+    missed: float = 0,
+    spared: float = 0,
+    documents: int | None = None,
+    rel: int = 1,
+) -> Array:
+    """Compute the worth of the retrieved relevant documents minus the cost of the other retrieved ones.
+
+    Utility = relevant·a − other·b − missed·c + spared·d, where a and b are the numbers of relevant and other documents
+    that are retrieved, and c and d those that are not. d needs the number of documents in the collection
+    (``documents``). Unjudged documents are not relevant. For a query without results, a and b are 0. Range (−∞, ∞).
+
+    References
+    ----------
+    Utility of trec_eval with the coefficients (relevant, −other, −missed, spared); Lewis (1995).
+    """
+    a, R = _found(rankings, rel), number_relevant(rankings, rel)
+    b, c = rankings.n - a, R - a
+    if not spared:
+        return relevant * a - other * b - missed * c
+    if documents is None:
+        raise BadParameter("SetUtility(spared=…) needs documents=, the number of documents in the collection.")
+    d = documents - a - b - c
+    if (d < 0).any():
+        raise BadParameter(
+            f"documents={documents} of SetUtility is less than the {int(documents - d.min()):,} documents that are"
+            " retrieved or relevant for a query. Give the number of documents in the collection."
+        )
+    utility: Floats = relevant * a - other * b - missed * c + spared * d
+    return utility
+
+
+def _found(rankings: Rankings, rel: int) -> Array:
+    """Return the number of retrieved relevant documents of each query."""
+    return summed(rankings.query, rankings.grade >= rel, len(rankings))
+
+
+_RECALL = Parameter("recall", In("[0, 1]"))
+
+#: The measures of ir_measures in this module, by their names there.
+OF_IR_MEASURES = {
+    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", Flag(), False), JUDGED_ONLY)),
+    "SetR": Count(set_recall, (REL_OR_0,)),
+    "SetF": Count(set_f, (REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
+    "SetAP": Count(set_ap, (REL_OR_0, JUDGED_ONLY)),
+    "IPrec": Count(interpolated_precision, (_RECALL, REL_OR_0, JUDGED_ONLY)),
+    "Accuracy": Count(accuracy, (CUTOFF, REL), of_unanswered=True),
+}
+
+#: The measures of this module that ir_measures does not have.
+OWN = {
+    "AP11pt": Count(eleven_point_precision, (REL, JUDGED_ONLY)),
+    "SetUtility": Count(
+        set_utility,
+        (
+            Parameter("relevant", In("[0, inf)"), 1),
+            Parameter("other", In("[0, inf)"), 1),
+            Parameter("missed", In("[0, inf)"), 0),
+            Parameter("spared", In("[0, inf)"), 0),
+            Parameter("documents", In("[1, inf)", whole=True), None),
+            REL,
+            JUDGED_ONLY,
+        ),
+        of_unanswered=True,
+    ),
+}
+
+
+def check_persistence(p: float) -> None:
+    """Raise BadParameter if the persistence of a rank-biased overlap is out of its range."""
+    if not isinstance(p, int | float | np.number) or not 0 < p < 1:
+        raise BadParameter(f"p={p!r}: the persistence must be between 0 and 1, such as 0.9.")
+
+
+class OverlapSums:
+    """Sums over depths d of the overlap of two rankings, each weighted with p^(d−1)/d.
+
+    A document that both rankings have in their first d places counts from this depth on.
+
+    Parameters
+    ----------
+    p : float in [0, 1]
+        Persistence: the probability of going on to the next depth.
+    depth : int
+        Largest depth.
+    """
+
+    def __init__(self, p: float, depth: int) -> None:
+        i = np.arange(1, depth + 1)
+        self._sums = np.append(0.0, np.cumsum(float(p) ** (i - 1) / i))
+
+    def weight(self, start: Array, end: Array) -> Array:
+        """Return the sums of p^(d−1)/d over the depths start < d ≤ end."""
+        sums: Array = self._sums[end] - self._sums[start]
+        return sums
+
+    def of(self, query: Array, entry: Array, depth: Array) -> Array:
+        """Return the weighted sum of overlaps down to a depth, for each query.
+
+        Parameters
+        ----------
+        query : ndarray of int, shape (n_common,)
+            Query of each document that both rankings have.
+        entry : ndarray of int, shape (n_common,)
+            The larger of its two ranks.
+        depth : ndarray of int, shape (n_queries,)
+            Depth of each query, at least that of its entries.
+        """
+        return summed(query, self.weight(entry - 1, depth[query]), len(depth))
+
+
+def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -> Array:
+    """Compute the rank-biased overlap of a ranking with the ideal ranking that is most similar to it.
+
+    Compat = Σ_d p^(d−1)·X_d/d / Σ_d p^(d−1), d = 1 to D. X_d is the number of documents that are among the first d of
+    both rankings, and D is the length of the longer one. The ideal ranking has the R documents of grades above 0 in
+    descending order of grade. Documents of one grade are in the order of their scores in the run, with score 0 for
+    documents that are not retrieved; equal scores are in the order of the judgments. With ``normalize``, the value is
+    divided by that of the ideal ranking with itself, which is below 1 if D > R. A query without relevant documents
+    scores 0. Range [0, 1].
+
+    Scores are compared as float64, and ties in the run are broken by ascending id. Both are as in ir_measures, and
+    differ from other measures of this package. The authors' script sums to D = 1000 instead, which gives other values
+    for shorter lists. A run that is filled up to 1000 documents with unjudged ones has the value of the script.
+
+    References
+    ----------
+    Clarke, Vtyurina and Smucker (2021), as ir_measures computes it.
+    """
+    relevant = rankings if (rankings.grade > 0).all() else rankings.only(rankings.grade > 0)
+    ideal = relevant.pool.remembered("ideal by grade", lambda: _IdealByGrade(relevant.pool))
+    R = relevant.of_pool(ideal.relevant)
+    depth = np.maximum(relevant.n, R)
+    if "entry" not in relevant.views:  # other parameters need the same ranks
+        relevant.views["entry"] = np.maximum(relevant.exact_ranks, ideal.ranks_of_hits(relevant))
+    found = _overlap(relevant.query, relevant.views["entry"], depth, p)
+    if not normalize:
+        return found
+    pair = R * (int(depth.max(initial=0)) + 1) + depth  # rankings with equal R and D have equal ideals
+    _, first, same = np.unique(pair, return_index=True, return_inverse=True)
+    R, depth = R[first], depth[first]
+    places = np.arange(R.sum()) - np.repeat(np.cumsum(R) - R, R)
+    return share(found, _overlap(np.repeat(np.arange(len(R)), R), places + 1, depth, p)[same])
+
+
+def _overlap(query: Array, entry: Array, depth: Array, p: float) -> Array:
+    """Return Σ_d p^(d−1)·X_d/d / Σ_d p^(d−1) of each query, with sums in the order of the depths, as in ir_measures."""
+    found, depth = np.zeros(len(depth)), np.maximum(depth, 1)
+    d = np.arange(1, depth.max(initial=1) + 1)
+    weights = np.cumprod(np.where(d == 1, 1.0, p))
+    total = np.cumsum(weights)
+    order = np.argsort(depth, kind="stable")
+    place = np.argsort(order)[query]
+    by_place, row = np.argsort(place, kind="stable"), 0
+    place, entry = place[by_place], entry[by_place]
+    for queries, width in packed(order, depth, CELLS):
+        start, end = np.searchsorted(place, (row, row + len(queries)))
+        cells = (place[start:end] - row) * width + entry[start:end] - 1
+        new = np.bincount(cells, minlength=len(queries) * width).reshape(len(queries), width)
+        sums = np.cumsum(weights[:width] * np.cumsum(new, axis=1) / d[:width], axis=1)
+        last = depth[queries] - 1
+        found[queries] = sums[np.arange(len(queries)), last] / total[last]
+        row += len(queries)
+    return found
+
+
+class _IdealByGrade:
+    """Relevant documents of a pool in the order of query, descending grade and row; each grade of a query is a level.
+
+    Attributes
+    ----------
+    relevant : ndarray of int, shape (n_queries,)
+        Number of relevant documents of each query.
+    """
+
+    def __init__(self, pool: Pool) -> None:
+        document = np.flatnonzero(pool.grade > 0)
+        query, grade = pool.query[document], pool.grade[document]
+        order = np.lexsort((-grade, query))
+        query, grade = query[order], grade[order]
+        self.relevant = np.bincount(query, minlength=pool.queries)
+        new = np.append(True, (np.diff(query) > 0) | (np.diff(grade) != 0))[: len(order)]
+        level, starts = np.cumsum(new) - 1, np.flatnonzero(new)
+        self.sizes = np.diff(np.append(starts, len(order)))
+        first = np.cumsum(self.relevant) - self.relevant
+        self.above = starts - first[query[starts]]  # documents of higher grades
+        self.level, self.place = np.full((2, len(pool.grade)), -1)
+        self.level[document[order]] = level
+        self.place[document[order]] = np.arange(len(order)) - starts[level]  # among the documents of the level
+
+    def ranks_of_hits(self, rankings: Rankings) -> Array:
+        """Return the rank of each hit in the ideal ranking that is in the order of the run where grades are equal."""
+        assert rankings.judgment is not None
+        level, place = self.level[rankings.judgment], self.place[rankings.judgment]
+        score = rankings.exact_scores
+        group = rankings.query * len(self.sizes) + level
+        order = np.lexsort((place, -score, group))
+        number = np.arange(len(order))
+        first = np.searchsorted(group[order], group)  # hits of earlier groups
+        rank = np.empty(len(order), np.int64)
+        rank[order] = number + 1
+        rank += self.above[level] - first
+        low = np.flatnonzero(score <= 0)
+        if len(low):  # documents that are not retrieved have the score 0
+            by_row = np.lexsort((place, group))
+            earlier = np.empty(len(order), np.int64)
+            earlier[by_row] = number
+            missing_in_earlier_rows = (place - (earlier - first))[low]
+            hits = np.searchsorted(group[order], group[low], side="right") - first[low]
+            missing = self.sizes[level[low]] - hits
+            rank[low] += np.where(score[low] < 0, missing, missing_in_earlier_rows)
+        return rank
+
+
+COMPAT = Count(
+    compatibility,
+    (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", Flag(), True)),
+    Needs(scores=True),
+)

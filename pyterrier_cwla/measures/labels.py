@@ -1,17 +1,293 @@
-"""Labels of measures: names that columns, titles and reports show instead of the texts of measures."""
+"""Parse texts into measures, and give measures labels."""
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
-from typing import Any, Self
+from typing import Any, Self, cast
 
-from ir_measures.measures import Measure
+import ir_measures
+from ir_measures.measures import Measure, registry
 
-from ..errors import BadParameter, CWLAError, shown
-from .text_reader import parsed
+from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
+from ..model.language import LONGEST, shortened, signed_number
+from .catalogue import THEIRS
+from .of_ir_measures import is_computed_here
+
+_TREC_EVAL = {
+    "gm_map": "GMAP",
+    "gm_bpref": "GeometricMean(measure='Bpref')",
+    "11pt_avg": "AP11pt",
+    "utility": "SetUtility",
+}
+"""Names of trec_eval that ir_measures does not have."""
+_ALSO_CALLED = {
+    "expected_search_length": "ESL",
+    "f1": "SetF",
+    "hit_rate": "Success",
+    "hits": "Success",
+    "q": "QMeasure",
+    **{name.replace("_", "-").lower(): name for name in ("alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "P_IA")},
+    "map-ia": "AP_IA",
+    "ap-ia": "AP_IA",
+    "α-ndcg": "alpha_nDCG",
+    "s-recall": "StRecall",
+    "strec": "StRecall",
+    "u": "UMeasure",
+}
+"""Names in the literature and in other packages, for hints."""
+
+
+def parsed(text: str) -> Measure:
+    """Return the measure of a text: a name of this package, ir_measures or trec_eval.
+
+    The text is a name with named parameters and a cutoff, ``Name(parameter=value)@cutoff``. Values are numbers, True,
+    False, None, text, or maps. Text needs no quotes where it is an expression of Python, as in
+    ``CWLA(C=inst(2),A=max)`` or ``Residual(measure=AP@10)``.
+
+    Raises
+    ------
+    UnknownSpec
+        If the text cannot be read, or a name is unknown.
+    """
+    text = checked_text(text).strip()
+    try:
+        found = None if text.isidentifier() else _of_trec_eval(text)  # such as ndcg_cut.10
+        return found or _Text(text).measure()
+    except CWLAError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
+        raise UnknownSpec(f"{_unreadable(text)}. {_FORM}") from error
+
+
+def checked_text(text: object) -> str:
+    """Return the text of one or several measures, if it is a text that is not too long.
+
+    Raises
+    ------
+    BadParameter
+        If it is no text.
+    UnknownSpec
+        If it has more characters than a text of the language may have.
+    """
+    if not isinstance(text, str):
+        raise BadParameter(
+            f"a measure is a text, such as 'nDCG@10', or an object of ir_measures, not {shown(text)}, of type"
+            f" {type(text).__name__}."
+        )
+    if len(text) > LONGEST:
+        raise UnknownSpec(
+            f"{_unreadable(text)}: it has {len(text):,} characters, and texts of measures have at most {LONGEST:,}."
+            " Give several measures as a list, and large tables by a name."
+        )
+    return text
+
+
+_FORM = "Write Name(parameter=value)@cutoff."
+
+
+def _unreadable(text: str) -> str:
+    return f"cannot read the measure {shortened(text)!r}"
+
+
+class _Text:
+    """Text of one measure, and its syntax tree."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        try:
+            self.node = ast.parse(text, mode="eval").body
+        except SyntaxError as error:
+            lines = text.splitlines(keepends=True)
+            at = sum(map(len, lines[: (error.lineno or 1) - 1])) + (error.offset or len(text) + 1)
+            reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
+            if re.search(r"=\s*[~./\\]", text) or re.search(r"=\s*[A-Za-z]:[/\\]", text):
+                reason = "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')"
+            raise self._refused(reason, min(at, len(text) + 1)) from None
+
+    def measure(self) -> Measure:
+        """Return the measure."""
+        node: ast.expr = self.node
+        cutoff: ast.expr | None = None
+        given: dict[str, Any] = {}
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
+            cutoff = node.right
+            node = node.left
+        if isinstance(node, ast.Call):
+            given = self._parameters(node)
+            node = node.func
+        if isinstance(node, ast.Tuple):
+            raise self._refused("several measures in one text; give a list of texts", 1)
+        if not isinstance(node, ast.Name):
+            stem = re.split("[@(]", self.text)[0]
+            if other := _ALSO_CALLED.get(stem.lower()):
+                raise UnknownSpec(f"no measure {shortened(stem)!r}. Near: {other!r}.")
+            raise self._refused("a measure starts with a name", node.col_offset + 1)
+        found = _of_name(node.id)
+        if cutoff is not None:
+            if isinstance(cutoff, ast.Call) and isinstance(self.node, ast.BinOp):
+                name, number, inside = (ast.unparse(part) for part in (self.node.left, cutoff.func, cutoff))
+                right = f"{name}{inside.removeprefix(number)}@{number}"
+                raise self._refused(f"the cutoff is last: write {right}", self._place(cutoff))
+            if found.AT_PARAM in {**found.params, **given}:
+                raise self._refused(f"{found.AT_PARAM} is given twice", self._place(cutoff))
+            given[found.AT_PARAM] = self._value(cutoff, str(found.AT_PARAM))
+        return cast(Measure, found(**given)) if given else found
+
+    def _parameters(self, call: ast.Call) -> dict[str, Any]:
+        if call.args:
+            raise self._refused("each parameter needs its name, as in Residual(measure=AP)", self._place(call.args[0]))
+        given: dict[str, Any] = {}
+        for keyword in call.keywords:
+            if keyword.arg is None or keyword.arg in given:
+                raise self._refused("give every parameter once, by its name", self._place(keyword))
+            given[keyword.arg] = self._value(keyword.value, keyword.arg)
+        return given
+
+    def _value(self, node: ast.expr, name: str) -> Any:
+        """Return a number, text or map; other expressions are the text that stands there."""
+        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
+            return node.value
+        if (number := signed_number(node)) is not None:
+            return number
+        if isinstance(node, ast.Dict):
+            if not all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
+                raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
+            keys, values = (
+                [self._value(cast(ast.expr, part), name) for part in parts] for parts in (node.keys, node.values)
+            )
+            return dict(zip(keys, values, strict=True))
+        if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
+            return ast.get_source_segment(self.text, node)
+        raise self._refused(f"{name}= must be a number, True, False, None, text or a map", self._place(node))
+
+    def _place(self, node: ast.expr | ast.keyword) -> int:
+        """Return the position of a node, counted in characters from 1."""
+        lines = self.text.splitlines(keepends=True)
+        before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
+        return sum(map(len, lines[: node.lineno - 1])) + len(before) + 1
+
+    def _refused(self, reason: str, at: int) -> UnknownSpec:
+        return UnknownSpec(f"{_unreadable(self.text)} at character {at}: {reason}. {_FORM}")
+
+
+def _of_name(name: str) -> Measure:
+    """Return the measure of a name: of ir_measures, of trec_eval, or of ir_measures in upper or lower case."""
+    if name in registry:
+        return cast(Measure, registry[name])
+    alike = {repr(measure): known for known, measure in registry.items() if known.lower() == name.lower()}
+    if len(alike) > 1:
+        raise UnknownSpec(f"{name!r} stands for {' or '.join(alike.values())}: write one of them as it is here.")
+    if alike:
+        return cast(Measure, registry[next(iter(alike.values()))])
+    if (found := _of_trec_eval(name)) is not None:
+        return found
+    other = _ALSO_CALLED.get(name.lower())
+    with_number = re.fullmatch(r"([A-Za-z]+)(\d+)", name)
+    before = None if with_number is None else _in_any_case(with_number[1], registry)
+    if with_number is not None and before is not None and "cutoff" in registry[before].SUPPORTED_PARAMS:
+        hint = f"Near: '{before}@{with_number[2]}'."
+    else:
+        hint = f"Near: {other!r}." if other else near(shortened(name), _computed())
+    raise UnknownSpec(f"no measure {shortened(name)!r}. {hint} `pyterrier-cwla measures` lists all.")
+
+
+def _in_any_case(name: str, known: Iterable[str]) -> str | None:
+    """Return the one known name that is equal but for upper and lower case, or None."""
+    found = [one for one in known if one.lower() == name.lower()]
+    return name if name in found else found[0] if len(found) == 1 else None
+
+
+def _of_trec_eval(name: str) -> Measure | None:
+    """Return the measure of a name of trec_eval in any case, such as ``ndcg_cut_10``, or None for other names."""
+    name = _in_any_case(name, _TREC_EVAL) or name
+    if name in _TREC_EVAL:
+        return parsed(_TREC_EVAL[name])
+    if not re.fullmatch(r"(?:(?![._]\d)\w)+(?:[._]\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)?", name):
+        return None  # ir_measures would ignore what follows the cutoff
+    try:
+        from pytrec_eval import supported_measures, supported_nicknames
+
+        stem = re.split(r"[._]\d", name)[0]
+        name = (_in_any_case(stem, supported_measures) or stem) + name[len(stem) :]
+        found = [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
+    except ValueError as error:
+        if "not yet supported" in str(error):
+            raise UnknownSpec(f"neither this package nor ir_measures computes {name} of trec_eval.") from None
+        return None
+    except ImportError:
+        return None
+    if len(found) != 1:
+        examples = f", such as {_with_cutoff(name)} ({parsed(_with_cutoff(name))!r})" if found else ""
+        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
+    return found[0]
+
+
+def _with_cutoff(name: str) -> str:
+    cutoff = "0.10" if name == "iprec_at_recall" else "10"
+    return f"{name}_{cutoff}" if re.fullmatch(r"\D+", name) else re.split(",", name)[0]
+
+
+def _computed() -> list[str]:
+    """Return the names of measures that are computed here, including aliases of ir_measures."""
+    return [name for name, measure in registry.items() if is_computed_here(measure)]
+
+
+def validated(measure: Measure) -> Measure:
+    """Return a measure of ir_measures with valid parameters.
+
+    ir_measures itself raises AssertionError without a message for some of them, and rejects whole numbers such as T=2.
+    """
+    known = measure.SUPPORTED_PARAMS
+    for name, value in list(measure.params.items()):
+        if name not in known:
+            raise unknown_parameter(measure, name)
+        if isinstance(value, bool) and known[name].dtype is not bool:
+            raise BadParameter(f"{measure.NAME}({name}={value!r}): {name} must not be True or False.")
+        if name == "cutoff" and isinstance(value, int) and value < 1:
+            raise BadParameter(f"{measure.NAME}@{value}: the cutoff must be a whole number in [1, inf).")
+        small = isinstance(value, int) and abs(value) < 2**53
+        if small and not known[name].validate(value) and known[name].validate(float(value)):
+            measure = measure(**{name: float(value)})
+    allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
+    lacking = [name for name, parameter in known.items() if parameter.required and name not in measure.params]
+    if lacking:
+        raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in lacking)}{_example(measure)}.")
+    for name, parameter in known.items():
+        if name in measure.params and not parameter.validate(measure.params[name]):
+            what = allowed.get(name) or parameter.desc or "of another type"
+            raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
+    return measure
+
+
+_EXAMPLES: dict[str, Any] = {"max_rel": 3, "cutoff": 10, "recall": 0.1}
+
+
+def _example(measure: Measure) -> str:
+    """Return an example of a measure with the parameters that it needs."""
+    lacking = [name for name, parameter in measure.SUPPORTED_PARAMS.items() if parameter.required]
+    if not {*lacking} <= {*_EXAMPLES, *measure.params}:
+        return ""
+    example = measure(**{**{name: _EXAMPLES[name] for name in lacking if name in _EXAMPLES}, **measure.params})
+    meaning = ", where 3 is the highest grade of the judgments" if "max_rel" in {*lacking} - {*measure.params} else ""
+    return f", as in {example!r}{meaning}"
+
+
+def unknown_parameter(measure: Measure, name: str) -> BadParameter:
+    """Return the error for a parameter that a measure of ir_measures does not have."""
+    known = measure.SUPPORTED_PARAMS
+    plain = type(measure)(**{key: value for key, value in measure.params.items() if key in known})
+    if name == "label":
+        label = measure.params[name]
+        return BadParameter(
+            f"{measure.NAME} of ir_measures has no parameter 'label'. Write pyterrier_cwla.measures.labels.labelled("
+            f"{plain!r}, {label!r}), or where texts are read '{label}={plain!r}'."
+        )
+    return BadParameter(f"{measure.NAME} has no parameter {name!r}. {near_parameter(name, known)}")
+
 
 _COLUMNS = frozenset({"run", "query_id", "qid", "fold", "name", "mrt"})  # columns beside those of measures
 _OTHER_WAYS = ", a text 'name=measure', or a dict {'…': measure} instead of a list"

@@ -1,4 +1,4 @@
-"""Mixtures: the expected score over classes of users, each class with its own measure."""
+"""Values of several measures as one: mixtures of classes of users, and measures whose parameters differ by topic."""
 
 from __future__ import annotations
 
@@ -8,20 +8,67 @@ from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any, Self, cast
 
+import numpy as np
 from ir_measures.measures import Measure, ParamInfo
 
 from ..data.alignment import Aligned
 from ..data.ranked_rows import Judged
-from ..data.rankings import Array
-from ..errors import BadParameter, shown
+from ..data.rankings import Array, Rankings
+from ..errors import BadJudgments, BadParameter, shown, some
 from ..model.language import Parameter, float_or_int
+from ..model.metric import Metric
 from .catalogue import THEIRS
 from .computing import Better, Computation, Needs, Values
 from .labels import renamed
-from .named import CWLAMeasure, RowMeasure
+from .named import CWLAMeasure, RowMeasure, measures_of
 from .of_ir_measures import better_of, computation_of, user_model_of
-from .parsing import measures_of
-from .units import unit_of_metric
+
+_SAVED = "documents saved"
+_GAINS = {
+    **dict.fromkeys(("binary", "linear", "exponential", "threshold"), "gain"),
+    **dict.fromkeys(("clicksave", "clicksave_by_grade"), _SAVED),
+}
+_IN_GAIN = ("etg", "max", "fin", "fgt", "pe", "smeared")
+_OF_THE_BEST = ("ideal", "unlimited")
+
+
+def unit_of_metric(metric: Metric) -> str:
+    """Return the unit of the scores of a metric.
+
+    Gains of at most 1 (binary, linear, exponential, threshold) have one unit. Other gains, efforts and aggregations
+    have units of their own, by the names of their functions. Scores relative to the best ranking are shares.
+
+    Examples
+    --------
+    >>> from pyterrier_cwla import TBG
+    >>> unit_of_metric(TBG.metric), unit_of_metric(TBG(norm="ideal").metric)
+    ('documents saved', 'share of the best score')
+    """
+    if metric.norm in _OF_THE_BEST:
+        return "share of the best score"
+    unit = _unit_of_sum(metric)
+    return {"all": f"{unit} per gain of all relevant documents", "mean": f"{unit} per mean gain"}.get(metric.norm, unit)
+
+
+def _unit_of_sum(metric: Metric) -> str:
+    name = metric.A.name
+    gain = _GAINS.get(metric.gain.name, f"gain {metric.gain.name!r}")
+    effort = _unit_of_effort(metric)
+    if not metric.A.built_in:
+        return f"aggregation {name!r}"
+    if name in _IN_GAIN:
+        return gain
+    if name in ("erg", "avg"):
+        return f"{gain} per {effort}"
+    if name == "utility":
+        return f"{gain} times a discount of ranks"
+    return {"err": f"1/{effort}", "items": "documents", "effort": effort}.get(name, f"aggregation {name!r}")
+
+
+def _unit_of_effort(metric: Metric) -> str:
+    unit = metric.effort_unit
+    return unit if unit in ("documents", "seconds", "words", "relevant documents") else f"effort {metric.effort.name!r}"
+
 
 _ROUNDING = 1e-6  # of the sum of shares
 
@@ -300,3 +347,69 @@ class _OverClasses:
 
 
 Mixture = _Mixture()
+
+
+@dataclass(frozen=True)
+class OverTopics:
+    """Computation that gives each topic the value by its own computation.
+
+    Attributes
+    ----------
+    parts : list of (Computation, frozenset of str)
+        Computations with their topics.
+    other : Computation or None
+        The computation of all other topics; None if they are an error.
+    name : str
+        Name of the measure, for errors.
+    """
+
+    parts: list[tuple[Computation, frozenset[str]]]
+    other: Computation | None
+    name: str
+
+    @property
+    def needs(self) -> Needs:
+        """Data that any of the computations reads."""
+        others = [] if self.other is None else [self.other]
+        return needs_of_all([*(part for part, _ in self.parts), *others])
+
+    def prepare(self, judgments: Judged) -> Values:
+        """Return the function that maps rankings to values.
+
+        Raises
+        ------
+        BadJudgments
+            If a judged topic has no computation, or no judged topic has parameters of its own.
+        """
+        qids = judgments.qids
+        owned = [(part, np.array([qid in topics for qid in qids], bool)) for part, topics in self.parts]
+        known = np.any([mine for _, mine in owned], axis=0) if owned else np.zeros(len(qids), bool)
+        lacking = [qid for qid, found in zip(qids, known.tolist(), strict=True) if not found]
+        if lacking and (self.other is None or len(lacking) == len(qids)):
+            listed = some(sorted(topic for _, topics in self.parts for topic in topics))
+            way_out = "" if self.other is not None else ", or write other='measure' for the measure as it is"
+            raise BadJudgments(
+                f"{self.name}: {len(lacking):,} of {len(qids):,} judged topics have no parameters ({some(lacking)});"
+                f" the table has {listed}. Add them{way_out}."
+            )
+        if self.other is not None:
+            owned.append((self.other, ~known))
+        work = [(part.prepare(judgments), mine) for part, mine in owned if mine.any()]
+
+        def values(aligned: Aligned) -> Array:
+            first, *others = (of_topics(_OfTopics(aligned, mine)) for of_topics, mine in work)
+            return sum(others, first)
+
+        return values
+
+
+class _OfTopics(Aligned):
+    """Aligned runs in which only some topics have results."""
+
+    def __init__(self, aligned: Aligned, mine: Array) -> None:
+        self.aligned, self.mine = aligned, mine
+
+    def rankings(self, all_judged: bool = False) -> Rankings:
+        whole = self.aligned.rankings(all_judged)
+        topic = whole.of_pool(np.arange(whole.pool.queries)) % len(self.mine)
+        return whole.emptied(~self.mine[topic])

@@ -1,8 +1,8 @@
-"""Computations of measures, including the measures of ir_measures that this package computes."""
+"""Measures of ir_measures that are computed here, and what computes each measure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -13,10 +13,28 @@ from ..data.rankings import Array
 from ..errors import BadParameter, UnknownSpec
 from ..model.language import In
 from ..model.metric import Metric
-from .catalogue import THEIRS, gains_of_ndcg
+from .catalogue import CUTOFF, JUDGED_ONLY, REL_OR_0, THEIRS, gains_of_ndcg
 from .computing import Better, Computation, Needs, OfRankings, OfUserModel, clipped_from_0_up, from_0_up, with_grades
-from .counting import Count
-from .counts import COUNTS
+from .counting import COMPAT, OF_IR_MEASURES, Count, bpref, inf_ap, judged, num_q, num_rel, num_ret, r_precision
+from .diversity import DIVERSITY
+
+
+def _neither(given: Mapping[str, Any]) -> None:
+    return None
+
+
+COUNTS = {
+    "NumQ": Count(num_q, better=_neither),
+    "NumRel": Count(num_rel, (REL_OR_0,), better=_neither),
+    "NumRet": Count(num_ret, (REL_OR_0,), better=lambda given: "higher" if "rel" in given else None),
+    "Rprec": Count(r_precision, (REL_OR_0, JUDGED_ONLY)),
+    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=_neither),
+    "Bpref": Count(bpref, (REL_OR_0,), Needs(all_judged=True)),
+    "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
+    "Compat": COMPAT,
+    **OF_IR_MEASURES,
+    **DIVERSITY,
+}
 
 
 def is_computed_here(measure: Measure) -> bool:

@@ -17,9 +17,9 @@ from ir_measures.measures.base import _NOT_PROVIDED
 from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
 from .catalogue import THEIRS, Row, SpecOf
-from .counts import COUNTS
 from .equations import EQUATIONS, Equation
-from .parsing import measures_of
+from .named import measures_of
+from .of_ir_measures import COUNTS
 from .sessions import SessionCWLA, esNDCG, nsDCG, sDCG
 from .wrappers import MEASURES
 

@@ -24,8 +24,7 @@ from ..model.scoring import Visits, ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
 from .labels import by_name
-from .named import CWLA, CWLAMeasure, RowMeasure
-from .parsing import measures_of
+from .named import CWLA, CWLAMeasure, RowMeasure, measures_of
 from .provider import CWLAEvaluator, naming, prepare, refuse_unsupported
 
 if TYPE_CHECKING:

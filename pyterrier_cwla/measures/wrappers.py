@@ -21,16 +21,13 @@ from ..model.introspection import reads
 from ..model.language import In, OneOf, Parameter
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
-from .calibrated import BoundCalibration
+from .calibrations import BoundCalibration, ParameterTable, TopicParameters, bind_topic_parameters
 from .catalogue import THEIRS
 from .computing import Better, Computation, Needs, OfUserModel, Values, of_answered
 from .labels import renamed
-from .mixtures import Combination, Mixture, check_one_unit
-from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure
+from .mixtures import Combination, Mixture, OverTopics, check_one_unit
+from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure, measures_of
 from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
-from .parsing import measures_of
-from .topic_parameters import ParameterTable, TopicParameters, bind_topic_parameters
-from .topic_values import OverTopics
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:

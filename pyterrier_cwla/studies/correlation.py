@@ -14,9 +14,9 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, near
+from ..measures.counting import check_persistence
+from ..measures.named import measures_of
 from ..measures.of_ir_measures import better_of
-from ..measures.parsing import measures_of
-from ..measures.rank_overlap import check_persistence
 
 Array = np.ndarray
 

@@ -25,7 +25,7 @@ from ..errors.extras import needed
 from ..errors.sanitise import harmless, sanitised
 from ..errors.user_warnings import warn
 from ..files.atomic import written
-from ..measures.parsing import measures_of
+from ..measures.named import measures_of
 from ..rendering.figures import inlined, on_white, page_colours, svg_of
 from ..rendering.notebook_pictures import notebook_picture
 from .correlation import LABELS

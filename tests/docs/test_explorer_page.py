@@ -16,7 +16,7 @@ sys.path.insert(0, str(DOCS))
 import explorer_page  # noqa: E402
 
 from pyterrier_cwla import explain  # noqa: E402
-from pyterrier_cwla.measures.parsing import measures_of  # noqa: E402
+from pyterrier_cwla.measures.named import measures_of  # noqa: E402
 from tests.support.browsing import seen, serious_violations  # noqa: E402
 
 SMALL = [explorer_page.MEASURES[0], next(one for one in explorer_page.MEASURES if one.name == "TBG")]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import CannotScore, CWLAError, IntentAware, evaluate, register_lengths
-from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.language import TABLES
 
 from . import measures as table

@@ -5,7 +5,7 @@ from ir_measures import parse_measure
 
 from pyterrier_cwla.explorer.controls import CHOICES, ROWS, changed, controls_of
 from pyterrier_cwla.explorer.states import stories_of
-from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.language import TABLES
 
 START = measures_of(["CWLA(C='rbp(0.8)',A='erg',max_rel=3)"])[0]

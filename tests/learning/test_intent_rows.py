@@ -11,7 +11,7 @@ from pyterrier_cwla import IntentAware, evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.rankers import GroupedRanker
-from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.named import measures_of
 
 COLUMNS = ["query_id", "doc_id", "relevance", "iteration"]
 

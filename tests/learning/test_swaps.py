@@ -14,8 +14,8 @@ from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.learning.swap_paths import by_pairs, by_paths, by_scoring_anew
 from pyterrier_cwla.learning.swaps import by_rank_weights, by_sums, way_to_swap
 from pyterrier_cwla.learning.training_rows import TrainingRows
+from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.of_ir_measures import metric_of
-from pyterrier_cwla.measures.parsing import measures_of
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.view import UnknownEffort, View

@@ -12,8 +12,9 @@ import pytest
 from pyterrier_cwla import TBG, CWLAError, evaluate
 from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.errors import MalformedFile
-from pyterrier_cwla.measures import MEASURES, calibrated
-from pyterrier_cwla.measures.calibration_files import read_calibration
+from pyterrier_cwla.measures import MEASURES
+from pyterrier_cwla.measures import calibrations as calibrated
+from pyterrier_cwla.measures.calibrations import read_calibration
 
 GradedTBG = MEASURES["GradedTBG"]
 QRELS = {"q": {"a": 2, "b": 0, "c": 1, "d": 0}}

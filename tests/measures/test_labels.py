@@ -28,7 +28,7 @@ from pyterrier_cwla import (
 from pyterrier_cwla.data.intents import register_intent_weights
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.measures.labels import by_name, label_in, labelled
-from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.continuations import continuation
 
 QRELS = {"q": {"a": 1, "b": 0, "c": 1}, "r": {"a": 1}}

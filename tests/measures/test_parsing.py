@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fuzz.measures import grammar
 from pyterrier_cwla import CWLA, TBG, Residual, evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, UnknownSpec
-from pyterrier_cwla.measures.parsing import measures_of, split_measures
+from pyterrier_cwla.measures.labels import parsed
+from pyterrier_cwla.measures.named import measures_of, split_measures
 from pyterrier_cwla.measures.provider import computed_here
-from pyterrier_cwla.measures.text_reader import parsed
 from tests.support.peers import REGISTERED, with_other_parameters
 
 TREC_EVAL = {

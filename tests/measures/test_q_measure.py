@@ -10,7 +10,7 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.q_measure import q_measure
+from pyterrier_cwla.measures.counting import q_measure
 from pyterrier_cwla.measures.reference import find
 from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.support import reference

@@ -17,8 +17,8 @@ from ...data.arrays import Array
 from ...data.columns import judgment_columns
 from ...errors import BadJudgments, BadLog, BadParameter, many, some
 from ...files.inputs import loaded
+from ...measures.named import measures_of
 from ...measures.of_ir_measures import followed
-from ...measures.parsing import measures_of
 from ...measures.provider import prepare
 from ..logs.estimators import Estimate, over_users, printed
 from ..logs.log import InteractionLog, as_log

@@ -16,7 +16,7 @@ from ...errors import BadLog, BadParameter, many, near, some
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture, sanitised
 from ...files.atomic import written
-from ...measures.calibration_files import (
+from ...measures.calibrations import (
     COLUMNS,
     NUMBERS,
     OF_TBG,

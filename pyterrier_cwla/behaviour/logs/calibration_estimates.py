@@ -12,7 +12,7 @@ import pandas as pd
 from ..._version import __version__
 from ...data.arrays import Array
 from ...errors import BadLog, BadParameter, many, near
-from ...measures.calibration_files import CURVE, NUMBERS, table_of
+from ...measures.calibrations import CURVE, NUMBERS, table_of
 from .estimators import (
     UNDEFINED_AT_0,
     Fit,

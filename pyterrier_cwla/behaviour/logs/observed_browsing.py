@@ -14,8 +14,8 @@ from ...data.rankings import Pool, Rankings
 from ...errors import BadLog, BadParameter, many, some
 from ...errors.parameter_checks import check_whole
 from ...evaluation.explanation import stops_of
+from ...measures.named import measures_of
 from ...measures.of_ir_measures import metric_of
-from ...measures.parsing import measures_of
 from ...model.language import float_or_int
 from ...model.metric import Metric
 from ...model.view import Documents

@@ -19,7 +19,7 @@ from ...errors.sanitise import in_picture, sanitised
 from ...evaluation.explanation import followed
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name
-from ...measures.parsing import measures_of
+from ...measures.named import measures_of
 from ...measures.provider import prepare
 from ...model.metric import Metric
 from ...model.view import View, before

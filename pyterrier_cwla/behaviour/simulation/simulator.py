@@ -18,7 +18,7 @@ from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import loaded, one_run, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.mixtures import Combination, Mixture
-from ...measures.parsing import measures_of
+from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric

@@ -20,7 +20,7 @@ from ...errors import BadJudgments, BadParameter, BadRun, many, naming, near, sh
 from ...evaluation.explanation import followed
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
-from ...measures.parsing import measures_of
+from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
 from ...model.browsing import Endless, Walk

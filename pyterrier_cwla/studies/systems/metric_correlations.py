@@ -19,8 +19,8 @@ from ...evaluation.driver import scores_by_query
 from ...evaluation.run_comparison import check_answers, check_settings, measures_by_name, names_and_queries
 from ...evaluation.significance import unit_of
 from ...files.inputs import are_paths, is_runs
+from ...measures.counting import scores_of_unanswered
 from ...measures.provider import aggregated
-from ...measures.search_length import scores_of_unanswered
 from ...rendering.figures import GREY, SCORE, axes_of, cell_colours, colour_on, room_of, titled
 from ...rendering.labels import label_points, name_columns, name_rows
 from ...tasks.hashing import fingerprint

@@ -15,9 +15,9 @@ from ...errors import BadParameter, BadRatings, many, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...evaluation.significance import CORRECTIONS
+from ...measures.counting import scores_of_unanswered
 from ...measures.labels import by_name
-from ...measures.parsing import measures_of
-from ...measures.search_length import scores_of_unanswered
+from ...measures.named import measures_of
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, cell_colours, colour_on, room_of, text_colour, titled
 from ...rendering.labels import key, label_ends, name_rows
 from ..correlation import (

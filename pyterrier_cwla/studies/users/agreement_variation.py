@@ -18,7 +18,7 @@ from ...errors import BadParameter, BadRatings, CWLAError, many, near, some
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...measures.labels import by_name
-from ...measures.parsing import measures_of
+from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
 from ...rendering.figures import GREY, axes_of, titled
 from ...rendering.labels import key, label_ends, measure_look, name_columns, name_rows

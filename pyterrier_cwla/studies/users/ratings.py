@@ -15,7 +15,7 @@ from ...data.columns import strings
 from ...errors import BadParameter, BadRatings, many, some
 from ...files.inputs import loaded, one_run
 from ...measures.labels import by_name
-from ...measures.parsing import measures_of
+from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
 from ...tasks.hashing import fingerprint

@@ -16,7 +16,7 @@ from pyterrier_cwla.behaviour.logs.calibration import Calibration, calibrate, pr
 from pyterrier_cwla.behaviour.logs.estimators import SHAPES, correlation, correlation_sums, line, reading_points
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
-from pyterrier_cwla.measures.parsing import measures_of
+from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.language import parse
 from tests.support.generated_logs import TABLE_1, generated_log
 
@@ -946,7 +946,7 @@ def test_a_file_has_the_fields_of_what_it_is_made_of():
     from dataclasses import fields
 
     from pyterrier_cwla.behaviour.logs.estimators import SHAPES, Fit, Reading
-    from pyterrier_cwla.measures import calibration_files
+    from pyterrier_cwla.measures import calibrations as calibration_files
 
     assert calibration_files.CURVES.keys() == SHAPES.keys()
     assert list(calibration_files._READING) == [field.name for field in fields(Reading)]

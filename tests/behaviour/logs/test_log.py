@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
 from pyterrier_cwla.behaviour.logs.log import COLUMNS, InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
-from pyterrier_cwla.measures.calibration_files import NUMBERS
+from pyterrier_cwla.measures.calibrations import NUMBERS
 
 UNKNOWN = float("nan")
 
