@@ -13,7 +13,19 @@ from ..errors.parameter_checks import check_whole
 from ..errors.sanitise import in_picture
 from ..rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
 from ..rendering.labels import elided, system_looks
-from . import explanation_panels as panel
+from .explanation_panels import (
+    bar_key,
+    draw_gains,
+    draw_steps,
+    draw_time_above,
+    draw_users,
+    graded,
+    label_ranks,
+    panels_of,
+    set_heights,
+    write_above,
+    write_documents,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -54,19 +66,19 @@ def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docno
     _check_documents(docnos, table)
     share = _shares(explanation).to_numpy()[:last]
     highest = float(table["gain"].max()) or 1.0
-    upper, lower = panel.panels_of(ax, (1.2, 1), 5.4 if docnos else 4.6)
-    panel.label_ranks(lower, last, _part_shown([explanation], last))
+    upper, lower = panels_of(ax, (1.2, 1), 5.4 if docnos else 4.6)
+    label_ranks(lower, last, _part_shown([explanation], last))
     scale = _scale([table["gain"].to_numpy()], [share], explanation.adds_gains)
-    keys = panel.draw_gains(upper, table, share, scale, SCORE, panel.graded([table]))
+    keys = draw_gains(upper, table, share, scale, SCORE, graded([table]))
     of_score = "% of the score" if explanation.adds_gains else "% of the score (L·A)"
-    panel.set_heights(upper, highest, [*keys, panel.bar_key(SCORE, of_score)], lines=1)
+    set_heights(upper, highest, [*keys, bar_key(SCORE, of_score)], lines=1)
     texts = {rank: f"{100 * share[rank - 1]:.0f}" for rank in _by_size(share) if share[rank - 1] >= 0.005}
-    panel.write_above(upper, texts, highest, SCORE)
+    write_above(upper, texts, highest, SCORE)
     upper.set_ylabel("gain of the document", fontsize=8)
-    panel.draw_users(lower, table)
-    panel.draw_time_above(lower, table, explanation.unit)
+    draw_users(lower, table)
+    draw_time_above(lower, table, explanation.unit)
     if docnos:
-        panel.write_documents(upper, table, share)
+        write_documents(upper, table, share)
     return titled(upper, in_picture(f"{explanation.title}: score {explanation.score:.3f}"))
 
 
@@ -98,16 +110,16 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     apart = [abs(one - other) for one, other in zip(*V.values(), strict=False)]  # up to the end of the shorter list
     users_differ = max(apart) > _VISIBLE
     heights, inches = ((1.2, 1, 1, 1), 8.0) if users_differ else ((1.2, 1, 1), 6.4)
-    panels = panel.panels_of(ax, heights, inches + 1.6 * docnos)
-    panel.label_ranks(panels[-1], last, _part_shown(list(runs.values()), last))
+    panels = panels_of(ax, heights, inches + 1.6 * docnos)
+    label_ranks(panels[-1], last, _part_shown(list(runs.values()), last))
     looks = system_looks(list(runs))
     below = _draw_both_gains(panels[:2], runs, last, looks, docnos)  # the legends
     so_far = {name: one.contributions.to_numpy()[:last].cumsum() for name, one in runs.items()}
     highest = max(float(max(one)) for one in so_far.values()) or 1.0
-    below.append(panel.set_heights(panels[2], highest, panel.draw_steps(panels[2], so_far, looks)))
+    below.append(set_heights(panels[2], highest, draw_steps(panels[2], so_far, looks)))
     panels[2].set_ylabel("score so far", fontsize=8)
     if users_differ:
-        below.append(panel.set_heights(panels[3], 1, panel.draw_steps(panels[3], V, looks), percent=True))
+        below.append(set_heights(panels[3], 1, draw_steps(panels[3], V, looks), percent=True))
         panels[3].set_ylabel("share of users who\nsee the rank (V)", fontsize=8)
     marked = pair.first_gain_difference or pair.first_difference
     note = ""
@@ -127,11 +139,11 @@ def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, lo
     """
     tables = [one.table.head(last) for one in runs.values()]
     adds = [one.contributions.to_numpy()[:last] for one in runs.values()]
-    gains, levels = [table["gain"].to_numpy() for table in tables], panel.graded(tables)
+    gains, levels = [table["gain"].to_numpy() for table in tables], graded(tables)
     scale = _scale(gains, adds, all(one.adds_gains for one in runs.values()))
     colours = [looks[name]["color"] for name in runs]
     drawn = [
-        panel.draw_gains(ax, table, values, scale, colour, levels)
+        draw_gains(ax, table, values, scale, colour, levels)
         for ax, table, values, colour in zip(panels, tables, adds, colours, strict=True)
     ]
     below = []
@@ -139,13 +151,13 @@ def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, lo
     for number, (name, one) in enumerate(runs.items()):
         ax, values, colour = panels[number], adds[number], colours[number]
         highest = float(np.concatenate(gains).max()) or 1.0
-        whose = panel.bar_key(colour, f"{elided(name, 36)}, score {one.score:.3f}")
-        below.append(panel.set_heights(ax, highest, [*keys.values(), whose], lines=1))
+        whose = bar_key(colour, f"{elided(name, 36)}, score {one.score:.3f}")
+        below.append(set_heights(ax, highest, [*keys.values(), whose], lines=1))
         texts = {rank: f"{values[rank - 1]:.2f}" for rank in _by_size(values) if values[rank - 1] >= 0.005}
-        panel.write_above(ax, texts, highest, colour)
+        write_above(ax, texts, highest, colour)
         ax.set_ylabel("gain (colour: added\nto the score)", fontsize=8)
         if docnos:
-            panel.write_documents(ax, tables[number], values)
+            write_documents(ax, tables[number], values)
         keys = {}
     return below
 
@@ -243,7 +255,7 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
     last = min(max(int((stopped < 1 - _SEEN).sum()) + 1, _FEWEST), len(stopped))
     ranks, later = share.iloc[1 : last + 1], 1 - stopped[last - 1]
     ax.bar(ranks.index.astype(int), ranks, width=0.8, color=STAY)
-    panel.label_ranks(ax, last, size=10)
+    label_ranks(ax, last, size=10)
     ax.set_ylabel("users who stop there")
     ax.set_ylim(0, 1.2 * max(float(ranks.max()), 1e-9))
     ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")

@@ -10,8 +10,8 @@ from typing import Any
 from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments, Rows
+from ..data.arrays import Array
 from ..data.joint_rows import JointRows, is_dict_of_dicts
-from ..data.rankings import Array
 from ..errors import CWLAError, naming
 from ..measures.provider import CWLAEvaluator
 from .scored import Scored

@@ -16,8 +16,7 @@ from ..measures.named import measures_of
 from ..measures.of_ir_measures import refuse_missing_parameters
 from ..measures.provider import CWLAProvider, refuse_undefined
 from ..measures.wrappers import innermost
-
-Array = np.ndarray
+from .significance import Array
 
 
 def computed_somewhere(measures: Any) -> list[Measure]:

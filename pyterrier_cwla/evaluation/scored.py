@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from ir_measures.measures import Measure
-from numpy.typing import NDArray
 
+from ..data.arrays import Array
 from ..data.overlap import Overlap
 from ..errors import CWLAError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[Any]
 Key = TypeVar("Key", Measure, str)
 
 
