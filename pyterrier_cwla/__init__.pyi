@@ -29,7 +29,7 @@ from .errors import CannotScore as CannotScore, CWLAError as CWLAError, CWLAWarn
 from .evaluation.arrays import explain_gains as explain_gains, score as score
 from .evaluation.driver import evaluate as evaluate, stream as stream
 from .evaluation.run_comparison import compare as compare
-from .evaluation.run_explanation import explain as explain
+from .evaluation.explanation import explain as explain
 from .evaluation.run_overlap import rbo as rbo
 from .explorer.notebook import explore as explore
 from .learning.cross_validation import out_of_fold as out_of_fold

@@ -50,7 +50,7 @@ ALLOWED = {
     ("changes.py", "literal_eval"): "reads the number, map or list of a control; it evaluates nothing",
     ("language.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
     ("table_artifacts.py", "load"): "reads a Parquet file: the method load of Lengths and Duplicates",
-    ("cluster_tasks.py", "loads"): "what this package's own client has sent to its workers",
+    ("cluster.py", "loads"): "what this package's own client has sent to its workers",
 }
 FORBIDDEN = {"eval", "exec", "compile", "__import__", "loads", "load", "Unpickler", "system", "popen", "Popen", "spawn", "execv",
              "literal_eval", "read_pickle", "run_module", "run_path"}  # fmt: skip

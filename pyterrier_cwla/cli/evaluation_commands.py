@@ -175,8 +175,8 @@ def compare(
 
     Example: pyterrier-cwla compare qrels.txt runs/ -m nDCG@10 -m AP --baseline bm25 -o table.tex
     """
-    from ..evaluation.other_providers import computed_somewhere
     from ..evaluation.run_comparison import compare as compared
+    from ..evaluation.run_comparison import computed_somewhere
 
     form = format_for(form, output)
     files = runs_by_name(runs)

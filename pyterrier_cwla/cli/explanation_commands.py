@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
     from ..data.alignment import Judgments
-    from ..evaluation.explained_pair import ExplainedPair
-    from ..evaluation.explanation import Explanation
+    from ..evaluation.explanation import ExplainedPair, Explanation
     from ..measures.reference import Entry
 
 _DEPTH = 20  # ranks of a table
@@ -98,8 +97,7 @@ def explain(
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
-    from ..evaluation.explained_mixture import ExplainedMixture
-    from ..evaluation.explained_pair import ExplainedPair
+    from ..evaluation.explanation import ExplainedMixture, ExplainedPair
     from .explanation_tables import print_explanation, print_mixture, print_pair
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
@@ -140,7 +138,7 @@ def _explained(
     """Explain one run; ``whole``: with all its queries, since the measure reads more than the one."""
     import pyarrow.compute as pc
 
-    from ..evaluation.run_explanation import explain_one
+    from ..evaluation.explanation import explain_one
 
     table = read_one_run(path, run_name)
     _check_common_query(table, path, judgments, qrels)

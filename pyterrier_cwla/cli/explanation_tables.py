@@ -28,9 +28,7 @@ from ..rendering.terminal import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..evaluation.explained_mixture import ExplainedMixture
-    from ..evaluation.explained_pair import ExplainedPair
-    from ..evaluation.explanation import Explanation
+    from ..evaluation.explanation import ExplainedMixture, ExplainedPair, Explanation
 
 _MEANINGS = {
     "gain": "gain of the document",

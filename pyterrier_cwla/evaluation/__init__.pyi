@@ -2,11 +2,15 @@ from . import cluster as cluster
 from .arrays import explain_gains as explain_gains, residual as residual, score as score
 from .comparison import Comparison as Comparison
 from .driver import evaluate as evaluate, stream as stream
-from .explained_mixture import ExplainedIntents as ExplainedIntents, ExplainedMixture as ExplainedMixture
-from .explained_pair import ExplainedPair as ExplainedPair
-from .explanation import Explanation as Explanation, stop_distribution as stop_distribution
+from .explanation import (
+    ExplainedIntents as ExplainedIntents,
+    ExplainedMixture as ExplainedMixture,
+    ExplainedPair as ExplainedPair,
+    Explanation as Explanation,
+    explain as explain,
+    stop_distribution as stop_distribution,
+)
 from .explanation_plots import plot_stops as plot_stops
 from .pair_comparison import PairComparison as PairComparison
 from .run_comparison import compare as compare
-from .run_explanation import explain as explain
 from .run_overlap import rbo as rbo

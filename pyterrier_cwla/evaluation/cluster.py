@@ -1,34 +1,392 @@
-"""Evaluation and parallel work (n_jobs=) on the workers of a Dask cluster."""
+"""Tasks of a Dask cluster that evaluate runs, and their dependencies; tasks do not modify their arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import os
+import pickle
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import chain, groupby
 from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+import cloudpickle
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..errors import BadParameter, BadRun, CWLAError
+from ..data.alignment import Judgments
+from ..data.columns import PYTERRIER, NamedColumns, expected_name, run_columns, strings
+from ..data.overlap import Overlap
+from ..errors import BadParameter, BadRun, CWLAError, MalformedFile, some
 from ..errors.extras import needed
 from ..files.atomic import AnyPath
-from ..files.inputs import are_paths, loaded
-from ..files.run_files import Source, sources
-from ..measures.provider import CWLAEvaluator, computed_here, judged
-from .cluster_tasks import InFiles, InFrames, frame, means, scores_of_runs, sent_to
+from ..files.inputs import RunNames, are_paths, loaded
+from ..files.run_files import EXTRAS, Part, Source, sources
+from ..measures.of_ir_measures import needs_of
+from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
 from .driver import checked
+from .row_counts import Counts
 from .score_cache import ScoreCache
-from .scored import Scored
-from .streaming import extras_of, refuse_mean_lengths
+from .scored import Scored, whole_runs
+from .streaming import TableScores, extras_of, joined, refuse_mean_lengths
 
 if TYPE_CHECKING:
     from distributed import Client
+
+_CUT = 1 << 20  # rows per task that joins the rows of split queries
+_ROWS = 1 << 20  # rows of results per partition
+_EACH = 8  # largest number of tasks per thread
+_TOGETHER = 16  # counts that one task adds
+
+
+class InFiles:
+    """Runs in files, as tasks to count and to score them."""
+
+    def __init__(self, found: Sequence[Source]) -> None:
+        self.sources = found
+        self.parts: list[_Parts] = []
+
+    def counted(self, client: Client) -> list[Any]:
+        """Return futures of the row counts of groups of parts; raise BadRun if two runs have the same name."""
+        self.check_rows([source.name for source in self.sources if source.parts])
+        most = sum(len(source.parts) for source in self.sources)
+        together = -(-most // (_EACH * max(sum(client.nthreads().values()), 1)))
+        counts: list[Any] = []
+        runs: list[tuple[str, Any]] = []
+        self.parts = []
+        for named, some_sources in groupby(self.sources, lambda source: source.name is not None):
+            for alike in [[*some_sources]] if named else [[source] for source in some_sources]:
+                parts = _in_turn([part for source in alike for part in _placed(source)], together)
+                mine = client.map(Counts.of, parts, pure=False)
+                self.parts += parts
+                counts += mine
+                names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
+                runs += zip(map(str, alike), names, strict=True)
+        check_names(client.gather(runs))
+        return counts
+
+    def check_rows(self, runs: list[Any]) -> None:
+        """Raise MalformedFile if a source has no rows; `runs` are the names of all runs with rows."""
+        for source in self.sources:
+            if source.name not in runs and (source.name is not None or not source.parts):
+                raise MalformedFile(f"{source}: empty; there are no rows in it.")
+
+    def scored(self, client: Client, **how: Any) -> list[Any]:
+        """Return futures of the scores of all parts; the largest are first, so that workers end at about one time."""
+        largest_first = sorted(self.parts, key=lambda parts: -parts.work)
+        return client.map(_scored, largest_first, **how, pure=False)
+
+    def check_unchanged(self) -> None:
+        """Raise MalformedFile if a file has changed."""
+        for source in self.sources:
+            source.check_unchanged()
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def work(self) -> int:
+        return sum(part.work for part in self.parts)
+
+    def ids(self) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.ids() for part in self.parts)
+
+    def tables(self, extras: Collection[str]) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.tables(extras) for part in self.parts)
+
+
+def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
+    return [_Parts(tuple(parts[at : at + together])) for at in range(0, len(parts), together)]
+
+
+def _placed(source: Source) -> list[Part]:
+    """Return the parts with absolute paths, which are independent of the working directory of a worker."""
+    return [replace(part, path=os.path.abspath(part.path)) for part in source.parts]
+
+
+class InFrames:
+    """A Dask DataFrame of runs, as tasks to count and to score them."""
+
+    def __init__(self, frame: Any, extras: Sequence[str]) -> None:
+        self.names: dict[str, list[str]] = {}
+        given = list(dict.fromkeys(map(str, frame.columns)))
+        for name in given:
+            self.names.setdefault(PYTERRIER.get(name, name), []).append(name)
+        missing = [name for name in ("query_id", "doc_id", "score") if name not in self.names]
+        if missing:
+            raise BadRun(f"the run has no column {expected_name(missing[0], given)!r}; there is {some(given, 8)}.")
+        self.frame = frame
+        self.wanted = [name for name in ("run", "query_id", "doc_id", "score", *extras) if name in self.names]
+
+    def counted(self, client: Client) -> list[Any]:
+        """Return futures of the row counts of partitions."""
+        ids = [name for name in self.wanted if name in ("run", "query_id")]
+        return self._done(client, _counted, ids)
+
+    def scored(self, client: Client, **how: Any) -> list[Any]:
+        """Return futures of the scores of partitions."""
+        return self._done(client, _scored_frame, self.wanted, **how)
+
+    def check_rows(self, runs: list[str]) -> None:
+        """Raise MalformedFile if the frame is empty; `runs` are the names of all runs with rows."""
+        if not runs:
+            raise MalformedFile("the Dask DataFrame is empty: there are no rows in it.")
+
+    def check_unchanged(self) -> None:
+        """Do nothing: changes show as a difference between the numbers of counted and scored rows."""
+
+    def _done(self, client: Client, task: Callable, wanted: Sequence[str], **how: Any) -> list[Any]:
+        from dask import delayed
+
+        frames = self.frame[[name for one in wanted for name in self.names[one]]].to_delayed()
+        return client.compute([delayed(task, pure=False)(frame, number, **how) for number, frame in enumerate(frames)])
+
+
+@dataclass(frozen=True)
+class _Frame:
+    """A partition with the interface of a part of a file."""
+
+    frame: pd.DataFrame
+    number: int
+
+    def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
+        with _of_partition(self.number):
+            columns = run_columns(self.frame.loc[:, self.frame.columns != "run"])
+            given = {name: getattr(columns, name) for name in EXTRAS}
+            ids = _ids(self.frame) | {"doc_id": columns.doc_id, "score": columns.value}
+            yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
+
+
+def _counted(frame: pd.DataFrame, number: int) -> Counts:
+    with _of_partition(number):
+        return Counts.of_table(pa.table(_ids(frame)))
+
+
+def _scored_frame(frame: pd.DataFrame, number: int, **how: Any) -> _Scored:
+    return _scored(_Frame(frame, number), **how)
+
+
+def _ids(frame: pd.DataFrame) -> dict[str, Any]:
+    named = NamedColumns(frame, "run", "score", BadRun)
+    run = named.get("run")
+    run = pa.repeat(pa.scalar("run", pa.large_string()), len(frame)) if run is None else run
+    ids = {"run": run, "query_id": named["query_id"]}
+    return {name: strings(column, name, "run", BadRun) for name, column in ids.items()}
+
+
+@contextmanager
+def _of_partition(number: int) -> Iterator[None]:
+    try:
+        yield
+    except CWLAError as error:
+        raise type(error)(f"partition {number}: {error}") from error
+
+
+def sent_to(client: Client, measures: Sequence[Measure], judgments: Judgments) -> Any:
+    """Return a future of measures and judgments, which each worker fetches once.
+
+    If all workers lose it, the client sends it again.
+    """
+    import dask
+
+    for measure in measures:
+        for table in needs_of(measure).tables:
+            _ = len(table)  # read the table now: workers may not have its file
+    content = cloudpickle.dumps((list(measures), judgments))
+    with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"}):
+        return client.submit(_Sent, content, pure=False)
+
+
+def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InFrames) -> list[Any]:
+    """Return futures of lists of :class:`Scored` of all runs in order, after all parts have been scored.
+
+    A task covers many parts, since the scheduler has a cost per task.
+    """
+    counts = _total(client, given.counted(client))
+    outline = client.submit(_Outline.of, counts, pure=False).result()
+    given.check_rows(outline.runs)
+    scored = given.scored(client, sent=sent, counts=counts, bundles=1 + outline.cut // _CUT)
+    summaries = client.gather(client.map(_summary, scored, pure=False))
+    rows = sum(part.rows for part in summaries)
+    if rows != outline.rows:
+        raise _changed(f"{rows:,} rows were scored, and {outline.rows:,} counted")
+    results = list(zip([part.runs for part in summaries], client.map(_results, scored, pure=False)))
+    for bundle in sorted({number for part in summaries for number in part.bundles}):
+        having = [(part.bundles[bundle], of) for part, of in zip(summaries, scored) if bundle in part.bundles]
+        pieces = client.map(_bundle, [of for _, of in having], number=bundle, pure=False)
+        runs = set().union(*(runs for runs, _ in having))
+        results.append((runs, client.submit(_together, sent, counts, pieces, pure=False)))
+    each = max(_ROWS // max(queries, 1), 1)
+    groups = [outline.runs[at : at + each] for at in range(0, len(outline.runs), each)]
+    having_runs = [[of for runs, of in results if not runs.isdisjoint(group)] for group in groups]
+    return [client.submit(_of_runs, sent, counts, *one, pure=False) for one in zip(groups, having_runs)]
+
+
+def _total(client: Client, counts: list[Any]) -> Any:
+    """Return a future of the counts of all parts, added by the workers."""
+    while len(counts) > 1:
+        parts = [counts[at : at + _TOGETHER] for at in range(0, len(counts), _TOGETHER)]
+        counts = client.map(Counts.total, parts, pure=False)
+    return counts[0]
+
+
+@dataclass(frozen=True)
+class _Outline:
+    """Summary of counts for the client: names of runs, number of rows, and number of rows of split queries."""
+
+    runs: list[str]
+    rows: int
+    cut: int
+
+    @classmethod
+    def of(cls, counts: Counts) -> _Outline:
+        return cls(counts.runs.to_pylist(), len(counts), int(counts.rows[counts.first < counts.last].sum()))
+
+
+def _runs(counts: list[Counts]) -> list[str]:
+    return Counts.total(counts).runs.to_pylist()
+
+
+def check_names(runs: list[tuple[str, list[str]]]) -> None:
+    """Raise BadRun if two runs have the same name; `runs` pairs each place with the names of its runs."""
+    names = RunNames()
+    for place, of_place in runs:
+        for run in of_place:
+            names.add(run, place)
+
+
+class _Sent:
+    """Pickled measures and judgments that workers exchange; each worker builds one evaluator from them."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+        self._lock = Lock()
+        self._evaluator: CWLAEvaluator | None = None
+
+    @property
+    def evaluator(self) -> CWLAEvaluator:
+        with self._lock:
+            if self._evaluator is None:
+                self._evaluator = CWLAEvaluator(*pickle.loads(self.content))
+            return self._evaluator
+
+    def __reduce__(self) -> tuple:
+        return _Sent, (self.content,)
+
+    def __sizeof__(self) -> int:
+        return len(self.content)
+
+
+@dataclass(frozen=True)
+class _Results:
+    """Scores of some queries by name of measure, and the overlap of their rows with the judgments by run."""
+
+    scores: list[Scored[str]]
+    overlaps: dict[str, Overlap]
+
+    @classmethod
+    def of(cls, scores: list[Scored[Measure]], scoring: TableScores) -> _Results:
+        return cls([scored.by_name() for scored in scores], scoring.overlaps)
+
+    @property
+    def runs(self) -> set[str]:
+        return {scored.run for scored in self.scores}
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Result of a part: scores of queries that are complete in it, and rows of the other queries by bundle."""
+
+    rows: int
+    results: _Results
+    rest: dict[int, pa.Table]
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """Summary of a part for the client: number of rows, and the runs of its results and bundles."""
+
+    rows: int
+    runs: set[str]
+    bundles: dict[int, set[str]]
+
+
+def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
+    scoring, rows, results, rests = TableScores(sent.evaluator, counts), 0, [], []
+    for table in part.tables(extras_of(sent.evaluator.measures)):
+        found, rest = scoring.complete(table)
+        rows += len(table)
+        results += found
+        rests.append(rest)
+    if len(rests) > 1:
+        found, rest = scoring.complete(joined(rests))
+        results += found
+        rests = [rest]
+    of_bundles = _in_bundles(rests[0], bundles) if rests and len(rests[0]) else {}
+    return _Scored(rows, _Results.of(results, scoring), of_bundles)
+
+
+def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
+    """Return rows by bundle; all workers assign the rows of a query of a run to the same bundle."""
+    ids = pd.DataFrame({name: rows[name].to_pandas() for name in ("run", "query_id")})
+    number = pd.util.hash_pandas_object(ids, index=False, categorize=True).to_numpy() % np.uint64(bundles)
+    return {int(one): rows.filter(pa.array(number == one)) for one in np.unique(number)}
+
+
+def _summary(scored: _Scored) -> _Summary:
+    bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
+    return _Summary(scored.rows, scored.results.runs, bundles)
+
+
+def _results(scored: _Scored) -> _Results:
+    return scored.results
+
+
+def _bundle(scored: _Scored, number: int) -> pa.Table:
+    return scored.rest[number]
+
+
+def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
+    scoring = TableScores(sent.evaluator, counts)
+    return _Results.of(scoring.together(pieces), scoring)
+
+
+def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> list[Scored[str]]:
+    """Return the scores of some runs by name of measure."""
+    scoring = TableScores(sent.evaluator, counts)
+    for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
+        scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
+    wanted = set(runs)
+    pieces = (scored for of in results for scored in of.scores if scored.run in wanted)
+    rest = (scoring.unanswered(run).by_name() for run in runs)
+    return list(whole_runs(chain(pieces, rest), len(scoring.judgments.qids)))
+
+
+def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[tuple[Scored, list[float]]]:
+    """Return each run without its values, and its aggregates in the order of the measures."""
+    measures = sent.evaluator.measures
+    return [(of._replace(values={}), [aggregated(m, of.values[str(m)]) for m in measures]) for of in of_runs]
+
+
+def frame(sent: _Sent, of_runs: list[Scored[str]]) -> pd.DataFrame:
+    """Return the scores of queries as one frame."""
+    return pd.concat([scored.frame(sent.evaluator.judgments.qids) for scored in of_runs], ignore_index=True)
+
+
+def _changed(what: str) -> MalformedFile:
+    return MalformedFile(f"{what}: the runs were changed while they were evaluated. Evaluate them again.")
+
 
 _STARTING = "pyterrier_cwla: start of Java for PyTerrier"
 

@@ -17,9 +17,8 @@ from ..files.inputs import RunNames, are_paths, is_runs, loaded
 from ..files.run_files import sources
 from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, judged
 from ..tasks.hashing import fingerprint
-from .in_memory import in_groups
 from .score_cache import ScoreCache
-from .scored import Scored
+from .scored import Scored, in_groups
 from .streaming import BUFFER_ROWS, Reading, refuse_mean_lengths, values_of_files
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,14 +13,15 @@ import pandas as pd
 
 from ..data.alignment import Judgments, Rows
 from ..data.rankings import Array, Rankings
-from ..errors import BadParameter, NoFiniteValue, shown
+from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
-from ..files.inputs import loaded, one_run
+from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.mixtures import Mixture
 from ..measures.named import measures_of
 from ..measures.of_ir_measures import followed, needs_of
 from ..measures.provider import judged
+from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
 from ..model.browsing import EffortBeyond, Walk
 from ..model.introspection import reads
 from ..model.language import parse
@@ -28,7 +30,7 @@ from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
 from ..rendering.notebook_pictures import notebook_picture
-from .explanation_plots import plot_explanation
+from .explanation_plots import last_shown, plot_explanation, plot_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -418,3 +420,437 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
         stops[rankings.n == 0] = np.eye(1, depth + 2)  # users of an empty list inspect no item
     stops[:, -1] = np.maximum(1 - stops[:, :-1].sum(axis=1), 0)
     return stops
+
+
+_ROWS_of_explained_mixture = 20
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, repr=False)
+class ExplainedMixture:
+    """Explanation of the score of one query by a mixture of classes of users; result of :func:`explain`.
+
+    Attributes
+    ----------
+    measure : str
+        Name of the mixture.
+    query : str
+        Query id.
+    explanations : dict of str to Explanation
+        The explanation by the measure of each class.
+    shares : dict of str to float
+        The share of the users by class.
+    """
+
+    measure: str
+    query: str
+    explanations: dict[str, Explanation]
+    shares: dict[str, float]
+
+    def __post_init__(self) -> None:
+        lists = [tuple(one.table["docno"]) for one in self.explanations.values()]
+        shown = [tuple(docno for docno in documents if docno) for documents in lists]
+        shortest = min(map(len, shown))
+        if len({documents[:shortest] for documents in shown}) > 1:
+            raise BadParameter(
+                f"{self.measure}: its classes see different rankings, because judged_only= differs. Explain the measure"
+                " of each class."
+            )
+
+    @property
+    def score(self) -> float:
+        """Score of the query: the sum of the shares times the scores of the classes."""
+        return sum(self.shares[name] * one.score for name, one in self.explanations.items())
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per rank: docno, grade, V, L, adds, and "adds: …" for each class (for intents, also "grade: …").
+
+        V and L are the shares of all users who see the rank and who stop there; NaN where they are not known for a
+        class. The column of a class is what the rank adds to the score of the mixture through the users of this class:
+        their share times what it adds to their score. ``adds`` is the sum over the classes. Its sum over the ranks is
+        the score, but for what lies below the table (``totals["beyond"]``).
+        """
+        longest = max(self.explanations.values(), key=lambda one: len(one.table)).table.set_index("rank")
+        known = {name: one.table.set_index("rank").reindex(longest.index) for name, one in self.explanations.items()}
+        adds = {
+            name: self.shares[name] * one.contributions.reindex(longest.index, fill_value=0.0)
+            for name, one in self.explanations.items()
+        }
+        seen = {
+            column: sum(self.shares[name] * table[column] for name, table in known.items()) for column in ("V", "L")
+        }
+        columns = {"docno": longest["docno"], **self._grades(known), **seen, "adds": sum(adds.values())}
+        return pd.DataFrame({**columns, **{f"adds: {name}": values for name, values in adds.items()}})
+
+    def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
+        """Return the columns of grades, which are the same for all classes."""
+        longest = max(self.explanations, key=lambda name: len(self.explanations[name].table))
+        return {"grade": known[longest]["grade"]}
+
+    @property
+    def totals(self) -> pd.DataFrame:
+        """One row per class and one for all users, "total".
+
+        Columns: share, items (V⁺), effort, gain (ETG), score (of these users), adds (share times score) and beyond (the
+        part of adds from below the ranks of the table). Items, effort, gain and score of the total are means over all
+        users; effort is NaN if the classes measure it in several units.
+        """
+        rows = {
+            name: {
+                "share": self.shares[name],
+                "items": one.expected_items,
+                "effort": one.expected_effort,
+                "gain": one.expected_total_gain,
+                "score": one.score,
+                "adds": self.shares[name] * one.score,
+                "beyond": self.shares[name] * _below(one),
+            }
+            for name, one in self.explanations.items()
+        }
+        table = pd.DataFrame(rows).T.rename_axis("class")
+        means = {
+            name: (table["share"] * table[name]).sum(skipna=False) for name in ("items", "effort", "gain", "score")
+        }
+        if len({one.unit for one in self.explanations.values()}) > 1:
+            means["effort"] = float("nan")
+        table.loc["total"] = {**means, **{name: table[name].sum() for name in ("share", "adds", "beyond")}}
+        return table
+
+    @property
+    def title(self) -> str:
+        """The measure and the query."""
+        return f"{self.measure} of query {self.query}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @sanitised
+    def __str__(self) -> str:
+        parts = [
+            table.to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
+            for table in (self.totals, self.table.head(_ROWS_of_explained_mixture))
+        ]
+        more = len(self.table) - _ROWS_of_explained_mixture
+        return "\n".join([self.title, *parts, *([f"… {more} more ranks in .table"] if more > 0 else [])])
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        tables = (self.totals, self.table.head(_ROWS_of_explained_mixture))
+        shown = "".join(table.to_html(na_rep="", float_format=lambda v: f"{v:.4g}") for table in tables)
+        return f"<p><b>{escape(self.title)}</b>: score {self.score:.4f}</p>{shown}"
+
+
+def _below(explanation: Explanation) -> float:
+    """Return the part of a score that the ranks of the table do not add; 0 if it is only rounding."""
+    below = explanation.score - float(explanation.contributions.sum())
+    return below if abs(below) > _ROUNDING * max(1.0, abs(explanation.score)) else 0.0
+
+
+class ExplainedIntents(ExplainedMixture):
+    """Explanation of the score of one query by an intent-aware measure, whose classes of users are the intents.
+
+    Each document has a grade for each intent. Users whose intent has no judgments, if there are any, are the class "no
+    judged intent", which adds nothing.
+    """
+
+    def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
+        return {f"grade: {name}": table["grade"] for name, table in known.items() if name != NO_INTENT}
+
+
+_COLUMNS = ["docno", "grade", "gain", "V"]
+
+
+@dataclass(frozen=True, repr=False)
+class ExplainedPair:
+    """Explanations of the scores of two runs for one query; result of :func:`explain` with two runs.
+
+    Attributes
+    ----------
+    explanations : dict of str to Explanation
+        The explanation of each run, by the name of the run, in the given order.
+    """
+
+    explanations: dict[str, Explanation]
+
+    @property
+    def measure(self) -> str:
+        """Name of the measure."""
+        return self._pair[0].measure
+
+    @property
+    def query(self) -> str:
+        """Query id."""
+        return self._pair[0].query
+
+    @property
+    def title(self) -> str:
+        """The measure and the query."""
+        return self._pair[0].title
+
+    @property
+    def scores(self) -> pd.Series[float]:
+        """Score of each run."""
+        return pd.Series({name: one.score for name, one in self.explanations.items()}, name=self.measure)
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per rank, and for each run the columns docno, grade, gain, V, and adds (to the score).
+
+        Ranks below the end of the shorter ranking have no values. Columns have two levels: run, and column.
+        ``.explanations["name"].table`` has all columns of a run.
+        """
+        return pd.concat(
+            {
+                name: one.table.set_index("rank")[_COLUMNS].assign(adds=one.contributions)
+                for name, one in self.explanations.items()
+            },
+            axis=1,
+            names=["run", None],
+        ).sort_index()
+
+    @property
+    def first_difference(self) -> int | None:
+        """First rank at which the runs have different documents, or None if all documents are the same.
+
+        Only ranks that a user sees in one of the rankings are compared: no ranks below the cutoff.
+        """
+        return self._first_difference("docno", "")
+
+    @property
+    def first_gain_difference(self) -> int | None:
+        """First rank at which the documents have different gains, or None if all gains are the same."""
+        return self._first_difference("gain", 0.0)
+
+    def at(self, rank: int) -> pd.DataFrame:
+        """Return what each run has at a rank.
+
+        Parameters
+        ----------
+        rank : int
+            The rank, such as ``first_difference``.
+
+        Returns
+        -------
+        DataFrame
+            One row per run: docno, grade, gain, V and adds (to the score). A run with fewer documents has no values.
+
+        Raises
+        ------
+        BadParameter
+            If both runs have fewer ranks.
+        """
+        table = self.table
+        if rank not in table.index:
+            raise BadParameter(f"rank={rank!r}: give one of the ranks 1 to {len(table):,} that are explained.")
+        return (
+            pd.DataFrame({name: table.loc[rank, name] for name in self.explanations})
+            .T.infer_objects()
+            .rename_axis("run")
+        )
+
+    def plot(self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False) -> Axes:
+        """Plot gains and scores of both runs by rank, in panels one below the other.
+
+        The panels at the top show for each run the gains of its documents (wide grey bars, darker for higher grades)
+        and what each rank adds to the score (narrow bars, with numbers). Below are the scores so far and, if the users
+        of the two rankings behave differently, the shares of users who see each rank (V). The first rank with different
+        gains is shaded, or, if all gains are the same, the first rank with different documents.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Axes whose place the panels take; by default a new figure.
+        depth : int, optional
+            Last rank to show; as for :meth:`Explanation.plot` by default.
+        docnos : bool, default=False
+            Whether to write document ids below the panels of the runs.
+
+        Returns
+        -------
+        matplotlib Axes
+            The upper panel; ``.figure`` is the figure.
+
+        Raises
+        ------
+        BadParameter
+            If `depth` is not a positive integer.
+        CWLAError
+            If matplotlib is not installed.
+        """
+        return plot_pair(self, ax, depth, docnos)
+
+    @property
+    def where_different(self) -> str:
+        """The first ranks with different documents and with different gains, in words."""
+        documents, gains = self.first_difference, self.first_gain_difference
+        if documents is None:
+            return "the same documents at all ranks"
+        if gains == documents:
+            return f"documents and gains differ from rank {documents:,}"
+        gained = f"gains differ from rank {gains:,}" if gains else "all gains are the same"
+        return f"documents differ from rank {documents:,}, {gained}"
+
+    @property
+    def sentences(self) -> list[str]:
+        """The scores, and what each run has at the first ranks with different documents and different gains."""
+        (first, one), (second, other) = self.scores.items()
+        scores = f"{first} scores {one:.4f} and {second} {other:.4f}, a difference of {other - one:+.4f}."
+        where = f"{self.where_different[:1].upper()}{self.where_different[1:]}."
+        ranks = sorted({rank for rank in (self.first_difference, self.first_gain_difference) if rank})
+        return [scores, where, *(f"Rank {rank:,}: {'; '.join(self._has_at(rank))}." for rank in ranks)]
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @sanitised
+    def __str__(self) -> str:
+        table, shown = self.table, last_shown(list(self._pair), 20)
+        text = table.head(shown).to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
+        more = f"\n… {len(table) - shown} more ranks in .table" if len(table) > shown else ""
+        return f"{self.title}\n{chr(10).join(self.sentences)}\n{text}{more}"
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        table = self.table.drop(columns=["gain", "V"], level=1)
+        return displayed(self.title, " ".join(self.sentences), table, (7, 6.4), self.plot)
+
+    @property
+    def _pair(self) -> tuple[Explanation, Explanation]:
+        first, second = self.explanations.values()
+        return first, second
+
+    def _first_difference(self, column: str, missing: Any) -> int | None:
+        seen = max(one.last_seen for one in self._pair)
+        pairs = zip_longest(*(one.table[column].head(seen) for one in self._pair), fillvalue=missing)
+        return next((rank for rank, (first, second) in enumerate(pairs, 1) if first != second), None)
+
+    def _has_at(self, rank: int) -> list[str]:
+        """Return what each run has at a rank, in words."""
+        return [_in_words(str(run), row) for run, row in self.at(rank).iterrows()]
+
+
+def _in_words(run: str, row: pd.Series[Any]) -> str:
+    if not isinstance(row["docno"], str) or not row["docno"]:
+        return f"{run} has no document"
+    grade = "not judged" if pd.isna(row["grade"]) else f"grade {row['grade']:g}"
+    return f"{run} has {row['docno']} ({grade}), which gains {row['gain']:.4g} and adds {row['adds']:.4g} to the score"
+
+
+_TAKES = "explain takes one run, or a dict of two runs by name"
+
+
+def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair | ExplainedMixture:
+    """Explain the score of one query rank by rank, for one run or for two runs side by side.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`evaluate`.
+    run : DataFrame, dict of dicts, iterable of named tuples, or path; or a dict of two of these by name
+        One run, as for :func:`evaluate`, or two runs by name.
+    query : str
+        Query id.
+    measure : Measure or str
+        Measure of this package, or of ir_measures if this package computes it, that follows a user model; or, for one
+        run, a Mixture of such measures, or an IntentAware of such a measure.
+
+    Returns
+    -------
+    Explanation, ExplainedPair or ExplainedMixture
+        Values of the framework at each rank, and the score. For two runs, an :class:`ExplainedPair` of both with the
+        first rank at which they have different documents. For a Mixture, an :class:`ExplainedMixture` with what each
+        rank adds by class of users and in total; for an IntentAware, the same by intent.
+
+    Raises
+    ------
+    BadParameter
+        If the query is not judged or a run has no documents for it, or if the measure follows no user model.
+    BadRun
+        If there are more than two runs, or both have the same name.
+
+    Examples
+    --------
+    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    >>> explain(qrels, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, "q", "RR").score
+    1.0
+    >>> runs = {"old": {"q": {"a": 3.0, "b": 2.0}}, "new": {"q": {"a": 3.0, "c": 2.0}}}
+    >>> both = explain(qrels, runs, "q", "P@2")
+    >>> both.first_difference
+    2
+    >>> both.at(2)
+        docno  grade  gain    V  adds
+    run
+    old     b    0.0   0.0  1.0   0.0
+    new     c    1.0   1.0  1.0   0.5
+    """
+    runs = named_pair(run)
+    judgments = judged(loaded(qrels, "qrels"))
+    (measure,) = measures_of([measure])
+    if runs is None:
+        return explain_one(judgments, one_run(run, _TAKES), query, measure)
+    if isinstance(measure, type(Mixture) | type(IntentAware)):
+        raise BadParameter(f"{measure}: two runs side by side need a measure of one class of users; give one run.")
+    return ExplainedPair(
+        {name: explain_run(judgments, one, query, measure, f"run {name!r}") for name, one in runs.items()}
+    )
+
+
+def explain_run(
+    judgments: Judgments, run: Any, query: str, measure: Any, name: str = "the run", of_intent: Judgments | None = None
+) -> Explanation:
+    """Explain the score of one query of one run, whose name errors give; `of_intent` are judgments of one intent."""
+    (measure,) = measures_of([measure])
+    own = measure.of_topic(query) if isinstance(measure, type(ByTopic)) else measure
+    metric = followed(own, of_intent or judgments)
+    number = _number(judgments, query)
+    rows = judgments.rows(run)
+    rankings = rows.rankings(True, of_intent)
+    if not rankings.n[number]:
+        raise BadParameter(f"{name} has no documents for query {query!r}.")
+    segment = int(np.flatnonzero(rows.query == number)[0])
+    order = rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[segment] : rows.ends[segment]]
+    names = rows.columns.doc_id.take(order).to_pylist()
+    if metric.judged_only:
+        names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
+    explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
+    rows.warn_of_overlap()
+    return explanation
+
+
+def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Explanation | ExplainedMixture:
+    """Explain the score of one query of one run by a measure with a user model, a Mixture or an IntentAware."""
+    if isinstance(measure, type(IntentAware)):
+        return _explain_intents(judgments, run, query, measure)
+    if not isinstance(measure, type(Mixture)):
+        return explain_run(judgments, run, query, measure)
+    classes = measure.classes
+    found = {name: explain_run(judgments, run, query, part) for name, (part, _) in classes.items()}
+    return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in classes.items()})
+
+
+def _explain_intents(judgments: Judgments, run: Any, query: str, measure: Any) -> ExplainedIntents:
+    if followed(measure.inner, judgments).judged_only:
+        raise BadParameter(
+            f"{measure}: with judged_only=True, the users of each intent see another ranking. Explain the measure"
+            " without judged_only=."
+        )
+    number = _number(judgments, query)
+    found, shares = {}, {}
+    for called, share, own in measure.users_by_intent(judgments):
+        if share[number] > NOBODY:
+            name = called[number]
+            found[name] = explain_run(judgments, run, query, measure.inner, of_intent=own)
+            shares[name] = float(share[number])
+    if NO_INTENT in found:  # users who find nothing, also by a cost such as A="effort"
+        found[NO_INTENT] = replace(found[NO_INTENT], score=0.0, divisor=0.0)
+    return ExplainedIntents(str(measure), query, found, shares)
+
+
+def _number(judgments: Judgments, query: Any) -> int:
+    """Return the number of a query among the judged ones."""
+    if not isinstance(query, str):
+        raise BadParameter(f"the query {query!r} must be a string, as ids are: {str(query)!r}.")
+    if query not in judgments.index:
+        raise BadParameter(f"no query {query!r} in the judgments. {near(str(query), judgments.qids)}")
+    return judgments.index[query]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from ir_measures.measures import Measure
 
+from ..data.alignment import Judgments, Rows
 from ..data.arrays import Array
+from ..data.joint_rows import JointRows, is_dict_of_dicts
 from ..data.overlap import Overlap
-from ..errors import CWLAError
+from ..errors import CWLAError, naming
+from ..measures.provider import CWLAEvaluator
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -90,3 +95,98 @@ def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[K
                 raise CWLAError(f"{piece.run}: some judged queries do not have exactly one result. Please report this.")
             yield piece._replace(values=values, queries=slice(None))
             del found[piece.run]
+
+
+_TOGETHER = 1 << 19  # number of rows of several runs that are scored together
+_SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
+_Join = Callable[[Judgments, Sequence[Any]], JointRows]
+_Run = tuple[str, Any, str]  # name, run, and the file that it was read from
+
+
+def in_groups(
+    evaluator: CWLAEvaluator, runs: Iterable[tuple[str, Any, str]], check: bool = True, many: bool = True
+) -> Iterator[Scored]:
+    """Yield the scores of runs.
+
+    Parameters
+    ----------
+    evaluator : CWLAEvaluator
+        Measures and judgments.
+    runs : iterable of (name, run, place)
+        Runs with their names and the files that they were read from (empty for frames).
+    check : bool, default=True
+        Whether to search all rankings for repeated documents.
+    many : bool, default=True
+        Whether errors name the run.
+    """
+
+    def joined_by(run: _Run) -> _Join | None:
+        if not evaluator.reads_ranks_only:
+            return None
+        if is_dict_of_dicts(run[1]):
+            return JointRows.of_dicts
+        return JointRows.of_tables if check and hasattr(run[1], "columns") and len(run[1]) <= _SMALL else None
+
+    for join, some in groupby(runs, joined_by):
+        scored = _each if join is None else partial(_jointly, join=join)
+        yield from scored(evaluator, some, check, many)
+
+
+def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool, join: _Join) -> Iterator[Scored]:
+    """Yield the scores of runs that are aligned together, which is faster for small runs."""
+    for some in _parts(runs, len(evaluator.judgments.qids)):
+        try:
+            rows = join(evaluator.judgments, [run for _, run, _ in some])
+            found = zip(some, evaluator.tables([rows]), rows.answered_by_run, rows.overlaps, strict=True)
+        except CWLAError:
+            yield from _each(evaluator, some, check, many)  # so that the error names the run
+            continue
+        for (name, _, place), values, answered, overlap in found:
+            yield Scored(name, values, answered, overlap, place)
+
+
+def _parts(runs: Iterable[_Run], queries: int) -> Iterator[list[_Run]]:
+    """Yield lists of runs that have up to `_TOGETHER` rows, and values of judged queries, or a single run."""
+    part: list[_Run] = []
+    size = 0
+    for run in runs:
+        rows = max(queries, sum(map(len, run[1].values())) if isinstance(run[1], Mapping) else len(run[1]))
+        if part and size + rows > _TOGETHER:
+            yield part
+            part, size = [], 0
+        part.append(run)
+        size += rows
+    yield part
+
+
+def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
+    """Yield the scores of runs that are aligned one by one, and scored together."""
+    group: list[tuple[str, Rows, str]] = []
+    size = 0
+    for name, run, place in runs:
+        with naming(name if many else None):
+            rows = Rows(evaluator.judgments, run, check)
+        group.append((name, rows, place))
+        size += len(rows.columns)
+        if size > _TOGETHER:
+            yield from _scored(evaluator, group, many)
+            group, size = [], 0
+    if group:
+        yield from _scored(evaluator, group, many)
+
+
+def _scored(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> Iterator[Scored]:
+    for (name, rows, place), values in zip(group, _values(evaluator, group, many), strict=True):
+        yield Scored(name, values, rows.answered, rows.overlap, place)
+
+
+def _values(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> list[dict[Measure, Array]]:
+    try:
+        return evaluator.tables([rows for _, rows, _ in group])
+    except CWLAError:
+        pass  # score the runs one by one, so that the error names the run
+    found = []
+    for name, rows, _ in group:
+        with naming(name if many else None):
+            found += evaluator.tables([rows])
+    return found

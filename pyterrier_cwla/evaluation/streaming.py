@@ -31,10 +31,9 @@ from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.progress import counted
 from ..tasks.reading_ahead import ahead
-from .in_memory import in_groups
 from .row_counts import Array, Counts, Segments, codes_and_names
 from .score_cache import ScoreCache
-from .scored import Scored, whole_runs
+from .scored import Scored, in_groups, whole_runs
 
 _RANKINGS = 1 << 20  # most rankings of several runs that are scored together
 BUFFER_ROWS = 1_000_000

@@ -18,8 +18,7 @@ from ..data.arrays import Array
 from ..data.columns import Columns
 from ..errors import BadParameter, CWLAError, near
 from ..errors.sanitise import harmless
-from ..evaluation.explanation import Explanation
-from ..evaluation.run_explanation import explain_run
+from ..evaluation.explanation import Explanation, explain_run
 from ..files.arrow_arrays import of_numbers
 from ..measures.of_ir_measures import computation_of, metric_of
 from ..measures.wrappers import Residual

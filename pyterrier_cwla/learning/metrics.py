@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near
-from ..evaluation.other_providers import by_other_providers, computed_somewhere
+from ..evaluation.run_comparison import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.of_ir_measures import better_of, computation_of, needs_of
 from ..measures.provider import PreparedMeasures, aggregated, refuse_undefined

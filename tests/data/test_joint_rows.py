@@ -121,7 +121,8 @@ def test_errors_name_the_run(odd, says):
 
 
 def test_runs_are_divided_into_parts(monkeypatch):
-    from pyterrier_cwla.evaluation import driver, in_memory
+    from pyterrier_cwla.evaluation import driver
+    from pyterrier_cwla.evaluation import scored as in_memory
 
     runs = {f"{number}": {q: {"a": 1.0, "b": float(number % 3)} for q in "123"} for number in range(9)}
     expected = evaluate(QRELS, runs, MEASURES)

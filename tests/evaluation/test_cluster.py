@@ -21,7 +21,7 @@ from pyterrier_cwla import CWLA, TBG, CannotScore, CWLAError, continuation, demo
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedFile, MissingLength, UnknownSpec
 from pyterrier_cwla.evaluation import cluster
-from pyterrier_cwla.evaluation.cluster_tasks import InFiles, _Parts
+from pyterrier_cwla.evaluation.cluster import InFiles, _Parts
 from pyterrier_cwla.files.run_files import sources
 from pyterrier_cwla.pipelines import StudySearch
 from pyterrier_cwla.studies import robustness
@@ -271,7 +271,7 @@ def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, ru
 
 @pytest.mark.slow
 def test_rows_of_cut_queries_meet_in_as_many_places_as_they_need(expected, qrels, runs, client, monkeypatch):
-    from pyterrier_cwla.evaluation import cluster_tasks
+    from pyterrier_cwla.evaluation import cluster as cluster_tasks
 
     monkeypatch.setattr(cluster_tasks, "_CUT", 200)
     monkeypatch.setattr(cluster_tasks, "_ROWS", 30)
@@ -457,7 +457,7 @@ def test_without_a_client_or_without_dask_the_error_says_what_to_do():
 import sys
 from pyterrier_cwla import CWLAError
 from pyterrier_cwla.evaluation import cluster
-from pyterrier_cwla.evaluation.cluster_tasks import InFiles, _Parts
+from pyterrier_cwla.evaluation.cluster import InFiles, _Parts
 from pyterrier_cwla.files.run_files import sources
 assert "dask" not in sys.modules
 def said():

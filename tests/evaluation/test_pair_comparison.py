@@ -14,7 +14,7 @@ from rich.console import Console
 from pyterrier_cwla import compare, evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import pair_comparison
-from pyterrier_cwla.evaluation.pair_statistics import randomised_hsd, tukey_hsd, wins_ties_losses
+from pyterrier_cwla.evaluation.significance import randomised_hsd, tukey_hsd, wins_ties_losses
 from tests.support.generated import collection
 
 stats = pytest.importorskip("scipy.stats")

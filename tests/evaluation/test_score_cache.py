@@ -15,7 +15,7 @@ from pyterrier_cwla import CWLAError, evaluate
 from pyterrier_cwla.data.columns import of_columns, run_columns
 from pyterrier_cwla.errors import MalformedFile
 from pyterrier_cwla.evaluation.driver import stream
-from pyterrier_cwla.evaluation.measure_hash import names_in_cache
+from pyterrier_cwla.evaluation.score_cache import names_in_cache
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.tasks.hashing import of_strings
 from pyterrier_cwla.tasks.result_cache import ResultCache, _seal

@@ -16,10 +16,10 @@ from ...data.rankings import Rankings
 from ...errors import BadParameter, BadRun
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture, sanitised
-from ...evaluation.explanation import followed
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name
 from ...measures.named import measures_of
+from ...measures.of_ir_measures import followed
 from ...measures.provider import prepare
 from ...model.metric import Metric
 from ...model.view import View, before

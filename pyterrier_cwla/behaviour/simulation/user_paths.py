@@ -17,10 +17,10 @@ from ...data.arrays import Array
 from ...data.quantities import COST
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, many, naming, near, shown
-from ...evaluation.explanation import followed
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.named import measures_of
+from ...measures.of_ir_measures import followed
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
 from ...model.browsing import Endless, Walk

@@ -17,7 +17,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, many, near
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture
-from ...evaluation.measure_hash import names_in_cache
+from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
 from ...tasks.checkpoints import Pieces

@@ -17,8 +17,8 @@ from ...data.columns import of_columns
 from ...data.rankings import StackedRows
 from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
 from ...errors.parameter_checks import check_share, check_whole
-from ...evaluation.measure_hash import names_in_cache
 from ...evaluation.run_comparison import measures_by_name
+from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
 from ...rendering.figures import GREY, axes_of, text_colour, titled
