@@ -27,9 +27,8 @@ from pyterrier_cwla.data import without_files
 from pyterrier_cwla.data.lengths import Lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, UnknownSpec
 from pyterrier_cwla.errors.sanitise import harmless
-from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
+from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_pisa_index, read_qrels, read_run
 from pyterrier_cwla.files.memory_limit import SETTING, free, most
-from pyterrier_cwla.files.pisa_indexes import read_pisa_index
 from pyterrier_cwla.measures.labels import parsed
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.provider import computed_here

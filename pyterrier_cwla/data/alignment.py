@@ -18,7 +18,7 @@ from ..errors import BadJudgments
 from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
-from ..files.pair_keys import PairKeys
+from ..files.id_columns import PairKeys
 from .arrays import Array
 from .columns import Columns, judgment_columns
 from .judged_pairs import JudgedPairs

@@ -12,10 +12,8 @@ import pyarrow.compute as pc
 
 from ..errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
 from ..files import id_columns
-from ..files.arrow_arrays import of_numbers, to_numpy
+from ..files.arrow_arrays import Named, NotReal, is_null, of_numbers, reals, the_only, to_numpy
 from ..files.id_columns import Ids
-from ..files.real_numbers import NotReal, is_null, reals
-from ..files.same_columns import Named, the_only
 from ..tasks.hashing import fingerprint, of_strings
 from .arrays import Array
 

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..errors import BadParameter, MalformedFile, near, shown, some
 from ..files import id_columns
+from ..files.arrow_arrays import the_only
 from ..files.atomic import written
 from ..files.id_columns import Ids
 from ..files.memory_limit import open_file
-from ..files.same_columns import the_only
 from ..tasks.hashing import of_table
 from .columns import columns_of_table, strings
 

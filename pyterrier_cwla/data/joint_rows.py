@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from ..errors import BadRun
 from ..files.arrow_arrays import of_numbers
-from ..files.id_columns import Ids, written
-from ..files.pair_keys import of_runs
+from ..files.id_columns import Ids, of_runs, written
 from .alignment import Judgments, Rows
 from .arrays import Array
 from .columns import Columns, numbers, strings

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from ..files import id_columns
 from ..files.arrow_arrays import to_numpy
-from ..files.pair_keys import KeyPlaces, PairKeys, may_repeat, of_queries, pieces
+from ..files.id_columns import KeyPlaces, PairKeys, may_repeat, of_queries, pieces
 from .arrays import Array, distinct
 from .columns import Columns
 from .run_rows import RunRows, ranges

@@ -14,8 +14,8 @@ import pyarrow as pa
 from ..errors import BadParameter, CWLAError, MissingLength
 from ..errors.sanitise import sanitised
 from ..files.arrow_arrays import to_numpy
+from ..files.formats import read_pisa_index
 from ..files.id_columns import Ids
-from ..files.pisa_indexes import read_pisa_index
 from ..tasks.progress import bar
 from .arrays import Floats
 from .columns import strings

@@ -11,8 +11,7 @@ import numpy as np
 from ..errors import BadRun, MissingLength
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
-from ..files.id_columns import Ids
-from ..files.pair_keys import repeated
+from ..files.id_columns import Ids, repeated
 from .arrays import Array, descending_in_groups, distinct
 from .columns import Columns, run_columns
 from .document_words import words_of_rows

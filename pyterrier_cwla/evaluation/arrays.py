@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..data.arrays import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import BadJudgments, BadParameter, near, shown
-from ..files.real_numbers import NotReal, reals
+from ..files.arrow_arrays import NotReal, reals
 from ..measures.named import CWLA, measures_of
 from ..measures.of_ir_measures import computation_of, needs_of
 from ..model import residuals, scoring

@@ -26,7 +26,7 @@ from ..files.formats import run_with
 from ..files.inputs import RunNames, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Source, sources
-from ..files.table_kinds import is_text
+from ..files.table_readers import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.progress import counted

@@ -10,14 +10,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import MalformedFile
+from ..errors import BadParameter, MalformedFile
 from .arrow_arrays import first_row, of_numbers, to_numpy
 from .atomic import AnyPath
+from .id_columns import first_repeat
 from .memory_limit import open_file, unpacked
-from .pair_keys import first_repeat
-from .parquet_tables import in_parquet, parquet_table
-from .table_kinds import DUPLICATES, ELEMENT_COSTS, LENGTHS, PAGES, QRELS, RUN, SECONDS, Kind, Place, empty, pair_in
-from .text_tables import in_text, text_table
+from .table_readers import (
+    DUPLICATES,
+    ELEMENT_COSTS,
+    LENGTHS,
+    PAGES,
+    QRELS,
+    RUN,
+    SECONDS,
+    Kind,
+    Place,
+    empty,
+    in_parquet,
+    in_text,
+    pair_in,
+    parquet_table,
+    text_table,
+)
 
 _MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
 _UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zip": rb"PK(\x03\x04|\x05\x06)"}
@@ -328,3 +342,36 @@ def _first_repeat(table: pa.Table) -> int | None:
 
 def _starts(queries: np.ndarray) -> np.ndarray:
     return np.append(0, np.flatnonzero(queries[1:] != queries[:-1]) + 1)
+
+
+def read_pisa_index(folder: Path) -> pa.Table:
+    """Return the columns doc_id and doc_length (words) of a PISA index.
+
+    ``inv.sizes`` has the number of documents and their lengths as unsigned integers of 32 bits, ``fwd.documents`` a
+    document id per line. The forward index ``fwd`` is missing if the index was made from token weights.
+
+    Raises
+    ------
+    BadParameter
+        If the index was made from token weights.
+    MalformedFile
+        If a file is missing, or if the files do not fit together.
+    """
+    try:
+        with open_file(folder / "inv.sizes") as lengths, open_file(folder / "fwd.documents") as documents:
+            sizes = np.fromfile(lengths, "<u4")
+            text = pa.array([documents.read().decode()], pa.large_string())
+    except (OSError, UnicodeDecodeError) as error:
+        raise MalformedFile(f"{folder}: this PISA index is not built, or is damaged ({error}).") from error
+    ids = pc.split_pattern(text, "\n").flatten()[:-1]
+    if len(sizes) != 1 + len(ids) or sizes[0] != len(ids):
+        raise MalformedFile(
+            f"{folder}: inv.sizes has {max(len(sizes) - 1, 0):,} lengths of documents, and fwd.documents has"
+            f" {len(ids):,} ids. Build the index again."
+        )
+    if not (folder / "fwd").exists():
+        raise BadParameter(
+            f"{folder}: this PISA index has no forward index, so it was made from token weights, whose sums are not"
+            " words. Count the words of the texts with lengths_of_texts."
+        )
+    return pa.table({"doc_id": ids, "doc_length": sizes[1:].astype(float)})

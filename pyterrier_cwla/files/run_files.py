@@ -25,9 +25,21 @@ from . import id_columns
 from .arrow_arrays import of_numbers, of_strings, to_numpy
 from .formats import find_runs, is_data, packing_of, refuse_missing
 from .memory_limit import has_room, limit_for, open_file
-from .parquet_tables import columns_of, converted, in_parquet, names_in, open_parquet
-from .table_kinds import RUN, TYPES, one_of_each
-from .text_tables import in_text, refuse_text, single_spaced, split, unmarked
+from .table_readers import (
+    RUN,
+    TYPES,
+    columns_of,
+    converted,
+    in_parquet,
+    in_text,
+    names_in,
+    one_of_each,
+    open_parquet,
+    refuse_text,
+    single_spaced,
+    split,
+    unmarked,
+)
 
 if TYPE_CHECKING:
     import pyarrow.parquet

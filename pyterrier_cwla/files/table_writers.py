@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import BadParameter, near
+from .arrow_arrays import is_null
 from .atomic import written
-from .real_numbers import is_null
 
 if TYPE_CHECKING:
     import numpy as np

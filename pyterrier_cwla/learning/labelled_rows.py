@@ -24,7 +24,7 @@ from ..data.replaced_lengths import ReplacedLengths
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
 from ..errors.user_warnings import warn
 from ..files import id_columns
-from ..files.pair_keys import PairKeys
+from ..files.id_columns import PairKeys
 from .row_columns import (
     KNOWN,
     counted,

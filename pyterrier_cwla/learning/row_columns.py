@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, encodable, shown
-from ..files.real_numbers import NotReal, reals
+from ..files.arrow_arrays import NotReal, reals
 
 Array = np.ndarray
 

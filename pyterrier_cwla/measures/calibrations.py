@@ -19,7 +19,7 @@ import numpy as np
 from ..data.document_tables import bind, hash_of_file, read_unchanged
 from ..errors import BadParameter, MalformedFile, encodable, near, shown, some
 from ..files.memory_limit import unpacked
-from ..files.text_tables import unmarked
+from ..files.table_readers import unmarked
 from ..model.language import float_or_int
 
 if TYPE_CHECKING:

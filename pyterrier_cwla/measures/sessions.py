@@ -17,8 +17,8 @@ from ..data.alignment import Aligned, Judgments
 from ..data.columns import columns_of_table, strings
 from ..data.rankings import Array, Rankings, summed
 from ..errors import BadParameter, BadSessions, CWLAError, shown, some
+from ..files.arrow_arrays import the_only
 from ..files.inputs import is_runs, loaded
-from ..files.same_columns import the_only
 from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, parse
 from ..model.scoring import Visits, ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla.files.id_columns import hashes
-from pyterrier_cwla.files.pair_keys import KeyPlaces, repeated
+from pyterrier_cwla.files.id_columns import KeyPlaces, hashes, repeated
 
 KEYS = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 5), st.integers(2**64 - 5, 2**64 - 1))
 

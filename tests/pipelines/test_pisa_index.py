@@ -11,7 +11,7 @@ import pytest
 
 from pyterrier_cwla import TBG, LengthsArtifact, lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.files.pisa_indexes import read_pisa_index
+from pyterrier_cwla.files.formats import read_pisa_index
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 
 pyterrier_pisa = pytest.importorskip("pyterrier_pisa", reason="PISA has wheels for Linux on x86-64 only")

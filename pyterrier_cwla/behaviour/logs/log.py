@@ -30,8 +30,7 @@ from ...errors.sanitise import sanitised
 from ...files.atomic import AnyPath, written
 from ...files.formats import packing_of
 from ...files.memory_limit import unpacked
-from ...files.parquet_tables import check_parquet, in_parquet, open_parquet
-from ...files.text_tables import in_text, read_csv, refuse_text, unmarked
+from ...files.table_readers import check_parquet, in_parquet, in_text, open_parquet, read_csv, refuse_text, unmarked
 
 _KEY = b"pyterrier_cwla"
 

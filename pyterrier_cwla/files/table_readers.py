@@ -1,0 +1,511 @@
+"""Kinds of tables in files: fields of text lines, column names in Parquet, and types."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from ..errors import ARE_JUDGMENTS, ARE_OF_BEIR, IS_A_RUN, MalformedFile, if_swapped
+from .arrow_arrays import are_real, plain, the_only
+from .memory_limit import check_room, has_room
+
+Place = Callable[[int], str]
+"""Function from a row of a table to its place in the file, for error messages."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Kind of table, such as a run.
+
+    Attributes
+    ----------
+    fields : dict
+        Fields of a text line, each with its column, or "" if the field is not used.
+    names : dict
+        Column names in Parquet files and header lines, each with the column of the package. The names of the package
+        come first.
+    optional : tuple of str
+        Columns that may be missing or empty in Parquet files.
+    """
+
+    fields: dict[str, str]
+    names: dict[str, str]
+    optional: tuple[str, ...] = ()
+
+    def of(self, extras: Collection[str]) -> Kind:
+        """Return the kind with only these optional columns."""
+        names = {name: column for name, column in self.names.items() if column in extras or column not in self.optional}
+        return replace(self, names=names)
+
+
+TYPES = {
+    "run": pa.string(),
+    "query_id": pa.string(),
+    "doc_id": pa.string(),
+    "iteration": pa.string(),
+    "score": pa.float64(),
+    "relevance": pa.int64(),
+    "doc_length": pa.float64(),
+    "doc_seconds": pa.float64(),
+    "duplicate_of": pa.string(),
+    "cluster": pa.string(),
+    "element": pa.string(),
+}
+_EXTRAS = ("doc_length", "duplicate_of", "doc_seconds")
+_IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
+RUN = Kind(
+    fields={"topic": "query_id", "Q0": "", "docno": "doc_id", "rank": "", "score": "score", "tag": ""},
+    names=_IDS | {name: name for name in ("score", *_EXTRAS)},
+    optional=_EXTRAS,
+)
+QRELS = Kind(
+    fields={"topic": "query_id", "iteration": "iteration", "docno": "doc_id", "relevance": "relevance"},
+    names=_IDS | {"relevance": "relevance", "label": "relevance", "iteration": "iteration"},
+    optional=("iteration",),
+)
+_DOCUMENTS = {"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
+LENGTHS = Kind(
+    fields={"docno": "doc_id", "words": "doc_length"},
+    names=_DOCUMENTS | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+)
+SECONDS = Kind(
+    fields={"docno": "doc_id", "seconds": "doc_seconds"},
+    names=_DOCUMENTS | {"doc_seconds": "doc_seconds", "seconds": "doc_seconds"},
+)
+PAGES = Kind(
+    fields={"topic": "query_id", "element": "element", "docno": "doc_id", "rank": "", "score": "", "tag": ""},
+    names=_IDS | {"element": "element"},
+)
+ELEMENT_COSTS = Kind(
+    fields={"element": "doc_id", "cost": "doc_seconds"}, names={"element": "doc_id", "cost": "doc_seconds"}
+)
+DUPLICATES = Kind(
+    fields={"docno": "doc_id", "duplicate_of": "duplicate_of"},
+    names=_DOCUMENTS | {"duplicate_of": "duplicate_of", "cluster": "cluster"},
+    optional=("duplicate_of", "cluster"),
+)
+
+
+def empty(path: str, kind: Kind) -> MalformedFile:
+    """Return the error for an empty file."""
+    return MalformedFile(f"{path}: empty; expected lines of {expected(kind.fields)}")
+
+
+def expected(fields: dict[str, str]) -> str:
+    """Return the number and names of fields, for error messages."""
+    return f"{len(fields)} fields ({' '.join(fields)})"
+
+
+def one_of_each(
+    found: Mapping[str, Sequence[str]], table: pa.Table, convert: Callable[[str, Any, str], Any], place: Place
+) -> pa.Table:
+    """Return a table with one column per meaning; several columns of a file for one must be equal.
+
+    Parameters
+    ----------
+    found : dict
+        Names in the file for each column.
+    table : Table
+        Table with the names of the file.
+    convert : callable
+        Function of a column's name, its values, and its name in the file, that returns the values to keep.
+    place : callable
+        Function from a row to its place in the file, for error messages.
+    """
+    columns: dict[str, Any] = {}
+
+    def refuse(sentence: str, row: int) -> MalformedFile:
+        pair = pair_in(pa.table(columns), row)
+        return MalformedFile(f"{place(row)}: the file {sentence}{pair and f' for {pair}'}. Keep one of the two.")
+
+    for column, names in found.items():
+        given = [
+            (name, convert(column, table.column(at), name))
+            for name in names
+            for at in table.schema.get_all_field_indices(name)
+        ]
+        columns[column] = the_only(given, refuse)
+    return pa.table(columns)
+
+
+def pair_in(table: pa.Table, row: int) -> str:
+    """Return the query and document of a row, for error messages."""
+    names = {"query_id": "query", "doc_id": "document"}
+    return ", ".join(f"{name} {table[c][row].as_py()!r}" for c, name in names.items() if c in table.column_names)
+
+
+def grades(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return grades as integers if all are whole, else as floats."""
+    with suppress(pa.ArrowException):
+        return values.cast(pa.int64())
+    floats = values.cast(pa.float64(), safe=not pa.types.is_integer(values.type))
+    with suppress(pa.ArrowException):
+        return floats.cast(pa.int64())
+    return floats
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+_MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
+_HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
+_FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*')
+_WORDS_OF_TAG = re.compile(rb"(?<![^\r\n])((?:[^ \r\n]+ ){5}[^ \r\n]+) [^\r\n]*")
+
+
+def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
+    """Return the table, and the data of its rows: the file without byte order mark and header."""
+    data = unmarked(path, data)
+    fields, delimiter = kind.fields, " "
+    if kind is LENGTHS or kind is SECONDS or kind is DUPLICATES:
+        fields, delimiter, data = _without_header(path, data, kind)
+    if not data or data.isspace():
+        raise empty(path, kind)
+    if delimiter == ",":
+        _refuse_loose_quotes(path, data)
+    try:
+        table = split(single_spaced(data) if delimiter == " " else data, fields, delimiter)
+        if len(set(table.column_names)) == table.num_columns:
+            return table, data
+        alike = {column: [f for f, meant in fields.items() if meant == column] for column in table.column_names}
+        table = table.rename_columns([field for names in alike.values() for field in names])
+        return one_of_each(alike, table, lambda _, values, name: values, partial(in_text, path, data)), data
+    except pa.ArrowInvalid as error:
+        refuse_text(path, data, fields, delimiter, error)
+
+
+def unmarked(path: str, data: bytes) -> bytes:
+    """Return the beginning of a file without its byte order mark; raise MalformedFile for UTF-16."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise MalformedFile(f"{path}: not UTF-8 but UTF-16. Save it again as UTF-8.")
+    return data.removeprefix(_MARK)
+
+
+def _without_header(path: str, data: bytes, kind: Kind) -> tuple[dict[str, str], str, bytes]:
+    """Return fields in the order of the header, the delimiter, and the data with an empty line for the header."""
+    data = re.sub(rb"(?<![^\r\n])[ \t\v\f]+(?=[\r\n]|\Z)", b"", data)
+    first = re.search(rb"[^\r\n]+", data)
+    if not first:
+        return kind.fields, " ", b""
+    delimiter = next((d for d in "\t," if d.encode() in first.group()), " ")
+    names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
+    columns = [kind.names.get(name, "") for name in names]
+    known = {*columns} - {""}
+    if "doc_id" not in known or "" in columns or len(known) != len(kind.fields):
+        if known == {"doc_id"} and "" not in columns and len(columns) > 1:
+            raise MalformedFile(
+                f"{path}: all columns ({', '.join(names)}) contain document ids; there is no column of values."
+            )
+        return kind.fields, delimiter, data
+    fields = {name if names.index(name) == at else f"{name} ({at + 1})": columns[at] for at, name in enumerate(names)}
+    return fields, delimiter, data[: first.start()] + data[first.end() :]
+
+
+def _refuse_loose_quotes(path: str, data: bytes) -> None:
+    """Raise MalformedFile for an unbalanced quotation mark, which would join all following lines to one value."""
+    for number, line in enumerate(data.splitlines() if b'"' in data else (), 1):
+        if b'"' in line and not _FIELDS.fullmatch(line):
+            raise MalformedFile(
+                f"{path}:{number}: a quotation mark that neither begins nor ends a field (in one, write it twice):"
+                f" {_shown(line)}"
+            )
+
+
+def single_spaced(data: bytes) -> bytes:
+    """Return text with single spaces between fields and none at the ends of lines, for a CSV reader."""
+    if any(blank in data for blank in (b"\t", b"\v", b"\f")):
+        data = data.translate(bytes.maketrans(b"\t\v\f", b"   "))
+    data = data.strip(b" ")
+    if _has_neighbouring_blanks(data):
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        while b"  " in data:
+            data = data.replace(b"  ", b" ")
+        data = data.replace(b" \n", b"\n").replace(b"\n ", b"\n")
+    return data
+
+
+def _has_neighbouring_blanks(data: bytes, block: int = 1 << 18) -> bool:
+    """Return whether two blanks, tabs or line ends are adjacent; faster than a search for two spaces."""
+    codes = np.frombuffer(data, np.uint8)
+    for start in range(0, len(codes), block):
+        blank = codes[start : start + block + 1] <= ord(" ")
+        if (blank[1:] & blank[:-1]).any():
+            return True
+    return False
+
+
+def split(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
+    """Return the columns of lines of fields.
+
+    Rare forms are tried only after the common ones failed: grades that are floats, and tags of several words.
+    """
+    try:
+        return _split_by_arrow(data, fields, delimiter, TYPES)
+    except pa.ArrowInvalid:
+        if "tag" in fields:
+            return _split_by_arrow(_WORDS_OF_TAG.sub(rb"\1", data), fields, delimiter, TYPES)
+        if "relevance" not in fields:
+            raise
+        table = _split_by_arrow(data, fields, delimiter, TYPES | {"relevance": pa.float64()})
+        place = table.column_names.index("relevance")
+        return table.set_column(place, "relevance", grades(table["relevance"]))
+
+
+def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str, types: Mapping[str, pa.DataType]) -> pa.Table:
+    needed = {field: column for field, column in fields.items() if column}
+    kinds = {field: types[column] for field, column in needed.items()}
+    hexadecimal = any(mark in data for mark in _HEXADECIMAL)
+    texts = [field for field, kind in kinds.items() if kind == pa.int64() and hexadecimal]
+    data = _MARK + data if data.startswith(_MARK) else data  # Arrow drops a leading mark, which is data here
+    table = read_csv(data, delimiter, kinds | dict.fromkeys(texts, pa.string()), list(fields))
+    for field in texts:
+        if not pc.all(pc.match_substring_regex(table[field], "^-?[0-9]+$")).as_py():
+            raise pa.ArrowInvalid(f"{field} is no integer")
+    table = table.rename_columns(list(needed.values()))
+    table = table.select([at for c in TYPES for at, column in enumerate(needed.values()) if c == column])
+    return table.cast(pa.schema([(column, types[column]) for column in table.column_names]))
+
+
+def read_csv(
+    data: bytes, delimiter: str, types: Mapping[str, pa.DataType], names: Sequence[str] | None = None
+) -> pa.Table:
+    """Return columns of the given types.
+
+    Parameters
+    ----------
+    data : bytes
+        Lines of text.
+    delimiter : str
+        Separator of fields. Only fields between commas may be quoted.
+    types : dict
+        Arrow types by name of column.
+    names : sequence of str, optional
+        Names of the columns. Without names, the first line has them, all columns are read, empty cells are null, and
+        quoted values may span several lines.
+    """
+    with_header, quote = names is None, '"' if delimiter == "," else False
+    options = pa.csv.ReadOptions(column_names=names)
+    read = partial(
+        pa.csv.read_csv,
+        parse_options=pa.csv.ParseOptions(
+            delimiter=delimiter, quote_char=quote, newlines_in_values=with_header and bool(quote)
+        ),
+        convert_options=pa.csv.ConvertOptions(
+            column_types=types,
+            include_columns=None if with_header else list(types),
+            null_values=[""] if with_header else [],
+            strings_can_be_null=with_header,
+        ),
+    )
+    try:
+        return read(pa.BufferReader(data), options)
+    except pa.ArrowInvalid:  # a line may be longer than a block
+        options.block_size = min(max(options.block_size, len(data)), 2**31 - 1)
+        return read(pa.BufferReader(data), options)
+
+
+def refuse_text(
+    path: str, data: bytes, fields: dict[str, str], delimiter: str, error: Exception, before: int = 0
+) -> NoReturn:
+    """Raise MalformedFile for the first malformed line, after a fast reader has failed with `error`.
+
+    `before` is the number of lines of the file before `data`.
+    """
+    first = True
+    for number, line in enumerate(data.splitlines(), before + 1):
+        if not line.strip():
+            continue
+        try:
+            cells = _cells(line, delimiter, most=len(fields) if "tag" in fields else None)
+        except UnicodeDecodeError as wrong:
+            raise MalformedFile(f"{path}:{number}: not UTF-8: {_shown(line)}") from wrong
+        except csv.Error as wrong:
+            raise MalformedFile(f"{path}:{number}: {wrong}: {_shown(line)}") from wrong
+        if len(cells) != len(fields):
+            hint = _if_swapped(cells, fields) if first else ""
+            raise MalformedFile(
+                f"{path}:{number}: expected {expected(fields)}, found {len(cells)}: {_shown(line)}{hint}"
+            )
+        for cell, (field, column) in zip(cells, fields.items()):
+            if column and not _reads_as(cell, TYPES[column]):
+                raise MalformedFile(f"{path}:{number}: {field} {_shown(cell.encode())} is no number: {_shown(line)}")
+        first = False
+    raise MalformedFile(f"{path}: {error}") from error
+
+
+def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
+    """Return a hint if runs and judgments are swapped, or if judgments have the format of BEIR."""
+    if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
+        return f". {IS_A_RUN}"
+    if fields == QRELS.fields and len(cells) == 3 and (cells[0].lower(), cells[2].lower()) == ("query-id", "score"):
+        return f". {ARE_OF_BEIR}"
+    if "tag" in fields and len(cells) == len(QRELS.fields) and _reads_as(cells[3], pa.float64()):
+        return f". {ARE_JUDGMENTS}"
+    return ""
+
+
+def _cells(line: bytes, delimiter: str, errors: str = "strict", most: int | None = None) -> list[str]:
+    """Return the cells of a line; with `most`, the last cell is the rest of the line."""
+    if delimiter == " ":
+        return [cell.decode(errors=errors) for cell in line.split(None, -1 if most is None else most - 1)]
+    text = line.decode(errors=errors)
+    return text.split(delimiter) if delimiter == "\t" else next(csv.reader([text]))
+
+
+def _shown(line: bytes, most: int = 100) -> str:
+    text = line.decode(errors="backslashreplace")
+    return repr(text if len(text) <= most else text[:most] + "…")
+
+
+def _reads_as(cell: str, kind: pa.DataType) -> bool:
+    if kind == pa.string():
+        return True
+    try:
+        pa.scalar(cell.strip()).cast(pa.float64())
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def in_text(path: str, data: bytes, row: int, before: int = 0) -> str:
+    """Return the file and line of a row, for error messages."""
+    numbers = (number for number, line in enumerate(data.splitlines(), before + 1) if line.strip())
+    return f"{path}:{next(islice(numbers, row, None))}"
+
+
+if TYPE_CHECKING:
+    import pyarrow.parquet
+
+
+def parquet_table(path: str, kind: Kind) -> pa.Table:
+    """Return the columns of a kind of table from a Parquet file."""
+    file = open_parquet(path)
+    found = columns_of(path, file.schema_arrow, kind)
+    check_parquet(path, file, names_in(found))
+    table = file.read(names_in(found))
+    table.validate(full=True)
+    return one_of_each(found, table, partial(converted, path), partial(in_parquet, path))
+
+
+def open_parquet(path: str, **options: Any) -> pyarrow.parquet.ParquetFile:
+    """Open a Parquet file with verification of page checksums, and check its number of rows."""
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        file = ParquetFile(path, page_checksum_verification=True, **options)
+        file.schema_arrow.names  # noqa: B018
+    except UnicodeDecodeError as error:
+        raise MalformedFile(f"{path}: broken: the name of a column is not UTF-8.") from error
+    metadata = file.metadata
+    rows = sum(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    if rows != metadata.num_rows:
+        raise MalformedFile(f"{path}: broken: {metadata.num_rows:,} rows, and {rows:,} in its row groups.")
+    return file
+
+
+def columns_of(path: str, schema: pa.Schema, kind: Kind) -> dict[str, list[str]]:
+    """Return the names in the file of each column of the kind; raise MalformedFile if a column is missing."""
+    found: dict[str, list[str]] = {}
+    types = {name: [field.type for field in schema if field.name == name] for name in schema.names}
+    for name, column in kind.names.items():
+        if name in types and not (column in kind.optional and all(map(pa.types.is_null, types[name]))):
+            found.setdefault(column, []).append(name)
+    for column in kind.names.values():
+        if column not in found and column not in kind.optional:
+            names = " or ".join(name for name, meant in kind.names.items() if meant == column)
+            raise MalformedFile(
+                f"{path}: no column {names}. There is: {', '.join(schema.names)}.{if_swapped(column, schema.names)}"
+            )
+    for column, name in ((column, name) for column, names in found.items() for name in names):
+        there = next((one for one in types[name] if not (is_text(one) or pa.types.is_null(one))), None)
+        if TYPES[column] == pa.string() and there is not None:
+            way = "astype(int).astype(str)" if pa.types.is_floating(there) else "astype(str)"
+            raise MalformedFile(
+                f"{path}: column {name!r} holds {there}, and ids must be strings. Save the file again after"
+                f" df[{name!r}].{way}."
+            )
+    return found
+
+
+def names_in(found: Mapping[str, Collection[str]]) -> list[str]:
+    """Return all names in the file of some columns."""
+    return [name for names in found.values() for name in names]
+
+
+def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    """Return a column of a Parquet file in the type of the package; large integers become the nearest float.
+
+    Parameters
+    ----------
+    path : str
+        Path of the file, for error messages.
+    column : str
+        Name of the column in the package.
+    values : ChunkedArray
+        Values of the column.
+    name : str
+        Name of the column in the file.
+    """
+    kind = TYPES[column]
+    if kind != pa.string():
+        if not (are_real(values.type) or is_text(values.type)):
+            raise MalformedFile(
+                f"{path}: column {name!r} holds {values.type}, and must hold numbers. Save the file again with this"
+                " column as float64."
+            )
+        values = plain(values)
+    try:
+        if column == "relevance":
+            return grades(values)
+        return values.cast(kind, safe=not (pa.types.is_integer(values.type) and pa.types.is_floating(kind)))
+    except pa.ArrowException as error:
+        raise MalformedFile(
+            f"{path}: column {name!r} holds {values.type}, which does not become float64 ({error}). Save the file again"
+            f" with this column as float64."
+        ) from error
+
+
+def check_parquet(path: str, file: pyarrow.parquet.ParquetFile, names: list[str]) -> None:
+    """Raise MalformedFile if columns exceed the memory limit, by an estimate from the metadata.
+
+    A dictionary contains a text once, even if it occurs in 10⁹ rows.
+    """
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    size = sum(group.total_byte_size + 8 * len(names) * group.num_rows for group in groups)
+    check_room(path, size, held=2)
+    texts = [field.name for field in file.schema_arrow if field.name in names and _is_long(field.type)]
+    if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
+        return
+    encoded = open_parquet(path, read_dictionary=texts, pre_buffer=False)
+    for number, group in enumerate(groups):
+        for first in encoded.iter_batches(1, [number], texts, use_threads=False):
+            for column in first.columns:
+                longest = pc.max(pc.binary_length(getattr(column, "dictionary", column))).as_py()
+                size += (longest or 0) * group.num_rows
+            break
+        check_room(path, size, held=2)
+
+
+def _is_long(kind: pa.DataType) -> bool:
+    """Return whether one value may take many bytes."""
+    return is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+
+
+def in_parquet(path: str, row: int) -> str:
+    """Return the place of a row, for error messages."""
+    return f"{path}: row {row + 1}"
