@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
     from ..data.alignment import Judgments
-    from ..data.lengths import Lengths
-    from ..data.seconds import Seconds
+    from ..data.lengths import Lengths, Seconds
     from ..files.run_files import Source
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -259,7 +258,7 @@ def lengths_from(path: Path) -> Lengths:
 
 def seconds_from(path: Path) -> Seconds:
     """Read a table of known costs at once, so that errors in it appear before the first run is scored."""
-    from ..data.seconds import Seconds
+    from ..data.lengths import Seconds
 
     check_exists(path)
     table = Seconds(str(path), path=str(path))

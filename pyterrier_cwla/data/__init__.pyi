@@ -18,4 +18,4 @@ from .result_pages import (
     with_element_costs as with_element_costs,
     with_element_gains as with_element_gains,
 )
-from .seconds import Seconds as Seconds, register_doc_seconds as register_doc_seconds
+from .lengths import Seconds as Seconds, register_doc_seconds as register_doc_seconds

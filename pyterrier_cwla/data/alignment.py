@@ -1,12 +1,13 @@
-"""Alignment of runs with judgments: document ids and scores become arrays of ranks and grades."""
+"""Look-up of the judged documents of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from threading import RLock
 from typing import Any, cast
 
@@ -14,18 +15,196 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BadJudgments
+from ..errors import BadJudgments, BadRun, shown, some
 from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
-from ..files.id_columns import PairKeys
-from .arrays import Array
-from .columns import Columns, judgment_columns
-from .judged_pairs import JudgedPairs
-from .overlap import TOP, Overlap
-from .ranked_rows import Judged, RankedRows
-from .rankings import Pool, Rankings
-from .run_rows import RunRows
+from ..files.id_columns import Ids, KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces, written
+from .columns import Array, Columns, distinct, judgment_columns, numbers, strings
+from .lengths import ReplacedLengths
+from .rankings import Judged, Pool, RankedRows, Rankings
+from .run_rows import Groups, RunRows, ranges
+
+PIECE = 1 << 19  # number of rows that are looked up together
+
+
+class JudgedPairs:
+    """Judged pairs of query and document, for look-ups.
+
+    Parameters
+    ----------
+    columns : Columns
+        All judgments.
+    row_query : ndarray of int, shape (n_judgments,)
+        Number of the query of each judgment.
+    pair_keys : PairKeys
+        Keys of all judgments.
+    rows : ndarray of int
+        Rows of the judgments to include.
+    queries : int
+        Number of queries.
+    """
+
+    def __init__(self, columns: Columns, row_query: Array, pair_keys: PairKeys, rows: Array, queries: int) -> None:
+        self.columns, self.row_query, self.salt = columns, row_query, pair_keys.salt
+        self.rows, self.queries = rows, queries
+        self.grade = columns.value[rows]
+        self.keys = pair_keys.keys[rows]
+        self._last_filter: tuple[Array, Array, np.uint64] | None = None  # queries, mask and shift
+
+    def match(self, rows: RunRows) -> tuple[Array, Array]:
+        """Return the rows of judged documents of a run, and the indices of their pairs.
+
+        Raises
+        ------
+        BadRun
+            If a document is retrieved twice, unless the search for these is switched off or done.
+        """
+        hashed = id_columns.hashing(rows.columns.doc_id, self.salt)
+        query, added, apart, sizes = rows.judged_query, of_queries(rows.numbers), rows.apart, rows.sizes
+        found = [(_NO_ROWS, _NO_ROWS)]
+        for piece in pieces(rows.starts, PIECE):
+            possible, shift = self._filter(query[piece])
+            places, candidates = [], []
+            for stretch in pieces(rows.starts, id_columns.BLOCK, piece):
+                start, end = rows.between(stretch)
+                keys = hashed(start, end) + np.repeat(added[stretch], sizes[stretch])
+                if rows.unchecked:
+                    alone = keys if apart is None else keys + np.repeat(apart[stretch], sizes[stretch])
+                    if may_repeat(alone):
+                        rows.refuse_repeats(stretch, alone)
+                hit = np.flatnonzero(possible.take((keys >> shift).view(np.int64), mode="clip"))
+                places.append(hit + start)
+                candidates.append(keys[hit])
+            found.append(self._confirmed(rows, np.concatenate(places), np.concatenate(candidates)))
+        rows.unchecked = False
+        return np.concatenate([row for row, _ in found]), np.concatenate([pair for _, pair in found])
+
+    def _filter(self, queries: Array) -> tuple[Array, np.uint64]:
+        """Return a mask of the upper bits in the keys of the pairs of some queries, and the shift to these bits.
+
+        Most runs answer the queries of the run before, so the last mask is kept.
+        """
+        queries, last = distinct(queries[queries >= 0]), self._last_filter
+        if last is not None and np.array_equal(last[0], queries):
+            return last[1:]
+        order, first = self._by_query
+        keys = self.keys[order[ranges(first[queries], first[queries + 1])]]
+        bits = min(max((64 * len(keys)).bit_length(), 10), 20)
+        shift = np.uint64(64 - bits)
+        possible = np.zeros(1 << bits, bool)
+        possible[keys >> shift] = True
+        self._last_filter = queries, possible, shift
+        return possible, shift
+
+    def _confirmed(self, rows: RunRows, row: Array, keys: Array) -> tuple[Array, Array]:
+        """Return the candidate rows that are judged and their pairs; rows with the key of a pair are compared by id."""
+        pair = self._places.of(keys)
+        row, pair = row[pair >= 0], pair[pair >= 0]
+        if not len(row):
+            return row, pair
+        judged = self.rows[pair]
+        start = int(row[0])
+        ours = id_columns.taken(rows.columns.doc_id.slice(start, int(row[-1]) - start + 1), row - start)
+        same = to_numpy(pc.equal(ours, id_columns.taken(self.columns.doc_id, judged)))
+        same &= rows.judged_query[rows.segment(row)] == self.row_query[judged]
+        return row[same], pair[same]
+
+    @cached_property
+    def _places(self) -> KeyPlaces:
+        return KeyPlaces(self.keys)
+
+    @cached_property
+    def _by_query(self) -> tuple[Array, Array]:
+        """Indices of the pairs in order of queries, and the first one of each query."""
+        query = self.row_query[self.rows]
+        order = np.argsort(query, kind="stable")
+        return order, np.searchsorted(query[order], np.arange(self.queries + 1))
+
+
+_NO_ROWS = np.zeros(0, np.int64)
+
+
+TOP = 10
+_LEAST = 0.01  # share of the top ten
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Numbers of documents and of judged documents in the top ten of judged queries.
+
+    Attributes
+    ----------
+    top, judged : int
+        Number of documents in the top ten, and number of judged ones among them.
+    anywhere : int
+        Number of judged documents at any rank.
+    example : tuple, optional
+        If few documents are judged: a query, its first documents in the run, and judged documents.
+    apart : tuple, optional
+        If the run answers no judged query: the first queries of the run, and the first judged queries.
+    lengths : mapping of str to ReplacedLengths
+        Lengths that are replaced by the mean, by name of the table.
+    """
+
+    top: int = 0
+    judged: int = 0
+    anywhere: int = 0
+    example: tuple[str, list[str], list[str]] | None = None
+    apart: tuple[list[str], list[str]] | None = None
+    lengths: Mapping[str, ReplacedLengths] = field(default_factory=dict, hash=False)
+
+    def __add__(self, other: Overlap) -> Overlap:
+        return Overlap(
+            self.top + other.top,
+            self.judged + other.judged,
+            self.anywhere + other.anywhere,
+            self.example or other.example,
+            lengths={
+                **self.lengths,
+                **{name: self.lengths[name] + n if name in self.lengths else n for name, n in other.lengths.items()},
+            },
+        )
+
+    @property
+    def is_low(self) -> bool:
+        """Whether less than 1 % of the documents in the top ten are judged."""
+        return self.judged < _LEAST * self.top
+
+    def notes(self, run: str = "the run") -> list[str]:
+        """Return warnings about judgments and lengths of the run.
+
+        Raises
+        ------
+        MissingLength
+            If no document of the run is in a table of lengths whose mean would replace all lengths.
+        """
+        found = [self.about(run), *(of_table.about(run) for of_table in self.lengths.values())]
+        return [about for about in found if about is not None]
+
+    def about(self, run: str = "the run") -> str | None:
+        """Return a warning if the run answers no judged query or has hardly any judged document, else None."""
+        if self.apart is not None:
+            retrieved, judged = map(some, self.apart)
+            return (
+                f"run and judgments have no query in common: {run} has {retrieved or 'none'}, the judgments {judged}."
+            )
+        if not self.is_low or self.example is None:
+            return None
+        query, found, wanted = self.example
+        if not self.anywhere:
+            what = f"no document of {run} is judged for its query, so that nothing is found"
+        else:
+            what = f"of the {self.top:,} documents in the top ten of {run} {self.judged:,} are judged, less than 1 %"
+        return (
+            f"{what}: for query {shown(query)} it has {_few(found)}, and judged are {_few(wanted)}. Are the ids of"
+            " documents written alike?"
+        )
+
+
+def _few(documents: list[str]) -> str:
+    return ", ".join(map(shown, documents[:3])) + ", …" * (len(documents) > 3)
+
 
 _forgets = RLock()
 
@@ -392,3 +571,126 @@ def _without_copies(columns: Columns) -> Columns:
         return columns
     intent = columns.iteration
     return first if intent is None else replace(first, iteration=intent.slice(0, n))
+
+
+class JointRows(Rows):
+    """Rows of several runs, which are aligned together.
+
+    Parameters
+    ----------
+    judgments : Judgments
+        Judgments of the queries.
+    columns : Columns
+        Rows, where the rows of each query of each run are consecutive.
+    starts : ndarray of int, shape (n_groups,)
+        First row of each query of each run.
+    names : list of str
+        Query of each group.
+    run : ndarray of int, shape (n_groups,)
+        Number of the run of each group.
+    runs : int
+        Number of runs.
+    check : bool
+        Whether to search all rankings for repeated documents.
+
+    Raises
+    ------
+    BadRun
+        If a run cannot be used. The error does not name the run: :class:`Rows` of each run has one that does.
+    """
+
+    def __init__(
+        self,
+        judgments: Judgments,
+        columns: Columns,
+        starts: Array,
+        names: list[str],
+        run: Array,
+        runs: int,
+        check: bool,
+    ) -> None:
+        self.run, self.runs = run, runs
+        query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
+        query = np.where(query < 0, -1, run * len(judgments.qids) + query)
+        super().__init__(judgments, Groups(columns, starts, names, query), check)
+
+    @classmethod
+    def of_dicts(cls, judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> JointRows:
+        """Return the rows of runs of the form ``{query: {document: score}}``."""
+        rankings = _listed(run.values() for run in runs)
+        queries = strings(_listed(runs), "query_id", "run", BadRun)
+        doc_id = strings(_listed(rankings), "doc_id", "run", BadRun)
+        value = numbers(_listed(documents.values() for documents in rankings), "score", "run", BadRun)
+        sizes = np.array(list(map(len, rankings)), np.int64)
+        query_id = pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(sizes)), sizes), queries)
+        some = np.flatnonzero(sizes)  # queries without documents have no group
+        starts, names = (np.cumsum(sizes) - sizes)[some], queries.take(of_numbers(some)).to_pylist()
+        run = np.repeat(np.arange(len(runs)), list(map(len, runs)))[some]
+        columns = Columns(query_id, doc_id, value)
+        return cls(judgments, columns, starts, names, run, len(runs), check=False)  # keys of a dict do not repeat
+
+    @classmethod
+    def of_tables(cls, judgments: Judgments, runs: Sequence[Any]) -> JointRows:
+        """Return the rows of runs in tables."""
+        groups = [Groups.of(run, judgments.index) for run in runs]
+        parts = [group.columns for group in groups]
+        if len({part.value.dtype.kind for part in parts}) > 1:
+            raise BadRun("some scores are whole numbers, and some are not: large ones would be rounded twice.")
+        before = np.cumsum([0, *map(len, parts)])[:-1]
+        columns = Columns(
+            _concatenated(part.query_id for part in parts),
+            _concatenated(part.doc_id for part in parts),
+            np.concatenate([part.value for part in parts]),
+        )
+        starts = np.concatenate([group.starts + start for group, start in zip(groups, before, strict=True)])
+        run = np.repeat(np.arange(len(runs)), [len(group.starts) for group in groups])
+        names = _listed(group.names for group in groups)
+        return cls(judgments, columns, starts, names, run, len(runs), check=True)
+
+    @property
+    def judged_query(self) -> Array:
+        """Number of the judged query of each group, or -1."""
+        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
+
+    @property
+    def answered_by_run(self) -> Array:
+        """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
+        found = np.zeros(self.runs * len(self.judgments.qids), bool)
+        found[self.query[self.query >= 0]] = True
+        return found.reshape(self.runs, -1)
+
+    def _explained(self, number: int, found: Overlap) -> Overlap:
+        """Return the overlap of a run; that of the run alone if it answers no judged query or is low."""
+        answers = self._answers[number]
+        return found if answers and not found.is_low else self._alone(number).overlap
+
+    @cached_property
+    def _answers(self) -> Array:
+        return np.asarray(self.answered_by_run.any(axis=1))
+
+    def _alone(self, number: int) -> Rows:
+        """Return the rows of one run."""
+        of_row = np.repeat(self.run, self.sizes)
+        return Rows(self.judgments, self.columns.taken(np.flatnonzero(of_row == number)), check=False)
+
+    @property
+    def apart(self) -> Array:
+        """Summand of each group in the keys of pairs by which documents are found that a run repeats."""
+        return of_runs(self.run)
+
+
+def is_dict_of_dicts(run: Any) -> bool:
+    """Return whether a run has the form ``{query: {document: score}}``."""
+    return isinstance(run, Mapping) and all(isinstance(documents, Mapping) for documents in run.values())
+
+
+def _concatenated(ids: Iterable[Ids]) -> Ids:
+    """Return the ids of several columns as one array of strings."""
+    chunks = (written(column) for column in ids)
+    return pa.concat_arrays(
+        [part for chunk in chunks for part in (chunk.chunks if isinstance(chunk, pa.ChunkedArray) else [chunk])]
+    )
+
+
+def _listed(parts: Iterable[Iterable[Any]]) -> list[Any]:
+    return list(chain.from_iterable(parts))

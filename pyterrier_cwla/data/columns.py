@@ -1,4 +1,4 @@
-"""Conversion of runs, judgments and tables in any form to Arrow and NumPy columns."""
+"""Types of NumPy arrays, and the distinct numbers of one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,44 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from ..errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
 from ..files import id_columns
 from ..files.arrow_arrays import Named, NotReal, is_null, of_numbers, reals, the_only, to_numpy
 from ..files.id_columns import Ids
 from ..tasks.hashing import fingerprint, of_strings
-from .arrays import Array
+
+Array = NDArray[Any]
+"""Array of numbers of any type, such as grades, which are integers or floats."""
+Floats = NDArray[np.float64]
+"""Array of floats."""
+
+
+def distinct(numbers: Array) -> Array:
+    """Return the sorted distinct numbers of an array; unlike np.unique, this does not import numpy.ma."""
+    ordered: Array = np.sort(numbers)
+    found: Array = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return found
+
+
+def descending_in_groups(group: Array, score: Array) -> Array:
+    """Return the stable order of rows by group, ascending, and by score (float32), descending.
+
+    Group and score become one integer, which is faster to sort than two columns. The bits of a float, read as an
+    integer, ascend with the float if it is positive, and descend if it is negative. If the number of the row fits into
+    the same integer, the integers are sorted themselves instead of their order, which is faster again.
+    """
+    bits = (np.float32(0) - score).view(np.int32)  # 0 − 0.0 and 0 − (−0.0) are equal, also in their bits
+    keys = (group.astype(np.int64) << 32) + (bits ^ ((bits >> 31) & 0x7FFFFFFF))
+    bits_of_row = len(keys).bit_length()
+    order: Array
+    if bits_of_row + int(group.max(initial=0)).bit_length() < 32:
+        order = np.sort((keys << bits_of_row) | np.arange(len(keys))) & ((1 << bits_of_row) - 1)
+    else:
+        order = np.argsort(keys, kind="stable")
+    return order
+
 
 PYTERRIER = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
 

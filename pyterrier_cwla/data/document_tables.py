@@ -7,10 +7,11 @@ import json
 import os
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cached_property, lru_cache
+from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
 
@@ -20,14 +21,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from .._version import __version__
-from ..errors import BadParameter, MalformedFile, near, shown, some
+from ..errors import BadParameter, MalformedFile, many, near, shown, some
 from ..files import id_columns
-from ..files.arrow_arrays import the_only
+from ..files.arrow_arrays import of_booleans, the_only
 from ..files.atomic import written
 from ..files.id_columns import Ids
 from ..files.memory_limit import open_file
+from ..rendering.figures import GAIN
+from ..rendering.notebook_pictures import notebook_picture
 from ..tasks.hashing import of_table
-from .columns import columns_of_table, strings
+from ..tasks.progress import bar
+from .columns import Array, Floats, columns_of_table, strings
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
@@ -432,3 +436,200 @@ def _about_file(path: str) -> dict[str, Any]:
     if not isinstance(about, dict):
         raise MalformedFile(f"{path}: the metadata about the origin of the table are not a JSON object.")
     return about
+
+
+_MOST = 1_000_000  # lengths whose distribution is computed
+_SHARES = {"shortest": 0.0, "5 %": 0.05, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "longest": 1.0}
+_BARS = 40
+_CLUSTERS = 5  # clusters of duplicates that are shown
+_DOCUMENTS = 3  # documents of a cluster that are shown
+
+
+def lengths_html(name: str, words: Floats, mean: float) -> str:
+    """Return a table of lengths for a notebook: its size, quantiles of the lengths and their distribution.
+
+    Parameters
+    ----------
+    name : str
+        Text of the table.
+    words : ndarray of float, shape (n_documents,)
+        Lengths.
+    mean : float
+        Mean length.
+    """
+    head = f"<p>{escape(name)}</p>"
+    if not len(words):
+        return head
+    step = -(-len(words) // _MOST)
+    some = words[::step]
+    levels = [float(level) for level in np.quantile(some, list(_SHARES.values()), method="inverted_cdf")]
+    levels[0], levels[-1] = float(words.min()), float(words.max())
+    note = f"<p><small>Quantiles and picture are those of one document in {step:,}.</small></p>" if step > 1 else ""
+    table = _table([list(_SHARES), [f"{level:,.0f}" for level in levels]])
+    said = f"Lengths of {many(len(words), 'document')} in words: median {levels[3]:,.0f}, mean {mean:,.0f}."
+    return head + table + _histogram(some, mean, said) + note
+
+
+def _histogram(words: Floats, mean: float, said: str) -> str:
+    """Return a histogram of lengths up to their 99 % quantile; the last bar contains the longer documents."""
+    top = float(np.quantile(words, 0.99, method="higher"))
+    step = max(1, -(-top // _BARS))  # whole words, so that each bar has equally many lengths
+    edges = step * np.arange(top // step + 2)
+    shares = np.histogram(np.minimum(words, edges[-2]), edges)[0] / len(words)
+
+    def draw(ax: Any) -> None:
+        ax.bar(edges[:-1], shares, width=0.9 * np.diff(edges), align="edge", color=GAIN)
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.tick_params(labelsize=8)
+        ax.set_xlabel("words (the last bar has all longer documents)", fontsize=8)
+        ax.set_ylabel("share of documents", fontsize=8)
+
+    return notebook_picture(draw, (4.2, 1.7), said)
+
+
+def duplicates_html(name: str, doc_id: Ids, cluster: Array, original: Ids) -> str:
+    """Return a table of duplicates for a notebook: its size and its largest clusters.
+
+    Parameters
+    ----------
+    name : str
+        Text of the table.
+    doc_id : array of str, shape (n_documents,)
+        Document ids, as an Arrow array.
+    cluster : ndarray of int, shape (n_documents,)
+        Index of the cluster of each document.
+    original : array of str, shape (n_clusters,)
+        Document ids of the originals, as an Arrow array.
+    """
+    number = len(original)
+    head = f"<p>{escape(name)}: {many(len(doc_id) - number, 'duplicate')} of {many(number, 'document')}</p>"
+    if not number:
+        return head
+    sizes = np.bincount(cluster, minlength=number)
+    largest = np.argsort(-sizes, kind="stable")[:_CLUSTERS]
+    rows = [["original", "duplicates", "among them"]]
+    for code in largest.tolist():
+        first = original[code].as_py()
+        others = [one for one in doc_id.filter(of_booleans(cluster == code)).to_pylist() if one != first]
+        more = ["…"] * (len(others) > _DOCUMENTS)
+        rows.append([first, f"{len(others):,}", ", ".join([*others[:_DOCUMENTS], *more])])
+    rest = f"<p><small>The {many(len(largest), 'largest cluster')} of {number:,}.</small></p>"
+    return head + _table(rows) + (rest if number > len(largest) else "")
+
+
+def _table(rows: Iterable[Sequence[str]]) -> str:
+    """Return an HTML table; the first row is the head."""
+    head, *body = [[escape(cell) for cell in row] for row in rows]
+    lines = [
+        "".join(f"<th>{cell}</th>" for cell in head),
+        *("".join(f"<td>{cell}</td>" for cell in row) for row in body),
+    ]
+    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+
+
+Split = Callable[[str], Sequence[str]]
+"""Tokeniser: function from a text to its words."""
+
+
+def words_of(text: str) -> list[str]:
+    """Return the maximal sequences of letters, digits and underscores, in lower case."""
+    return re.findall(r"\w+", text.lower())
+
+
+TOKENISERS: dict[str, Split] = {"whitespace": str.split, "words": words_of}
+"""Tokenisers by name; "whitespace" splits at blanks and changes nothing else."""
+
+
+def tokeniser_named(tokeniser: str | Split) -> tuple[str, Split]:
+    """Return the name of a tokeniser, for saved tables, and the function."""
+    if callable(tokeniser):
+        return getattr(tokeniser, "__qualname__", type(tokeniser).__name__), tokeniser
+    if tokeniser not in TOKENISERS:
+        raise BadParameter(f"no tokeniser {tokeniser!r}. {near(str(tokeniser), TOKENISERS)} Or give a function.")
+    return tokeniser, TOKENISERS[tokeniser]
+
+
+def documents(
+    texts: Any, fields: Sequence[str] | None = None, progress: bool = True, label: str = "reading"
+) -> Iterator[tuple[str, str]]:
+    """Yield document ids and texts, with a progress bar after one second.
+
+    Parameters
+    ----------
+    texts : dict, Series, DataFrame, dataset, or iterable
+        Texts by document id; a frame with the columns doc_id (or docno) and text; an object with ``docs_iter()``, such
+        as a dataset of ir_datasets; or an iterable of named tuples or dicts.
+    fields : sequence of str, optional
+        Columns or fields whose values, joined by blanks, are the text. The default is ``text``, or ``default_text()``
+        of ir_datasets.
+    progress : bool, default=True
+        Whether to show a progress bar.
+    label : str, default="reading"
+        Text of the progress bar.
+
+    Yields
+    ------
+    tuple of str
+        Document id and text.
+
+    Raises
+    ------
+    BadParameter
+        If the texts cannot be read, or if an id or text is not a string.
+    """
+    total = texts.docs_count() if hasattr(texts, "docs_count") else len(texts) if isinstance(texts, Sized) else None
+    if isinstance(texts, Mapping):
+        texts = texts.items()
+    elif hasattr(texts, "docs_iter"):
+        texts = _of_records(texts.docs_iter(), fields)
+    elif hasattr(texts, "columns") or isinstance(texts, pa.Table):
+        texts = _of_frame(texts, fields or ("text",))
+    elif hasattr(texts, "index") and hasattr(texts, "dtype"):
+        texts = list(zip(*(_column(c, name) for c, name in ((texts.index, "doc_id"), (texts, "text"))), strict=True))
+    elif isinstance(texts, Iterable) and not isinstance(texts, str | bytes):
+        texts = _of_records(texts, fields)
+    else:
+        raise BadParameter(
+            f"texts are a dict, a Series, a DataFrame, a dataset or an iterable of documents, not"
+            f" {type(texts).__name__}."
+        )
+    for doc_id, text in bar(texts, progress, label, total):
+        if not isinstance(doc_id, str):
+            raise BadParameter(f"the document id {doc_id!r} must be a string, as ids are: {str(doc_id)!r}.")
+        if not isinstance(text, str):
+            raise BadParameter(f"the text of {doc_id!r} is a {type(text).__name__}, not a str.")
+        yield doc_id, text
+
+
+def _of_frame(frame: Any, fields: Sequence[str]) -> list[tuple[str, str]]:
+    """Return ids and texts; documents in several rankings occur once."""
+    names = list(frame.column_names if isinstance(frame, pa.Table) else frame.columns)
+    ids = next((name for name in IDS if name in names), None)
+    missing = [field for field in fields if field not in names]
+    if ids is None or missing:
+        raise BadParameter(f"texts have columns doc_id and {', '.join(fields)}; these have {some(names, 8)}.")
+    parts = zip(*(_column(frame[field], field) for field in fields), strict=True)
+    return list(dict.fromkeys(zip(_column(frame[ids], "doc_id"), map(" ".join, parts), strict=True)))
+
+
+def _column(column: Any, name: str) -> list[str]:
+    texts: list[str] = strings(column, name, "texts", BadParameter).to_pylist()
+    return texts
+
+
+def _of_records(records: Iterable[Any], fields: Sequence[str] | None) -> Iterator[tuple[str, str]]:
+    for record in records:
+        if not (isinstance(record, Mapping) or hasattr(record, "_asdict")):
+            raise BadParameter(f"documents are named tuples or dicts with doc_id and text, not {record!r:.80}.")
+        values = record if isinstance(record, Mapping) else record._asdict()
+        try:
+            doc_id = next(values[name] for name in IDS if name in values)
+            if fields is None and hasattr(record, "default_text"):
+                yield doc_id, record.default_text()
+            else:
+                yield doc_id, " ".join(values[field] for field in fields or ("text",))
+        except (StopIteration, KeyError) as error:
+            raise BadParameter(
+                f"a document has no {error.args[0] if error.args else 'doc_id'!r}; there is {some(values, 8)}."
+                " Name the fields of the text in fields=."
+            ) from None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..errors import BadJudgments, BadParameter, near, some
-from .arrays import Array
+from .columns import Array
 from .document_tables import bind
 
 if TYPE_CHECKING:
-    from .ranked_rows import Judged
+    from .rankings import Judged
 
 
 @dataclass(frozen=True)

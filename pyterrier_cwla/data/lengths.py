@@ -1,28 +1,192 @@
-"""Tables of document lengths in words, from files, texts and indexes."""
+"""Numbers of documents that efforts read: lengths in words, and known costs in seconds."""
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, overload
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from ..errors import BadParameter, CWLAError, MissingLength
-from ..errors.sanitise import sanitised
+from ..errors import BadParameter, CWLAError, MissingLength, MissingSeconds, shown
+from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
 from ..files.formats import read_pisa_index
-from ..files.id_columns import Ids
+from ..files.id_columns import Ids, places
 from ..tasks.progress import bar
-from .arrays import Floats
-from .columns import strings
-from .number_tables import NumberTable
-from .quantities import LENGTH
-from .table_display import lengths_html
-from .texts import Split, documents, tokeniser_named
+from .columns import Floats, numbers, strings
+from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A number of each document: where measures and runs have it, and its name in messages.
+
+    Attributes
+    ----------
+    name : str
+        Attribute of the documents that an effort function reads.
+    parameter : str
+        Parameter of measures with its table.
+    column : str
+        Column of runs.
+    default : str
+        Field of metrics with the table for runs without the column; empty if there is none.
+    noun, nouns : str
+        Name of the number, in the singular and the plural.
+    unit : str
+        Its unit.
+    readers : str
+        Efforts that read it, as the subject of a sentence.
+    ways : str
+        Ways to give it, besides a table.
+    """
+
+    name: str
+    parameter: str
+    column: str
+    default: str
+    noun: str
+    nouns: str
+    unit: str
+    readers: str
+    ways: str
+
+
+LENGTH = Quantity(
+    *("words", "lengths", "doc_length", "default_lengths", "length", "lengths", "words", "time as effort"),
+    "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
+    " with register_lengths(words).",
+)
+COST = Quantity(
+    *("seconds", "doc_seconds", "doc_seconds", "", "cost", "costs", "seconds", "an effort of known seconds"),
+    "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it).",
+)
+
+
+class NumberTable(DocumentTable):
+    """Numbers of 0 or more by document id."""
+
+    quantity: ClassVar[Quantity]
+    """What the numbers are."""
+    meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    def __len__(self) -> int:
+        return len(self._columns[1])
+
+    def __repr__(self) -> str:
+        try:
+            number = len(self.current)
+            mean = self.mean if number else np.nan
+        except CWLAError:  # the file is missing or is not a table
+            return f"<{self.quantity.nouns} {self.name!r}: the file cannot be read>"
+        of_mean = f", mean {mean:,.1f} {self.quantity.unit}" if number else ""
+        tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
+        content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
+        return f"<{self.quantity.nouns} {self.name!r}: {content}>"
+
+    @property
+    def mean(self) -> float:
+        """Mean of the numbers of all documents of the table."""
+        return self.current._mean
+
+    @cached_property
+    def _mean(self) -> float:
+        return float(self._columns[1].mean())
+
+    def of_documents(self, doc_id: Ids) -> Floats:
+        """Return the numbers of documents.
+
+        Parameters
+        ----------
+        doc_id : Arrow array of str, shape (n_rows,)
+            Document ids, dictionary-encoded or not.
+
+        Returns
+        -------
+        ndarray of float, shape (n_rows,)
+            Numbers; NaN for documents that are not in the table.
+        """
+        ids, values = self._columns
+        found: Floats = np.append(values, np.nan)[places(doc_id, ids)]
+        return found
+
+    @classmethod
+    def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:
+        found = np.array(numbers(values, column, cls.what, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
+        if len(found) and not (np.isfinite(found).all() and found.min() >= 0):
+            odd = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
+            of = cls.quantity
+            raise BadParameter(
+                f"the {of.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {of.nouns} are {of.unit}, 0 or more."
+            )
+        return doc_id, found
+
+    @classmethod
+    def _content(cls, columns: tuple[Ids, Floats]) -> tuple[str, Ids, NDArray[np.uint64]]:
+        return "table", columns[0], columns[1].view(np.uint64)
+
+    def _rows(self) -> pa.Table:
+        return pa.table(dict(zip(("docno", self.quantity.column), self._columns, strict=True)))
+
+
+@dataclass(frozen=True)
+class ReplacedLengths:
+    """Number of documents of judged queries in a run whose lengths are replaced by the mean.
+
+    Attributes
+    ----------
+    replaced, documents : int
+        Number of these documents, and of all documents of judged queries.
+    query, document : str
+        First document without a length, and its query; empty if there is none.
+    table : str, optional
+        Name of the table of lengths for messages, empty if it has none; None for the column doc_length.
+    quantity : Quantity, default=LENGTH
+        What the numbers are: lengths, or known costs.
+    """
+
+    replaced: int
+    documents: int
+    query: str
+    document: str
+    table: str | None
+    quantity: Quantity = LENGTH
+
+    def __add__(self, other: ReplacedLengths) -> ReplacedLengths:
+        first = self if self.replaced else other
+        return replace(first, replaced=self.replaced + other.replaced, documents=self.documents + other.documents)
+
+    def about(self, run: str = "the run") -> str | None:
+        """Return a warning if lengths are replaced, else None.
+
+        Raises
+        ------
+        MissingLength
+            If no document is in a table of lengths.
+        """
+        if not self.replaced:
+            return None
+        example = f"{shown(self.document)} of query {shown(self.query)}"
+        of = self.quantity
+        source = f"the column {of.column}" if self.table is None else f"the table of {of.nouns} {self.table}".rstrip()
+        if self.replaced == self.documents and self.table is not None:
+            raise (MissingLength if of is LENGTH else MissingSeconds)(
+                f"none of {self.documents:,} documents of {run} is in {source}, such as {example}. Is the table of"
+                " another collection, or are the ids written differently?"
+            )
+        share = 100 * self.replaced / self.documents
+        return (
+            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no {of.noun} in {source},"
+            f" such as {example}: missing='mean' replaces them by the mean."
+        )
+
 
 _NOT_GIVEN: Any = object()
 
@@ -222,3 +386,64 @@ def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
 
 def _two_columns(ids: list[str], words: array[float]) -> pa.Table:
     return pa.table({"doc_id": pa.array(ids, pa.large_string()), "words": np.array(words)})
+
+
+class Seconds(NumberTable):
+    """Costs of documents in seconds by document id, for ``doc_seconds=`` of measures.
+
+    Examples
+    --------
+    >>> from pyterrier_cwla.data import Seconds
+    >>> Seconds.of({"d1": 10, "d2": 35}).mean
+    22.5
+    """
+
+    quantity, what, meanings = COST, "doc_seconds", (("doc_seconds", "seconds"),)
+
+    @staticmethod
+    def _read(path: str) -> tuple[Ids, Floats]:
+        from ..files.formats import read_seconds
+
+        table = read_seconds(path)
+        return strings(table["doc_id"], "doc_id", "costs", MissingSeconds), to_numpy(table["doc_seconds"])
+
+
+def register_doc_seconds(name: str, table: Any) -> Seconds:
+    """Register a table of known costs under a name, for ``doc_seconds=`` of measures.
+
+    A measure whose effort reads seconds takes them from its own table (``doc_seconds=``), else from the column
+    ``doc_seconds`` of the run. All costs of a run have one source.
+
+    Parameters
+    ----------
+    name : str
+        Name that measures use, an identifier.
+    table : path, dict, Series, DataFrame, or Seconds
+        Path of a CSV, TSV or Parquet file with docno and seconds; seconds by document id; a Series indexed by document
+        id; or a frame with the columns doc_id (or docno) and doc_seconds (or seconds).
+
+    Returns
+    -------
+    Seconds
+        Registered table.
+
+    Raises
+    ------
+    BadParameter
+        If the name or the table cannot be used.
+    MalformedFile
+        If the file is not a table of seconds. Nothing is registered then.
+
+    Examples
+    --------
+    >>> from pyterrier_cwla import CWLA, evaluate
+    >>> from pyterrier_cwla.data import register_doc_seconds
+    >>> register_doc_seconds("videos", {"d1": 30, "d2": 90})
+    <costs 'videos': 2 documents, mean 60.0 seconds>
+    >>> measure = CWLA(C="decay(60)", A="etg", gain="raw", effort="seconds", unseen=60, doc_seconds="videos")
+    >>> evaluate({"q": {"d2": 1}}, {"q": {"d1": 2.0, "d2": 1.0}}, [measure]).iloc[0, 0].round(4)
+    np.float64(0.7071)
+    """
+    if isinstance(table, str | Path):
+        len(Seconds.of(table))  # raises if the file is not a table
+    return Seconds.register(name, table)

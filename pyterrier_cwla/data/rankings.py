@@ -1,20 +1,166 @@
-"""Aligned rankings as arrays: lengths of rankings, and ranks and grades of judged documents."""
+"""Protocols of the metrics and rows that functions of this package accept."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import BadRun
-from .arrays import Array as Array
+from ..files.id_columns import Ids
+from .columns import Array, Columns, Floats
 from .duplicates import Duplicates
-from .metric_like import FlatRows, MetricLike, PoolJudgments, RowsOfRun
-from .quantities import LENGTH, Quantity
+from .lengths import LENGTH, Lengths, Quantity, Seconds
+
+
+class GainFunction(Protocol):
+    """Gain function of a metric."""
+
+    @property
+    def built_in(self) -> bool:
+        """Whether the function belongs to this package, so that its results can be cached."""
+
+    @property
+    def key(self) -> Hashable:
+        """Key of the function in caches."""
+
+
+class MetricLike(Protocol):
+    """Choices of a metric that depend on documents: gains, lengths and duplicates."""
+
+    @property
+    def gain(self) -> GainFunction:
+        """Gain function."""
+
+    @property
+    def max_rel(self) -> float | None:
+        """Highest grade."""
+
+    @property
+    def lengths(self) -> Lengths | None:
+        """Table of document lengths."""
+
+    @property
+    def default_lengths(self) -> Lengths | None:
+        """Table for runs without a column doc_length, if ``lengths`` is None."""
+
+    @property
+    def doc_seconds(self) -> Seconds | None:
+        """Table of known costs."""
+
+    @property
+    def missing(self) -> str:
+        """Treatment of documents without length: "error" or "mean"."""
+
+    @property
+    def judged_only(self) -> bool:
+        """Whether unjudged documents are left out before ranks are counted."""
+
+    @property
+    def last_that_counts(self) -> int | None:
+        """Last rank with a document that counts, if there is one."""
+
+    @property
+    def duplicates(self) -> Duplicates | None:
+        """Table of duplicate documents."""
+
+    @property
+    def duplicate_gain(self) -> str:
+        """Gain of duplicates: "keep" or "none"."""
+
+    @property
+    def idle_duplicates(self) -> Duplicates | None:
+        """Table of duplicates whose gain is 0, if any."""
+
+    @property
+    def decays(self) -> bool:
+        """Whether users leave with effort alone and count all gains, as in time-biased gain."""
+
+    def gains(self, grade: Array) -> Floats:
+        """Return the gain of each grade."""
+
+
+class PoolJudgments(Protocol):
+    """Judgments of a pool, to look up document lengths."""
+
+    @property
+    def columns(self) -> Columns:
+        """Columns of the judgments."""
+
+    @property
+    def pool_order(self) -> Array | slice:
+        """Rows of the judgments in the order of the pool."""
+
+
+class FlatRows(Protocol):
+    """Rows of one or several runs, grouped by query in rank order."""
+
+    @property
+    def first(self) -> Array:
+        """First row of each judged query."""
+
+    @property
+    def has_doc_length(self) -> bool:
+        """Whether a run has a column of document lengths."""
+
+    @property
+    def tied(self) -> Array:
+        """Whether each row has the score of the row above it in its ranking."""
+
+    @property
+    def scores(self) -> Array:
+        """Score of each row as float64."""
+
+    @property
+    def places_by_exact_score(self) -> Array:
+        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
+
+    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents."""
+
+    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
+        """Return whether each row duplicates an earlier row of its ranking."""
+
+
+class RowsOfRun(FlatRows, Protocol):
+    """Rows of one run, grouped by query."""
+
+    @property
+    def columns(self) -> Columns:
+        """Columns of the run."""
+
+
+class RowsWithLengths(Protocol):
+    """Rows of a run, grouped by query, with document lengths."""
+
+    @property
+    def query(self) -> Array:
+        """Index of the query of each group in the judged queries, or -1."""
+
+    @property
+    def sizes(self) -> Array:
+        """Number of rows of each group."""
+
+    @property
+    def doc_id(self) -> Ids:
+        """Document ids."""
+
+    @property
+    def doc_length(self) -> Array | None:
+        """Lengths of documents in words."""
+
+    @property
+    def doc_seconds(self) -> Array | None:
+        """Known costs of documents in seconds."""
+
+    def pair(self, row: int) -> tuple[str, str]:
+        """Return the query and document of a row."""
+
 
 T = TypeVar("T")
 
@@ -433,3 +579,144 @@ def places_within(sizes: Array) -> Array:
 def summed(query: Array, values: Array, queries: int) -> Array:
     """Return the sum of values per query, as floats even if there are no values."""
     return np.bincount(query, values, minlength=queries).astype(float, copy=False)
+
+
+class Judged(Protocol):
+    """Judgments that measures are prepared for."""
+
+    @property
+    def qids(self) -> list[str]:
+        """Ids of the judged queries."""
+
+    @property
+    def pool(self) -> Pool:
+        """Grades of the judged documents."""
+
+    @property
+    def intents(self) -> Sequence[tuple[dict[int, str], Judged]]:
+        """Judgments of each intent; see :attr:`Judgments.intents`."""
+
+    def check_grades(self, max_rel: float, way_out: str = "") -> None:
+        """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""
+
+
+class RankedRows(ABC):
+    """Rows of one run, or of several, grouped by query.
+
+    Attributes
+    ----------
+    judgments : Judged
+        Judgments of the queries.
+    query : ndarray of int, shape (n_groups,)
+        Index of the query of each group in the judged queries, or -1 if it is not judged. For rows of several runs, the
+        indices of the second run begin after those of the first one, and so on.
+    starts, ends : ndarray of int, shape (n_groups,)
+        First row of each group, and the row after the last.
+    """
+
+    judgments: Judged
+    query: Array
+    starts: Array
+    ends: Array
+    runs: int = 1
+    """Number of runs."""
+
+    @abstractmethod
+    def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
+        """Return the ranks and grades of relevant documents, or of all judged documents.
+
+        Parameters
+        ----------
+        all_judged : bool, default=False
+            Whether to include judged documents that are not relevant.
+        judgments : Judged, optional
+            Other judgments of the same queries.
+        """
+
+    @abstractmethod
+    def in_rank_order(self, values: Array) -> Array:
+        """Return the values of rows, grouped by query in rank order."""
+
+    @property
+    def sizes(self) -> Array:
+        """Number of rows of each group."""
+        return self.ends - self.starts
+
+    @cached_property
+    def first(self) -> Array:
+        """First row of each judged query."""
+        first = np.zeros(self.runs * len(self.judgments.qids), np.int64)
+        first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
+        return first
+
+    @property
+    @abstractmethod
+    def tied(self) -> Array:
+        """Whether each row, in rank order, has the score of the row above it in its ranking."""
+
+    @property
+    @abstractmethod
+    def scores(self) -> Array:
+        """Score of each row as float64, in rank order."""
+
+    @property
+    def ties_are_by_id(self) -> bool:
+        """Whether rows of equal scores are sorted by descending id; if not, documents have no ids."""
+        return True
+
+    @cached_property
+    def places_by_exact_score(self) -> Array:
+        """Place of each row, in rank order, if scores are compared as float64, and ties are broken by ascending id."""
+        place = np.arange(len(self.tied))
+        new = np.append(~self.tied, True)
+        among = np.flatnonzero(~(new[:-1] & new[1:]))  # rows that tie as float32
+        later = -among if self.ties_are_by_id else among
+        order = np.lexsort((later, -self.scores[among], np.cumsum(new[:-1])[among]))
+        place[among[order]] = among
+        return place
+
+    @property
+    @abstractmethod
+    def has_doc_length(self) -> bool:
+        """Whether the rows have a column of document lengths."""
+
+    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, grouped by query in rank order."""
+        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing)
+        if key not in self._flat:
+            self._flat[key] = self.in_rank_order(self.words_of_rows(metric, quantity))
+        return self._flat[key]
+
+    @abstractmethod
+    def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+        """Return the words, or the seconds, of all documents, in the order of the rows."""
+
+    @abstractmethod
+    def clusters(self, duplicates: Duplicates) -> Array:
+        """Return a code per document, in the order of the rows, that is equal for duplicates."""
+
+    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
+        """Return whether each row, in rank order, duplicates an earlier row of its ranking.
+
+        Parameters
+        ----------
+        duplicates : Duplicates
+            Table of duplicates.
+        listed : ndarray of int, optional
+            Rows to compare; all by default.
+        """
+        key = ("clusters", duplicates)
+        if key not in self._flat:
+            self._flat[key] = self.in_rank_order(self.clusters(duplicates))
+        rows = len(self._flat[key])
+        listed = np.arange(rows) if listed is None else listed
+        cluster = self._flat[key][listed]
+        segment = np.searchsorted(self.starts, listed, side="right")
+        _, first = np.unique(segment * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
+        repeats = np.zeros(rows, bool)
+        repeats[np.delete(listed, first)] = True
+        return repeats
+
+    @cached_property
+    def _flat(self) -> dict[Hashable, Array]:
+        return {}

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Array, Floats
+from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import BadJudgments, BadParameter, near, shown
 from ..files.arrow_arrays import NotReal, reals

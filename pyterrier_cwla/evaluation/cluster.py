@@ -21,9 +21,8 @@ import pandas as pd
 import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments
+from ..data.alignment import Judgments, Overlap
 from ..data.columns import PYTERRIER, NamedColumns, expected_name, run_columns, strings
-from ..data.overlap import Overlap
 from ..errors import BadParameter, BadRun, CWLAError, MalformedFile, some
 from ..errors.extras import needed
 from ..files.atomic import AnyPath

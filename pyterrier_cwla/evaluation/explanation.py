@@ -12,7 +12,8 @@ import numpy as np
 import pandas as pd
 
 from ..data.alignment import Judgments, Rows
-from ..data.rankings import Array, Rankings
+from ..data.columns import Array
+from ..data.rankings import Rankings
 from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, named_pair, one_run

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from ..data.alignment import Judgments, Rows
-from ..data.arrays import Array
-from ..data.columns import Columns, run_columns
+from ..data.columns import Array, Columns, run_columns
 from ..data.rankings import places_within
 from ..errors import BadParameter, BadRun, many, naming, some
 from ..errors.user_warnings import warn

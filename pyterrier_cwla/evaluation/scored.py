@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments, Rows
-from ..data.arrays import Array
-from ..data.joint_rows import JointRows, is_dict_of_dicts
-from ..data.overlap import Overlap
+from ..data.alignment import JointRows, Judgments, Overlap, Rows, is_dict_of_dicts
+from ..data.columns import Array
 from ..errors import CWLAError, naming
 from ..measures.provider import CWLAEvaluator
 

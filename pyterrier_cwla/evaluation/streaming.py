@@ -13,12 +13,9 @@ import numpy as np
 import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned, Rows
-from ..data.arrays import distinct
-from ..data.columns import Columns
-from ..data.joint_rows import JointRows
-from ..data.overlap import Overlap
-from ..data.quantities import COST, LENGTH
+from ..data.alignment import Aligned, JointRows, Overlap, Rows
+from ..data.columns import Columns, distinct
+from ..data.lengths import COST, LENGTH
 from ..errors import BadRun, CWLAError, MalformedFile, MissingLength, MissingSeconds, naming
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, of_strings, to_numpy

@@ -16,11 +16,9 @@ from ir_measures.measures import Measure
 from scipy.optimize import brentq
 
 from ..data.alignment import Aligned, Judgments, Rows
-from ..data.arrays import Floats
-from ..data.columns import Columns, run_columns
-from ..data.document_tables import without_files
+from ..data.columns import Columns, Floats, run_columns
+from ..data.document_tables import documents, without_files
 from ..data.lengths import Lengths
-from ..data.texts import documents
 from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.arrow_arrays import of_numbers

@@ -14,8 +14,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Judgments
-from ..data.arrays import Array
-from ..data.columns import Columns
+from ..data.columns import Array, Columns
 from ..errors import BadParameter, CWLAError, near
 from ..errors.sanitise import harmless
 from ..evaluation.explanation import Explanation, explain_run

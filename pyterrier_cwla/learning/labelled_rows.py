@@ -14,13 +14,10 @@ import pandas as pd
 import pyarrow as pa
 
 from ..data.alignment import Judgments, Rows
-from ..data.arrays import descending_in_groups
-from ..data.columns import Columns
-from ..data.document_words import words_of_rows
-from ..data.quantities import LENGTH, Quantity
-from ..data.ranked_rows import RankedRows
-from ..data.rankings import Array, Pool, Rankings
-from ..data.replaced_lengths import ReplacedLengths
+from ..data.columns import Array, Columns, descending_in_groups
+from ..data.lengths import LENGTH, Quantity, ReplacedLengths
+from ..data.rankings import Pool, RankedRows, Rankings
+from ..data.run_rows import words_of_rows
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
 from ..errors.user_warnings import warn
 from ..files import id_columns

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.rankings import Array
+from ..data.columns import Array
 from ..errors import BadParameter, MissingLength, NoFiniteValue
 from ..measures.of_ir_measures import metric_of, needs_of
 from ..measures.provider import PreparedMeasures, computed_here

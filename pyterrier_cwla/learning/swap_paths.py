@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.rankings import Array, Pool, Rankings
+from ..data.columns import Array
+from ..data.rankings import Pool, Rankings
 from ..model.browsing import Walk
 from ..model.introspection import check_probabilities, reads
 from ..model.metric import Metric

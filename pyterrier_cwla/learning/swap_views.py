@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.rankings import Array
+from ..data.columns import Array
 from ..model.view import View, before
 
 

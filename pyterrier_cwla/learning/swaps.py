@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data.rankings import Array
+from ..data.columns import Array
 from ..model.aggregations import effort as EFFORT
 from ..model.introspection import check_probabilities, reads
 from ..model.metric import Metric

@@ -11,8 +11,9 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
-from ..data.quantities import COST
-from ..data.rankings import Array, Pool
+from ..data.columns import Array
+from ..data.lengths import COST
+from ..data.rankings import Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown, some
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths
-from ..data.seconds import Seconds
+from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter, near_parameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility

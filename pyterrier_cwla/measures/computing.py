@@ -10,9 +10,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ..data.alignment import Aligned
+from ..data.columns import Array
 from ..data.document_tables import DocumentTable
-from ..data.ranked_rows import Judged
-from ..data.rankings import Array, Rankings
+from ..data.rankings import Judged, Rankings
 from ..model import scoring
 from ..model.metric import Metric
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..data.arrays import Floats
-from ..data.rankings import Array, Pool, Rankings, summed
+from ..data.columns import Array, Floats
+from ..data.rankings import Pool, Rankings, summed
 from ..errors import BadParameter, NoFiniteValue
 from ..model.language import In, OneOf, Parameter, Spec
 from ..model.metric import Metric

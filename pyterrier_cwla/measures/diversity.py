@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.alignment import Aligned, Judgments
-from ..data.arrays import Array, Floats
-from ..data.ranked_rows import Judged
-from ..data.rankings import places_within, summed
+from ..data.columns import Array, Floats
+from ..data.rankings import Judged, places_within, summed
 from ..errors.user_warnings import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy

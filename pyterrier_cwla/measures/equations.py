@@ -13,7 +13,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
-from ..data.arrays import Floats
+from ..data.columns import Floats
 from ..errors import CWLAError
 from ..errors.sanitise import harmless
 from ..model import scoring

@@ -12,8 +12,8 @@ import numpy as np
 from ir_measures.measures import Measure, ParamInfo
 
 from ..data.alignment import Aligned
-from ..data.ranked_rows import Judged
-from ..data.rankings import Array, Rankings
+from ..data.columns import Array
+from ..data.rankings import Judged, Rankings
 from ..errors import BadJudgments, BadParameter, shown, some
 from ..model.language import Parameter, float_or_int
 from ..model.metric import Metric

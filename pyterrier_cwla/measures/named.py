@@ -13,8 +13,7 @@ from typing import Any, Self, TypeVar, cast
 from ir_measures.measures import Measure, ParamInfo
 
 from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths
-from ..data.seconds import Seconds
+from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
 from ..model.language import Parameter, float_or_int, parse, written

@@ -8,8 +8,8 @@ from typing import Any
 
 from ir_measures.measures import Measure
 
-from ..data.ranked_rows import Judged
-from ..data.rankings import Array
+from ..data.columns import Array
+from ..data.rankings import Judged
 from ..errors import BadParameter, UnknownSpec
 from ..model.language import In
 from ..model.metric import Metric

@@ -18,9 +18,8 @@ from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
 
 from ..data.alignment import Aligned, Judgments, Rows
-from ..data.columns import Columns, judgment_columns
-from ..data.ranked_rows import Judged, RankedRows
-from ..data.rankings import Array
+from ..data.columns import Array, Columns, judgment_columns
+from ..data.rankings import Judged, RankedRows
 from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
 from .labels import by_name, is_labelled_other, redefined, renamed, unknown_parameter
 from .named import measures_of

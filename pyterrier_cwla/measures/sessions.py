@@ -14,8 +14,8 @@ import pyarrow as pa
 from ir_measures.measures import Measure, ParamInfo
 
 from ..data.alignment import Aligned, Judgments
-from ..data.columns import columns_of_table, strings
-from ..data.rankings import Array, Rankings, summed
+from ..data.columns import Array, columns_of_table, strings
+from ..data.rankings import Rankings, summed
 from ..errors import BadParameter, BadSessions, CWLAError, shown, some
 from ..files.arrow_arrays import the_only
 from ..files.inputs import is_runs, loaded

@@ -12,10 +12,10 @@ import numpy as np
 from ir_measures.measures import MeanAgg, Measure, ParamInfo
 
 from ..data.alignment import Aligned, Judgments
+from ..data.columns import Array
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights, Weights, bind_weights
-from ..data.ranked_rows import Judged
-from ..data.rankings import Array
+from ..data.rankings import Judged
 from ..errors import BadParameter, CWLAError, near
 from ..model.introspection import reads
 from ..model.language import In, OneOf, Parameter

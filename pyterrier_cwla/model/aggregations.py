@@ -6,7 +6,7 @@ from typing import Annotated
 
 import numpy as np
 
-from ..data.arrays import Floats
+from ..data.columns import Floats
 from ..errors import BadParameter
 from .language import BelowOne, Named, NotNegative, Positive, Probability, Spec, decorator
 from .view import Values, View

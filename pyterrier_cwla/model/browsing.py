@@ -10,7 +10,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data.arrays import Array, Floats
+from ..data.columns import Array, Floats
 from ..errors import NoFiniteValue
 from .fact_trials import warn_if_nobody_leaves
 from .introspection import SUMS, check_probabilities, matrix, on_ranks, reads, try_out

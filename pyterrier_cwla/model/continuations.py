@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from ..data.arrays import Floats
+from ..data.columns import Floats
 from ..errors import BadParameter, NoFiniteValue
 from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, Spec, decorator
 from .tail_sums import BERNOULLI

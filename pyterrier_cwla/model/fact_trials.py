@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Array, Floats
+from ..data.columns import Array, Floats
 from ..errors import BadParameter, CWLAError, RefutedFact
 from ..errors.user_warnings import warn
 from .introspection import SUMS, effort_reads, on_ranks, reads

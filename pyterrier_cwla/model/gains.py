@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.arrays import Floats
+from ..data.columns import Floats
 from ..errors import BadJudgments, BadParameter
 from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator, written
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.arrays import Floats
+from ..data.columns import Floats
 from ..errors import BadParameter
 from .language import Spec, checked_numbers
 from .view import Documents, UnknownEffort, View

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Protocol, cast, get_args, get_origin, get_typ
 
 import numpy as np
 
-from ..data.arrays import Floats
+from ..data.columns import Floats
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .view import read_only
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Array, Floats
+from ..data.columns import Array, Floats
 from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths
-from ..data.seconds import Seconds
+from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter, UnknownSpec, near
 from .efforts import unit
 from .fact_trials import check_facts

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ..data.arrays import Array, Floats
+from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import NoFiniteValue
 from .fact_trials import holds

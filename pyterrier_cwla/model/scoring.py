@@ -9,10 +9,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..data.arrays import Array, Floats, distinct
-from ..data.document_words import words_of_pool
-from ..data.quantities import COST, LENGTH
+from ..data.columns import Array, Floats, distinct
+from ..data.lengths import COST, LENGTH
 from ..data.rankings import Pool, Rankings, places_within, summed
+from ..data.run_rows import words_of_pool
 from ..errors import NoFiniteValue
 from .aggregations import erg, etg
 from .browsing import Walk

@@ -8,7 +8,7 @@ from math import factorial
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.arrays import Floats
+from ..data.columns import Floats
 
 _POINTS = 16  # nodes per block (a, 2a]; functions such as i^-p are then accurate to 12 digits
 #: Bernoulli numbers B₂, B₄, …

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..data.arrays import Array, Floats
+from ..data.columns import Array, Floats
 from ..errors import NoFiniteValue
 
 Values = Floats | float

@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from ..data.arrays import Array, Floats
-from ..data.quantities import COST
+from ..data.columns import Array, Floats
+from ..data.lengths import COST
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .introspection import effort_reads, reads

@@ -12,12 +12,9 @@ import pyarrow as pa
 import pyterrier as pt
 
 from ..data.columns import strings
-from ..data.document_tables import DocumentTable
-from ..data.duplicates import RUN, Duplicates
-from ..data.lengths import Lengths
-from ..data.seconds import Seconds
-from ..data.shingles import ShingleSets, check_similarity, first_alike
-from ..data.texts import Split, tokeniser_named
+from ..data.document_tables import DocumentTable, Split, tokeniser_named
+from ..data.duplicates import RUN, Duplicates, ShingleSets, check_similarity, first_alike
+from ..data.lengths import Lengths, Seconds
 from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
 
 

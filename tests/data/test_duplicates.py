@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import pyterrier_cwla
 from pyterrier_cwla import find_duplicates, register_duplicates
 from pyterrier_cwla.data import Duplicates
-from pyterrier_cwla.data.shingles import _bands
+from pyterrier_cwla.data.duplicates import _bands
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
 from pyterrier_cwla.files.formats import read_run
 

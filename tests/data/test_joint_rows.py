@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.data.alignment import Judgments, Rows
-from pyterrier_cwla.data.arrays import descending_in_groups
-from pyterrier_cwla.data.joint_rows import JointRows
+from pyterrier_cwla.data.alignment import JointRows, Judgments, Rows
+from pyterrier_cwla.data.columns import descending_in_groups
 from pyterrier_cwla.errors import BadRun
 from pyterrier_cwla.evaluation.driver import scores_by_query
 

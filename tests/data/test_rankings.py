@@ -299,7 +299,7 @@ def test_large_runs_are_matched_piece_by_piece(monkeypatch):
     measures = [ir_measures.AP, ir_measures.nDCG, ir_measures.RR, ir_measures.Judged @ 10]
     whole = [ir_measures.cwla.calc(measures, frames.qrels, run) for run in (frames.run, shuffled)]
     for rows in (1, 7, 64, 500):
-        monkeypatch.setattr("pyterrier_cwla.data.judged_pairs.PIECE", rows)
+        monkeypatch.setattr("pyterrier_cwla.data.alignment.PIECE", rows)
         assert [ir_measures.cwla.calc(measures, frames.qrels, run) for run in (frames.run, shuffled)] == whole
         scattered = frames.qrels.sample(frac=1, random_state=3)
         means = ir_measures.cwla.calc_aggregate(measures, scattered, shuffled)

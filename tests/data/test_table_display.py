@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import Lengths, find_duplicates
-from pyterrier_cwla.data import table_display
+from pyterrier_cwla.data import document_tables as table_display
 from pyterrier_cwla.data.duplicates import Duplicates
 
 

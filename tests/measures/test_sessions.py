@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
-from pyterrier_cwla.data.judged_pairs import JudgedPairs
+from pyterrier_cwla.data.alignment import JudgedPairs
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
 from tests.support.generated import as_pyterrier, collection
 

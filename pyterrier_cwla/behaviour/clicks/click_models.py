@@ -13,8 +13,7 @@ import pandas as pd
 from ir_measures import Measure
 
 from ...data.alignment import Judgments
-from ...data.arrays import Array
-from ...data.columns import judgment_columns
+from ...data.columns import Array, judgment_columns
 from ...errors import BadJudgments, BadLog, BadParameter, many, some
 from ...files.inputs import loaded
 from ...measures.named import measures_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ...data.arrays import Array
+from ...data.columns import Array
 from ...errors import BadLog, BadParameter, many, near, some
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture, sanitised

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...data.arrays import Array
+from ...data.columns import Array
 from ...errors import BadLog, BadParameter, many, near
 from ...measures.calibrations import CURVE, NUMBERS, table_of
 from .estimators import (

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ...data.arrays import Array
+from ...data.columns import Array
 from ...errors import BadParameter, many, near
 from ...errors.sanitise import harmless
 from ...evaluation.significance import intervals

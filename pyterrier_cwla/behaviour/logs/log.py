@@ -23,8 +23,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from ...data.arrays import Array
-from ...data.columns import strings
+from ...data.columns import Array, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, shown, some
 from ...errors.sanitise import sanitised
 from ...files.atomic import AnyPath, written

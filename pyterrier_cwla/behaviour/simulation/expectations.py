@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...data.arrays import Array
+from ...data.columns import Array
 from ...data.rankings import Rankings
 from ...errors import BadParameter, BadRun
 from ...errors.parameter_checks import check_share, check_whole

@@ -12,7 +12,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...data.arrays import Array
+from ...data.columns import Array
 from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import loaded, one_run, runs_by_name

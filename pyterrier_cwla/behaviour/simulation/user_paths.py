@@ -13,8 +13,8 @@ from typing import Any, cast
 import numpy as np
 
 from ...data.alignment import Judgments, Rows
-from ...data.arrays import Array
-from ...data.quantities import COST
+from ...data.columns import Array
+from ...data.lengths import COST
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, many, naming, near, shown
 from ...files.inputs import is_runs, loaded, runs_by_name

@@ -15,7 +15,7 @@ from ir_measures.measures import Measure
 
 from ...data.alignment import Aligned, Judgments
 from ...data.columns import Columns, run_columns
-from ...data.quantities import LENGTH, Quantity
+from ...data.lengths import LENGTH, Quantity
 from ...data.rankings import Pool, Rankings, StackedRows
 from ...errors import BadJudgments, BadParameter, many, naming, some
 from ...evaluation.streaming import separate_runs
