@@ -26,8 +26,8 @@ from ..files.run_files import EXTRAS, Source, sources
 from ..files.table_readers import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
+from ..tasks.parallel import ahead
 from ..tasks.progress import counted
-from ..tasks.reading_ahead import ahead
 from .row_counts import Array, Counts, Segments, codes_and_names
 from .score_cache import ScoreCache
 from .scored import Scored, in_groups, whole_runs

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from functools import cached_property, partial
 from pickle import PickleBuffer
 from typing import Any, TypeVar
@@ -105,3 +107,34 @@ def _named(name: str, function: Any, /, *args: Any, **given: Any) -> tuple[str, 
 
 def _plain(part: Any) -> Any:
     return part.what if isinstance(part, _Common) else part
+
+
+Item = TypeVar("Item")
+_END: Any = object()
+
+
+def ahead(items: Generator[Item, None, None]) -> Iterator[Item]:
+    """Yield items while a thread computes the next one; errors are raised where their item would be yielded.
+
+    This saves time if both the items and their use take long and release Python's lock, as reading and scoring do.
+
+    Parameters
+    ----------
+    items : generator
+        Items, of which at most one is held in advance.
+
+    Yields
+    ------
+    object
+        The items, in order.
+
+    Examples
+    --------
+    >>> list(ahead(letter for letter in "abc"))
+    ['a', 'b', 'c']
+    """
+    with closing(items), ThreadPoolExecutor(1) as thread:  # closed when the thread is done
+        coming = thread.submit(next, items, _END)
+        while (item := coming.result()) is not _END:
+            coming = thread.submit(next, items, _END)
+            yield item

@@ -23,8 +23,7 @@ from pyterrier_cwla.errors import MalformedFile, NotWritten
 from pyterrier_cwla.evaluation.row_counts import Counts
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.atomic import written
-from pyterrier_cwla.tasks.checkpoints import Pieces
-from pyterrier_cwla.tasks.result_cache import ResultCache
+from pyterrier_cwla.tasks.result_cache import Pieces, ResultCache
 from tests.support.killed import collection, stopped, trial
 
 MEASURES = ["AP", "nDCG@10"]

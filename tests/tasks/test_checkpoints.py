@@ -7,9 +7,8 @@ import pytest
 
 from pyterrier_cwla import CWLAError
 from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.tasks.checkpoints import Pieces
 from pyterrier_cwla.tasks.hashing import fingerprint
-from pyterrier_cwla.tasks.result_cache import ResultCache
+from pyterrier_cwla.tasks.result_cache import Pieces, ResultCache
 
 LAYOUT = {"value": ("f", (1,)), "name": ("U", ())}
 NAMES = ["seed 0", "seed 1", "seed/2", "seed 3"]

@@ -4,7 +4,7 @@ from threading import Event
 
 import pytest
 
-from pyterrier_cwla.tasks.reading_ahead import ahead
+from pyterrier_cwla.tasks.parallel import ahead
 
 
 def test_next_item_is_computed_while_an_item_is_used():

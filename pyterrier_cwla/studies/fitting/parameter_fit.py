@@ -20,10 +20,9 @@ from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
-from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
-from ...tasks.result_cache import Piece
+from ...tasks.result_cache import Piece, Pieces
 from ..correlation import (
     AGREED,
     LABELS,

@@ -23,9 +23,8 @@ from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
 from ...rendering.figures import GREY, axes_of, text_colour, titled
 from ...rendering.labels import measure_look, name_rows
-from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
-from ...tasks.result_cache import Layout, Piece
+from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     TAUS,
     percentiles,

@@ -29,9 +29,8 @@ from ...evaluation.significance import (
 )
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, titled
 from ...rendering.labels import key, label_ends, measure_look, name_rows
-from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
-from ...tasks.result_cache import Layout, Piece
+from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import half_width, times_drawn
 from ..report import Finding, Picture, Study, Table
 from .metric_correlations import Cube, without_answers

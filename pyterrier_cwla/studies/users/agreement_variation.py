@@ -22,9 +22,8 @@ from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
 from ...rendering.figures import GREY, axes_of, titled
 from ...rendering.labels import key, label_ends, measure_look, name_columns, name_rows
-from ...tasks.checkpoints import Pieces
 from ...tasks.hashing import fingerprint
-from ...tasks.result_cache import Layout, Piece
+from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     CORRELATIONS,
     LABELS,
