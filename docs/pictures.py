@@ -8,8 +8,7 @@ import matplotlib
 import numpy as np
 
 from pyterrier_cwla.evaluation import Explanation
-from pyterrier_cwla.rendering.figures import COLOURS, GREY, axes_of, inline_svg, page_colours, titled
-from pyterrier_cwla.rendering.labels import label_ends
+from pyterrier_cwla.rendering.figures import COLOURS, GREY, axes_of, inline_svg, label_ends, page_colours, titled
 
 
 def weights(explanations: Sequence[tuple[str, Explanation]], column: str, axis: str, depth: int) -> str:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..measures.reference import KINDS, Entry, made_of
-from ..rendering.labels import elided
+from ..rendering.figures import elided
 from ..rendering.terminal import (
     UNLIMITED_WIDTH,
     broken,

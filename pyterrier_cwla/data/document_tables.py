@@ -27,8 +27,7 @@ from ..files.arrow_arrays import of_booleans, the_only
 from ..files.atomic import written
 from ..files.id_columns import Ids
 from ..files.memory_limit import open_file
-from ..rendering.figures import GAIN
-from ..rendering.notebook_pictures import notebook_picture
+from ..rendering.figures import GAIN, notebook_picture
 from ..tasks.hashing import of_table
 from ..tasks.progress import bar
 from .columns import Array, Floats, columns_of_table, strings

@@ -22,8 +22,7 @@ from rich.text import Text
 from ..errors import BadParameter, many, near, some
 from ..errors.sanitise import harmless_segments, in_picture, sanitised
 from ..measures.counting import scores_of_unanswered
-from ..rendering.figures import COLOURS, GREY, axes_of, panels, titled
-from ..rendering.labels import elided, measure_look, wrapped
+from ..rendering.figures import COLOURS, GREY, axes_of, elided, measure_look, panels, titled, wrapped
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
 from .significance import CORRECTIONS, TESTS, unit_of, without_noise

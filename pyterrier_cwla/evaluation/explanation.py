@@ -30,7 +30,7 @@ from ..model.metric import FARTHEST, Metric
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
-from ..rendering.notebook_pictures import notebook_picture
+from ..rendering.figures import notebook_picture
 from .explanation_plots import last_shown, plot_explanation, plot_pair
 
 if TYPE_CHECKING:

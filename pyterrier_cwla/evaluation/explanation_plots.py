@@ -11,8 +11,7 @@ import pandas as pd
 from ..errors import BadParameter
 from ..errors.parameter_checks import check_whole
 from ..errors.sanitise import in_picture
-from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, in_lines, titled
-from ..rendering.labels import elided, system_looks
+from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, elided, in_lines, system_looks, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,8 +18,7 @@ from rich.text import Text
 
 from ..errors import BadParameter, many, near
 from ..errors.sanitise import harmless_segments, in_picture, sanitised
-from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, text_colour, titled
-from ..rendering.labels import elided
+from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, elided, text_colour, titled
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
 from .comparison import (

@@ -19,8 +19,7 @@ from ..errors.sanitise import harmless
 from ..model import scoring
 from ..model.language import Spec
 from ..model.metric import Metric
-from ..rendering.figures import COLOURS
-from ..rendering.notebook_pictures import notebook_formula, notebook_picture
+from ..rendering.figures import COLOURS, notebook_formula, notebook_picture
 from .catalogue import OURS, THEIRS, Row
 from .of_ir_measures import is_computed_here, metric_of
 

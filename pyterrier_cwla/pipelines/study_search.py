@@ -25,8 +25,7 @@ from ..errors.sanitise import sanitised
 from ..measures.named import measures_of
 from ..measures.of_ir_measures import better_of
 from ..measures.provider import CWLAProvider
-from ..rendering.figures import GREY, STAY
-from ..rendering.notebook_pictures import notebook_picture
+from ..rendering.figures import GREY, STAY, notebook_picture
 
 
 def tuned_html(tuned: Any) -> str:

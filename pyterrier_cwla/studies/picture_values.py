@@ -39,7 +39,7 @@ def values_of(figure: Any, data: pd.DataFrame) -> Values:
     """Return series and points of a figure, and name its artists so that the SVG has their ids.
 
     A line belongs to the measure whose label is at its end, or whose name its panel has (see
-    :func:`pyterrier_cwla.rendering.labels.label_ends` and ``inset_panels``). Bands of the line's colour belong to the
+    :func:`pyterrier_cwla.rendering.figures.label_ends` and ``inset_panels``). Bands of the line's colour belong to the
     same measure.
 
     Parameters

@@ -26,8 +26,7 @@ from ..errors.sanitise import harmless, sanitised
 from ..errors.user_warnings import warn
 from ..files.atomic import written
 from ..measures.named import measures_of
-from ..rendering.figures import inlined, on_white, page_colours, svg_of
-from ..rendering.notebook_pictures import notebook_picture
+from ..rendering.figures import inlined, notebook_picture, on_white, page_colours, svg_of
 from .correlation import LABELS
 from .picture_values import Values, values_of
 

@@ -129,7 +129,7 @@ def test_a_measure_without_a_score_has_no_chart():
 
 
 def test_without_matplotlib_there_is_no_picture(monkeypatch):
-    monkeypatch.setattr("pyterrier_cwla.rendering.notebook_pictures.find_spec", lambda name: None)
+    monkeypatch.setattr("pyterrier_cwla.rendering.figures.find_spec", lambda name: None)
     assert "<svg" not in TBG._repr_html_()
 
 

@@ -8,8 +8,18 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from pyterrier_cwla.rendering.figures import COLOURS, GAIN, GREY, axes_of, inline_svg, label_box, page_colours, titled
-from pyterrier_cwla.rendering.labels import measure_look, system_looks
+from pyterrier_cwla.rendering.figures import (
+    COLOURS,
+    GAIN,
+    GREY,
+    axes_of,
+    inline_svg,
+    label_box,
+    measure_look,
+    page_colours,
+    system_looks,
+    titled,
+)
 
 
 def drawn(prefix="p1", label="Gains of <two> runs"):

@@ -6,9 +6,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pyterrier_cwla.rendering.figures import axes_of, in_lines, titled
-from pyterrier_cwla.rendering.labels import (
+from pyterrier_cwla.rendering.figures import (
+    axes_of,
     fitted,
+    in_lines,
     inset_panels,
     key,
     label_ends,
@@ -17,6 +18,7 @@ from pyterrier_cwla.rendering.labels import (
     name_columns,
     name_rows,
     thin_ticks,
+    titled,
     wrapped,
 )
 from tests.support.readable import assert_readable, drawn_texts

@@ -7,9 +7,8 @@ from xml.etree import ElementTree
 import pytest
 
 from pyterrier_cwla.measures.equations import EQUATIONS
-from pyterrier_cwla.rendering import notebook_pictures
-from pyterrier_cwla.rendering.labels import elided
-from pyterrier_cwla.rendering.notebook_pictures import notebook_formula, notebook_picture
+from pyterrier_cwla.rendering import figures as notebook_pictures
+from pyterrier_cwla.rendering.figures import elided, notebook_formula, notebook_picture
 
 
 def line(height):
@@ -72,5 +71,5 @@ def test_letters_keep_their_size():
 
 
 def test_without_matplotlib_a_formula_is_latex(monkeypatch):
-    monkeypatch.setattr("pyterrier_cwla.rendering.notebook_pictures.find_spec", lambda name: None)
+    monkeypatch.setattr("pyterrier_cwla.rendering.figures.find_spec", lambda name: None)
     assert notebook_formula(r"a < b \\ c") == r"<p><code>a &lt; b \\ c</code></p>"

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla.rendering.labels import inset_panels, label_ends, measure_look, name_rows
+from pyterrier_cwla.rendering.figures import inset_panels, label_ends, measure_look, name_rows
 from pyterrier_cwla.studies.picture_values import values_of
 
 figure = pytest.importorskip("matplotlib.figure")

@@ -19,7 +19,7 @@ import pytest
 
 from pyterrier_cwla import CWLAError
 from pyterrier_cwla.errors import CWLAWarning
-from pyterrier_cwla.rendering.labels import label_ends, measure_look
+from pyterrier_cwla.rendering.figures import label_ends, measure_look
 from pyterrier_cwla.studies import Finding, Picture, Study, Table
 from pyterrier_cwla.studies.report import _by_picture, write_files
 from tests.support.browsing import seen, serious_violations

@@ -13,8 +13,7 @@ from ...data.columns import Array
 from ...errors import BadLog, BadParameter, many, some
 from ...errors.parameter_checks import check_whole
 from ...errors.sanitise import in_picture, sanitised
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, text_colour, titled
-from ...rendering.labels import label_ends, name_columns
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, text_colour, titled
 from ..logs.estimators import over_users, printed
 from ..logs.log import SESSION, InteractionLog, as_log
 from ..logs.observed_browsing import draw_dots, draw_lines, labelled, sizes_of, survival_of_lists

@@ -26,8 +26,7 @@ from ...measures.calibrations import (
     plain,
     read_calibration,
 )
-from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, text_colour, titled
-from ...rendering.labels import key, label_ends
+from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, text_colour, titled
 from .calibration_estimates import check, estimated
 from .estimators import SHAPES, Estimate, Fit, Reading
 from .log import SESSION, InteractionLog, as_log

@@ -20,8 +20,18 @@ from ...model.language import float_or_int
 from ...model.metric import Metric
 from ...model.view import Documents
 from ...model.view_columns import seen_part
-from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, text_colour, titled
-from ...rendering.labels import label_ends, measure_look, name_columns
+from ...rendering.figures import (
+    COLOURS,
+    GAIN,
+    GREY,
+    STAY,
+    axes_of,
+    label_ends,
+    measure_look,
+    name_columns,
+    text_colour,
+    titled,
+)
 from .estimators import Estimate, Ratio, over_users, pooled, printed
 from .log import InteractionLog, as_log, numbered_sessions
 

@@ -24,8 +24,7 @@ from ...measures.provider import prepare
 from ...model.metric import Metric
 from ...model.view import View, before
 from ...model.view_columns import packed, seen_part, view_of_ranks
-from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, titled
-from ...rendering.labels import label_ends, system_looks
+from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, system_looks, titled
 from ..logs.estimators import Estimate, over_users, printed
 from .simulator import task_of
 from .user_paths import WHAT, Task, clicks, habits_of, standard_error

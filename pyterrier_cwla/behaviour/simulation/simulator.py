@@ -22,8 +22,7 @@ from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, titled
-from ...rendering.labels import elided, key, name_rows, system_looks
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, system_looks, titled
 from ..logs.log import NEEDED, InteractionLog
 from .user_paths import WHAT, Course, Task, clicks, standard_error
 

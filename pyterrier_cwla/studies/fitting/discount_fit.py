@@ -16,8 +16,7 @@ from ...errors import BadParameter, BadRatings, many
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
 from ...model.language import parse
-from ...rendering.figures import GREY, STAY, axes_of, titled
-from ...rendering.labels import key
+from ...rendering.figures import GREY, STAY, axes_of, key, titled
 from ..correlation import (
     AGREED,
     LABELS,

@@ -21,8 +21,7 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import needs_of
 from ...measures.provider import prepare
-from ...rendering.figures import GREY, axes_of, titled
-from ...rendering.labels import label_ends, measure_look
+from ...rendering.figures import GREY, axes_of, label_ends, measure_look, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, rounded, tau
 from ..report import Finding, Picture, Study, Table

@@ -15,8 +15,7 @@ from ...errors import BadParameter, many, near, some
 from ...measures.of_ir_measures import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
-from ...rendering.figures import GREY, axes_of, titled
-from ...rendering.labels import inset_panels, label_ends, measure_look, thin_ticks
+from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
 from ..correlation import TAUS, percentiles, signs_of, where_less_is_better
 from ..report import Finding, Picture, Study, Table
 from .missing_judgments import KNEE, Depths, Fractions, Orders, compared, knee_table, level_table, mean_of_known

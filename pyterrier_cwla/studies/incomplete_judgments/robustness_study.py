@@ -21,8 +21,7 @@ from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
-from ...rendering.figures import GREY, axes_of, text_colour, titled
-from ...rendering.labels import measure_look, name_rows
+from ...rendering.figures import GREY, axes_of, measure_look, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (

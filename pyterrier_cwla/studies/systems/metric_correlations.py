@@ -21,8 +21,18 @@ from ...evaluation.significance import unit_of
 from ...files.inputs import are_paths, is_runs
 from ...measures.counting import scores_of_unanswered
 from ...measures.provider import aggregated
-from ...rendering.figures import GREY, SCORE, axes_of, cell_colours, colour_on, room_of, titled
-from ...rendering.labels import label_points, name_columns, name_rows
+from ...rendering.figures import (
+    GREY,
+    SCORE,
+    axes_of,
+    cell_colours,
+    colour_on,
+    label_points,
+    name_columns,
+    name_rows,
+    room_of,
+    titled,
+)
 from ...tasks.hashing import fingerprint
 from ..correlation import half_width, rbo, signs_of, tau, times_drawn, where_less_is_better, why_negated, with_direction
 from ..report import Finding, Picture, Study, Table

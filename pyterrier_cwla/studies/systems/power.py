@@ -27,8 +27,7 @@ from ...evaluation.significance import (
     wilcoxon_test,
     without_noise,
 )
-from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, titled
-from ...rendering.labels import key, label_ends, measure_look, name_rows
+from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label_ends, measure_look, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import half_width, times_drawn

@@ -18,8 +18,21 @@ from ...evaluation.significance import CORRECTIONS
 from ...measures.counting import scores_of_unanswered
 from ...measures.labels import by_name
 from ...measures.named import measures_of
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, cell_colours, colour_on, room_of, text_colour, titled
-from ...rendering.labels import key, label_ends, name_rows
+from ...rendering.figures import (
+    GAIN,
+    GREY,
+    SCORE,
+    STAY,
+    axes_of,
+    cell_colours,
+    colour_on,
+    key,
+    label_ends,
+    name_rows,
+    room_of,
+    text_colour,
+    titled,
+)
 from ..correlation import (
     AGREED,
     LABELS,

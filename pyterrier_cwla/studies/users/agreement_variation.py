@@ -20,8 +20,7 @@ from ...errors.sanitise import in_picture
 from ...measures.labels import by_name
 from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
-from ...rendering.figures import GREY, axes_of, titled
-from ...rendering.labels import key, label_ends, measure_look, name_columns, name_rows
+from ...rendering.figures import GREY, axes_of, key, label_ends, measure_look, name_columns, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (

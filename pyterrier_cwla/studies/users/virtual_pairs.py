@@ -14,8 +14,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, near
 from ...errors.parameter_checks import check_share, check_whole
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, SCORE, STAY, axes_of, text_colour, titled
-from ...rendering.labels import key, name_rows
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import around, columns_where_less_is_better, signs_of, why_negated
 from ..report import Finding, Picture, Study, Table

@@ -6,7 +6,7 @@ import pytest
 from pyterrier_cwla import CWLAError, register_lengths
 from pyterrier_cwla.behaviour.simulation.expectations import progress, times_to_ranks
 from pyterrier_cwla.errors import BadParameter, MissingLength
-from pyterrier_cwla.rendering.labels import system_looks
+from pyterrier_cwla.rendering.figures import system_looks
 from tests.support.generated import collection
 
 WORDS = register_lengths("words_of_progress", {f"d{i}": 37 * i % 900 for i in range(60)})

@@ -18,7 +18,7 @@ from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.evaluation.significance import wilcoxon_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.rendering.labels import measure_look
+from pyterrier_cwla.rendering.figures import measure_look
 from pyterrier_cwla.studies.incomplete_judgments import missing_judgments as masking_module
 from pyterrier_cwla.studies.incomplete_judgments import robustness_result as plots
 from pyterrier_cwla.studies.incomplete_judgments import robustness_result as significance_kept

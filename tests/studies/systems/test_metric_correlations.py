@@ -11,7 +11,7 @@ from scipy.stats import kendalltau, t
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-from pyterrier_cwla.rendering.labels import label_ends, measure_look
+from pyterrier_cwla.rendering.figures import label_ends, measure_look
 from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
 from pyterrier_cwla.studies.incomplete_judgments.robustness_study import plot_falls
 from pyterrier_cwla.studies.systems.metric_correlations import (
