@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BadJudgments, BadRun, shown, some
-from ..errors.user_warnings import warn
+from ..errors import BadJudgments, BadRun, shown, some, warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
 from ..files.id_columns import Ids, KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces, written

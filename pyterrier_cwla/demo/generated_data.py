@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ..behaviour.logs.log import InteractionLog
-from ..errors import BadParameter
-from ..errors.parameter_checks import check_whole
+from ..errors import BadParameter, check_whole
 from ..evaluation.driver import evaluate
 from ..files.atomic import AnyPath, written
 from ..measures.sessions import evaluate_sessions

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import difflib
 import sys
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from numbers import Integral
+from typing import Any
 
 from .sanitise import harmless, sanitised
 
@@ -225,3 +228,28 @@ def naming(run: str | None) -> Iterator[None]:
             raise
         kind = NoFiniteValue if isinstance(error, NoFiniteValue) else type(error)
         raise kind(f"{run}: {error}") from None
+
+
+def check_whole(least: int, **given: Any) -> None:
+    """Raise BadParameter for parameters that are no whole numbers, or are below ``least``."""
+    for name, value in given.items():
+        if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+            raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
+
+
+def check_share(such_as: float, **given: float) -> None:
+    """Raise BadParameter for parameters that are not between 0 and 1; the message gives the example ``such_as``."""
+    for name, value in given.items():
+        if not 0 < value < 1:
+            raise BadParameter(f"{name}={value!r} must be between 0 and 1, such as {such_as}.")
+
+
+_BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas", "functools"}
+
+
+def warn(message: str) -> None:
+    """Issue a CWLAWarning at the innermost line outside this package, ir_measures, PyTerrier and pandas."""
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        frame, level = frame.f_back, level + 1  # type: ignore[assignment]
+    warnings.warn(harmless(message), CWLAWarning, stacklevel=level if frame is not None else 2)

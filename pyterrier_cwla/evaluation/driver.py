@@ -11,8 +11,7 @@ import numpy as np
 
 from ..data.alignment import Rows
 from ..data.columns import of_columns, run_columns
-from ..errors import BadRun, naming
-from ..errors.user_warnings import warn
+from ..errors import BadRun, naming, warn
 from ..files.inputs import RunNames, are_paths, is_runs, loaded
 from ..files.run_files import sources
 from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, judged

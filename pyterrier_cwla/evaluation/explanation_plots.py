@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..errors import BadParameter
-from ..errors.parameter_checks import check_whole
+from ..errors import BadParameter, check_whole
 from ..errors.sanitise import in_picture
 from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, elided, in_lines, system_looks, titled
 

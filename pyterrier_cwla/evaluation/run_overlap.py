@@ -13,8 +13,7 @@ import pyarrow as pa
 from ..data.alignment import Judgments, Rows
 from ..data.columns import Array, Columns, run_columns
 from ..data.rankings import places_within
-from ..errors import BadParameter, BadRun, many, naming, some
-from ..errors.user_warnings import warn
+from ..errors import BadParameter, BadRun, many, naming, some, warn
 from ..files import id_columns
 from ..files.inputs import loaded, one_run
 from ..measures.counting import OverlapSums, check_persistence

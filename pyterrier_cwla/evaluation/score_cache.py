@@ -11,7 +11,7 @@ from ir_measures.measures import Measure
 from ..data.columns import of_columns
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights
-from ..errors.user_warnings import warn
+from ..errors import warn
 from ..files.atomic import AnyPath
 from ..files.run_files import Source
 from ..measures.provider import CWLAEvaluator

@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BadRun, MalformedFile, shown
-from ..errors.user_warnings import warn
+from ..errors import BadRun, MalformedFile, shown, warn
 from . import id_columns
 from .arrow_arrays import of_numbers, of_strings, to_numpy
 from .formats import find_runs, is_data, packing_of, refuse_missing

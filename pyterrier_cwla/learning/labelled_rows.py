@@ -18,8 +18,7 @@ from ..data.columns import Array, Columns, descending_in_groups
 from ..data.lengths import LENGTH, Quantity, ReplacedLengths
 from ..data.rankings import Pool, RankedRows, Rankings
 from ..data.run_rows import words_of_rows
-from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
-from ..errors.user_warnings import warn
+from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some, warn
 from ..files import id_columns
 from ..files.id_columns import PairKeys
 from .row_columns import (

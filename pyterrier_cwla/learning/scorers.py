@@ -23,8 +23,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some
-from ..errors.user_warnings import warn
+from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some, warn
 from ..measures.labels import label_in
 from ..measures.named import listed
 from ..measures.of_ir_measures import needs_of

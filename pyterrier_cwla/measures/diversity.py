@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Floats
 from ..data.rankings import Judged, places_within, summed
-from ..errors.user_warnings import warn
+from ..errors import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
 from ..model.language import In, Parameter

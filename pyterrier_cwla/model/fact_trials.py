@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.columns import Array, Floats
-from ..errors import BadParameter, CWLAError, RefutedFact
-from ..errors.user_warnings import warn
+from ..errors import BadParameter, CWLAError, RefutedFact, warn
 from .introspection import SUMS, effort_reads, on_ranks, reads
 from .language import Part, Spec, checked_numbers
 from .tail_sums import grid

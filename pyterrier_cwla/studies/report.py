@@ -20,10 +20,9 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..errors import BadParameter, CWLAError
+from ..errors import BadParameter, CWLAError, warn
 from ..errors.extras import needed
 from ..errors.sanitise import harmless, sanitised
-from ..errors.user_warnings import warn
 from ..files.atomic import written
 from ..measures.named import measures_of
 from ..rendering.figures import inlined, notebook_picture, on_white, page_colours, svg_of

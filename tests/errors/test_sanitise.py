@@ -9,9 +9,8 @@ import pytest
 
 from pyterrier_cwla import compare, evaluate, explain, studies
 from pyterrier_cwla.behaviour import InteractionLog, calibrate, click_metrics, progress, simulate
-from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, speaking_of
+from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, speaking_of, warn
 from pyterrier_cwla.errors.sanitise import harmless, in_picture
-from pyterrier_cwla.errors.user_warnings import warn
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.measures.test_calibrated import rows
 

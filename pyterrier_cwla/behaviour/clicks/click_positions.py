@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.columns import Array
-from ...errors import BadLog, BadParameter, many, some
-from ...errors.parameter_checks import check_whole
+from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...errors.sanitise import in_picture, sanitised
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, text_colour, titled
 from ..logs.estimators import over_users, printed

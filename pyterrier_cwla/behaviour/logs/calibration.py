@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.columns import Array
-from ...errors import BadLog, BadParameter, many, near, some
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadLog, BadParameter, check_share, check_whole, many, near, some
 from ...errors.sanitise import in_picture, sanitised
 from ...files.atomic import written
 from ...measures.calibrations import (

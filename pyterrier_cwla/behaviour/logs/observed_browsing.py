@@ -11,8 +11,7 @@ import pandas as pd
 
 from ...data.columns import Array
 from ...data.rankings import Pool, Rankings
-from ...errors import BadLog, BadParameter, many, some
-from ...errors.parameter_checks import check_whole
+from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...evaluation.explanation import stops_of
 from ...measures.named import measures_of
 from ...measures.of_ir_measures import metric_of

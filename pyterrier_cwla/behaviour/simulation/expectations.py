@@ -13,8 +13,7 @@ import pandas as pd
 from ..._version import __version__
 from ...data.columns import Array
 from ...data.rankings import Rankings
-from ...errors import BadParameter, BadRun
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadParameter, BadRun, check_share, check_whole
 from ...errors.sanitise import in_picture, sanitised
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name

@@ -12,8 +12,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, many
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadParameter, BadRatings, check_share, check_whole, many
 from ...errors.sanitise import in_picture
 from ...model.language import parse
 from ...rendering.figures import GREY, STAY, axes_of, key, titled

@@ -14,8 +14,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, many, near
-from ...errors.parameter_checks import check_whole
+from ...errors import BadParameter, BadRatings, check_whole, many, near
 from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned

@@ -14,8 +14,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...behaviour.clicks.click_models import PredictedRelevance
 from ...data.alignment import Judgments
-from ...errors import BadJudgments, BadParameter, many, near, some
-from ...errors.parameter_checks import check_whole
+from ...errors import BadJudgments, BadParameter, check_whole, many, near, some
 from ...evaluation.run_comparison import measures_by_name
 from ...files.id_columns import written
 from ...files.inputs import loaded

@@ -15,8 +15,7 @@ from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import of_columns
 from ...data.rankings import StackedRows
-from ...errors import BadJudgments, BadParameter, BadRun, many, near, some
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadJudgments, BadParameter, BadRun, check_share, check_whole, many, near, some
 from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise

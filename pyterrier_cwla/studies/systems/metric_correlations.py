@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadJudgments, BadParameter, many, near, some
-from ...errors.parameter_checks import check_whole
+from ...errors import BadJudgments, BadParameter, check_whole, many, near, some
 from ...errors.sanitise import in_picture
 from ...evaluation.driver import scores_by_query
 from ...evaluation.run_comparison import check_answers, check_settings, measures_by_name, names_and_queries

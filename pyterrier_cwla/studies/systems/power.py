@@ -13,8 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadJudgments, BadParameter, many, near, some
-from ...errors.parameter_checks import check_share
+from ...errors import BadJudgments, BadParameter, check_share, many, near, some
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import (
     CORRECTIONS,

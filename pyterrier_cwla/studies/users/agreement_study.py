@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, many, near
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadParameter, BadRatings, check_share, check_whole, many, near
 from ...errors.sanitise import in_picture
 from ...evaluation.significance import CORRECTIONS
 from ...measures.counting import scores_of_unanswered

@@ -14,8 +14,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, CWLAError, many, near, some
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadParameter, BadRatings, CWLAError, check_share, check_whole, many, near, some
 from ...errors.sanitise import in_picture
 from ...measures.labels import by_name
 from ...measures.named import measures_of

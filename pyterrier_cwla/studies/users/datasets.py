@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 
 from ...behaviour.logs.adapters import study_table
-from ...errors import BadRatings, MalformedFile, many, near
-from ...errors.parameter_checks import check_whole
+from ...errors import BadRatings, MalformedFile, check_whole, many, near
 from ...files.atomic import AnyPath
 from ...files.formats import packing_of
 from ...files.memory_limit import unpacked

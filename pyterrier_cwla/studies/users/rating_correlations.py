@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...behaviour.clicks.click_positions import weighted_correlation
-from ...errors import BadParameter, BadRatings, near
-from ...errors.parameter_checks import check_whole
+from ...errors import BadParameter, BadRatings, check_whole, near
 from ...evaluation.significance import corrected, t_test
 from ..correlation import (
     AGREED,

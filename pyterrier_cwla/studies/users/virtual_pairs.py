@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, near
-from ...errors.parameter_checks import check_share, check_whole
+from ...errors import BadParameter, BadRatings, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
