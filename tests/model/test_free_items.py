@@ -18,7 +18,6 @@ from pyterrier_cwla import (
     explain_gains,
     score,
 )
-from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.evaluation.arrays import residual
 from pyterrier_cwla.learning.lambdamart import LambdaMART
@@ -247,27 +246,6 @@ def test_explanations_show_the_limit():
     gains = [score(gains, efforts=[3, 1], C="decay(9)", A="avg", unseen=0) for gains in ([1, 0], [0, 1])]
     assert averaged.table["discount"].tolist() == pytest.approx(gains)
     assert explain(QRELS, RUN, "q", TBG(lengths=LENGTHS, unseen=0)).score == value(TBG(lengths=LENGTHS))
-
-
-@pytest.mark.parametrize(
-    "C",
-    ["decay(60)", "patience(90)", "weibull(0.7,50)", "hyperbolic(2.5,90)", "own_weibull(0.7,50)", "ever_faster(30)"],
-)
-@pytest.mark.parametrize("A", ["etg", "avg", "rushed"])
-def test_simulated_users_leave_after_infinitely_many_items(C, A):
-    for gain, unit in (("clicksave", "time"), ("linear", "by_grade({0:0,1:5,2:9})")):
-        measure = CWLA(C=C, A=A, gain=gain, effort=unit, max_rel=2, lengths=LENGTHS, unseen=0)
-        found = simulate(QRELS, RUN, measure, users=400, sampling="stratified", keep=True, progress=False)
-        row = found.by_query.iloc[0]
-        assert row["never"] == 0
-        assert row["beyond"] > 0
-        assert row["items"] == np.inf
-        users = found.users()
-        assert np.isfinite(users["time"]).all()
-        if gain == "linear":
-            assert row["score"] == pytest.approx(row["analytic"], abs=5 * row["error"] + 1e-9)
-            spent = value(CWLA(C=C, A="effort", gain=gain, effort=unit, max_rel=2)) if C[0] != "s" else None
-            assert spent is None or row["time"] == pytest.approx(spent, rel=0.05)
 
 
 @pytest.mark.parametrize("C", ["decay(9)", "patience(30)", "product(rr,decay(9))", "own_weibull(0.7,20)"])

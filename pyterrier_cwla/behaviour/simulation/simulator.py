@@ -24,7 +24,7 @@ from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, system_looks, titled
 from ..logs.log import NEEDED, InteractionLog
-from .user_paths import WHAT, Course, Task, clicks, standard_error
+from .user_paths import WHAT, Course, Task, clicks, counts_unseen, standard_error
 
 
 @dataclass(frozen=True)
@@ -486,12 +486,11 @@ def simulate(
     The draws depend only on the seed, the query and the number of the user: the users are the same for all runs, in
     separate calls and with any number of processes. Times of users who click have seven digits.
 
-    Below the list (``end="open"``), items have no gain and the effort of an unseen item. If that effort is 0 and users
-    leave because of effort, they leave after infinitely many items and a finite time. If that effort is unknown, time
-    and items count only down to the end of the list. Users who never leave have an infinite number of items and a score
-    of 0; ``never`` is their share. Users who are still present 65,536 ranks below the list, and would leave later, get
-    the score of that rank and an infinite number of items. Under ap1, gain that was not retrieved lies at infinity,
-    which no user reaches, so the mean number of items is less than V⁺.
+    Below the list (``end="open"``), items have no gain and the effort of an unseen item. If that effort is unknown, or
+    0 and users leave because of effort, time and items count only down to the end of the list. Users who never leave
+    have an infinite number of items and a score of 0; ``never`` is their share. Users who would leave after more than
+    4,194,304 items below the list are refused. Under ap1, gain that was not retrieved lies at infinity, which no user
+    reaches, so the mean number of items is less than V⁺.
 
     Parameters
     ----------
@@ -682,10 +681,10 @@ def simulated_log(
 def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     notes = []
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
-    if beyond and not all(metric.effort_beyond_known for metric in task.metrics):
+    if beyond and not all(map(counts_unseen, task.metrics)):
         notes.append(
-            f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown, so"
-            " time and items count only down to the end of the list: give unseen= to count those below it."
+            f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown or"
+            " 0, so time and items count only down to the end of the list: give unseen= above 0 to count those below."
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")

@@ -23,11 +23,11 @@ from ...measures.named import measures_of
 from ...measures.of_ir_measures import followed
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
-from ...model.browsing import Endless, Walk
+from ...model.browsing import Walk
 from ...model.efforts import grade_time, time
-from ...model.introspection import reads
+from ...model.introspection import on_ranks, reads
 from ...model.language import Spec
-from ...model.metric import Metric
+from ...model.metric import FARTHEST, Metric
 from ...model.scoring import divisor
 from ...model.view import UnknownEffort, View
 from ...model.view_columns import seen_part, view_of_ranks
@@ -385,8 +385,8 @@ def standard_error(values: Array, sampling: str) -> float:
 #: Values of each simulated user.
 WHAT = ("gain", "time", "items", "score")
 _STEP = 16  # ranks: depths are multiples of this number
-_FAR = 1 << 16  # maximum number of ranks below the list
 _CELLS = 1 << 16  # users × ranks per chunk
+_EFFORTS = frozenset({"e", "E", "E_before"})  # names of a view
 
 
 @dataclass(frozen=True)
@@ -449,7 +449,7 @@ class Course:
 
     def _values_at(self, view: View, row: Array, column: Array) -> Array:
         """Return gain, time, items and score of users in these rows who stop in these columns, [4 × users]."""
-        items = view.i if self.metric.effort_beyond_known else np.minimum(view.i, self.n)
+        items = view.i if counts_unseen(self.metric) else np.minimum(view.i, self.n)
         with np.errstate(divide="ignore", invalid="ignore"):
             each = view.G, view.E, items, self.metric.A(view)
             values = np.stack([np.broadcast_to(of, view.r.shape)[row, column] for of in each], dtype=float)
@@ -567,74 +567,68 @@ class Course:
 
         `patience` has the shape [1 × users] if all users have the same path, and [users × 1] otherwise.
         """
-        view = walk.view
-        m = self._ranks_beyond(walk, patience)
+        never = np.broadcast_to(walk.staying > 0, patience.shape)
+        m = np.where(never, np.inf, self._ranks_beyond(walk, patience))
+        far = np.count_nonzero((m > FARTHEST) & ~never)
+        if far:
+            raise BadParameter(
+                f"{far:,} of {m.size:,} users below the results would inspect more than {FARTHEST:,} of them under"
+                f" {self.metric.C.keyword}: give C a k, end='stop', a rank as end=, or a C under which users leave"
+                " earlier."
+            )
+        known = not np.isnan(m).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            never = np.broadcast_to(walk._stay, m.shape)
-            if np.isnan(m).any():  # the number of items is unknown, so A must not depend on it
-                felt = np.asarray(self.metric.A(view.beyond([[1.0, 2.0]])), float)
-                felt = np.broadcast_to(felt, (felt.shape[0] if felt.ndim else 1, 2))
-                if not np.array_equal(felt[:, 0], felt[:, 1]):
-                    raise UnknownEffort
-                felt = felt[:, :1]
-            else:
-                felt = np.asarray(self.metric.A(view.beyond(np.minimum(m, _FAR))), float)
-            spent = self._effort_beyond(walk, patience)
-            if walk._free.any():
-                felt = np.where(walk._free, self.metric.A(Endless(view, np.arange(len(walk.reach)), spent)), felt)
+            felt = np.asarray(
+                self.metric.A(walk.view.beyond(np.where(never, 1.0, m) if known else [[1.0, 2.0]])), float
+            )
+        if not known:  # A must not depend on the number of items
+            felt = np.broadcast_to(felt, (len(walk.reach), 2))
+            if not np.array_equal(felt[:, 0], felt[:, 1]):
+                raise UnknownEffort
+            felt = felt[:, :1]
         score = np.where(never, 0.0, felt * self.scale)
-        last = [values[..., -1:] for values in (view.G, view.E, view.i)]
-        if self.metric.effort_beyond_known:
+        last = [values[..., -1:] for values in (walk.view.G, walk.view.E, walk.view.i)]
+        if counts_unseen(self.metric):
             cost = float(self.view.unseen or 0.0)
-            time, items = last[1] + (cost * m if cost else spent), last[2] + m
+            time, items = last[1] + (cost * m if cost else 0.0), last[2] + m
         else:
             time, items = last[1], np.minimum(last[2], self.n)
         results = np.stack([np.broadcast_to(values, m.shape) for values in (last[0], time, items, score)])
         return results.reshape(len(WHAT), -1), never.ravel()
 
     def _ranks_beyond(self, walk: Walk, patience: Array) -> Array:
-        """Return the number of items that each user inspects below the list.
+        """Return the number of items that each user inspects below the list; NaN if it depends on unknown efforts.
 
-        It is infinite if it is too large, and NaN if the effort of unseen items is unknown. A user stops after the
-        first m items with V(n+1)·Π_{j≤m} C(n+j) ≤ u.
+        A user stops after the first m items with V(n+1)·Π_{j≤m} C(n+j) ≤ u.
         """
-        with np.errstate(divide="ignore"):
-            left = patience / walk.reach
-            try:
-                if walk._constant_beyond:
-                    C = walk.goes_on([[1.0]])
-                    return np.where(C < 1, np.maximum(np.ceil(np.log(left) / np.log(C)), 1.0), np.inf)
-                m = self._step_by_step(walk, left)
-                if walk.view.unseen and self.metric.effort_only and self.metric.C.fact("gives_survival"):
-                    m = self._by_effort(walk, left, m)
-                return m
-            except UnknownEffort:
-                return np.full(left.shape, np.nan)
+        C = self.metric.C
+        if not self.view.unseen and reads(C) & _EFFORTS:
+            return np.full(patience.shape, np.nan)
+        if C.fact("constant_beyond_list"):
+            c = walk.goes_on([[1.0]])
+            with np.errstate(divide="ignore"):
+                return np.where(c < 1, np.maximum(np.ceil(np.log(patience / walk.reach) / np.log(c)), 1.0), np.inf)
+        return self._bisected(walk, patience) if C.fact("gives_survival") else self._step_by_step(walk, patience)
 
-    def _by_effort(self, walk: Walk, left: Array, m: Array) -> Array:
-        """Return the numbers of items of users who go on further than the ranks that were tried, from their efforts."""
-        row, column = np.nonzero(np.isinf(m))
-        for some in np.array_split(np.arange(len(row)), len(row) // _CELLS + 1):
-            at = row[some], column[some]
-            spent = walk._effort.spent_by(left[at][:, None], at[0] if len(walk.reach) > 1 else np.zeros(len(some), int))
-            m[at] = np.ceil(spent[:, 0] / float(walk.view.unseen or 0.0))
-        return m
+    def _bisected(self, walk: Walk, patience: Array) -> Array:
+        """Return the numbers of items below the list where C returns V; infinite above the limit."""
 
-    def _effort_beyond(self, walk: Walk, patience: Array) -> Array:
-        """Return the effort after the list of users who leave after infinitely many items without effort; 0 for others.
+        def stay(m: Array) -> Array:
+            return on_ranks(self.metric.C, walk.view.beyond(m + 1), len(walk.reach)) > patience
 
-        The share of users beyond the list who spend more is u/V(n+1).
-        """
-        if not walk._free.any():
-            return np.zeros((1, 1))
-        left = np.divide(patience, walk.reach, out=np.ones(patience.shape), where=walk._free)
-        return np.where(walk._free, walk._effort.spent_by(left, np.arange(len(walk.reach))), 0.0)
+        low, high = np.zeros(patience.shape), np.full(patience.shape, float(FARTHEST))
+        for _ in range(FARTHEST.bit_length()):
+            middle = (low + high) // 2
+            further = stay(middle)
+            low, high = np.where(further, middle, low), np.where(further, high, middle)
+        return np.where(stay(high), np.inf, high)
 
-    def _step_by_step(self, walk: Walk, left: Array) -> Array:
-        m = np.full(left.shape, np.inf)
+    def _step_by_step(self, walk: Walk, patience: Array) -> Array:
+        """Return the numbers of items below the list from C at one rank after another; infinite above the limit."""
+        left, m = patience / walk.reach, np.full(patience.shape, np.inf)
         survival = np.ones((1, 1))
         start, there = 0, np.arange(len(left))
-        while start < _FAR and len(there):
+        while start < FARTHEST and len(there):
             ranks = np.arange(start + 1, start + 1 + min(max(start, 64), max(_CELLS // len(there), 64)), dtype=float)
             C = walk.goes_on(ranks[None, :])
             V = survival * np.cumprod(np.broadcast_to(C, (len(C), len(ranks))), axis=1)
@@ -651,6 +645,12 @@ class Course:
             elif not going.any():
                 break
         return m
+
+
+def counts_unseen(metric: Metric) -> bool:
+    """Return whether the items that users inspect below the list are known, with their efforts."""
+    free = metric.end == "open" and metric.unseen_effort == 0 and reads(metric.C) & _EFFORTS
+    return metric.effort_beyond_known and not free
 
 
 def _in_parts(users: Array, width: int) -> list[tuple[Array, int]]:
