@@ -7,9 +7,12 @@ not retrieved) declare with ``of`` which part of the data they score.
 
 from __future__ import annotations
 
+import atexit
 import gzip
 import io
 import json
+import pickle
+import re
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -30,6 +33,7 @@ from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.of_ir_measures import needs_of, user_model_of
 from pyterrier_cwla.measures.wrappers import Mixture
+from tests.support import caught_warnings
 from tests.support.generated import as_pyterrier
 
 from .rows import WORDS, Data
@@ -61,6 +65,13 @@ class Door:
         Largest difference from the values of frames; 0 if they are equal to the bit.
     refuses_nan : bool, default=False
         Whether the door refuses measures that have no value for a query.
+    whole : bool, default=True
+        Whether one call of the package in Python gets the whole run and what is judged of it. Errors and warnings then
+        have the numbers of the whole run.
+    columns : bool, default=True
+        Whether the package gets lengths and costs that are columns of the run.
+    named : str, default="the run"
+        How messages name the run.
     """
 
     values: Callable[[Data, Measures, Path], pd.DataFrame]
@@ -68,6 +79,14 @@ class Door:
     takes: Callable[[Measure], bool] = any_measure
     within: float = 0.0
     refuses_nan: bool = False
+    whole: bool = True
+    columns: bool = True
+    named: str = "the run"
+
+    def told(self, data: Data, measures: Measures, folder: Path) -> list[str]:
+        """Return the warnings about the run without those about other runs; all point at the call in this module."""
+        found = caught_warnings.told(lambda: self.values(data, measures, folder), file=__file__)
+        return [message for message in found if not re.search(" (other|part) ", message)]
 
 
 DOORS: dict[str, Door] = {}
@@ -81,6 +100,15 @@ def door(**declared):
         return values
 
     return add
+
+
+def doors_of(*measures: Measure, **declared: bool) -> list[str]:
+    """Return the names of the doors that compute all these measures and have these attributes."""
+    return [
+        name
+        for name, door in DOORS.items()
+        if all(map(door.takes, measures)) and all(getattr(door, key) == value for key, value in declared.items())
+    ]
 
 
 def by_query(scores: pd.DataFrame, run: str = "run") -> pd.DataFrame:
@@ -144,6 +172,11 @@ def as_gzip_files(data: Data, folder: Path) -> tuple:
     return tuple(path.with_suffix(".gz") for path in plain)
 
 
+def as_parquet(data: Data, folder: Path) -> tuple:
+    data.run.sort_values("query_id", kind="stable").to_parquet(folder / "run.parquet", index=False, row_group_size=40)
+    return data.qrels, folder / "run.parquet"
+
+
 def of_two_runs(data: Data, by: list[str]) -> pd.DataFrame:
     other = data.run.assign(score=-data.run.score, run="other")
     return pd.concat([other, data.run.assign(run="run")]).sort_values(by, kind="stable")
@@ -173,8 +206,8 @@ def known_row_by_row(measure: Measure) -> bool:
 #: Forms of data, each with the measures that it can say everything for.
 FORMS = {
     as_polars: any_measure, as_arrow: any_measure, as_dicts: one_judgment, as_tuples: any_measure,
-    as_trec_files: any_measure, as_gzip_files: any_measure, as_parquet_by_run: known_row_by_row,
-    as_parquet_by_query: known_row_by_row,
+    as_trec_files: any_measure, as_gzip_files: any_measure, as_parquet: any_measure,
+    as_parquet_by_run: known_row_by_row, as_parquet_by_query: known_row_by_row,
 }  # fmt: skip
 
 
@@ -182,7 +215,13 @@ def evaluated(form: Callable) -> Callable:
     return lambda data, measures, folder: by_query(evaluate(*form(data, folder), measures, by_query=True))
 
 
-DOORS |= {form.__name__: Door(evaluated(form), takes=takes) for form, takes in FORMS.items()}
+#: Forms of ids and scores only.
+WITHOUT_COLUMNS = (as_dicts, as_tuples, as_trec_files, as_gzip_files)
+
+DOORS |= {
+    form.__name__: Door(evaluated(form), takes=takes, columns=form not in WITHOUT_COLUMNS)
+    for form, takes in FORMS.items()
+}
 
 
 # ---- other entries of evaluation
@@ -194,8 +233,14 @@ def means(data, measures, folder):
 
 
 @door()
+def pickled(data, measures, folder):
+    return frames(data, pickle.loads(pickle.dumps(measures)))
+
+
+@door(named="run")
 def several_runs(data, measures, folder):
-    runs = {"other": data.run.assign(score=-data.run.score), "run": data.run, "part": data.run.head(9)}
+    part = data.run[data.run.query_id == data.run.query_id.iloc[0]]
+    runs = {"other": data.run.assign(score=-data.run.score), "run": data.run, "part": part}
     return by_query(evaluate(data.qrels, runs, measures, by_query=True))
 
 
@@ -204,14 +249,14 @@ def known_query_by_query(measure: Measure) -> bool:
     return known_row_by_row(measure) and "parameters" not in measure.params
 
 
-@door(takes=known_query_by_query, within=1e-12)
+@door(takes=known_query_by_query, within=1e-12, whole=False)
 def queries_alone(data, measures, folder):
     qrels = dict(iter(data.qrels.groupby("query_id")))
     parts = {q: Data(data.run[data.run.query_id == q], of_query) for q, of_query in qrels.items()}
     return pd.concat(frames(part, measures) for part in parts.values())
 
 
-@door(refuses_nan=True)
+@door(refuses_nan=True, named="run")
 def compared(data, measures, folder):
     runs = {"run": data.run, "other": data.run.assign(score=-data.run.score)}
     return by_query(compare(data.qrels, runs, measures, baseline="other").by_query)
@@ -226,11 +271,25 @@ def cached_twice(data, measures, folder):
     return by_query(second)
 
 
-@door(takes=known_row_by_row)
+@door(takes=known_row_by_row, named="run")
 def streamed(data, measures, folder):
     of_two_runs(data, ["run", "query_id"]).to_parquet(folder / "streamed.parquet", index=False, row_group_size=30)
     found = pd.concat(stream(data.qrels, folder / "streamed.parquet", measures, buffer_rows=25))
     return by_query(found.set_index(["run", "query_id"]))
+
+
+@door(takes=known_row_by_row, named="run")
+def streamed_twice(data, measures, folder):
+    """Rows in random order, of which each pass holds few, and then scores from the cache."""
+    of_two_runs(data, ["run"]).sample(frac=1, random_state=1).to_parquet(
+        folder / "shuffled.parquet", index=False, row_group_size=37
+    )
+    first, second = (
+        pd.concat(stream(data.qrels, folder / "shuffled.parquet", measures, buffer_rows=20, cache_dir=folder / "kept"))
+        for _ in range(2)
+    )
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
+    return by_query(second.set_index(["run", "query_id"]))
 
 
 @cache
@@ -238,10 +297,12 @@ def client():
     """A Dask client within this process."""
     from dask.distributed import Client
 
-    return Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0", set_as_default=False)
+    found = Client(processes=False, n_workers=2, threads_per_worker=1, dashboard_address=":0", set_as_default=False)
+    atexit.register(found.close)
+    return found
 
 
-@door(takes=known_row_by_row)
+@door(takes=known_row_by_row, named="run")
 def dask_partitions(data, measures, folder):
     from dask import dataframe
 
@@ -251,14 +312,6 @@ def dask_partitions(data, measures, folder):
         rows = dataframe.from_pandas(of_two_runs(data, ["query_id"]), npartitions=3, sort=False)
         found = cluster.evaluate(data.qrels, rows, measures, by_query=True).compute()
     return by_query(found.set_index(["run", "query_id"]))
-
-
-def sessions(data, measures, form=None, folder=None):
-    """Return values by session: of two queries, of three, and of all others; ``form`` gives the data in another form."""
-    judged = sorted({*data.qrels.query_id})
-    of_session = {"s1": judged[:2], "s2": judged[2:5], "s3": judged[5:]}
-    qrels, run = (data.qrels, data.run) if form is None else form(data, folder)
-    return evaluate_sessions(qrels, run, of_session, measures, judged_by="query_id")
 
 
 # ---- ir_measures and PyTerrier
@@ -283,7 +336,7 @@ def provider(data, measures, folder):
     return of_metrics(ir_measures.cwla.iter_calc(measures, data.qrels, data.run), measures)
 
 
-@door()
+@door(columns=False)
 def provider_of_tuples(data, measures, folder):
     return of_metrics(ir_measures.cwla.iter_calc(measures, *as_tuples(data, folder)), measures)
 
@@ -325,19 +378,23 @@ def labelled(data: Data) -> pd.DataFrame:
     return data.run.merge(data.qrels, how="left")
 
 
-@door(of=every_retrieved, takes=one_judgment, within=1e-12, refuses_nan=True)
+def known(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns beside grades and scores by the names of the parameters for them."""
+    names = {"query_id": "qid", "doc_id": "docno", "doc_length": "doc_length"}
+    return rows[[name for name in names if name in rows]].rename(columns=names)
+
+
+@door(of=every_retrieved, takes=one_judgment, within=1e-12, refuses_nan=True, whole=False, columns=False)
 def arrays_by_query(data, measures, folder):
     rows = labelled(data)
-    known = {"qid": rows.query_id, "docno": rows.doc_id, "doc_length": rows.doc_length}
-    values = {str(m): measure_score(m, rows.relevance, rows.score, average=False, **known) for m in measures}
+    values = {str(m): measure_score(m, rows.relevance, rows.score, average=False, **known(rows)) for m in measures}
     return pd.DataFrame(values, index=rows.query_id.unique())
 
 
-@door(of=every_retrieved, takes=one_judgment, within=1e-12, refuses_nan=True)
+@door(of=every_retrieved, takes=one_judgment, within=1e-12, refuses_nan=True, whole=False, columns=False)
 def scorers(data, measures, folder):
     rows = labelled(data)
-    index = rows.set_index(["query_id", "doc_id", "doc_length"]).index.set_names(["qid", "docno", "doc_length"])
-    y = pd.Series(rows.relevance.to_numpy(), index)
+    y = pd.Series(rows.relevance.to_numpy(), pd.MultiIndex.from_frame(known(rows)))
     values = {
         str(m): scorer(m, min_queries=1, greater_is_better=True)(Column(), rows[["score"]].to_numpy(), y)
         for m in measures
@@ -365,7 +422,7 @@ def as_lists(data: Data) -> Data:
     return Data(run.assign(score=-np.arange(len(run), dtype=float)), qrels)
 
 
-@door(of=as_lists, takes=is_of_lists, within=1e-12)
+@door(of=as_lists, takes=is_of_lists, within=1e-12, whole=False, columns=False)
 def lists_of_grades(data, measures, folder):
     rows = dict(iter(ranked(data).groupby("query_id")))
     judged = {q: one.relevance.tolist() for q, one in data.qrels.groupby("query_id")}
@@ -397,7 +454,7 @@ def some_queries(data: Data) -> Data:
     return Data(*(frame[frame.query_id.isin(queries)] for frame in (data.run, data.qrels)))
 
 
-@door(of=some_queries, takes=is_explained, within=1e-12)
+@door(of=some_queries, takes=is_explained, within=1e-12, whole=False)
 def explanations(data, measures, folder):
     queries = data.qrels.query_id.unique()
     values = {str(m): [explain(data.qrels, data.run, query, m).score for query in queries] for m in measures}
@@ -412,8 +469,8 @@ def first_and_last_swapped(data: Data) -> Data:
     new = run.doc_id.where(~(first := query.cumcount() == 0), query.doc_id.transform("last"))
     new = new.where(first | (query.cumcount(ascending=False) > 0), query.doc_id.transform("first"))
     falling = -np.arange(len(run), dtype=float)
-    swapped = run.assign(doc_id=new, doc_length=new.map(WORDS), score=falling).drop(columns="relevance")
-    return Data(swapped, part.qrels)
+    lengths = {"doc_length": new.map(WORDS)} if "doc_length" in run else {}
+    return Data(run.assign(doc_id=new, score=falling, **lengths).drop(columns="relevance"), part.qrels)
 
 
 def is_learnable(measure: Measure) -> bool:
@@ -424,35 +481,68 @@ def is_learnable(measure: Measure) -> bool:
     return not user_model_of(measure).metric.effort_depends_on("rank")
 
 
-@door(of=first_and_last_swapped, takes=is_learnable, within=1e-12)
+@door(of=first_and_last_swapped, takes=is_learnable, within=1e-12, whole=False, columns=False)
 def changes_by_swaps(data, measures, folder):
     """The scores of the rankings with the swap undone, plus the changes of LambdaMART."""
     before = first_and_last_swapped(data)
     rows = ranked(before)
     sizes = rows.groupby("query_id").size()
-    known = {"docno": rows.doc_id.to_numpy(), "doc_length": rows.doc_length.to_numpy()}
+    ids = {name: column.to_numpy() for name, column in known(rows).items() if name != "qid"}
     grades, falling = rows.relevance.to_numpy(), -np.arange(len(rows), dtype=float)
     measures = accepted(partial(frames, before), measures)
     start, values = frames(before, measures), {}
     for measure in measures:
-        changes = LambdaMART(measure, **known).changes(grades, falling, sizes)
+        changes = LambdaMART(measure, **ids).changes(grades, falling, sizes)
         values[str(measure)] = start[str(measure)].loc[sizes.index] + [change[0, -1] for change in changes]
     return pd.DataFrame(values, index=sizes.index)
 
 
-@door()
-def command_line(data, measures, folder):
+def printed(command: str, measures: Measures, arguments: list[object]) -> pd.DataFrame:
+    """Return the scores that a command prints."""
     from pyterrier_cwla.cli.app import main
 
-    qrels, run = map(str, as_trec_files(data, folder))
     options = [option for measure in measures for option in ("-m", repr(measure))]
-    lengths = ["--lengths", "words.tsv"] if any(needs_of(m).lengths in ("run", "default") for m in measures) else []
+    read = Path("words.tsv").exists() and any(needs_of(m).lengths in ("run", "default") for m in measures)
+    lengths = ["--lengths", "words.tsv"] if read else []
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            main(["evaluate", qrels, run, *options, *lengths, "--by-query", "--format", "jsonl"])
+            main([command, *map(str, [*arguments, *options, *lengths, "--format", "jsonl"])])
         except SystemExit as ended:
             if ended.code:
                 raise CWLAError(err.getvalue()) from None
-    rows = pd.DataFrame(list(map(json.loads, out.getvalue().splitlines())))
+    return pd.DataFrame(list(map(json.loads, out.getvalue().splitlines())))
+
+
+@door(whole=False, columns=False)
+def command_line(data, measures, folder):
+    rows = printed("evaluate", measures, [*as_trec_files(data, folder), "--by-query"])
     return rows.set_index("query_id")[[str(measure) for measure in measures]]
+
+
+# ---- sessions
+
+
+def of_session(data: Data) -> dict[str, list[str]]:
+    """Return sessions of two judged queries, of three, and of all others."""
+    judged = sorted({*data.qrels.query_id})
+    return {"s1": judged[:2], "s2": judged[2:5], "s3": judged[5:]}
+
+
+def sessions(data: Data, measures: Measures, form: Callable | None = None, folder: Path | None = None) -> pd.DataFrame:
+    """Return values by session; ``form`` gives the data in another form."""
+    qrels, run = (data.qrels, data.run) if form is None else form(data, folder)
+    return evaluate_sessions(qrels, run, of_session(data), measures, judged_by="query_id")
+
+
+def sessions_by_command(data: Data, measures: Measures, folder: Path) -> pd.DataFrame:
+    rows = [f"{name},{q},{n}\n" for name, queries in of_session(data).items() for n, q in enumerate(queries)]
+    (folder / "sessions.csv").write_text("session,query_id,order\n" + "".join(rows))
+    given = ["--sessions", folder / "sessions.csv", "--judged-by", "query_id", "--by-session"]
+    found = printed("sessions", measures, [*as_trec_files(data, folder), *given])
+    return found.set_index("session")[[str(measure) for measure in measures]]
+
+
+#: Functions from data, measures and a folder to values by session: those of one run.
+SESSION_DOORS = {form.__name__: partial(sessions, form=form) for form in FORMS if FORMS[form] is not known_row_by_row}
+SESSION_DOORS["sessions_by_command"] = sessions_by_command

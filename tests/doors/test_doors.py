@@ -12,7 +12,7 @@ from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model.language import TABLES
 
 from . import measures as table
-from .doors import DOORS, FORMS, accepted, client, frames, known_row_by_row, sessions
+from .doors import DOORS, SESSION_DOORS, accepted, frames, sessions
 from .rows import DATA, WORDS, judged_twice, repeated, with_intents, write_tables
 
 
@@ -24,9 +24,6 @@ def folder(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(path)
         yield path
-    if client.cache_info().currsize:
-        client().close()
-        client.cache_clear()
 
 
 @pytest.fixture(autouse=True)
@@ -90,12 +87,12 @@ def test_every_parameter(door, data, folder):
     check(DOORS[door], DATA[data], table.of_rows_with_variations, folder)
 
 
-@pytest.mark.parametrize("form", [form for form in FORMS if FORMS[form] is not known_row_by_row])
-def test_sessions(form, folder):
+@pytest.mark.parametrize("door", SESSION_DOORS)
+def test_sessions(door, folder):
     data = DATA["together"]
     measures = accepted(partial(sessions, data), measures_of(table.of_sessions()))
     assert len(measures) > 25
-    found = sessions(data, measures, form, folder)
+    found = SESSION_DOORS[door](data, measures, folder=folder)
     pd.testing.assert_frame_equal(found, sessions(data, measures), check_exact=True)
 
 
