@@ -30,12 +30,10 @@ from pyterrier_cwla.learning import measure_score
 from pyterrier_cwla.measures.of_ir_measures import needs_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, CWLAProvider, prepare
 
-from .test_document_tables import DOCS, QRELS, RUNS, WAYS, rewritten
+from .test_document_tables import DOCS, QRELS, RUN, RUNS, USES, rewritten, values
 
 WORDS = {d: 100 + 90 * number for number, d in enumerate(DOCS)}
 OTHER = {d: 900 - 50 * number for number, d in enumerate(DOCS)}
-ROWS = [(q, d, s) for q, docs in RUNS["one"].items() for d, s in docs.items()]
-FRAME = pd.DataFrame(ROWS, columns=["query_id", "doc_id", "score"])
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +43,10 @@ def alone(tmp_path, monkeypatch):
 
 
 def with_lengths(words):
-    return FRAME.assign(doc_length=FRAME.doc_id.map(words))
+    return RUN.assign(doc_length=RUN.doc_id.map(words))
 
 
-def value(measure, run=FRAME, qrels=QRELS):
+def value(measure, run=RUN, qrels=QRELS):
     return evaluate(qrels, run, [measure]).iloc[0, 0]
 
 
@@ -56,15 +54,15 @@ def bound(table, **more):
     return value(TBG(lengths=table, **more))
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_default_gives_the_numbers_of_a_bound_table_and_changes_at_once(way):
-    """Two ways have a cache, which must not return values of the table of before."""
+@pytest.mark.parametrize("use", USES)
+def test_the_default_gives_the_numbers_of_a_bound_table_and_changes_at_once(use):
+    """Some uses have a cache, which must not return values of the table of before."""
     found = []
     for number, table in enumerate((WORDS, OTHER)):
         named = register_lengths(f"of_step_{number}", table)
         register_lengths(table)
-        expected = WAYS[way](TBG(lengths=named, seconds_per_word=0.02))
-        np.testing.assert_array_equal(WAYS[way](TBG(seconds_per_word=0.02)), expected)
+        expected = values(use, TBG(lengths=named, seconds_per_word=0.02))
+        np.testing.assert_array_equal(values(use, TBG(seconds_per_word=0.02)), expected)
         found.append(expected)
     assert not np.array_equal(*found)
 
@@ -124,12 +122,12 @@ def test_ideal_rankings_have_one_source_of_lengths():
     with pytest.raises(MissingLength, match="A column doc_length of the run has the lengths of retrieved documents"):
         value(ideal, with_lengths(WORDS))
     with pytest.raises(MissingLength, match="norm='ideal' needs"):
-        evaluate(QRELS, {"none": FRAME, "column": with_lengths(WORDS)}, [ideal])
+        evaluate(QRELS, {"none": RUN, "column": with_lengths(WORDS)}, [ideal])
 
 
 def test_runs_with_and_without_a_column_in_one_call():
     register_lengths(WORDS)
-    found = evaluate(QRELS, {"column": with_lengths(OTHER), "none": FRAME}, [TBG]).TBG
+    found = evaluate(QRELS, {"column": with_lengths(OTHER), "none": RUN}, [TBG]).TBG
     assert found.tolist() == [bound(OTHER), bound(WORDS)]
 
 
@@ -149,7 +147,7 @@ def test_needs_and_run_inputs():
 @pytest.mark.parametrize("buffer_rows", [2, 1000])
 def test_files(column, buffer_rows):
     register_lengths(WORDS)
-    (with_lengths(OTHER) if column else FRAME).to_parquet("one.parquet")
+    (with_lengths(OTHER) if column else RUN).to_parquet("one.parquet")
     expected = bound(OTHER if column else WORDS)
     assert value(TBG, "one.parquet") == expected
     assert pd.concat(stream(QRELS, "one.parquet", [TBG], buffer_rows=buffer_rows)).TBG.mean() == expected
@@ -180,10 +178,10 @@ def test_a_default_that_follows_a_file():
     register_lengths("words.csv")
     assert value(TBG) == bound(WORDS)
     evaluator = CWLAEvaluator([TBG], prepare(QRELS))
-    evaluator.calc_aggregate(FRAME)
+    evaluator.calc_aggregate(RUN)
     rewritten("words.csv", lines.replace("d0,100", "d0,999"))
     assert value(TBG) == bound(WORDS | {"d0": 999})
-    assert evaluator.calc_aggregate(FRAME)[TBG] == bound(WORDS)
+    assert evaluator.calc_aggregate(RUN)[TBG] == bound(WORDS)
     with without_files():
         assert value(TBG) == bound(WORDS | {"d0": 999})
         with pytest.raises(BadParameter, match="files are not read here"):
@@ -195,12 +193,12 @@ def test_an_evaluator_keeps_the_table_of_its_start():
     evaluator = CWLAEvaluator([TBG, Residual(measure=TBG(unseen=3))], prepare(QRELS))
     objective = LambdaMART("TBG")
     register_lengths(OTHER)
-    assert evaluator.calc_aggregate(FRAME)[TBG] == bound(WORDS)
+    assert evaluator.calc_aggregate(RUN)[TBG] == bound(WORDS)
     assert value(objective.measure) == bound(WORDS)
     assert value(objective.measure(half_life=60)) == bound(WORDS, half_life=60)
     assert value(objective.measure(lengths=OTHER)) == bound(OTHER)
     with pytest.raises(BadParameter, match="two measures are called TBG and differ"):
-        evaluate(QRELS, FRAME, [objective.measure, TBG])
+        evaluate(QRELS, RUN, [objective.measure, TBG])
 
 
 def test_pickles_carry_it_and_copies_do_not():
@@ -224,7 +222,7 @@ def test_pickles_carry_it_and_copies_do_not():
 
 def test_new_processes_need_no_default_of_their_own():
     register_lengths(WORDS)
-    found = Parallel(n_jobs=2)(delayed(evaluate)(QRELS, FRAME, [TBG, TBG(half_life=h)]) for h in (30, 60))
+    found = Parallel(n_jobs=2)(delayed(evaluate)(QRELS, RUN, [TBG, TBG(half_life=h)]) for h in (30, 60))
     for h, table in zip((30, 60), found):
         assert table.iloc[0].tolist() == [bound(WORDS), bound(WORDS, half_life=h)]
     code = "import pickle, sys; from pyterrier_cwla import Lengths; print(pickle.load(sys.stdin.buffer).metric.default_lengths, Lengths.default)"

@@ -9,15 +9,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import TBG, Lengths, Residual, compare, evaluate, explain, register_lengths
+from pyterrier_cwla import TBG, Lengths, Residual, evaluate, explain, register_lengths
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.data import Duplicates, Seconds
 from pyterrier_cwla.data.document_tables import _reading
 from pyterrier_cwla.errors import BadParameter, MalformedFile
-from pyterrier_cwla.evaluation.driver import stream
 from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
 from pyterrier_cwla.studies import Rated, fit, robustness
+from tests.doors.doors import DOORS, doors_of
+from tests.doors.rows import Data
 
 DOCS = [f"d{number}" for number in range(6)]
 QRELS = {q: {d: (number + int(q)) % 2 for number, d in enumerate(DOCS)} for q in "123"}
@@ -25,6 +26,10 @@ RUNS = {
     name: {q: {d: (number * step + int(q)) % 7 + number / 10 for number, d in enumerate(DOCS)} for q in QRELS}
     for name, step in (("one", 3), ("two", 5))
 }
+RUN, JUDGED = (
+    pd.DataFrame([(q, d, n) for q, docs in of.items() for d, n in docs.items()], columns=["query_id", "doc_id", value])
+    for of, value in ((RUNS["one"], "score"), (QRELS, "relevance"))
+)
 
 
 @pytest.fixture(autouse=True)
@@ -54,11 +59,9 @@ def timed(table):
     return TBG(lengths=table)
 
 
-WAYS = {
-    "evaluate": lambda m: evaluate(QRELS, RUNS, [m], by_query=True).to_numpy(),
-    "with a cache": lambda m: evaluate(QRELS, RUNS, [m], by_query=True, cache_dir="kept").to_numpy(),
+#: Functions of a measure that are no doors: their results are no scores of queries, or not only these.
+OTHERS = {
     "calc_aggregate": lambda m: m.calc_aggregate(QRELS, RUNS["one"]),
-    "compare": lambda m: compare(QRELS, RUNS, [m]).table["score"].to_numpy(),
     "explain": lambda m: explain(QRELS, RUNS["one"], "1", m(unseen=12)).table["discount"].to_numpy(),
     "simulate": lambda m: simulate(QRELS, RUNS["one"], m(unseen=12), users=10, progress=False).by_query["analytic"],
     "rated": lambda m: RATED.scores([m]).to_numpy(),
@@ -68,18 +71,27 @@ WAYS = {
 }  # fmt: skip
 RATED = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
 ROUGH = {"fractions": (0.5,), "seeds": 1, "pairs": 0, "resamples": 50, "complete": None, "progress": False}
+USES = [*doors_of(TBG(lengths={"d0": 1})), *OTHERS]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_measure_follows_its_file(way):
+def values(use, measure):
+    """Return what a door or another function gives for a measure."""
+    if use in OTHERS:
+        return OTHERS[use](measure)
+    door = DOORS[use]
+    return door.values(door.of(Data(RUN, JUDGED)), [measure], Path()).to_numpy()
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_measure_follows_its_file(use):
     found = []
     first = lengths(10)
     measure = timed("words.csv")
     for step in (10, 90):
         table = lengths(step)
-        expected = WAYS[way](timed(table if way != "fit" else register(table)))
+        expected = values(use, timed(register(table)))
         for of in (measure, timed("words.csv")):
-            np.testing.assert_array_equal(WAYS[way](of), expected)
+            np.testing.assert_array_equal(values(use, of), expected)
         found.append(expected)
     assert first != table
     assert not np.array_equal(*found)
@@ -133,18 +145,6 @@ def test_registered_paths_follow_their_files_and_loaded_tables_do_not():
     assert (loaded.mean, Lengths.of("words.csv").mean) == (125, 325)
     with pytest.raises(BadParameter, match=r"two measures are called TBG.* and differ"):
         evaluate(QRELS, RUNS, [timed(loaded), timed("words.csv")])
-
-
-def test_streams_follow_the_file():
-    rows = [(q, d, s) for q, docs in RUNS["one"].items() for d, s in docs.items()]
-    pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).to_parquet("one.parquet")
-    lengths(10)
-    measure = timed("words.csv")
-    for step in (10, 90):
-        expected = evaluate(QRELS, {"one": RUNS["one"]}, [timed(lengths(step))], by_query=True).to_numpy().ravel()
-        for cache_dir in (None, "kept"):
-            found = pd.concat(stream(QRELS, "one.parquet", [measure], cache_dir=cache_dir))[str(measure)]
-            np.testing.assert_array_equal(found, expected)
 
 
 def test_duplicates_follow_their_file():

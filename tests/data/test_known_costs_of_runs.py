@@ -1,18 +1,15 @@
 """Known costs from the column of a run or a table: all ways to evaluate, gaps, errors, and the command line."""
 
-import pickle
-
-import ir_measures
 import numpy as np
-import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, IntentAware, evaluate, scorer, stream
+from pyterrier_cwla import CWLA, IntentAware, evaluate, scorer
 from pyterrier_cwla.data import Seconds, register_doc_seconds, without_files
 from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, MissingSeconds, NotPassed
 from pyterrier_cwla.files.formats import read_run, read_seconds
 from pyterrier_cwla.learning import LambdaMART, measure_score
-from tests.support import caught_warnings
+from tests.doors.doors import DOORS, doors_of
+from tests.doors.rows import Data
 from tests.support.generated import collection, harmless
 
 QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))
@@ -48,27 +45,17 @@ def last(frame):
     return frame.iloc[:, -1].iloc[0]
 
 
-WAYS = {
-    "evaluate": lambda run, measure, folder: last(evaluate(QRELS, run, [measure])),
-    "file": lambda run, measure, folder: last(evaluate(QRELS, parquet(folder, run), [measure])),
-    "kept": lambda run, measure, folder: last(evaluate(QRELS, run, [measure], cache_dir=folder / "kept")),
-    "several": lambda run, measure, folder: last(evaluate(QRELS, {"a": run, "b": run}, [measure])),
-    "stream": lambda run, measure, folder: pd.concat(stream(QRELS, parquet(folder, run), [measure])).iloc[:, -1].mean(),
-    "small buffer": lambda run, measure, folder: (
-        pd.concat(stream(QRELS, parquet(folder, run.sample(frac=1, random_state=1)), [measure], buffer_rows=20))
-        .iloc[:, -1]
-        .mean()
-    ),
-    "provider": lambda run, measure, folder: ir_measures.cwla.calc_aggregate([measure], QRELS, run)[measure],
-    "pickled": lambda run, measure, folder: last(evaluate(QRELS, run, [pickle.loads(pickle.dumps(measure))])),
-}
+def value(name, run, measure, folder):
+    return DOORS[name].values(DOORS[name].of(Data(run, QRELS)), [measure], folder).to_numpy().mean()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_all_ways_read_the_column_and_the_table(way, tmp_path):
-    expected = by_loops()
-    assert WAYS[way](COLUMN, MEASURE, tmp_path) == pytest.approx(expected, rel=1e-12)
-    assert WAYS[way](RUN, MEASURE(doc_seconds=COSTS), tmp_path) == pytest.approx(expected, rel=1e-12)
+@pytest.mark.parametrize("door", doors_of(MEASURE(doc_seconds=COSTS)))
+def test_all_doors_read_the_column_and_the_table(door, tmp_path):
+    part = DOORS[door].of(Data(RUN, QRELS))
+    expected = by_loops(qrels=part.qrels, run=part.run)
+    assert value(door, RUN, MEASURE(doc_seconds=COSTS), tmp_path) == pytest.approx(expected, rel=1e-12)
+    if DOORS[door].columns:
+        assert value(door, COLUMN, MEASURE, tmp_path) == pytest.approx(expected, rel=1e-12)
 
 
 def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
@@ -83,29 +70,26 @@ def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
     assert values[0] > values[1]
 
 
-@pytest.mark.parametrize("way", ["evaluate", "file", "stream", "small buffer", "provider"])
-def test_missing_costs_are_errors_or_the_mean_of_a_table(way, tmp_path):
+@pytest.mark.filterwarnings("ignore:Experiment Pipeline Validation Report")  # PyTerrier's, of the missing column
+@pytest.mark.parametrize("door", doors_of(MEASURE, whole=True))
+def test_missing_costs_are_errors_or_the_mean_of_a_table(door, tmp_path):
     some = {doc_id: cost for number, (doc_id, cost) in enumerate(COSTS.items()) if number % 3}
     with pytest.raises(MissingSeconds, match=r"needs the cost of every document, and .* Give doc_seconds= a table"):
-        WAYS[way](RUN, MEASURE(doc_seconds=some), tmp_path)
+        value(door, RUN, MEASURE(doc_seconds=some), tmp_path)
     with pytest.raises(MissingSeconds, match=r"the costs of documents are needed: give doc_seconds="):
-        WAYS[way](RUN, MEASURE, tmp_path)
+        value(door, RUN, MEASURE, tmp_path)
     filled = {doc_id: some.get(doc_id, np.mean([*some.values()])) for doc_id in DOCS}
-    found = []
-
-    def score():
-        found.append(WAYS[way](RUN, MEASURE(doc_seconds=some, missing="mean"), tmp_path))
-
-    (message,) = caught_warnings.told(score, file=__file__)
+    mean = MEASURE(doc_seconds=some, missing="mean")
+    (message,) = DOORS[door].told(Data(RUN, QRELS), [mean], tmp_path)
     assert "have no cost in the table of costs, such as 'd" in message
-    assert found[0] == pytest.approx(by_loops(filled), rel=1e-12)
+    assert value(door, RUN, mean, tmp_path) == pytest.approx(by_loops(filled), rel=1e-12)
 
 
 def test_the_mean_of_a_column_needs_the_whole_run(tmp_path):
     gaps = COLUMN.assign(doc_seconds=COLUMN.doc_seconds.where(COLUMN.index % 3 > 0))
     with pytest.raises(MissingSeconds, match="needs the mean cost of a whole run, and runs are read in parts"):
-        WAYS["stream"](gaps, MEASURE(missing="mean"), tmp_path)
-    whole, file = (WAYS[way](gaps, MEASURE(missing="mean"), tmp_path) for way in ("evaluate", "file"))
+        value("streamed", gaps, MEASURE(missing="mean"), tmp_path)
+    whole, file = (value(door, gaps, MEASURE(missing="mean"), tmp_path) for door in ("means", "as_parquet"))
     assert whole == pytest.approx(file, rel=1e-12)
 
 

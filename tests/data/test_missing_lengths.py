@@ -2,15 +2,16 @@
 
 from functools import partial
 
-import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import TBG, evaluate, explain, scorer, stream
+from pyterrier_cwla import TBG, evaluate, explain, scorer
 from pyterrier_cwla.cli.app import _ways_out, main
 from pyterrier_cwla.errors import MissingLength
 from pyterrier_cwla.evaluation import stop_distribution
+from tests.doors.doors import DOORS, doors_of
+from tests.doors.rows import Data
 from tests.support import caught_warnings
 from tests.support.generated import collection, harmless
 
@@ -28,43 +29,29 @@ def ranks(run=RUN):
     return ordered.groupby("query_id").cumcount().reindex(run.index) + 1
 
 
-def written(folder, run):
-    path = folder / "run.parquet"
-    run.to_parquet(path, index=False, row_group_size=37)
-    return path
+def warned(name, measure, folder):
+    if name == "stop_distribution":
+        return told(lambda: stop_distribution(QRELS, RUN, measure))
+    return DOORS[name].told(Data(RUN, QRELS), [measure, measure(half_life=9)], folder)
 
 
-WAYS = {
-    "evaluate": lambda run, measure, folder: evaluate(QRELS, run, [measure]),
-    "several": lambda run, measure, folder: evaluate(QRELS, {"a": run}, [measure, measure(half_life=9)]),
-    "file": lambda run, measure, folder: evaluate(QRELS, written(folder, run), [measure]),
-    "kept": lambda run, measure, folder: evaluate(QRELS, run, [measure], cache_dir=folder / "kept"),
-    "stream": lambda run, measure, folder: pd.concat(stream(QRELS, written(folder, run), [measure])),
-    "small buffer": lambda run, measure, folder: pd.concat(
-        stream(QRELS, written(folder, run.sample(frac=1, random_state=1)), [measure], buffer_rows=20)
-    ),
-    "provider": lambda run, measure, folder: ir_measures.cwla.calc_aggregate([measure], QRELS, run),
-    "stop_distribution": lambda run, measure, folder: stop_distribution(QRELS, run, measure),
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_lengths_that_the_mean_of_a_table_replaces_are_counted(way, tmp_path):
+@pytest.mark.parametrize("name", [*doors_of(TBG, whole=True), "stop_distribution"])
+def test_lengths_that_the_mean_of_a_table_replaces_are_counted(name, tmp_path):
     some = {doc_id: words for number, (doc_id, words) in enumerate(WORDS.items()) if number % 3}
-    (message,) = told(lambda: WAYS[way](RUN, TBG(lengths=some, missing="mean"), tmp_path))
+    (message,) = warned(name, TBG(lengths=some, missing="mean"), tmp_path)
     lacking = int((~JUDGED.doc_id.isin(some)).sum())
     assert message.startswith(f"{lacking:,} of {len(JUDGED):,} documents of ")
     assert f"({100 * lacking / len(JUDGED):.1f} %) have no length in the table of lengths, such as 'd" in message
     assert message.endswith("missing='mean' replaces them by the mean.")
-    assert not told(lambda: WAYS[way](RUN, TBG(lengths=WORDS, missing="mean"), tmp_path))
+    assert not warned(name, TBG(lengths=WORDS, missing="mean"), tmp_path)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_table_of_another_collection_is_an_error(way, tmp_path):
+@pytest.mark.parametrize("name", [*doors_of(TBG, whole=True), "stop_distribution"])
+def test_a_table_of_another_collection_is_an_error(name, tmp_path):
     with pytest.raises(MissingLength, match=rf"none of {len(JUDGED)} documents of .* is in the table of lengths, such"):
-        WAYS[way](RUN, TBG(lengths={"elsewhere": 5}, missing="mean"), tmp_path)
+        warned(name, TBG(lengths={"elsewhere": 5}, missing="mean"), tmp_path)
     one = JUDGED.doc_id.iloc[0]
-    (message,) = told(lambda: WAYS[way](RUN, TBG(lengths={one: 5}, missing="mean"), tmp_path))
+    (message,) = warned(name, TBG(lengths={one: 5}, missing="mean"), tmp_path)
     assert "documents of" in message
 
 
@@ -96,33 +83,34 @@ def test_the_command_notes_replaced_lengths(tmp_path, capsys):
     assert "1 of 2 documents of one (50.0 %) have no length in" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "stop_distribution"])
-@pytest.mark.parametrize("by_table", [True, False], ids=["table", "column"])
-def test_ranks_that_are_not_read_need_no_length(way, by_table, tmp_path):
-    run, k = RUN.assign(doc_length=RUN.doc_id.map(WORDS).astype(float)), 5
+@pytest.mark.parametrize(
+    ("by_table", "door"),
+    [
+        *((True, door) for door in doors_of(TBG(end=3), whole=True)),
+        *((False, door) for door in doors_of(TBG(end=3), whole=True, columns=True)),
+    ],
+)
+def test_ranks_that_are_not_read_need_no_length(door, by_table, tmp_path):
+    """Some doors have a second run, with the scores negated; its first ranks are read as well."""
+    run, k = RUN.assign(doc_length=RUN.doc_id.map(WORDS).astype(float)), 3
+    is_read = (ranks(run) <= k) | (ranks(run.assign(score=-run.score)) <= k)
     if by_table:
         run = run.drop(columns="doc_length")
-        read = set(run.doc_id[ranks(run) <= k])
-        few, every = {doc_id: WORDS[doc_id] for doc_id in DOCS if doc_id in read}, WORDS
-        assert len(few) < len(every)
-        gaps, full = (TBG(lengths=table) for table in (few, every))
-        with_gaps = run
+        few = {doc_id: WORDS[doc_id] for doc_id in set(run.doc_id[is_read])}
+        assert len(few) < len(WORDS)
+        gaps, with_gaps = TBG(lengths=few), run
     else:
-        gaps = full = TBG
-        with_gaps = run.assign(doc_length=run.doc_length.where(ranks(run) <= k))
-    for measure in (lambda base: base @ k, lambda base: base @ (k - 2), lambda base: base(end=k)):
-        found, expected = (
-            WAYS[way](rows, measure(base), tmp_path / name)
-            for rows, base, name in ((with_gaps, gaps, "a"), (run, full, "b"))
-            if (tmp_path / name).mkdir(exist_ok=True) is None
-        )
-        if way == "provider":
-            assert list(found.values()) == list(expected.values())
-        else:
-            assert np.array_equal(found.select_dtypes("number"), expected.select_dtypes("number"))
+        gaps = TBG
+        with_gaps = run.assign(doc_length=run.doc_length.where(is_read))
+    (tmp_path / "full").mkdir()
+    for some in ([gaps @ k, gaps @ (k - 2)], [gaps(end=k)]):
+        every = [measure(lengths=WORDS) for measure in some] if by_table else some
+        found = DOORS[door].values(Data(with_gaps, QRELS), some, tmp_path)
+        expected = DOORS[door].values(Data(run, QRELS), every, tmp_path / "full")
+        assert np.array_equal(found, expected)
     for measure in (gaps @ (k + 1), gaps, (gaps @ k)(judged_only=True)):
         with pytest.raises(MissingLength, match="have none"):
-            WAYS[way](with_gaps, measure, tmp_path)
+            DOORS[door].values(Data(with_gaps, QRELS), [measure], tmp_path)
 
 
 def test_errors_name_run_and_measure_once_and_are_not_chained(tmp_path):
