@@ -20,6 +20,7 @@ _EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "q
 #: Replacements of texts other than the name of an option.
 _REPLACEMENTS = {
     "complete=None": "--all-runs",
+    "force=True": "--force",
     "broken='exclude'": "--exclude-broken",
     "None switches corrections off": "'none' switches corrections off",
     "plot_survival()": "--pictures",

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from ..rendering.terminal import note, prose, resumable_from, screen, warnings_as_sentences
+from ..rendering.terminal import note, prose, resumable_from, screen
 from .arguments import (
     HELP,
     SESSIONS_HELP,
     BoundMeasures,
     Commands,
+    Force,
     JudgedBy,
     LengthsFile,
     Measures,
@@ -185,6 +186,7 @@ def robustness(
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
+    force: Force = False,
 ) -> None:  # over 50 lines: half of them are options  # fmt: skip
     """Study how measures change when judgments are missing: system rankings and tests of pairs.
 
@@ -200,7 +202,7 @@ def robustness(
     found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
     kind = GroupsLeftOut if holes is Holes.groups else Robustness
-    with _cached_in(output, [qrels, *runs, groups, lengths], named, kind) as how:
+    with _cached_in(output, force, [qrels, *runs, groups, lengths], named, kind) as how:
         if holes is Holes.groups:
             of = _groups(groups)
             found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
@@ -211,7 +213,7 @@ def robustness(
             found = study(
                 judgments, files, named, pairs=pairs, complete=complete, seed=seed, n_jobs=n_jobs, **more, **how
             )
-        _finish(found, output)
+        _finish(found, output, force)
 
 
 def _groups(path: Path | None) -> dict[str, str]:
@@ -251,6 +253,7 @@ def next_documents(
     all_topics: Annotated[bool, typer.Option("--all-topics", help="Include topics without judgments.")] = False,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
+    force: Force = False,
 ) -> None:  # over 50 lines: half of them are options
     """List the unjudged documents whose judgment could change a comparison of runs, the next one to judge first.
 
@@ -263,7 +266,7 @@ def next_documents(
         raise errors.BadParameter(f"-m {measure}: give one measure, not {len(named)}.")
     judgments, files = judgments_of(qrels), runs_by_name(runs)
     predictions = None if predicted is None else judgments_of(predicted)
-    with _cached_in(output, [qrels, *runs, lengths, predicted], named, NextJudgments):
+    with _cached_in(output, force, [qrels, *runs, lengths, predicted], named, NextJudgments):
         found = next_judgments(
             judgments,
             files,
@@ -275,7 +278,7 @@ def next_documents(
             topics="all" if all_topics else "judged",
             max_rel=max_rel,
         )
-        _finish(found, output)
+        _finish(found, output, force)
 
 
 @study.command()
@@ -292,6 +295,7 @@ def power(
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
+    force: Force = False,
 ) -> None:
     """Count the pairs of systems that each measure distinguishes, by four tests of all pairs.
 
@@ -301,11 +305,11 @@ def power(
 
     named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _cached_in(output, [qrels, *runs, lengths], named, Power) as how:
+    with _cached_in(output, force, [qrels, *runs, lengths], named, Power) as how:
         found = discriminative_power(
             judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, n_jobs=n_jobs, **how
         )
-        _finish(found, output)
+        _finish(found, output, force)
 
 
 @study.command()
@@ -318,6 +322,7 @@ def agreement(
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Compare the system rankings of measures: Kendall's τ, rank-biased overlap, outliers.
 
@@ -327,8 +332,8 @@ def agreement(
 
     named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _cached_in(output, [qrels, *runs, lengths], named, MetricAgreement):
-        _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output)
+    with _cached_in(output, force, [qrels, *runs, lengths], named, MetricAgreement):
+        _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output, force)
 
 
 @study.command()
@@ -357,6 +362,7 @@ def users(
     resamples: Resamples = 1000,
     cv: Folds = 10,
     seed: Seed = 0,
+    force: Force = False,
 ) -> None:
     """Compare measures with the ratings of users; without -m, all combinations of C and A.
 
@@ -371,11 +377,11 @@ def users(
     parsed = of_sessions if rated.what == "session" else None
     highest = rated.shown.judgments.pool.highest
     wanted: Any = _named(measures, lengths, missing, parsed) if measures else grid(all_C, max_rel=highest)
-    with _cached_in(output, [*data, sessions, lengths], wanted, UserAgreement):
+    with _cached_in(output, force, [*data, sessions, lengths], wanted, UserAgreement):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
         )
-        _finish(found, output)
+        _finish(found, output, force)
 
 
 @study.command()
@@ -408,6 +414,7 @@ def fit(
     cv: Folds = 10,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
+    force: Force = False,
 ) -> None:  # fmt: skip
     """Fit parameters of a measure to ratings of users, and estimate the improvement by cross-validation.
 
@@ -424,12 +431,12 @@ def fit(
         raise errors.BadParameter(
             f"-t {template!r}: the shell has replaced the $names. Write the template in single quotes."
         )
-    with _cached_in(output, [*data, sessions], _first(template, spans), Fit) as how:
+    with _cached_in(output, force, [*data, sessions], _first(template, spans), Fit) as how:
         try:
             found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, n_jobs=n_jobs, **how)
         except errors.MissingLength as error:  # there is no --lengths here
             raise errors.BadParameter(f"{error} In a template: TBG(lengths='FILE',half_life=$h).") from error
-        _finish(found, output)
+        _finish(found, output, force)
 
 
 def _assigned(written: str, what: str) -> tuple[str, str]:
@@ -518,12 +525,12 @@ def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _cached_in(
-    folder: Path, inputs: Sequence[Path | None], measures: Mapping[str, Any], kind: type[Study]
+    folder: Path, force: bool, inputs: Sequence[Path | None], measures: Mapping[str, Any], kind: type[Study]
 ) -> Iterator[dict[str, Any]]:
     """Create the output folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
 
-    The packages for the report and the folder are checked first: the report must overwrite neither an input nor a
-    file of another origin.
+    The packages for the report and the folder are checked first: the report must not overwrite an input, nor without
+    ``--force`` another file.
     """
     from ..studies.report import cannot_write, check_folder, check_packages, file_names
 
@@ -532,7 +539,7 @@ def _cached_in(
 
     parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
     check_outside([("-o", folder)], read)
-    check_folder(folder, file_names(kind.always_tables, kind.always_pictures), [*files_in(read)])
+    check_folder(folder, file_names(kind.always_tables, kind.always_pictures), force, [*files_in(read)])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -541,12 +548,9 @@ def _cached_in(
         yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
 
 
-def _finish(found: Study, folder: Path) -> None:
-    with warnings_as_sentences() as warned:
-        page = found.report(folder)
+def _finish(found: Study, folder: Path, force: bool) -> None:
+    page = found.report(folder, force)
     _print(found)
-    for line in warned:
-        note(line)
     note(f"Full report: {page}")
 
 

@@ -1,9 +1,4 @@
-"""Similarity of two orders: Kendall's τ (a, b, AP-weighted), Kendall's distance, and rank-biased overlap.
-
-Scores are rounded to 1e-10 first, because floating-point noise would break exact ties. All functions take and return
-arrays. The last axis holds the scores of the ordered items, where a higher score means a better rank; the other axes
-broadcast. If any score is NaN, the result is NaN.
-"""
+"""Similarity of orders (τ, rank-biased overlap), names of coefficients, directions of measures, and intervals."""
 
 from __future__ import annotations
 

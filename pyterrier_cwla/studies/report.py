@@ -1,4 +1,4 @@
-"""Words for the columns of tables and for the settings in reports."""
+"""Studies and their reports: tables, pictures with their data, findings, and files that a manifest lists."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from .._version import __version__
-from ..errors import BadParameter, CWLAError, warn
+from ..errors import BadParameter, CWLAError
 from ..errors.extras import needed
 from ..errors.sanitise import harmless, sanitised
 from ..files.atomic import written
@@ -158,16 +158,13 @@ MANIFEST = "manifest.json"
 _NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pictures/[^/\\]+\.(svg|png)")
 _WAY_OUT = "Move it away, or write the report to another folder."
 
-Hashes = Mapping[str, Collection[str]]
-"""SHA-256 of the allowed contents of each file, by the file's name relative to the folder."""
 
+def write_files(folder: Path, contents: Mapping[str, bytes], title: str, force: bool = False) -> None:
+    """Write the files of a report; ``manifest.json`` lists them.
 
-def write_files(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
-    """Replace the report in a folder by the given files, and list them in ``manifest.json``.
-
-    Files of an earlier report are removed if its manifest lists them and their hashes match. All checks are done before
-    the first file is written. While files are replaced, the manifest lists the old and the new files, so that an
-    interrupted report can be written again; ``report.html`` is removed first and written last.
+    All checks are done before the first file is written. While files are replaced, the manifest lists the old and the
+    new files, so that ``force`` removes those of an interrupted report too; ``report.html`` is removed first and
+    written last.
 
     Parameters
     ----------
@@ -177,36 +174,27 @@ def write_files(folder: Path, contents: Mapping[str, bytes], title: str) -> str 
         Contents of each file, by its name relative to the folder.
     title : str
         Title of the study.
-
-    Returns
-    -------
-    str or None
-        Description of the replaced report, if it is that of another study: another title, or other contents of
-        ``about.json`` (versions aside). Otherwise None.
+    force : bool, default=False
+        Whether existing files of these names may be replaced; other files that the manifest lists are removed then.
 
     Raises
     ------
     BadParameter
-        If another file is in the way, if the user changed a file of the earlier report, if the manifest lists a path
-        that no report has, or if the folder cannot be created.
+        If a file is in the way, if the manifest lists a path that no report has, or if the folder cannot be created.
     """
-    old = check_folder(folder, contents)
-    replaced = _other_study(folder, contents, title) if old else None
-    new = {name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}
+    old = check_folder(folder, contents, force)
     try:
         for name in contents:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise cannot_write(folder, error) from error
-    either = {name: sorted({*old.get(name, ()), *new.get(name, ())}) for name in {**old, **new}}
-    _save(folder, either, title)
-    for name in [PAGE, *(name for name in old if name not in new)]:
+    _save_manifest(folder, {*old, *contents}, title)
+    for name in [PAGE, *(name for name in old if name not in contents)]:
         (folder / name).unlink(missing_ok=True)
     for name in sorted(contents, key=lambda name: name == PAGE):
         with written(folder / name) as place:
             place.write_bytes(contents[name])
-    _save(folder, new, title)
-    return replaced
+    _save_manifest(folder, contents, title)
 
 
 def file_names(tables: Iterable[str], pictures: Iterable[str]) -> list[str]:
@@ -216,8 +204,8 @@ def file_names(tables: Iterable[str], pictures: Iterable[str]) -> list[str]:
     return [PAGE, ABOUT, *files]
 
 
-def check_folder(folder: Path, names: Iterable[str], inputs: Collection[Path] = ()) -> dict[str, list[str]]:
-    """Return the files in the manifest of a folder, and check that a report with these file names may be written there.
+def check_folder(folder: Path, names: Iterable[str], force: bool = False, inputs: Collection[Path] = ()) -> list[str]:
+    """Return the files that the manifest of a folder lists, and check that a report may be written to the folder.
 
     Parameters
     ----------
@@ -225,26 +213,32 @@ def check_folder(folder: Path, names: Iterable[str], inputs: Collection[Path] = 
         Folder of the report.
     names : iterable of str
         Names of the files to write, relative to the folder.
+    force : bool, default=False
+        Whether existing files may be replaced.
     inputs : collection of Path, default=()
         Input files, which the report must neither replace nor remove.
 
     Returns
     -------
-    dict
-        SHA-256 hashes of each listed file, by name.
+    list of str
+        Names of the listed files.
 
     Raises
     ------
     BadParameter
-        If a name is not that of a file of a report, or if another file is in the way.
+        If a name is not that of a file of a report, or if a file is in the way.
     """
-    listed = _listed(folder)
-    for name in {**listed, **dict.fromkeys(names)}:
+    names = [*names]
+    for name in names:
         if not _NAME.fullmatch(name):
             raise BadParameter(
                 f"{name!r} is not a valid file name of a report: names of tables and pictures contain no slashes."
             )
-        _check_file(folder, name, listed, inputs)
+    for name in [*names, MANIFEST]:
+        _check_file(folder, name, force, inputs)
+    listed = _listed(folder / MANIFEST)
+    for name in listed:
+        _check_file(folder, name, force, inputs)
     return listed
 
 
@@ -253,45 +247,8 @@ def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter
     return BadParameter(f"{option}{folder}: cannot be written to ({error.strerror}).")
 
 
-def _listed(folder: Path) -> dict[str, list[str]]:
-    """Return the files in the manifest, or none if there is no manifest."""
-    path = folder / MANIFEST
-    if not os.path.lexists(path):
-        return {}
-    try:
-        listed = json.loads(path.read_text("utf-8"))["files"] if path.is_file() and not path.is_symlink() else None
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        listed = None
-    if not isinstance(listed, dict) or not all(map(_are_hashes, listed.values())):
-        raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
-    for name in listed:
-        if not _NAME.fullmatch(name):
-            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
-    return listed
-
-
-def _other_study(folder: Path, contents: Mapping[str, bytes], title: str) -> str | None:
-    """Describe the study whose report is in the folder, or return None if it is the study being written."""
-    before = json.loads((folder / MANIFEST).read_text("utf-8")).get("study")
-    if before != title:
-        return f"the report of another study, {before!r}" if isinstance(before, str) else "the report of another study"
-    try:
-        old = json.loads((folder / ABOUT).read_bytes())
-    except (OSError, ValueError, RecursionError):  # an interrupted report
-        return None
-    new = json.loads(contents[ABOUT])
-    names = [name for name in {**old, **new} if name != "version"]
-    # Values are compared as text, so that NaN equals NaN.
-    differ = [name for name in names if json.dumps(old.get(name)) != json.dumps(new.get(name))]
-    return f"an earlier report of {title!r}, with other {', '.join(differ)}" if differ else None
-
-
-def _are_hashes(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path]) -> None:
-    """Raise BadParameter if the path of a file is taken by anything other than the listed file."""
+def _check_file(folder: Path, name: str, force: bool, inputs: Collection[Path]) -> None:
+    """Raise BadParameter if a file of the report must not be written or removed."""
     path = folder / name
     for place, fits in ((path.parent, path.parent == folder or path.parent.is_dir()), (path, path.is_file())):
         if place != folder and os.path.lexists(place) and (place.is_symlink() or not fits):
@@ -301,16 +258,30 @@ def _check_file(folder: Path, name: str, listed: Hashes, inputs: Collection[Path
     for file in inputs:
         if file.exists() and os.path.samefile(file, path):
             raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
-    if name not in listed:
-        raise BadParameter(f"{path}: is in the way: no report of this folder wrote it. {_WAY_OUT}")
-    with open(path, "rb") as content:
-        if hashlib.file_digest(content, "sha256").hexdigest() not in listed[name]:
-            raise BadParameter(f"{path}: was changed since the report was written. {_WAY_OUT}")
+    if not force:
+        raise BadParameter(
+            f"{path}: the file exists. Write the report to another folder, or replace the files with force=True."
+        )
 
 
-def _save(folder: Path, files: Hashes, title: str) -> None:
-    listed = {"version": __version__, "study": title, "files": files}
-    text = json.dumps(listed, indent=1, sort_keys=True, ensure_ascii=False)
+def _listed(path: Path) -> list[str]:
+    """Return the names of files in a manifest, or none if there is no manifest."""
+    if not path.exists():
+        return []
+    try:
+        listed = json.loads(path.read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
+    for name in listed:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
+    return listed
+
+
+def _save_manifest(folder: Path, names: Iterable[str], title: str) -> None:
+    text = json.dumps({"version": __version__, "study": title, "files": sorted(names)}, indent=1, ensure_ascii=False)
     with written(folder / MANIFEST) as place:
         place.write_text(text + "\n", encoding="utf-8")
 
@@ -529,11 +500,12 @@ def write_report(
     tables: Mapping[str, Table],
     pictures: Mapping[str, Picture],
     said: Said,
+    force: bool,
 ) -> Path:
     """Write a report to a folder and return the path of its page.
 
     The files are ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, ``report.html``
-    and ``manifest.json``. An earlier report that the folder's manifest lists is replaced.
+    and ``manifest.json``.
 
     Parameters
     ----------
@@ -547,6 +519,8 @@ def write_report(
         Tables and pictures by file name.
     said : Said
         Sentences of the study.
+    force : bool
+        Whether existing files may be replaced.
 
     Returns
     -------
@@ -576,9 +550,7 @@ def write_report(
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
     )
     contents[PAGE] = page.encode()
-    replaced = write_files(folder, contents, title)
-    if replaced is not None:
-        warn(f"replaced {replaced}, in {folder}. To keep both, write each study to a separate folder.")
+    write_files(folder, contents, title, force)
     return folder / PAGE
 
 
@@ -746,7 +718,7 @@ class Study:
         """Return conclusions that the study does not support, one sentence each."""
         return []
 
-    def report(self, folder: str | Path) -> Path:
+    def report(self, folder: str | Path, force: bool = False) -> Path:
         """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that contains all of them.
 
         Needs matplotlib and jinja2.
@@ -754,27 +726,24 @@ class Study:
         Parameters
         ----------
         folder : str or Path
-            Created if it does not exist. ``manifest.json`` lists the files of the report; an earlier report in the
-            folder is replaced.
+            Created if it does not exist. ``manifest.json`` lists the files of the report.
+        force : bool, default=False
+            Whether existing files may be replaced, such as those of an earlier report, even if they were edited. Files
+            of the earlier report that this one lacks are removed; files that no manifest lists stay.
 
         Returns
         -------
         Path
             The HTML page.
 
-        Warns
-        -----
-        CWLAWarning
-            If the report of another study was replaced.
-
         Raises
         ------
         BadParameter
-            If a file is in the way that no report wrote, or that was changed since it was written. Nothing is written
-            then.
+            If a file of the report exists, without ``force``; or if a folder or symbolic link is in its place. Nothing
+            is written then.
         """
         said = Said(self.headline(), self.findings(), self.limits())
-        return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), said)
+        return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), said, force)
 
     def said(self) -> dict[str, list[str]]:
         """Return the sentences of the study by heading."""

@@ -1,4 +1,4 @@
-"""Result of a learned discount: its values with intervals, and its gain on users who were not used for fitting."""
+"""Discount φ(1), …, φ(K) of a measure fitted to user ratings, by least squares or logistic regression with bounds."""
 
 from __future__ import annotations
 

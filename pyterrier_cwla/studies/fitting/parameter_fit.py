@@ -1,4 +1,4 @@
-"""Search for the best parameter values, for all ratings and for many samples of them at once."""
+"""Parameters of a metric fitted to user ratings, by search."""
 
 from __future__ import annotations
 

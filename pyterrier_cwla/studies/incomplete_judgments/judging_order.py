@@ -1,4 +1,4 @@
-"""Changes of the differences of pairs of runs by the judgment of one more document, and pairs that are still open."""
+"""Which documents to judge next, and simulations of judging in different orders."""
 
 from __future__ import annotations
 

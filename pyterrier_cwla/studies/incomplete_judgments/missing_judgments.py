@@ -1,4 +1,4 @@
-"""Subsets of judgments: random samples (f-qrels), shallower pools, and judgments without those of one group."""
+"""Scores and orders of runs when a part of the judgments is missing, and their possible changes."""
 
 from __future__ import annotations
 

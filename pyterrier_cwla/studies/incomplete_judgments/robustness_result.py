@@ -1,4 +1,4 @@
-"""Agreement of significance tests by few judgments with those by all: confusion, accuracy and g-mean."""
+"""Results of a robustness study: orders and significant differences kept, with findings and plots."""
 
 from __future__ import annotations
 

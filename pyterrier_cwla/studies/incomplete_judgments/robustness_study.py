@@ -1,4 +1,4 @@
-"""Cached tasks of a robustness study: scores of all runs with missing judgments, and p-values of pairs of runs."""
+"""Robustness of metrics to fewer judgments, shallower pools, and pools without a group of runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of many runs by many measures on every query, as one array."""
+"""Agreement of metrics with each other, from the scores of many runs on every query."""
 
 from __future__ import annotations
 

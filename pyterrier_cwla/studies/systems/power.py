@@ -1,4 +1,4 @@
-"""Significance tests of all pairs of runs by one measure, and Sakai's bootstrap test."""
+"""Discriminative power of metrics: shares of pairs of runs with significant differences, by four tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of a study of agreement with users: coefficients, marks of comparisons, and shares of ratings by score."""
+"""Agreement of metrics with user ratings: study, result and plots."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates of measures with open parameters, and ranges of parameter values."""
+"""Agreement with users for each value of a parameter, and in parts of the ratings."""
 
 from __future__ import annotations
 

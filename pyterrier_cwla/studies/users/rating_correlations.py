@@ -1,4 +1,4 @@
-"""Prediction of ratings from scores: cross-validated error of a linear regression (NRMSE), and tests over folds."""
+"""Coefficients of agreement of scores with user ratings: resampled, tested against each other, and held out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reduction of several labels of one pair of lists to one preference."""
+"""Ratings of lists, ratings of sessions, and preferences, with the scores of the rated lists."""
 
 from __future__ import annotations
 
