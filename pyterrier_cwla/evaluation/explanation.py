@@ -423,7 +423,7 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
     return stops
 
 
-_ROWS_of_explained_mixture = 20
+_SHOWN = 20
 _ROUNDING = 1e-12
 
 
@@ -530,14 +530,14 @@ class ExplainedMixture:
     def __str__(self) -> str:
         parts = [
             table.to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
-            for table in (self.totals, self.table.head(_ROWS_of_explained_mixture))
+            for table in (self.totals, self.table.head(_SHOWN))
         ]
-        more = len(self.table) - _ROWS_of_explained_mixture
+        more = len(self.table) - _SHOWN
         return "\n".join([self.title, *parts, *([f"… {more} more ranks in .table"] if more > 0 else [])])
 
     @sanitised
     def _repr_html_(self) -> str:
-        tables = (self.totals, self.table.head(_ROWS_of_explained_mixture))
+        tables = (self.totals, self.table.head(_SHOWN))
         shown = "".join(table.to_html(na_rep="", float_format=lambda v: f"{v:.4g}") for table in tables)
         return f"<p><b>{escape(self.title)}</b>: score {self.score:.4f}</p>{shown}"
 

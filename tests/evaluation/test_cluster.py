@@ -271,10 +271,10 @@ def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, ru
 
 @pytest.mark.slow
 def test_rows_of_cut_queries_meet_in_as_many_places_as_they_need(expected, qrels, runs, client, monkeypatch):
-    from pyterrier_cwla.evaluation import cluster as cluster_tasks
+    from pyterrier_cwla.evaluation import cluster
 
-    monkeypatch.setattr(cluster_tasks, "_CUT", 200)
-    monkeypatch.setattr(cluster_tasks, "_ROWS", 30)
+    monkeypatch.setattr(cluster, "_CUT", 200)
+    monkeypatch.setattr(cluster, "_ROWS", 30)
     frame = as_one(runs).sample(frac=1, random_state=2)
     found = same(expected, qrels, dataframe.from_pandas(frame, npartitions=7, sort=False), client)
     assert found.npartitions == 3
