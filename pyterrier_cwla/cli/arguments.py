@@ -1,4 +1,4 @@
-"""The command group, the arguments shared by its commands, and the objects read from these arguments."""
+"""The command group, the arguments that its commands share, and the objects read from these arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands ``evaluate`` and ``compare``."""
+"""Commands ``evaluate``, ``compare``, ``rbo`` and ``pages``."""
 
 from __future__ import annotations
 

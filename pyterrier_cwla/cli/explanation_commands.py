@@ -1,4 +1,4 @@
-"""Commands ``explain`` and ``measures``."""
+"""Commands ``explain``, ``measures`` and ``explore``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables that explain a score rank by rank, with sums and the meaning of each column."""
+"""Tables of the commands ``explain`` and ``measures``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands ``calibrate`` and ``simulate``."""
+"""Commands ``calibrate`` and ``simulate``, and the table of a calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of inputs as users write them: ``-`` for standard input, and patterns that the shell did not expand."""
+"""Paths of inputs, as users write them, and checks of output paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of scores: one row per run or query, one column per measure."""
+"""Scores of run files, computed run by run, and the tables that show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options of the studies of the command line."""
+"""Commands ``study robustness``, ``next``, ``power``, ``agreement``, ``users`` and ``fit``, and their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks of a Dask cluster that evaluate runs, and their dependencies; tasks do not modify their arguments."""
+"""Evaluation and parallel work (n_jobs=) on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -43,6 +43,136 @@ _CUT = 1 << 20  # rows per task that joins the rows of split queries
 _ROWS = 1 << 20  # rows of results per partition
 _EACH = 8  # largest number of tasks per thread
 _TOGETHER = 16  # counts that one task adds
+_STARTING = "pyterrier_cwla: start of Java for PyTerrier"
+
+
+def evaluate(
+    qrels: Any,
+    runs: Any,
+    measures: Iterable[Any],
+    by_query: bool = False,
+    cache_dir: AnyPath | None = None,
+    client: Client | None = None,
+) -> Any:
+    """Evaluate runs on the workers of a Dask client; results equal those of :func:`pyterrier_cwla.evaluate`.
+
+    Each worker scores the queries in the rows that it reads. Only the rows of queries that are split over several
+    partitions, row groups or files are sent to other workers. Judgments, measures and their tables are sent to each
+    worker once.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
+        Judgments, as for :func:`pyterrier_cwla.evaluate`.
+    runs : path, list of paths, dict of paths by run name, or Dask DataFrame
+        Files or folders, as for :func:`pyterrier_cwla.stream`, under paths that are the same for all workers. Or a Dask
+        DataFrame with the columns query_id, doc_id and score (or qid and docno), other columns that the measures need,
+        and a column ``run`` if it has several runs. A Dask DataFrame is computed twice, the first time only its ids:
+        call ``.persist()`` before if that is expensive.
+    measures : iterable of Measure or str, or dict of these by label
+        Measures or their names. The keys of a dict are the names of the columns.
+    by_query : bool, default=False
+        Whether to return one row per run and query instead of the aggregate over queries.
+    cache_dir : path, optional
+        For runs in files: a folder of this machine in which values are cached file by file, as for
+        :func:`pyterrier_cwla.evaluate`. All values of queries are then sent to this machine, which also reads the files
+        to hash them.
+    client : distributed.Client, optional
+        Client to use; by default the most recent one.
+
+    Returns
+    -------
+    DataFrame or Dask DataFrame
+        Without `by_query`, a DataFrame with one row per run. With `by_query`, a Dask DataFrame with the columns run,
+        query_id and one per measure, ordered by run and query. Its partitions are already computed and held by the
+        workers: ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it partition by partition. No partial
+        results are returned.
+
+    Raises
+    ------
+    MissingLength
+        If a measure has ``missing="mean"`` and no ``lengths=``: no worker has all documents of a run.
+    CWLAError
+        If the runs or judgments cannot be evaluated (see :func:`pyterrier_cwla.stream` for files and
+        :func:`pyterrier_cwla.evaluate` for frames), if Dask is not installed, if there is no client, or if workers die
+        repeatedly.
+
+    Examples
+    --------
+    >>> import dask.dataframe, pandas as pd
+    >>> from dask.distributed import Client
+    >>> from pyterrier_cwla.evaluation import cluster
+    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
+    >>> run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0]})
+    >>> with Client(processes=False, dashboard_address=":0", set_as_default=False) as client:
+    ...     print(cluster.evaluate(qrels, dask.dataframe.from_pandas(run, npartitions=2), ["AP"], client=client))
+              AP
+    run
+    run  0.833333
+    """
+    client = _connected(client)
+    from dask import dataframe, delayed
+
+    evaluator = CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
+    refuse_mean_lengths(evaluator.measures)
+    given = _given(runs, extras_of(evaluator.measures))
+    qids = evaluator.judgments.qids
+    with _lost_workers():
+        if cache_dir is not None:
+            cached = list(checked(_cached(client, evaluator, given, cache_dir)))
+            if by_query:
+                return dataframe.from_delayed(
+                    [delayed(pd.concat([of.frame(qids) for of in cached], ignore_index=True))]
+                )
+            return _means({of.run: list(evaluator.means(of.values).values()) for of in cached}, evaluator)
+        sent = sent_to(client, list(evaluator.measures), evaluator.judgments)
+        scores = scores_of_runs(client, sent, len(qids), given)
+        found = client.gather([client.submit(means, sent, of_runs, pure=False) for of_runs in scores])
+        given.check_unchanged()
+    of_runs = [one for some in found for one in some]
+    for _ in checked(scored for scored, _ in of_runs):
+        pass
+    if not by_query:
+        return _means({scored.run: values for scored, values in of_runs}, evaluator)
+    frames = [client.submit(frame, sent, of_runs, pure=False) for of_runs in scores]
+    nothing = {measure: np.zeros(0) for measure in evaluator.measures}
+    return dataframe.from_delayed(frames, Scored("", nothing, np.zeros(0, bool)).frame([]), verify_meta=False)
+
+
+@contextmanager
+def workers(client: Client | None = None) -> Iterator[Client]:
+    """Run parallel work (``n_jobs=``, PyTerrier's ``jobs=``) on the workers of a Dask client, as a context manager.
+
+    The context applies to studies, simulations, scikit-learn's searches and cross-validation, and, with ``jobs=2`` or
+    more, to ``StudySearch`` and PyTerrier's own searches. It sets ``joblib.parallel_config("dask")`` and configures
+    PyTerrier's searches. Data that tasks share, such as the scores of a study, are sent to each worker once. Results
+    equal those of one process to the last bit.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        Client to use; by default the most recent one.
+
+    Yields
+    ------
+    distributed.Client
+        The client.
+
+    Raises
+    ------
+    CWLAError
+        If Dask is not installed, if there is no client, or if workers die repeatedly.
+    """
+    from joblib import parallel_config
+
+    client = _connected(client)
+    with _killed_workers(), parallel_config("dask", client=client) as config:
+        # PyTerrier's parallel searches set the initializer of processes on this attribute of joblib's backends.
+        config["backend"]._workers = processes = _Processes(client)
+        try:
+            yield client
+        finally:
+            processes.forget()
 
 
 class InFiles:
@@ -88,32 +218,6 @@ class InFiles:
             source.check_unchanged()
 
 
-@dataclass(frozen=True)
-class _Parts:
-    """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
-
-    parts: tuple[Part, ...]
-
-    @property
-    def work(self) -> int:
-        return sum(part.work for part in self.parts)
-
-    def ids(self) -> Iterator[pa.Table]:
-        return chain.from_iterable(part.ids() for part in self.parts)
-
-    def tables(self, extras: Collection[str]) -> Iterator[pa.Table]:
-        return chain.from_iterable(part.tables(extras) for part in self.parts)
-
-
-def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
-    return [_Parts(tuple(parts[at : at + together])) for at in range(0, len(parts), together)]
-
-
-def _placed(source: Source) -> list[Part]:
-    """Return the parts with absolute paths, which are independent of the working directory of a worker."""
-    return [replace(part, path=os.path.abspath(part.path)) for part in source.parts]
-
-
 class InFrames:
     """A Dask DataFrame of runs, as tasks to count and to score them."""
 
@@ -150,6 +254,32 @@ class InFrames:
 
         frames = self.frame[[name for one in wanted for name in self.names[one]]].to_delayed()
         return client.compute([delayed(task, pure=False)(frame, number, **how) for number, frame in enumerate(frames)])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def work(self) -> int:
+        return sum(part.work for part in self.parts)
+
+    def ids(self) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.ids() for part in self.parts)
+
+    def tables(self, extras: Collection[str]) -> Iterator[pa.Table]:
+        return chain.from_iterable(part.tables(extras) for part in self.parts)
+
+
+def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
+    return [_Parts(tuple(parts[at : at + together])) for at in range(0, len(parts), together)]
+
+
+def _placed(source: Source) -> list[Part]:
+    """Return the parts with absolute paths, which are independent of the working directory of a worker."""
+    return [replace(part, path=os.path.abspath(part.path)) for part in source.parts]
 
 
 @dataclass(frozen=True)
@@ -385,138 +515,6 @@ def frame(sent: _Sent, of_runs: list[Scored[str]]) -> pd.DataFrame:
 
 def _changed(what: str) -> MalformedFile:
     return MalformedFile(f"{what}: the runs were changed while they were evaluated. Evaluate them again.")
-
-
-_STARTING = "pyterrier_cwla: start of Java for PyTerrier"
-
-
-def evaluate(
-    qrels: Any,
-    runs: Any,
-    measures: Iterable[Any],
-    by_query: bool = False,
-    cache_dir: AnyPath | None = None,
-    client: Client | None = None,
-) -> Any:
-    """Evaluate runs on the workers of a Dask client; results equal those of :func:`pyterrier_cwla.evaluate`.
-
-    Each worker scores the queries in the rows that it reads. Only the rows of queries that are split over several
-    partitions, row groups or files are sent to other workers. Judgments, measures and their tables are sent to each
-    worker once.
-
-    Parameters
-    ----------
-    qrels : DataFrame, dict of dicts, iterable of named tuples, or path
-        Judgments, as for :func:`pyterrier_cwla.evaluate`.
-    runs : path, list of paths, dict of paths by run name, or Dask DataFrame
-        Files or folders, as for :func:`pyterrier_cwla.stream`, under paths that are the same for all workers. Or a Dask
-        DataFrame with the columns query_id, doc_id and score (or qid and docno), other columns that the measures need,
-        and a column ``run`` if it has several runs. A Dask DataFrame is computed twice, the first time only its ids:
-        call ``.persist()`` before if that is expensive.
-    measures : iterable of Measure or str, or dict of these by label
-        Measures or their names. The keys of a dict are the names of the columns.
-    by_query : bool, default=False
-        Whether to return one row per run and query instead of the aggregate over queries.
-    cache_dir : path, optional
-        For runs in files: a folder of this machine in which values are cached file by file, as for
-        :func:`pyterrier_cwla.evaluate`. All values of queries are then sent to this machine, which also reads the files
-        to hash them.
-    client : distributed.Client, optional
-        Client to use; by default the most recent one.
-
-    Returns
-    -------
-    DataFrame or Dask DataFrame
-        Without `by_query`, a DataFrame with one row per run. With `by_query`, a Dask DataFrame with the columns run,
-        query_id and one per measure, ordered by run and query. Its partitions are already computed and held by the
-        workers: ``.compute()`` fetches it, ``.to_parquet(folder)`` writes it partition by partition. No partial
-        results are returned.
-
-    Raises
-    ------
-    MissingLength
-        If a measure has ``missing="mean"`` and no ``lengths=``: no worker has all documents of a run.
-    CWLAError
-        If the runs or judgments cannot be evaluated (see :func:`pyterrier_cwla.stream` for files and
-        :func:`pyterrier_cwla.evaluate` for frames), if Dask is not installed, if there is no client, or if workers die
-        repeatedly.
-
-    Examples
-    --------
-    >>> import dask.dataframe, pandas as pd
-    >>> from dask.distributed import Client
-    >>> from pyterrier_cwla.evaluation import cluster
-    >>> qrels = {"q": {"a": 1, "b": 0, "c": 1}}
-    >>> run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b", "c"], "score": [3.0, 2.0, 1.0]})
-    >>> with Client(processes=False, dashboard_address=":0", set_as_default=False) as client:
-    ...     print(cluster.evaluate(qrels, dask.dataframe.from_pandas(run, npartitions=2), ["AP"], client=client))
-              AP
-    run
-    run  0.833333
-    """
-    client = _connected(client)
-    from dask import dataframe, delayed
-
-    evaluator = CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
-    refuse_mean_lengths(evaluator.measures)
-    given = _given(runs, extras_of(evaluator.measures))
-    qids = evaluator.judgments.qids
-    with _lost_workers():
-        if cache_dir is not None:
-            cached = list(checked(_cached(client, evaluator, given, cache_dir)))
-            if by_query:
-                return dataframe.from_delayed(
-                    [delayed(pd.concat([of.frame(qids) for of in cached], ignore_index=True))]
-                )
-            return _means({of.run: list(evaluator.means(of.values).values()) for of in cached}, evaluator)
-        sent = sent_to(client, list(evaluator.measures), evaluator.judgments)
-        scores = scores_of_runs(client, sent, len(qids), given)
-        found = client.gather([client.submit(means, sent, of_runs, pure=False) for of_runs in scores])
-        given.check_unchanged()
-    of_runs = [one for some in found for one in some]
-    for _ in checked(scored for scored, _ in of_runs):
-        pass
-    if not by_query:
-        return _means({scored.run: values for scored, values in of_runs}, evaluator)
-    frames = [client.submit(frame, sent, of_runs, pure=False) for of_runs in scores]
-    nothing = {measure: np.zeros(0) for measure in evaluator.measures}
-    return dataframe.from_delayed(frames, Scored("", nothing, np.zeros(0, bool)).frame([]), verify_meta=False)
-
-
-@contextmanager
-def workers(client: Client | None = None) -> Iterator[Client]:
-    """Run parallel work (``n_jobs=``, PyTerrier's ``jobs=``) on the workers of a Dask client, as a context manager.
-
-    The context applies to studies, simulations, scikit-learn's searches and cross-validation, and, with ``jobs=2`` or
-    more, to ``StudySearch`` and PyTerrier's own searches. It sets ``joblib.parallel_config("dask")`` and configures
-    PyTerrier's searches. Data that tasks share, such as the scores of a study, are sent to each worker once. Results
-    equal those of one process to the last bit.
-
-    Parameters
-    ----------
-    client : distributed.Client, optional
-        Client to use; by default the most recent one.
-
-    Yields
-    ------
-    distributed.Client
-        The client.
-
-    Raises
-    ------
-    CWLAError
-        If Dask is not installed, if there is no client, or if workers die repeatedly.
-    """
-    from joblib import parallel_config
-
-    client = _connected(client)
-    with _killed_workers(), parallel_config("dask", client=client) as config:
-        # PyTerrier's parallel searches set the initializer of processes on this attribute of joblib's backends.
-        config["backend"]._workers = processes = _Processes(client)
-        try:
-            yield client
-        finally:
-            processes.forget()
 
 
 def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:

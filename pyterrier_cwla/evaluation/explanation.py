@@ -1,4 +1,4 @@
-"""Explanations of scores: the values of the C/W/L/A framework at each rank of one query, and where users stop."""
+"""Explanations of scores: what each rank adds and where users stop, by a measure, a mixture or intents."""
 
 from __future__ import annotations
 

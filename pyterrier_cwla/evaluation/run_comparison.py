@@ -1,4 +1,4 @@
-"""Scores by other providers of ir_measures, for measures that are not computed here, such as those of users."""
+"""Comparison of runs by many measures: scores, differences to a baseline, intervals, tests and effect sizes."""
 
 from __future__ import annotations
 
@@ -27,72 +27,6 @@ from .comparison import Comparison
 from .driver import scores_by_query
 from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs
 from .significance import CORRECTIONS, TESTS, Array, intervals, lowest_p_of_randomisation, paired_tests, without_noise
-
-
-def computed_somewhere(measures: Any) -> list[Measure]:
-    """Return measures from texts or objects, if this package or ir_measures' default pipeline computes them.
-
-    Raises
-    ------
-    UnknownSpec
-        If no installed provider computes a measure.
-    BadParameter
-        If a parameter of a measure is missing that has no default value.
-    """
-    wanted = measures_of(measures)
-    for measure in wanted:
-        refuse_missing_parameters(innermost(measure))
-        if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
-            raise UnknownSpec(f"{measure}: no installed provider computes it.")
-    return wanted
-
-
-def by_other_providers(measures: list[Measure], judgments: Judgments, run: Columns) -> dict[Measure, Array]:
-    """Return the values of judged queries per measure, in the order of ``judgments.qids``.
-
-    Raises
-    ------
-    BadParameter
-        If a provider fails or returns no finite value for a query.
-    """
-    if not measures:
-        return {}
-    qrels, frame = _frame(judgments.columns, "relevance"), _frame(run, "score")
-    return {measure: _values(measure, judgments.qids, qrels, frame) for measure in measures}
-
-
-def _values(measure: Measure, qids: list[str], qrels: pd.DataFrame, run: pd.DataFrame) -> Array:
-    """Return the values of one measure; for several measures, ir_measures would replace missing values by 0."""
-    try:
-        values = {found.query_id: found.value for found in ir_measures.iter_calc([measure], qrels, run)}
-    except CWLAError:
-        raise
-    except Exception as error:
-        raise BadParameter(f"ir_measures cannot compute {measure}: {error}{_of_floats(qrels)}") from error
-    found = np.array([values.get(qid, np.nan) for qid in qids], float)
-    refuse_undefined(measure, found, qids)
-    return found
-
-
-def _of_floats(qrels: pd.DataFrame) -> str:
-    """Return the first grade that is no integer, for errors of providers that accept integers only."""
-    row = next(qrels[qrels["relevance"] % 1 != 0].itertuples(), None)
-    if row is None:
-        return ""
-    return (
-        f" Document {row.doc_id!r} of query {row.query_id!r} has grade {row.relevance:g}, and many providers accept"
-        " integer grades only: round the grades, or leave the measure out."
-    )
-
-
-def _frame(columns: Columns, value: str) -> pd.DataFrame:
-    ids = {"query_id": columns.query_id, "doc_id": columns.doc_id, "iteration": columns.iteration}
-    texts = {name: column.to_pandas().astype("str") for name, column in ids.items() if column is not None}
-    values = columns.value
-    if value == "relevance" and values.dtype.kind == "f" and not (values % 1).any():
-        values = values.astype(np.int64)  # trec_eval accepts integers only
-    return pd.DataFrame({**texts, value: values})
-
 
 _FEWEST = 100  # smallest number of resamples
 
@@ -275,6 +209,122 @@ def compare(
     return Comparison(_without_opposed(table, about), about, by_query)
 
 
+def check_settings(
+    confidence: float,
+    test: str,
+    correction: str | None,
+    resamples: int,
+    seed: int,
+    more_tests: Iterable[str] = (),
+) -> None:
+    """Raise BadParameter if a setting of :func:`compare` is out of range; `more_tests` are those of pairs."""
+    if not 0 < confidence < 1:
+        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
+    tests = [*TESTS, *more_tests]
+    if test not in tests:
+        raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
+    if correction is not None and correction not in CORRECTIONS:
+        raise BadParameter(
+            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
+        )
+    if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
+        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise BadParameter(f"seed={seed!r} must be a whole number of 0 or more, so that results can be reproduced.")
+
+
+def measures_by_name(
+    measures: Iterable[Any] | Mapping[str, Any], known: Callable[[Iterable[Any]], list[Measure]] = computed_here
+) -> dict[str, Measure]:
+    """Return measures by name.
+
+    Parameters
+    ----------
+    measures : iterable, or dict by name
+        Measures or their texts.
+    known : callable, optional
+        Function that parses measures and raises UnknownSpec for those that are not computed.
+    """
+    named = by_name(known(measures))
+    if not named:
+        raise BadParameter("measures is empty: give at least one, such as measures=['nDCG@10', 'TBG'].")
+    return named
+
+
+def check_answers(answered: Array, names: list[Any], queries: list[str]) -> None:
+    """Raise BadRun if a run answers no query; `answered` is a mask of shape (n_runs, n_queries)."""
+    if (silent := np.flatnonzero(~answered.any(axis=1))).size:
+        raise BadRun(
+            f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
+            " run. Are their ids the same on both sides?"
+        )
+
+
+def computed_somewhere(measures: Any) -> list[Measure]:
+    """Return measures from texts or objects, if this package or ir_measures' default pipeline computes them.
+
+    Raises
+    ------
+    UnknownSpec
+        If no installed provider computes a measure.
+    BadParameter
+        If a parameter of a measure is missing that has no default value.
+    """
+    wanted = measures_of(measures)
+    for measure in wanted:
+        refuse_missing_parameters(innermost(measure))
+        if not (CWLAProvider().supports(measure) or ir_measures.DefaultPipeline.supports(measure)):
+            raise UnknownSpec(f"{measure}: no installed provider computes it.")
+    return wanted
+
+
+def by_other_providers(measures: list[Measure], judgments: Judgments, run: Columns) -> dict[Measure, Array]:
+    """Return the values of judged queries per measure, in the order of ``judgments.qids``.
+
+    Raises
+    ------
+    BadParameter
+        If a provider fails or returns no finite value for a query.
+    """
+    if not measures:
+        return {}
+    qrels, frame = _frame(judgments.columns, "relevance"), _frame(run, "score")
+    return {measure: _values(measure, judgments.qids, qrels, frame) for measure in measures}
+
+
+def _values(measure: Measure, qids: list[str], qrels: pd.DataFrame, run: pd.DataFrame) -> Array:
+    """Return the values of one measure; for several measures, ir_measures would replace missing values by 0."""
+    try:
+        values = {found.query_id: found.value for found in ir_measures.iter_calc([measure], qrels, run)}
+    except CWLAError:
+        raise
+    except Exception as error:
+        raise BadParameter(f"ir_measures cannot compute {measure}: {error}{_of_floats(qrels)}") from error
+    found = np.array([values.get(qid, np.nan) for qid in qids], float)
+    refuse_undefined(measure, found, qids)
+    return found
+
+
+def _of_floats(qrels: pd.DataFrame) -> str:
+    """Return the first grade that is no integer, for errors of providers that accept integers only."""
+    row = next(qrels[qrels["relevance"] % 1 != 0].itertuples(), None)
+    if row is None:
+        return ""
+    return (
+        f" Document {row.doc_id!r} of query {row.query_id!r} has grade {row.relevance:g}, and many providers accept"
+        " integer grades only: round the grades, or leave the measure out."
+    )
+
+
+def _frame(columns: Columns, value: str) -> pd.DataFrame:
+    ids = {"query_id": columns.query_id, "doc_id": columns.doc_id, "iteration": columns.iteration}
+    texts = {name: column.to_pandas().astype("str") for name, column in ids.items() if column is not None}
+    values = columns.value
+    if value == "relevance" and values.dtype.kind == "f" and not (values % 1).any():
+        values = values.astype(np.int64)  # trec_eval accepts integers only
+    return pd.DataFrame({**texts, value: values})
+
+
 def _without_opposed(table: pd.DataFrame, about: dict[str, Any]) -> pd.DataFrame:
     """Return a table without the column ``opposed``; note significant comparisons whose mean has not the sign of ranks.
 
@@ -434,62 +484,11 @@ def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
     return each
 
 
-def check_settings(
-    confidence: float,
-    test: str,
-    correction: str | None,
-    resamples: int,
-    seed: int,
-    more_tests: Iterable[str] = (),
-) -> None:
-    """Raise BadParameter if a setting of :func:`compare` is out of range; `more_tests` are those of pairs."""
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    tests = [*TESTS, *more_tests]
-    if test not in tests:
-        raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
-    if correction is not None and correction not in CORRECTIONS:
-        raise BadParameter(
-            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
-        )
-    if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
-        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise BadParameter(f"seed={seed!r} must be a whole number of 0 or more, so that results can be reproduced.")
-
-
-def check_answers(answered: Array, names: list[Any], queries: list[str]) -> None:
-    """Raise BadRun if a run answers no query; `answered` is a mask of shape (n_runs, n_queries)."""
-    if (silent := np.flatnonzero(~answered.any(axis=1))).size:
-        raise BadRun(
-            f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
-            " run. Are their ids the same on both sides?"
-        )
-
-
 def _check_baseline(baseline: Any, names: list[Any]) -> None:
     if baseline not in names:
         raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), map(str, names))}")
     if len(names) == 1:
         raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")
-
-
-def measures_by_name(
-    measures: Iterable[Any] | Mapping[str, Any], known: Callable[[Iterable[Any]], list[Measure]] = computed_here
-) -> dict[str, Measure]:
-    """Return measures by name.
-
-    Parameters
-    ----------
-    measures : iterable, or dict by name
-        Measures or their texts.
-    known : callable, optional
-        Function that parses measures and raises UnknownSpec for those that are not computed.
-    """
-    named = by_name(known(measures))
-    if not named:
-        raise BadParameter("measures is empty: give at least one, such as measures=['nDCG@10', 'TBG'].")
-    return named
 
 
 def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:

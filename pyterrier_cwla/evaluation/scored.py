@@ -1,4 +1,4 @@
-"""Scores of a run, or of some of its queries, before they are collected in a table."""
+"""Scores of runs in memory, and of single queries before they are collected in a table."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Key = TypeVar("Key", Measure, str)
+_TOGETHER = 1 << 19  # number of rows of several runs that are scored together
+_SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
+_Join = Callable[[Judgments, Sequence[Any]], JointRows]
+_Run = tuple[str, Any, str]  # name, run, and the file that it was read from
 
 
 class Scored(NamedTuple, Generic[Key]):
@@ -93,12 +97,6 @@ def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[K
                 raise CWLAError(f"{piece.run}: some judged queries do not have exactly one result. Please report this.")
             yield piece._replace(values=values, queries=slice(None))
             del found[piece.run]
-
-
-_TOGETHER = 1 << 19  # number of rows of several runs that are scored together
-_SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
-_Join = Callable[[Judgments, Sequence[Any]], JointRows]
-_Run = tuple[str, Any, str]  # name, run, and the file that it was read from
 
 
 def in_groups(

@@ -1,4 +1,4 @@
-"""Bootstrap intervals, paired significance tests, effect sizes, and corrections for multiple comparisons.
+"""Bootstrap intervals, significance tests of runs and pairs, effect sizes, and corrections for multiple comparisons.
 
 The functions take and return arrays. Queries are on the last axis, in the same order in all arrays.
 """
