@@ -63,7 +63,8 @@ class Explanation:
     expected_items : float
         Expected number of items that a user inspects, V⁺.
     expected_effort : float
-        Expected effort, in the unit of the effort (such as seconds).
+        Expected effort, in the unit of the effort (such as seconds); NaN if the effort of unseen items is needed and is
+        not known or 0.
     expected_total_gain : float
         Expected total gain, ETG.
     expected_rate_of_gain : float
@@ -317,8 +318,8 @@ class _SameUsers(Walk):
         return self.users.items_beyond
 
     @property
-    def _effort(self) -> EffortBeyond:  # type: ignore[override]
-        return self.users._effort
+    def spending(self) -> EffortBeyond:  # type: ignore[override]
+        return self.users.spending
 
 
 def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = None) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, cached_property
 from itertools import pairwise
 from weakref import ref
@@ -21,9 +20,7 @@ from .view import UnknownEffort, Values, View, before
 
 _EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # edges of the blocks of efforts for integrals
 _ROWS = 16  # rankings per batch of integrals
-_MOST_ROUGH = 256  # largest number of blocks per ranking that are split
-_HALVINGS = 60  # largest number of halvings of a block in which a function is not smooth
-_X = (1 - np.cos(np.pi * np.arange(17) / 16)) / 2  # Chebyshev points in [0, 1], ends included
+_HALVINGS = 60  # halvings of a block of efforts in which a share of users is looked for
 _NEVER = 1e-10  # share of users that is neglected
 
 
@@ -36,22 +33,10 @@ def _gauss() -> tuple[Floats, Floats]:
     return (nodes + 1) / 2, weights / 2
 
 
-@cache
-def _stieltjes() -> Floats:
-    """Return M with Σ_jk f_j·M_jk·S_k = −∫ f dS for polynomials through the values at the points."""
-    from numpy.polynomial import chebyshev, legendre
-
-    points = 2 * _X - 1
-    basis = chebyshev.chebvander(points, 16)
-    to_coefficients = np.linalg.inv(basis)
-    nodes, weights = legendre.leggauss(20)
-    values = chebyshev.chebvander(nodes, 16) @ to_coefficients
-    slopes = np.stack([chebyshev.chebval(nodes, chebyshev.chebder(column)) for column in to_coefficients.T], axis=1)
-    return -(values * weights[:, None]).T @ slopes
-
-
 class Endless(View):
     """Rows of a view after infinitely many unseen items with a total effort of t: E = E(n) + t.
+
+    Continuations may read all but the rank and sums over ranks.
 
     Parameters
     ----------
@@ -66,11 +51,9 @@ class Endless(View):
     """
 
     def __init__(self, seen: View, rows: Array, t: Floats, e: Values = 0.0) -> None:
-        best = seen.background, seen.background_grade
-        i, r, grade = np.full(t.shape, np.inf), np.full(t.shape, best[0]), np.full(t.shape, best[1])
-        super().__init__(i, r, grade, lambda rel: self._of(seen.totals(rel)), e, seen.unseen, *best)
+        nothing = np.zeros(t.shape)
+        super().__init__(nothing + np.inf, nothing, nothing, lambda rel: self._of(seen.totals(rel)), e, seen.unseen)
         self.seen, self.rows, self.t = seen, rows, t
-        self.spend = lambda: self._of(seen.expected_effort)
 
     def _of(self, values: Values) -> Floats:
         """Return the values of these rows at the end of the list."""
@@ -90,8 +73,7 @@ class Endless(View):
     @cached_property
     def G(self) -> Floats:
         """Cumulative gain."""
-        more: Floats = np.full(self.t.shape, np.inf if self.background else 0.0)
-        return self._of(self.seen.G) + more
+        return self._of(self.seen.G) + 0 * self.t
 
     @property
     def G_before(self) -> Floats:
@@ -101,7 +83,7 @@ class Endless(View):
     @cached_property
     def best(self) -> Floats:
         """Highest gain so far."""
-        return np.maximum(self._of(self.seen.best), self.r)
+        return self._of(self.seen.best) + 0 * self.t
 
     @property
     def total(self) -> Values:
@@ -112,21 +94,6 @@ class Endless(View):
     def found(self) -> Floats:
         """Total gain of the ranking."""
         return self._of(self.seen.found)
-
-    def fading(self, delta: float) -> Floats:
-        """Return F, as :meth:`View.fading`."""
-        return self.G if delta == 1 else self.r / (1 - delta)
-
-    def discounted(self, phi: Callable[[Floats], Floats]) -> Floats:
-        """Return the discounted gain, as :meth:`View.discounted`."""
-        self._refuse_endless_gain("discounted gain has no closed form: give end='stop', or a rank as end=")
-        return self._of(self.seen.discounted(phi)) + 0 * self.t
-
-    def credited(self, share: Callable[[Values], Floats]) -> Floats:
-        """Return the credited gain, as :meth:`View.credited`."""
-        grows = self.background and share(np.zeros(1))[0] > 0
-        more: Floats = np.full(self.t.shape, np.inf if grows else 0.0)
-        return self._of(self.seen.credited(share)) + more
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains, as :meth:`View.at_least`."""
@@ -180,63 +147,6 @@ class EffortBeyond:
             )
         return (left >= 1).astype(float)
 
-    def mean(self, felt: Callable[[Floats, Array], Floats], n: int) -> Floats:
-        """Return −∫ felt(t) dS(t), of shape [n × 1]; infinite if there is no finite value.
-
-        Parameters
-        ----------
-        felt : callable
-            Function of t and rows.
-        n : int
-            Number of rows of the view.
-        """
-        found = np.zeros((n, 1))
-        for rows in np.array_split(np.arange(n), n // _ROWS + 1):
-            if len(rows):
-                found[rows] = self._mean(felt, rows)
-        return found
-
-    def _mean(self, felt: Callable[[Floats, Array], Floats], rows: Array) -> Floats:
-        S = self.more_than(np.broadcast_to(_EDGES, (len(rows), len(_EDGES))), rows)
-        place, block = np.nonzero(S[:, :-1] > S[:, 1:])
-        a, b = _EDGES[block], _EDGES[block + 1]
-        found = np.zeros(len(rows))
-        whole, _ = self._integral(felt, rows[place], a, b)
-        scale = np.zeros(len(rows))
-        np.add.at(scale, place, np.abs(whole))
-        for _ in range(_HALVINGS):
-            middle = (a + b) / 2
-            (left, allowed), (right, more) = (
-                self._integral(felt, rows[place], *ends) for ends in ((a, middle), (middle, b))
-            )
-            with np.errstate(invalid="ignore"):
-                rough = np.abs(left + right - whole) > allowed + more + 1e-14 * scale[place]
-            np.add.at(found, place[~rough], (left + right)[~rough])
-            if not rough.any():
-                break
-            if rough.sum() > _MOST_ROUGH * len(rows):
-                raise self._not_smooth()
-            place, whole = np.repeat(place[rough], 2), np.stack([left, right], axis=1)[rough].ravel()
-            a, b = (np.stack(ends, axis=1)[rough].ravel() for ends in ((a, middle), (middle, b)))
-        else:
-            np.add.at(found, place, whole)
-        with np.errstate(all="ignore"):
-            first, last = (np.asarray(felt(np.full((len(rows), 1), t), rows), float) for t in (0.0, _EDGES[-1]))
-            negligible = np.abs(S[:, -1:] * last) <= _NEVER * np.maximum(np.abs(found[:, None]), 1e-3)
-        return np.where(np.isfinite(first) & negligible, found[:, None], np.inf)
-
-    def _integral(
-        self, felt: Callable[[Floats, Array], Floats], rows: Array, a: Floats, b: Floats
-    ) -> tuple[Floats, Floats]:
-        """Return −∫ felt dS from a to b, and a bound of its error."""
-        t = a[:, None] + (b - a)[:, None] * _X
-        S = self.more_than(t, rows)
-        with np.errstate(all="ignore"):
-            values = np.broadcast_to(np.asarray(felt(t, rows), float), t.shape)
-            size, spread, drop = np.abs(values).max(axis=1), np.ptp(values, axis=1), S[:, 0] - S[:, -1]
-            found = values[:, 0] * drop + np.einsum("qj,jk,qk->q", values - values[:, :1], _stieltjes(), S - S[:, -1:])
-            return found, 1e-11 * size * drop + 1e-14 * spread * S[:, 0]
-
     def spent_by(self, left: Floats, rows: Array) -> Floats:
         """Return the effort t with S(t) = left, of shape [rows × users]; infinite if S never falls to `left`."""
         if "E" not in self.names:
@@ -255,7 +165,7 @@ class EffortBeyond:
         return high
 
     def _refuse_ranks(self) -> None:
-        if "i" in self.names:
+        if self.names & {"i", "fading", "discounted", "credited"}:
             raise NoFiniteValue(
                 f"unseen items have no effort, so that users see infinitely many, and {self.C.keyword} depends on the"
                 " rank: give unseen= above 0 (the effort of an unseen item), end='stop', or a rank as end=."
@@ -330,6 +240,8 @@ class EffortBeyond:
 
 
 _FAR = 1e12  # rank that is treated as infinity
+_STEADY = {"r", "grade", "best"}  # attributes of a view that are the same at all unseen items, whatever their gain
+_SUMMED = {"G", "G_before", "total", "found"}  # and those that are if these items have no gain
 
 
 class Walk:
@@ -465,18 +377,15 @@ class Walk:
         items = self.items_beyond
         if not items.any():
             return np.zeros((1, 1))
-        self._refuse_endless_means(np.where(self._free, 0.0, items))
+        self.refuse_free_items()
+        self._refuse_endless_means(items)
         cost = matrix(self.view.beyond([[1.0]]).e)
-        spent = np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
-        if self._free.any():
-            spent = np.where(self._free, self.reach * self._effort.mean(lambda t, rows: t, len(self.reach)), spent)
-            self._refuse_endless_means(np.where(self._free, spent, 0.0))
-        return spent
+        return np.multiply(items, cost, out=np.where(items > 0, np.inf, 0.0), where=np.isfinite(items))
 
     @cached_property
     def staying(self) -> Floats:
         """Share of users who never leave, of shape [queries × 1]."""
-        return np.where(self._stay & ~self._free, self.reach, 0.0) if self._open else np.zeros((1, 1))
+        return np.where(self.stay & ~self.free, self.reach, 0.0) if self._open else np.zeros((1, 1))
 
     @cached_property
     def total_gain(self) -> Floats:
@@ -487,7 +396,7 @@ class Walk:
 
     def _refuse_endless_means(self, items: Floats) -> None:
         """Raise NoFiniteValue if all users leave, but V⁺ is infinite, so that no mean over items is defined."""
-        if (np.isinf(items) & ~self._stay).any():
+        if (np.isinf(items) & ~self.stay).any():
             raise NoFiniteValue(
                 f"{self.metric.C.keyword} has an infinite V⁺, so {self.metric.A.keyword} is not defined: give"
                 " C a k, or end='stop', or a rank as end=."
@@ -510,14 +419,14 @@ class Walk:
             return np.where(self._open, closed(self.view, self.reach), 0.0)
         if not self.reach.any():
             return np.zeros(self.reach.shape)
-        if self._constant_beyond:
+        if self.constant_beyond:
             c = self.goes_on([[1.0]])
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(self.reach > 0, self.reach / (1 - c), 0.0)
         return self._sum_from_nodes(None)
 
     @property
-    def _constant_beyond(self) -> bool:
+    def constant_beyond(self) -> bool:
         """Whether C is the same at all ranks after the list. Sums of gains vary there if unseen items have a gain."""
         C = self.metric.C
         if self.view.unseen == 0 and self.metric.effort_only:
@@ -534,43 +443,42 @@ class Walk:
         C = self.metric.C
         if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
             return np.zeros(self.reach.shape)
-        if not self._free.any():
-            return self._score_of_costly_items
-        return self._score_of_free_items + (self._score_of_costly_items if self._reach_costly.any() else 0.0)
-
-    @property
-    def _score_of_costly_items(self) -> Floats:
-        """Contribution of users who leave after finitely many items."""
-        A, reach = self.metric.A, self._reach_costly
-        if not A.fact("affine_beyond_list"):
-            return np.zeros(reach.shape) if self._all_stay or not reach.any() else self._sum_from_nodes(A)
-        leaving = np.where(self._stay, 0.0, reach)
-        if A.fact("constant_without_gain") and not self.view.background:
-            return self._with_last_gain(leaving)
+        A, background = self.metric.A, bool(self.view.background)
+        keeps = not background and bool(A.fact("constant_without_gain"))
+        steady = keeps or reads(A) <= (_STEADY if background else _STEADY | _SUMMED)
+        if not steady:
+            self.refuse_free_items()
+        if not (steady or A.fact("affine_beyond_list")):
+            return np.zeros(self.reach.shape) if self._all_stay else self._sum_from_nodes(A)
+        leaving = np.where(self.stay, 0.0, self.reach)
+        if keeps:
+            with np.errstate(invalid="ignore"):  # A may be infinite if nobody leaves there
+                return np.where(leaving > 0, leaving * self.A[:, -1:], 0.0)
         first, second = (self._given(A, self.view.beyond([[m]])) for m in (1.0, 2.0))
         with np.errstate(invalid="ignore"):  # A may be infinite at ranks that nobody sees
             at_once = np.where(leaving > 0, leaving * first, 0.0)
             step = np.where(np.isfinite(first), second - first, 0.0)
         if not step.any():
             return at_once
-        items = np.where(self._free, 0.0, self.items_beyond)
-        self._refuse_endless_means(items)
+        self._refuse_endless_means(self.items_beyond)
         with np.errstate(invalid="ignore"):
-            return at_once + np.where(np.isinf(items), 0.0, step * (items - leaving))
+            return at_once + np.where(np.isinf(self.items_beyond), 0.0, step * (self.items_beyond - leaving))
 
-    def _with_last_gain(self, leaving: Floats) -> Floats:
-        """Return Σ L(j)·A(j) of users who leave after the list, where A is that of its last rank."""
-        with np.errstate(invalid="ignore"):  # A may be infinite if nobody leaves there
-            return np.where(leaving > 0, leaving * self.A[:, -1:], 0.0)
-
-    # ---- unseen items without effort: the limit of efforts that go to 0
+    def refuse_free_items(self) -> None:
+        """Raise NoFiniteValue if users leave after infinitely many unseen items without effort."""
+        if self.free.any():
+            raise NoFiniteValue(
+                f"{self.metric.A.keyword} depends on what unseen items cost, and they have no effort here: give unseen="
+                " above 0 (the effort of an unseen item), end='stop', or a rank as end=."
+            )
 
     @cached_property
-    def _effort(self) -> EffortBeyond:
+    def spending(self) -> EffortBeyond:
+        """Effort that users spend after the list."""
         return EffortBeyond(self.metric.C, self.view)
 
     @cached_property
-    def _free(self) -> NDArray[np.bool_]:
+    def free(self) -> NDArray[np.bool_]:
         """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
         nobody = np.zeros((1, 1), bool)
         if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
@@ -581,36 +489,10 @@ class Walk:
     @cached_property
     def _left_for_ever(self) -> Floats:
         """1 for users who never leave for any effort, otherwise 0, of shape [queries × 1]."""
-        return self._effort.left_for_ever(np.arange(len(self.reach)))
-
-    @property
-    def _reach_costly(self) -> Floats:
-        return np.where(self._free, 0.0, self.reach) if self._free.any() else self.reach
-
-    @property
-    def _score_of_free_items(self) -> Floats:
-        """Σ L·A if users leave after infinitely many items without effort, while E may still grow."""
-        A, n = self.metric.A, len(self.reach)
-        if A.fact("constant_without_gain") and not self.view.background:
-            return self._with_last_gain(self.reach)
-
-        def felt(t: Floats, rows: Array) -> Floats:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                return matrix(A(Endless(self.view, rows, t)))
-
-        rows = np.arange(n)
-        mean = self._effort.mean(felt, n) if "E" in reads(A) else felt(np.zeros((n, 1)), rows)
-        with np.errstate(invalid="ignore"):
-            score = np.where(self._free, self.reach * mean, 0.0)
-        if not np.isfinite(score).all():
-            raise NoFiniteValue(
-                f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value if unseen items have no"
-                " effort: give unseen= above 0 (the effort of an unseen item), end='stop', or a rank as end=."
-            )
-        return score
+        return self.spending.left_for_ever(np.arange(len(self.reach)))
 
     @cached_property
-    def _stay(self) -> NDArray[np.bool_]:
+    def stay(self) -> NDArray[np.bool_]:
         """Whether users never leave, of shape [queries × 1]; such users contribute nothing."""
         C = self.metric.C
         if C.fact("eventually_leaves"):
@@ -623,7 +505,7 @@ class Walk:
             return self._left_for_ever > 0
         if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
             return np.zeros((1, 1), bool)
-        if self._constant_beyond:
+        if self.constant_beyond:
             return self.goes_on([[1.0]]) >= 1
         if C.fact("items_beyond") is not None:
             return np.isinf(self.items_beyond)
@@ -633,7 +515,7 @@ class Walk:
 
     @property
     def _all_stay(self) -> bool:
-        return self._constant_beyond and bool(np.all(self._stay | (self.reach == 0)))
+        return self.constant_beyond and bool(np.all(self.stay | (self.reach == 0)))
 
     def _sum_from_nodes(self, A: Spec | None, vanish_only: bool = False) -> Floats:
         """Return ΣV, or ΣL·A, over the ranks after the list, from values at sparse nodes.
@@ -672,7 +554,7 @@ class Walk:
         if nodes not in self._at_nodes:  # ΣV and the question whether V goes to 0 have the same nodes
             self._at_nodes[nodes] = self._browsed(nodes)
         V, L, left, smooth, stay = self._at_nodes[nodes]
-        reach = self._reach_costly
+        reach = self.reach
         if A is None:
             whole = np.where(stay & (reach > 0), np.inf, nodes.total(V))
             rest = left if vanish_only else left * nodes.m[0, -1]
@@ -708,7 +590,7 @@ class Walk:
 
         Users who never leave contribute nothing.
         """
-        reach, shape = self._reach_costly, nodes.m.shape
+        reach, shape = self.reach, nodes.m.shape
         if self.metric.C.fact("gives_survival"):
             V, later = (self._given(self.metric.C, self.view.beyond(m)) for m in (nodes.m, nodes.m + 1))
             V, later = (

@@ -330,9 +330,7 @@ OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)"
 
 @pytest.mark.parametrize("C", [*LEAVE_WITH_EFFORT, *OTHERS])
 def test_unseen_items_that_cost_nothing(C, monkeypatch):
-    """Unseen items without cost are the limit of ever smaller costs if effort makes users leave
-    (docs/conventions.rst).
-    """
+    """If effort makes users leave, values that depend on the cost of unseen items are errors (docs/conventions.rst)."""
     monkeypatch.setitem(CONTINUATIONS, C, (LEAVE_WITH_EFFORT | CONTINUATIONS)[C])
     rng = random.Random(f"free {C}")
     for A in AGGREGATIONS:

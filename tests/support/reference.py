@@ -16,8 +16,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-import mpmath
-
 
 def score(
     grades,
@@ -659,13 +657,6 @@ SHARES = {  # S(t) of the laws of leaving
     "log_normal": lambda t, shape, scale: math.erfc(math.log(t / scale) / shape / math.sqrt(2)) / 2 if t else 1.0,
     "hyperbolic": lambda t, shape, scale: (1 + t / scale) ** -shape,
 }
-TIMES = {  # S⁻¹(e^(−y)); for log_normal the time at the normal deviate y
-    "weibull": lambda y, shape, scale: scale * y ** (1 / mpmath.mpf(shape)),
-    "log_logistic": lambda y, shape, scale: scale * mpmath.expm1(y) ** (1 / mpmath.mpf(shape)),
-    "log_normal": lambda y, shape, scale: scale * mpmath.exp(shape * y),
-    "hyperbolic": lambda y, shape, scale: scale * mpmath.expm1(y / mpmath.mpf(shape)),
-}
-ENDS = [0, 1, 4, 16, 40, 64, 256, math.inf]
 
 
 def carterette1(walk, i, k):
@@ -843,6 +834,7 @@ def _value(walk, A):
     A is not evaluated at ranks where no user leaves.
     """
     name, parameters = A
+    _refuse_unseen_items_without_effort(walk, name)
     if name in ("items", "effort"):
         _refuse_endless_means(walk, name)
     if name == "erg":
@@ -853,6 +845,14 @@ def _value(walk, A):
     if value == math.inf:
         raise ValueError("some leave with gain that has cost nothing: gain per effort is undefined")
     return value
+
+
+def _refuse_unseen_items_without_effort(walk, name):
+    """Users who leave after infinitely many items without effort: A must not depend on what these items cost."""
+    tail = _tail(walk)
+    steady = ("max", "fin", "pe") if walk.beyond_r else ("max", "fin", "pe", "etg", "utility", "smeared")
+    if tail is not None and tail.free and name not in steady:
+        raise ValueError(f"{name} depends on the effort of unseen items, which is 0")
 
 
 def _felt(walk, A):
@@ -880,8 +880,7 @@ def _refuse_endless_means(walk, name):
     tail = _tail(walk)
     if tail is None or not (tail.leave and tail.endless):
         return
-    if name == "items" or tail.spent is None or tail.spent() == math.inf:
-        raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
+    raise ValueError(f"V⁺ of {walk.continuation[0]} is infinite, {name} is undefined: give it a k, or end='stop'")
 
 
 def _views(walk):
@@ -898,7 +897,7 @@ def _paid(walk):
     total = math.fsum(v * e for v, e in zip(walk.V, walk.e))
     tail = _tail(walk)
     if tail is not None:
-        total += walk.remaining * (tail.spent() if tail.spent else walk.unseen_effort() * tail.views())
+        total += walk.remaining * walk.unseen_effort() * tail.views()
     further = _items_at_infinity(walk)
     return total + (walk.unseen_effort() * further if further else 0.0)
 
@@ -943,8 +942,6 @@ def avg_beyond(walk, tail):
     if G == 0 and b == 0:
         return 0.0
     E, u = math.fsum(walk.e), walk.unseen_effort()
-    if tail.spent:
-        return math.inf if b else G * tail.inverse(E, u)
     if u == 0:
         return _ratio(etg_beyond(walk, tail), E)
     return b / u + (G - E * b / u) * tail.inverse(E, u)
@@ -981,7 +978,7 @@ def items_beyond(walk, tail):
 
 def effort_beyond(walk, tail):
     """E_n + u·Σ m·l(m)."""
-    return math.fsum(walk.e) + (tail.spent() if tail.spent else walk.unseen_effort() * tail.views())
+    return math.fsum(walk.e) + walk.unseen_effort() * tail.views()
 
 
 def utility_beyond(walk, tail, phi):
@@ -1028,7 +1025,7 @@ class Tail:
     each: Callable = None  # Σ l(m)·f(m), if the tail is finite
     leave: bool = True  # False: C = 1 at all ranks
     endless: bool = False  # V converges to 0 but Σ v(m) is infinite
-    spent: Callable = None  # mean effort beyond the list of infinitely many items without cost
+    free: bool = False  # users leave after infinitely many items without effort
 
 
 def _tail(walk):
@@ -1051,7 +1048,7 @@ def _tail(walk):
     if name == "product":
         names = {parameters["first"][0], parameters["second"][0]}
         if "decay" in names and walk.unseen == 0 and go_on(walk, walk.n + 1) == 1:
-            return exponential_time(math.log(2) / dict(parameters.values())["decay"].get("half_life", 224))
+            return FREE
         if names <= {"rr", "carterette3"} and b == 0:
             return NEVER
         if names == {"rr", "insq"} and b == 0:
@@ -1060,7 +1057,7 @@ def _tail(walk):
     if name == "bpm":
         return finite_tail(walk) if _player_stops(walk, **parameters) else NEVER
     if name == "patience":
-        return uniform_time(walk, **parameters) if walk.unseen == 0 else finite_tail(walk)
+        return FREE if walk.unseen == 0 else finite_tail(walk)
     if name in ("ift_goal", "ift_rate"):
         return finite_tail(walk)
     if name == "rbp":
@@ -1070,7 +1067,7 @@ def _tail(walk):
         return NEVER if c == 1 else geometric_tail(lambda: c)
     if name == "decay":
         if walk.unseen == 0:
-            return exponential_time(math.log(2) / parameters.get("half_life", 224))
+            return FREE
         return geometric_tail(lambda: decay(walk, walk.n + 1, **parameters))
     if name in SHARES:
         return law_tail(walk, name, parameters)
@@ -1098,6 +1095,7 @@ def _player_stops(walk, T, K, h_b=0, h_c=0, m=0.5):
 
 
 NEVER = Tail(views=lambda: math.inf, fading=None, inverse=None, leave=False)
+FREE = Tail(views=lambda: math.inf, fading=None, inverse=None, endless=True, free=True)
 
 
 def finite_tail(walk):
@@ -1139,46 +1137,12 @@ def geometric_tail(constant):
     )
 
 
-def exponential_time(rate):
-    """The limit of ever smaller costs: the time beyond the list has the density λ·e^(−λt)."""
-
-    def inverse(E, u):
-        if E == 0:
-            return math.inf
-        a, b, parts = 0.0, min(E, 1 / rate) / 16, []
-        while rate * a < 45:
-            half, middle = (b - a) / 2, (a + b) / 2
-            parts += [half * w * rate * _exp(-rate * (middle + half * x)) / (E + middle + half * x) for x, w in GAUSS]
-            a, b = b, min(2 * b, b + 1 / rate)
-        return math.fsum(parts)
-
-    return _time_tail(inverse, lambda: 1 / rate)
-
-
-def uniform_time(walk, T):
-    """The limit of ever smaller costs: users with patience left after E leave at a uniform time from E to T."""
-    left = T - walk.spent(walk.n)
-    return _time_tail(lambda E, u: math.log(T / E) / left if E else math.inf, lambda: left / 2)
-
-
 def law_tail(walk, name, parameters):
-    """v(m) = S(E(n) + (m−1)·u)/S(E(n)), u the effort of an unseen item; in the limit u → 0 a time with share S."""
+    """v(m) = S(E(n) + (m−1)·u)/S(E(n)), u the effort of an unseen item."""
+    if walk.unseen == 0:
+        return FREE
     spent, shape = walk.spent(walk.n), parameters["shape"]
     here = SHARES[name](spent, **parameters)
-    if walk.unseen == 0:
-
-        def mean(f):
-            return float(mpmath.quad(lambda y: f(time(y) - spent) * density(y) / here, [first + y for y in ENDS]))
-
-        first = -math.log(here)  # y = −log q, q uniform
-        time, density = (lambda y: TIMES[name](y, **parameters)), lambda y: mpmath.exp(-y)
-        if name == "log_normal":  # y normal
-            first = math.log(spent / parameters["scale"]) / shape if spent else -40.0
-            density = mpmath.npdf
-        return _time_tail(
-            lambda E, u: mean(lambda t: 1 / (E + t)) if E else math.inf,
-            lambda: math.inf if endless_law(name, shape) else mean(lambda t: t),
-        )
     if name == "log_normal":
         return finite_tail(walk)
 
@@ -1190,10 +1154,6 @@ def law_tail(walk, name, parameters):
 
 def endless_law(name, shape):
     return name in ("log_logistic", "hyperbolic") and shape <= 1
-
-
-def _time_tail(inverse, spent):
-    return Tail(views=lambda: math.inf, fading=lambda delta: 0.0, inverse=inverse, endless=True, spent=spent)
 
 
 def square_tail(y):
