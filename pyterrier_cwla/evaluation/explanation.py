@@ -23,7 +23,7 @@ from ..measures.named import measures_of
 from ..measures.of_ir_measures import followed, needs_of
 from ..measures.provider import judged
 from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
-from ..model.browsing import EffortBeyond, Walk
+from ..model.browsing import Walk
 from ..model.introspection import reads
 from ..model.language import parse
 from ..model.metric import FARTHEST, Metric
@@ -316,10 +316,6 @@ class _SameUsers(Walk):
     @property
     def items_beyond(self) -> np.ndarray:  # type: ignore[override]
         return self.users.items_beyond
-
-    @property
-    def spending(self) -> EffortBeyond:  # type: ignore[override]
-        return self.users.spending
 
 
 def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = None) -> pd.DataFrame:

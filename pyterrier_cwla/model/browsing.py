@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import pairwise
 from weakref import ref
 
@@ -18,227 +18,8 @@ from .metric import Metric
 from .tail_sums import Grid, grid
 from .view import UnknownEffort, Values, View, before
 
-_EDGES = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # edges of the blocks of efforts for integrals
-_ROWS = 16  # rankings per batch of integrals
-_HALVINGS = 60  # halvings of a block of efforts in which a share of users is looked for
+_EFFORTS = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # efforts at which rates of leaving are added up
 _NEVER = 1e-10  # share of users that is neglected
-
-
-@cache
-def _gauss() -> tuple[Floats, Floats]:
-    """Return nodes in [0, 1] and weights of the Gauss-Legendre quadrature."""
-    from numpy.polynomial import legendre
-
-    nodes, weights = legendre.leggauss(16)
-    return (nodes + 1) / 2, weights / 2
-
-
-class Endless(View):
-    """Rows of a view after infinitely many unseen items with a total effort of t: E = E(n) + t.
-
-    Continuations may read all but the rank and sums over ranks.
-
-    Parameters
-    ----------
-    seen : View
-        View of the list.
-    rows : ndarray of int
-        Rows of the view.
-    t : ndarray, shape (n_rows, n_times)
-        Total efforts of the unseen items.
-    e : float or ndarray, default=0
-        Effort of an item.
-    """
-
-    def __init__(self, seen: View, rows: Array, t: Floats, e: Values = 0.0) -> None:
-        nothing = np.zeros(t.shape)
-        super().__init__(nothing + np.inf, nothing, nothing, lambda rel: self._of(seen.totals(rel)), e, seen.unseen)
-        self.seen, self.rows, self.t = seen, rows, t
-
-    def _of(self, values: Values) -> Floats:
-        """Return the values of these rows at the end of the list."""
-        last: Floats = np.atleast_2d(values)[:, -1:]
-        return last if len(last) == 1 else last[self.rows]
-
-    @cached_property
-    def E(self) -> Floats:
-        """Cumulative effort."""
-        return self._of(self.seen.E) + self.t
-
-    @property
-    def E_before(self) -> Floats:
-        """Cumulative effort before the item."""
-        return self.E
-
-    @cached_property
-    def G(self) -> Floats:
-        """Cumulative gain."""
-        return self._of(self.seen.G) + 0 * self.t
-
-    @property
-    def G_before(self) -> Floats:
-        """Cumulative gain before the item."""
-        return self.G
-
-    @cached_property
-    def best(self) -> Floats:
-        """Highest gain so far."""
-        return self._of(self.seen.best) + 0 * self.t
-
-    @property
-    def total(self) -> Values:
-        """Total gain of the query over all judgments."""
-        return self._of(self.seen.total)
-
-    @property
-    def found(self) -> Floats:
-        """Total gain of the ranking."""
-        return self._of(self.seen.found)
-
-    def at_least(self, rel: float | None) -> View:
-        """Return the view with binary gains, as :meth:`View.at_least`."""
-        return self if rel is None else Endless(self.seen.at_least(rel), self.rows, self.t, self.e)
-
-
-class EffortBeyond:
-    """Distribution of the effort t that users spend after the list: S(t) is the share of them who spend more than t.
-
-    If C returns V, S(t) is V(E(n) + t)/V(E(n)). Otherwise S(t) = exp(−∫λ), with the rate of leaving λ = lim −log C(e)/e
-    for e → 0.
-
-    Parameters
-    ----------
-    C : Spec
-        Continuation.
-    view : View
-        View of the list.
-    """
-
-    def __init__(self, C: Spec, view: View) -> None:
-        self.C, self.view = C, view
-        self.names = reads(C)
-
-    def more_than(self, t: Floats, rows: Array) -> Floats:
-        """Return S(t) of these rows, of shape [rows × times]."""
-        self._refuse_ranks()
-        with np.errstate(all="ignore"):
-            if self.C.fact("gives_survival"):
-                V, first = self._V(t, rows), self._V(np.zeros((len(rows), 1)), rows)
-                return np.divide(V, first, out=np.zeros(V.shape), where=first > 0)
-            if "E" not in self.names:
-                return np.exp(-np.where(t > 0, self._rate(np.zeros((len(rows), 1)), rows) * t, 0.0))
-            return np.exp(-self._summed_rate(t, rows))
-
-    def left_for_ever(self, rows: Array) -> Floats:
-        """Return the share of users (0 or 1) who never leave for any effort, of shape [rows × 1]."""
-        if self.C.fact("eventually_leaves"):
-            return np.zeros((len(rows), 1))
-        if "E" in self.names and not self.C.fact("gives_survival"):
-            with np.errstate(all="ignore"):  # a rough sum is nearly always sufficient
-                points = np.broadcast_to(_EDGES[1:], (len(rows), len(_EDGES) - 1))
-                summed: Floats = (self._rate(points, rows) * np.diff(_EDGES)).sum(axis=1, keepdims=True)
-            if ((summed == 0) | (summed > 1000)).all():
-                return np.asarray(summed == 0, float)
-        left = self.more_than(np.full((len(rows), 1), _EDGES[-1]), rows)
-        if ((left > _NEVER) & (left < 1)).any() and not self.C.fact("vanishes"):
-            raise NoFiniteValue(
-                f"under {self.C.keyword} the share of users who are left does not go to 0 with the effort, or goes to"
-                " 0 too slowly for a sum: give end='stop', or a rank as end=."
-            )
-        return (left >= 1).astype(float)
-
-    def spent_by(self, left: Floats, rows: Array) -> Floats:
-        """Return the effort t with S(t) = left, of shape [rows × users]; infinite if S never falls to `left`."""
-        if "E" not in self.names:
-            self._refuse_ranks()
-            with np.errstate(divide="ignore"):
-                return -np.log(left) / self._rate(np.zeros((len(rows), 1)), rows)
-        low, high = np.zeros(left.shape), np.full(left.shape, np.inf)
-        for edge in _EDGES[1:]:
-            more = self.more_than(np.full((len(rows), 1), edge), rows) > left
-            low, high = np.where(more, edge, low), np.where(more, high, np.minimum(high, edge))
-        found = np.isfinite(high)
-        for _ in range(_HALVINGS):
-            middle = np.where(found, low + (high - low) / 2, 0.0)
-            more = self.more_than(middle, rows) > left
-            low, high = np.where(more & found, middle, low), np.where(more | ~found, high, middle)
-        return high
-
-    def _refuse_ranks(self) -> None:
-        if self.names & {"i", "fading", "discounted", "credited"}:
-            raise NoFiniteValue(
-                f"unseen items have no effort, so that users see infinitely many, and {self.C.keyword} depends on the"
-                " rank: give unseen= above 0 (the effort of an unseen item), end='stop', or a rank as end=."
-            )
-
-    # ---- continuations that return V
-
-    def _V(self, t: Floats, rows: Array) -> Floats:
-        return np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t)), float), t.shape)
-
-    # ---- other continuations: the rate at which users leave
-
-    def _rate(self, t: Floats, rows: Array) -> Floats:
-        """Return λ at E(n) + t.
-
-        −log C(e)/e is extrapolated to e = 0 from six small efforts, each half of the previous one.
-        """
-
-        def rate(e: Floats) -> Floats:
-            C: Floats = np.broadcast_to(np.asarray(self.C(Endless(self.view, rows, t, e)), float), t.shape)
-            return -np.log(C) / e
-
-        # Bisect for the largest effort 16^k at which at most about a quarter of the users leaves.
-        low, high = np.full(t.shape, -17), np.full(t.shape, 49)
-        for _ in range(7):
-            middle = (low + high) // 2
-            few = rate(16.0**middle) * 16.0**middle <= 0.25
-            low, high = np.where(few, middle, low), np.where(few, high, middle)
-        at_once, e = low < -16, 16.0 ** np.maximum(low, -16)
-        rates = [rate(np.where(at_once, 1.0, e) / 2**j) for j in range(6)]
-        at_once = at_once | (rates[-1] > 1.5 * rates[0])
-        better = rates
-        for order in range(1, 6):
-            rates, better = better, [b + (b - a) / (2**order - 1) for a, b in pairwise(better)]
-        if (~at_once & (np.abs(better[0] - rates[1]) > 1e-8 * np.abs(better[0]) + 1e-12 / e)).any():
-            raise self._not_smooth()
-        return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
-
-    def _summed_rate(self, t: Floats, rows: Array) -> Floats:
-        """Return ∫λ from 0 to t."""
-        block = np.maximum(np.searchsorted(_EDGES, t, side="right") - 1, 0)
-        before = self._at_edges[rows if len(self._at_edges) > 1 else np.zeros(len(rows), int)]
-        return np.take_along_axis(before, block, axis=1) + self._integrated_rate(_EDGES[block], t, rows)
-
-    @cached_property
-    def _at_edges(self) -> Floats:
-        """∫λ from 0 to each edge, for all rows of the view."""
-        n = len(np.atleast_2d(self.view.E))
-        sums = np.zeros((n, len(_EDGES)))
-        for rows in np.array_split(np.arange(n), n // _ROWS + 1):
-            a, b = (np.broadcast_to(ends, (len(rows), len(ends))) for ends in (_EDGES[:-1], _EDGES[1:]))
-            whole = self._integrated_rate(a, b, rows)
-            halves = self._integrated_rate(a, (a + b) / 2, rows) + self._integrated_rate((a + b) / 2, b, rows)
-            if not np.isclose(whole, halves, rtol=1e-10, atol=1e-12).all():
-                raise self._not_smooth()
-            sums[rows, 1:] = np.cumsum(halves, axis=1)
-        return sums
-
-    def _integrated_rate(self, a: Floats, b: Floats, rows: Array) -> Floats:
-        """Return ∫λ from a to b, of shape [rows × intervals]; infinite if all users leave at once at a node."""
-        nodes, weights = _gauss()
-        t = (a[..., None] + (b - a)[..., None] * nodes).reshape(len(rows), -1)
-        inside = (self._rate(t, rows).reshape(*a.shape, -1) * weights).sum(axis=-1)
-        return np.where(np.isinf(self._rate(b, rows)), np.inf, np.where(b > a, (b - a) * inside, 0.0))
-
-    def _not_smooth(self) -> NoFiniteValue:
-        return NoFiniteValue(
-            f"unseen items have no effort, and {self.C.keyword} is not smooth in the effort, so that the limit for"
-            " efforts that go to 0 is not known: give unseen= above 0 (the effort of an unseen item), end='stop', or a"
-            " rank as end=."
-        )
-
-
 _FAR = 1e12  # rank that is treated as infinity
 _STEADY = {"r", "grade", "best"}  # attributes of a view that are the same at all unseen items, whatever their gain
 _SUMMED = {"G", "G_before", "total", "found"}  # and those that are if these items have no gain
@@ -473,23 +254,63 @@ class Walk:
             )
 
     @cached_property
-    def spending(self) -> EffortBeyond:
-        """Effort that users spend after the list."""
-        return EffortBeyond(self.metric.C, self.view)
-
-    @cached_property
     def free(self) -> NDArray[np.bool_]:
         """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
         nobody = np.zeros((1, 1), bool)
         if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
             return nobody
         free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
-        return free & (self._left_for_ever < 1) if free.any() else nobody
+        return free & ~self._left_for_ever if free.any() else nobody
 
     @cached_property
-    def _left_for_ever(self) -> Floats:
-        """1 for users who never leave for any effort, otherwise 0, of shape [queries × 1]."""
-        return self.spending.left_for_ever(np.arange(len(self.reach)))
+    def _left_for_ever(self) -> NDArray[np.bool_]:
+        """Whether users of a C that depends on efforts only leave for no effort, of shape [queries × 1].
+
+        Their share S(t) after an effort of t is V(E(n) + t)/V(E(n)) if C returns V, and otherwise exp(−∫λ), where λ is
+        the rate of leaving.
+        """
+        C, view = self.metric.C, self.view
+        if C.fact("eventually_leaves"):
+            return np.zeros((1, 1), bool)
+        with np.errstate(all="ignore"):
+            if C.fact("gives_survival"):
+                V = np.broadcast_to(self._given(C, AfterEffort(view, _EFFORTS[[0, -1]])), (len(self.reach), 2))
+                left = _ratio(V[:, 1:], V[:, :1])
+            else:
+                left = np.exp(-(self._rate_of_leaving() * np.diff(_EFFORTS)).sum(axis=1, keepdims=True))
+        if ((left > _NEVER) & (left < 1)).any() and not C.fact("vanishes"):
+            raise NoFiniteValue(
+                f"under {C.keyword} the share of users who are left does not go to 0 with the effort, or goes to"
+                " 0 too slowly for a sum: give end='stop', or a rank as end=."
+            )
+        return np.asarray(left >= 1)
+
+    def _rate_of_leaving(self) -> Floats:
+        """Return λ = lim −log C(e)/e for e → 0, from six small efforts e, each half of the previous one."""
+        C = self.metric.C
+
+        def rate(e: Floats) -> Floats:
+            return -np.log(np.broadcast_to(self._given(C, AfterEffort(self.view, _EFFORTS[1:], e)), e.shape)) / e
+
+        # Bisect for the largest effort 16^k at which at most about a quarter of the users leaves.
+        shape = len(self.reach), len(_EFFORTS) - 1
+        low, high = np.full(shape, -17), np.full(shape, 49)
+        for _ in range(7):
+            middle = (low + high) // 2
+            few = rate(16.0**middle) * 16.0**middle <= 0.25
+            low, high = np.where(few, middle, low), np.where(few, high, middle)
+        at_once, e = low < -16, 16.0 ** np.maximum(low, -16)
+        rates = [rate(np.where(at_once, 1.0, e) / 2**j) for j in range(6)]
+        at_once = at_once | (rates[-1] > 1.5 * rates[0])
+        better = rates
+        for order in range(1, 6):
+            rates, better = better, [b + (b - a) / (2**order - 1) for a, b in pairwise(better)]
+        if (~at_once & (np.abs(better[0] - rates[1]) > 1e-8 * np.abs(better[0]) + 1e-12 / e)).any():
+            raise NoFiniteValue(
+                f"{C.keyword} is not smooth in the effort, so that it is not known whether users leave: give unseen="
+                " above 0 (the effort of an unseen item), end='stop', or a rank as end=."
+            )
+        return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
 
     @cached_property
     def stay(self) -> NDArray[np.bool_]:
@@ -502,7 +323,7 @@ class Walk:
         if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
             if self.view.unseen is None and not C.fact("gives_survival") and self._left_for_ever.any():
                 raise UnknownEffort
-            return self._left_for_ever > 0
+            return self._left_for_ever
         if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
             return np.zeros((1, 1), bool)
         if self.constant_beyond:
@@ -603,6 +424,29 @@ class Walk:
         survival, left, smooth = nodes.survival(C)
         V = reach * survival
         return V, V * (1 - C), reach * left, smooth, np.asarray((C >= 1).all(axis=-1, keepdims=True))
+
+
+class AfterEffort(View):
+    """View after infinitely many unseen items with a total effort of t, for continuations that read efforts only.
+
+    Parameters
+    ----------
+    seen : View
+        View of the list.
+    t : ndarray, shape (n_times,)
+        Total efforts of the unseen items.
+    e : float or ndarray, default=0
+        Effort of an item.
+    """
+
+    def __init__(self, seen: View, t: Floats, e: Values = 0.0) -> None:
+        nothing = np.zeros((1, len(t)))
+        super().__init__(nothing + np.inf, nothing, nothing, seen.totals, e, E_before=seen.E[..., -1:] + t)
+
+    @property
+    def E(self) -> Floats:  # type: ignore[override]
+        """Cumulative effort; that of one more item does not count."""
+        return self.E_before
 
 
 def _ratio(later: Floats, V: Floats) -> Floats:
