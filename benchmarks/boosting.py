@@ -34,7 +34,6 @@ OTHERS = {
     "INST to rank 10": "CWLA(C='inst(1)',A='erg',max_rel=4)@10",
     "RBP(0.8) with max": "CWLA(C='rbp(0.8)',A='max',max_rel=4)",
     "U-measure by grade": "UMeasure(T=99,max_rel=4,effort='ratio(4)')",
-    "INST with fgt": "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=4)",
     "RR with avg by time": "CWLA(C='rr',A='avg',max_rel=4,effort='time')",
     "U-measure by words": "UMeasure(T=3000,max_rel=4,effort='reading')",
 }

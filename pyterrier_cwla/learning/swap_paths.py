@@ -17,7 +17,7 @@ from ..model.metric import Metric
 from ..model.scoring import raw_score
 from ..model.view import UnknownEffort, View, before
 from ..model.view_columns import totals_of
-from .swap_views import Carrying, Column, Entering, Exchanged, Item, Listed, Replaced, Stacked, Standing, Swaps
+from .swap_views import Column, Item, Listed, Replaced, Stacked, Standing, Swaps
 
 #: For each rank a, from 0: the changes of M·N, shape (n_queries, n_ranks − a − 1), by swaps of a with the later ranks.
 Changes = Iterator[tuple[int, Array]]
@@ -61,6 +61,14 @@ class Ranked:
         """Gains in the type of values for pairs."""
         return self.r.astype(self.dtype)
 
+    def differ(self, a: int) -> Array:
+        """Return whether there are items at the ranks after a that differ from that at a in grade or effort."""
+        differ = np.zeros(self.listed[:, a + 1 :].shape, bool)
+        for values in (self.grade, self.e):
+            if values is not None:
+                differ |= values[:, a + 1 :] != values[:, a : a + 1]
+        return differ & self.listed[:, a + 1 :]
+
     @cached_property
     def rankings(self) -> Rankings:
         """Rankings of the relevant items."""
@@ -94,10 +102,7 @@ def by_scoring_anew(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     width = ranked.r.shape[1]
     for a in range(depth):
         change = np.zeros((len(score), width - a - 1))
-        differ = ranked.grade[:, a + 1 :] != ranked.grade[:, a : a + 1]
-        if ranked.e is not None:
-            differ |= ranked.e[:, a + 1 :] != ranked.e[:, a : a + 1]
-        query, b = np.nonzero(differ & ranked.listed[:, a + 1 :])
+        query, b = np.nonzero(ranked.differ(a))
         for start in range(0, len(query), max(_AT_ONCE // width, 1)):
             some = slice(start, start + max(_AT_ONCE // width, 1))
             again = raw_score(metric, ranked.swapped(query[some], a, b[some] + a + 1))
@@ -149,16 +154,17 @@ class Paths:
     @property
     def first(self) -> Listed:
         """View of the ranks with items that count."""
-        e = None if self.seen._e is None else np.asarray(self.seen._e)[:, : self.shown]
+        e = None if self.seen.efforts is None else self.seen.efforts[:, : self.shown]
         return self._view(self.seen.grade[:, : self.shown], self.seen.r[:, : self.shown], e)
 
     def replaced(self, a: int, y: Item) -> Listed:
         """Return a view with an item at rank a of each ranking, which changes the set of items at later ranks."""
-        grade, r, e = (np.array(values) for values in (self.seen.grade, self.seen.r, self.seen.e))
+        seen = self.seen
+        grade, r, e = (None if values is None else np.array(values) for values in (seen.grade, seen.r, seen.efforts))
         grade[:, a], r[:, a] = y.grade, y.r
-        if e.ndim:
+        if e is not None:
             e[:, a] = y.e
-        return self._view(grade, r, e if e.ndim else None)
+        return self._view(grade, r, e)
 
     def of(self, view: View, rows: Any = slice(None)) -> tuple[Any, list[Any]]:
         """Return C and the contribution of a user at each rank; for gain per effort, contributions to both sums.
@@ -200,9 +206,8 @@ class Paths:
         """Return V at each rank, and U at each rank and after the last one, for each part."""
         C, parts = self.of(self.seen)
         C, *parts = (np.broadcast_to(values, self.seen.r.shape) for values in (C, *parts))
-        V = np.ones(C.shape)
-        np.cumprod(C[:, :-1], axis=1, out=V[:, 1:])
-        return V, [_from_the_end(C, part, tail) for part, tail in zip(parts, self.beyond(self.seen), strict=True)]
+        tails = self.beyond(self.seen)
+        return before_product(C), [_from_the_end(C, part, tail) for part, tail in zip(parts, tails, strict=True)]
 
     def beyond(self, view: View) -> list[Array]:
         """Return the contribution of a user who arrives after the last rank; of all users for C that gives V."""
@@ -226,6 +231,13 @@ class Paths:
 def explicit(metric: Metric, shown: int) -> int:
     """Return the number of ranks to compute one by one, if ``shown`` ranks of the rankings count."""
     return shown if metric.end == "stop" else max(shown, metric.explicit_ranks)
+
+
+def before_product(C: Array) -> Array:
+    """Return V(i) = Π_{j<i} C(j)."""
+    V = np.ones_like(C)
+    np.cumprod(C[:, :-1], axis=1, out=V[:, 1:])
+    return V
 
 
 def _from_the_end(C: Array, part: Array, end: Array) -> Array:
@@ -257,7 +269,7 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     except UnknownEffort:
         yield from _with_unknown_efforts(metric, ranked, depth)
         return
-    if not all(np.isfinite(U).all() for U in arriving) or (pairs.forgets and len(pairs.deltas) != 1):
+    if not all(np.isfinite(U).all() for U in arriving):
         yield from by_scoring_anew(metric, ranked, depth)
         return
     whole = [U[:, :1] for U in arriving]
@@ -265,7 +277,7 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         moved = pairs.moved(a, arriving)
         more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(moved, arriving, strict=True)]
         change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
-        yield a, np.asfortranarray(np.where(pairs.differ(a) & ranked.listed[:, a + 1 :], change, 0.0), ranked.dtype)
+        yield a, np.asfortranarray(np.where(ranked.differ(a), change, 0.0), ranked.dtype)
 
 
 def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes:
@@ -285,8 +297,6 @@ class _Pairs(Paths):
     ----------
     hits_decide : bool
         Whether ranks without gain neither contribute nor make users leave.
-    forgets : bool
-        Whether A reads F of :meth:`View.fading`, which also differs after b.
     """
 
     def __init__(self, metric: Metric, ranked: Ranked) -> None:
@@ -295,7 +305,6 @@ class _Pairs(Paths):
         e = None if ranked.e is None else np.where(ranked.listed, ranked.e, 1.0)
         self.items = Item(np.ascontiguousarray(ranked.grade), np.ascontiguousarray(ranked.r), e)
         self.hits_decide = not self.rate and bool(metric.C.fact("ignores_zero_gain") or metric.C.fact("gives_survival"))
-        self.forgets = "fading" in reads(metric.A)
         self.columns = [Column(self.seen, j, rows) for j, rows in enumerate(self._rankings_that_count())]
 
     def _rankings_that_count(self) -> list[Any]:
@@ -315,60 +324,15 @@ class _Pairs(Paths):
             raise UnknownEffort
         return super().arriving()
 
-    @cached_property
-    def _carrying(self) -> tuple[Carrying, Carrying]:
-        return Carrying(self.seen, 1.0), Carrying(self.seen, 0.0)
-
-    @cached_property
-    def deltas(self) -> set[float]:
-        """The δ with which A calls :meth:`View.fading`."""
-        self.metric.A(self._carrying[0])
-        return self._carrying[0].deltas
-
-    @cached_property
-    def carried(self) -> tuple[Array, Array]:
-        """Change of A at each rank, and of the contribution of the ranks after it, if F were 1 higher at this rank.
-
-        A is linear in F. After the swap F(b) differs by (δ^(b−a) − 1)·(r_y − r_x), and F(j) after b by δ^(j−b) of it.
-        """
-        (delta,) = self.deltas
-        C, _ = self.of(self.seen)
-        one, none = self._carrying
-        felt = np.broadcast_to(self.metric.A(one) - self.metric.A(none), self.seen.r.shape)
-        C = np.broadcast_to(C, felt.shape)
-        later = np.empty(felt.shape)
-        later[:, -1:] = self.beyond(one)[0] - self.beyond(none)[0]
-        for j in range(felt.shape[1] - 1, 0, -1):
-            later[:, j - 1] = delta * ((1 - C[:, j]) * felt[:, j] + C[:, j] * later[:, j])
-        return felt, later
-
-    def _swaps(self, a: int) -> Swaps:
-        x, y = (
-            Item(*(None if values is None else values[:, at] for values in vars(self.items).values()))
-            for at in (slice(a, a + 1), slice(a + 1, None))
-        )
-        return Swaps(a, x, y)
-
-    def differ(self, a: int) -> Array:
-        """Return whether items at later ranks differ from that at rank a in grade or effort."""
-        grade, e = self.items.grade, self.items.e
-        differ: Array = grade[:, a + 1 :] != grade[:, a : a + 1]
-        return differ if e is None else differ | (e[:, a + 1 :] != e[:, a : a + 1])
-
     def moved(self, a: int, arriving: list[Array]) -> list[Array]:
         """Return U at rank a after a swap with the item of each later rank, for each part."""
-        swaps, inside = self._swaps(a), self.shown - a - 1
+        swaps = Swaps(self.items.at(slice(a, a + 1)), self.items.at(slice(a + 1, None)))
+        inside = self.shown - a - 1
         share, found = self._down_to_y(a, swaps)
         C, parts = self.of(Standing(self.seen, swaps.x))
         at_b = slice(a + 1, self.shown)
         for values, part, U in zip(found, parts, arriving, strict=True):
-            standing = (part + C * U[:, 1:])[:, at_b]
-            if self.forgets:
-                felt, later = self.carried
-                (delta,) = self.deltas
-                change = swaps.gain[:, :inside] * (delta ** np.arange(1, inside + 1) - 1)
-                standing += change * ((1 - C) * felt + C * later)[:, at_b]
-            values[:, :inside] += share[:, :inside] * standing
+            values[:, :inside] += share[:, :inside] * (part + C * U[:, 1:])[:, at_b]
         if share.shape[1] > inside:  # x moves to a rank that does not count
             for values, tail in zip(found, self._tails(a, swaps), strict=True):
                 values[:, inside:] += share[:, inside:] * tail
@@ -387,7 +351,7 @@ class _Pairs(Paths):
             if first >= share.shape[1] or not len(column.r):
                 continue
             some = column.rows, slice(first, None)
-            C, parts = self.of(Replaced(column, swaps, first, j == a), column.rows)
+            C, parts = self.of(Replaced(column, swaps, j == a, some), column.rows)
             arrived = share[some]
             for values, part in zip(found, parts, strict=True):
                 values[some] += arrived * part
@@ -399,7 +363,8 @@ class _Pairs(Paths):
         if self.metric.end != "open":
             return self.beyond(self.seen)
         first, width = self.shown - a - 1, self.items.r.shape[1]
-        view = Replaced(Column(self.seen, self.last - 1, slice(None)), swaps, first, self.last - 1 == a)
+        column, place = Column(self.seen, self.last - 1, slice(None)), (slice(None), slice(first, None))
+        view = Replaced(column, swaps, self.last - 1 == a, place)
         shape = len(self.seen.r), width - self.shown
         return [tail.reshape(shape) for tail in self.beyond(Stacked(view, shape))]
 
@@ -489,7 +454,7 @@ class _GradePaths(Paths):
 
     def between(self) -> list[_Table]:
         """Return tables of C and of each part."""
-        n = len(self.items)
+        n, itself = len(self.items), Item(self.listed.grade, self.listed.r, self.listed.efforts)
         tables = [
             _Table(self._by_rank(values)[:, :1, None], self._by_rank(values)[:, :1])
             if fixed
@@ -501,10 +466,11 @@ class _GradePaths(Paths):
             below: Array = np.zeros(self.listed.r.shape, bool)
             there = np.logical_or.accumulate(self.level[::-1] == of_y, axis=0)[::-1].T
             below[:, : len(self.level) - 1] = there[:, 1 : self.shown + 1]
-            self._keep(Entering(self.listed, below, y), [table.entering[:, of_y : of_y + 1] for table in tables])
+            entering = Replaced(self.listed, Swaps(itself, y), enters=True, where=below)
+            self._keep(entering, [table.entering[:, of_y : of_y + 1] for table in tables])
             for of_x, x in enumerate(self.items):
                 between = below & above[of_x][:, : self.shown]
-                view = self.listed if of_x == of_y else Exchanged(self.listed, between, x, y)
+                view = self.listed if of_x == of_y else Replaced(self.listed, Swaps(x, y), False, where=between)
                 self._keep(view, [table.between[:, of_y : of_y + 1, of_x : of_x + 1] for table in tables])
         return [replace(table, between=table.between.reshape(*table.between.shape[:2], -1)) for table in tables]
 

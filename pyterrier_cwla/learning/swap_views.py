@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,243 +27,26 @@ class Item:
     r: Any
     e: Any
 
+    def at(self, ranks: slice) -> Item:
+        """Return the items at some ranks, of arrays of shape (n_queries, n_ranks)."""
+        return Item(*(None if values is None else values[:, ranks] for values in (self.grade, self.r, self.e)))
+
     def at_least(self, rel: float) -> Item:
         """Return the item with a binary gain for grades of ``rel`` or above."""
         return replace(self, r=np.asarray(self.grade >= rel, float))
 
 
-class Unscaled(View):
-    """View with an expected effort of 1, since contributions to gain and to effort are added up separately."""
-
-    def __init__(self, *values: Any) -> None:
-        super().__init__(*values)
-        self.spend = lambda: 1.0
-
-
-class Listed(Unscaled):
-    """View of rankings, with what is needed if an item is replaced."""
-
-    @cached_property
-    def second(self) -> Any:
-        """Second highest gain down to each rank."""
-        return np.maximum.accumulate(np.minimum(self.r, before(self.best)), axis=-1)
-
-    @cached_property
-    def _faded(self) -> dict[float, Any]:
-        return {}
-
-    def fading(self, delta: float) -> Any:
-        """Return F, as :meth:`View.fading`."""
-        if delta not in self._faded:
-            self._faded[delta] = super().fading(delta)
-        return self._faded[delta]
-
-    @cached_property
-    def _binary(self) -> dict[float, Any]:
-        return {}
-
-    def at_least(self, rel: float | None) -> Any:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        if rel is None:
-            return self
-        if rel not in self._binary:
-            self._binary[rel] = super().at_least(rel)
-        return self._binary[rel]
-
-
-class Carrying(Listed):
-    """View of rankings in which F of :meth:`View.fading` has another value, the same at all ranks.
-
-    Parameters
-    ----------
-    seen : Listed
-        View of the rankings.
-    value : float
-        The value.
-    """
-
-    def __init__(self, seen: Listed, value: float) -> None:
-        super().__init__(seen.i, seen.r, seen.grade, seen.totals, seen._e, seen.unseen)
-        self.seen, self.value, self.deltas = seen, value, set[float]()
-
-    def fading(self, delta: float) -> Any:
-        """Return the value, and remember δ."""
-        self.deltas.add(delta)
-        return np.full(self.r.shape, self.value)
-
-    def at_least(self, rel: float | None) -> Any:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        return self if rel is None else self.seen.at_least(rel)
-
-
-class Standing(Unscaled):
-    """View in which an item x replaces the item at each rank, with the same set of items down to this rank.
-
-    Parameters
-    ----------
-    seen : Listed
-        View of the rankings.
-    x : Item
-        One item for all rankings, or for each.
-    """
-
-    def __init__(self, seen: Listed, x: Item) -> None:
-        r, grade = np.full_like(seen.r, x.r), np.full(seen.r.shape, x.grade)
-        e = None if seen._e is None else np.full(seen.r.shape, x.e)
-        super().__init__(seen.i, r, grade, seen.totals, e, seen.unseen)
-        self.seen, self.x = seen, x
-
-    @property
-    def G(self) -> Any:
-        """Gain down to each rank."""
-        return self.seen.G
-
-    @property
-    def G_before(self) -> Any:
-        """Gain before each rank."""
-        return np.maximum(self.seen.G - self.r, 0.0)  # x may not be among the items down to a rank
-
-    @property
-    def E(self) -> Any:
-        """Effort down to each rank."""
-        return self.seen.E
-
-    @property
-    def E_before(self) -> Any:
-        """Effort before each rank."""
-        return np.maximum(self.seen.E - self.e, 0.0)
-
-    @property
-    def best(self) -> Any:
-        """Highest gain down to each rank."""
-        return self.seen.best
-
-    def fading(self, delta: float) -> Any:
-        """Return F before the exchange, as :meth:`View.fading`."""
-        return self.seen.fading(delta)
-
-    def at_least(self, rel: float | None) -> View:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        return self if rel is None else Standing(self.seen.at_least(rel), self.x.at_least(rel))
-
-
-class Exchanged(Unscaled):
-    """View in which an item y, which is further down, has replaced an item x above, at the ranks between them.
-
-    Parameters
-    ----------
-    seen : Listed
-        View of the rankings.
-    between : ndarray of bool, shape (n_queries, n_ranks)
-        Ranks with such an x above and such a y below. Other ranks have the values of `seen`.
-    x, y : Item
-        The two items.
-    """
-
-    def __init__(self, seen: Listed, between: Array, x: Item, y: Item) -> None:
-        super().__init__(seen.i, seen.r, seen.grade, seen.totals, seen._e, seen.unseen)
-        self.seen, self.between, self.x, self.y = seen, between, x, y
-
-    @cached_property
-    def G(self) -> Any:
-        """Gain down to each rank."""
-        return self.seen.G + (self.y.r - self.x.r) * self.between
-
-    @property
-    def G_before(self) -> Any:
-        """Gain before each rank."""
-        return self.seen.G_before + (self.y.r - self.x.r) * self.between
-
-    @cached_property
-    def E(self) -> Any:
-        """Effort down to each rank."""
-        return self.seen.E + (self.y.e - self.x.e) * self.between
-
-    @property
-    def E_before(self) -> Any:
-        """Effort before each rank."""
-        return self.seen.E_before + (self.y.e - self.x.e) * self.between
-
-    @cached_property
-    def best(self) -> Any:
-        """Highest gain down to each rank."""
-        best = self.seen.best
-        others = np.where(best == self.x.r, self.seen.second, best)
-        return np.where(self.between, np.maximum(others, self.y.r), best)
-
-    def at_least(self, rel: float | None) -> View:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        if rel is None:
-            return self
-        x, y = (one.at_least(rel) for one in (self.x, self.y))
-        return Exchanged(self.seen.at_least(rel), self.between, x, y)
-
-
-class Entering(Unscaled):
-    """View in which the item at each rank is an item y from further down, where there is one.
-
-    Parameters
-    ----------
-    seen : Listed
-        View of the rankings.
-    above : ndarray of bool, shape (n_queries, n_ranks)
-        Ranks with such a y below. Other ranks have the values of `seen`.
-    y : Item
-        The item.
-    """
-
-    def __init__(self, seen: Listed, above: Array, y: Item) -> None:
-        e = None if seen._e is None else np.where(above, y.e, seen._e)
-        super().__init__(
-            seen.i, np.where(above, y.r, seen.r), np.where(above, y.grade, seen.grade), seen.totals, e, seen.unseen
-        )
-        self.seen, self.above, self.y = seen, above, y
-
-    @cached_property
-    def G(self) -> Any:
-        """Gain down to each rank."""
-        return np.where(self.above, self.G_before + self.y.r, self.seen.G)
-
-    @property
-    def G_before(self) -> Any:
-        """Gain before each rank."""
-        return self.seen.G_before
-
-    @cached_property
-    def E(self) -> Any:
-        """Effort down to each rank."""
-        return self.E_before + self.e
-
-    @property
-    def E_before(self) -> Any:
-        """Effort before each rank."""
-        return self.seen.E_before
-
-    @cached_property
-    def best(self) -> Any:
-        """Highest gain down to each rank."""
-        return np.maximum(before(self.seen.best), self.r)
-
-    def at_least(self, rel: float | None) -> View:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        return self if rel is None else Entering(self.seen.at_least(rel), self.above, self.y.at_least(rel))
-
-
 class Swaps:
-    """The items x at a rank of rankings, and the items y at the ranks after it.
+    """Items x, and the items y further down that replace them.
 
     Parameters
     ----------
-    a : int
-        The rank of the items x, from 0.
-    x : Item
-        Items of shape (n_queries, 1).
-    y : Item
-        Items of shape (n_queries, n_later_ranks).
+    x, y : Item
+        One item each, or items of shape (n_queries, 1) and (n_queries, n_later_ranks).
     """
 
-    def __init__(self, a: int, x: Item, y: Item) -> None:
-        self.a, self.x, self.y = a, x, y
+    def __init__(self, x: Item, y: Item) -> None:
+        self.x, self.y = x, y
         self._binary: dict[float, Swaps] = {}
 
     @cached_property
@@ -278,49 +62,74 @@ class Swaps:
     def at_least(self, rel: float) -> Swaps:
         """Return the items with binary gains for grades of ``rel`` or above."""
         if rel not in self._binary:
-            self._binary[rel] = Swaps(self.a, self.x.at_least(rel), self.y.at_least(rel))
+            self._binary[rel] = Swaps(self.x.at_least(rel), self.y.at_least(rel))
         return self._binary[rel]
 
 
-class _Mapped(Unscaled):
-    """View with the values of another view, ``source``, each mapped by ``_of``."""
+class Listed(View):
+    """View of rankings, with an expected effort of 1: contributions to gain and to effort are added up separately."""
 
-    source: Any
-
-    def _of(self, values: Any) -> Array:
-        raise NotImplementedError
-
-    @cached_property
-    def G(self) -> Any:
-        """Gain down to the rank."""
-        return self._of(self.source.G)
+    def __init__(self, i: Array, r: Array, grade: Any, totals: Callable[..., Any], efforts: Any, unseen: Any) -> None:
+        super().__init__(i, r, grade, totals, efforts, unseen)
+        self.efforts, self.spend = efforts, lambda: 1.0
+        self._binary: dict[float, Any] = {}
 
     @cached_property
+    def second(self) -> Any:
+        """Second highest gain down to each rank."""
+        return np.maximum.accumulate(np.minimum(self.r, before(self.best)), axis=-1)
+
+    def at_least(self, rel: float | None) -> Any:
+        """Return the view with binary gains for grades of ``rel`` or above."""
+        if rel is None:
+            return self
+        if rel not in self._binary:
+            self._binary[rel] = self._with_binary_gains(rel)
+        return self._binary[rel]
+
+    def _with_binary_gains(self, rel: float) -> View:
+        r = (self.grade >= rel).astype(float)
+        return Listed(self.i, r, self.grade, lambda _: self.totals(rel), self.efforts, self.unseen)
+
+
+class Standing(Listed):
+    """View in which an item x replaces the item at each rank, with the same set of items down to this rank.
+
+    Parameters
+    ----------
+    seen : Listed
+        View of the rankings.
+    x : Item
+        One item for all rankings, or for each.
+    """
+
+    def __init__(self, seen: Listed, x: Item) -> None:
+        r, grade = np.full_like(seen.r, x.r), np.full(seen.r.shape, x.grade)
+        e = None if seen.efforts is None else np.full(seen.r.shape, x.e)
+        super().__init__(seen.i, r, grade, seen.totals, e, seen.unseen)
+        self.seen, self.x = seen, x
+        self.G, self.E, self.best = seen.G, seen.E, seen.best
+
+    @property
     def G_before(self) -> Any:
-        """Gain before the rank."""
-        return self._of(self.source.G_before)
+        """Gain before each rank."""
+        return np.maximum(self.G - self.r, 0.0)  # x may not be among the items down to a rank
 
-    @cached_property
-    def E(self) -> Any:
-        """Effort down to the rank."""
-        return self._of(self.source.E)
-
-    @cached_property
+    @property
     def E_before(self) -> Any:
-        """Effort before the rank."""
-        return self._of(self.source.E_before)
+        """Effort before each rank."""
+        return np.maximum(self.E - self.e, 0.0)
 
-    @cached_property
-    def best(self) -> Any:
-        """Highest gain down to the rank."""
-        return self._of(self.source.best)
-
-    def fading(self, delta: float) -> Any:
-        """Return F, as :meth:`View.fading`."""
-        return self._of(self.source.fading(delta))
+    def _with_binary_gains(self, rel: float) -> View:
+        return Standing(self.seen.at_least(rel), self.x.at_least(rel))
 
 
-class Column(_Mapped):
+def _mapped(name: str) -> Any:
+    """Return a property with the value of the source, mapped to the shape of the view."""
+    return cached_property(lambda view: view.mapped(getattr(view.source, name)))
+
+
+class Column(Listed):
     """View of one rank of some rankings.
 
     Parameters
@@ -333,123 +142,108 @@ class Column(_Mapped):
         The rankings.
     """
 
+    G, G_before, E, E_before = _mapped("G"), _mapped("G_before"), _mapped("E"), _mapped("E_before")
+    best, second = _mapped("best"), _mapped("second")
+
     def __init__(self, seen: Listed, j: int, rows: Any) -> None:
         self.source, self.j, self.rows = seen, j, rows
-        self._binary: dict[float, Column] = {}
-        e = None if seen._e is None else self._of(seen._e)
-        super().__init__(seen.i[:, j : j + 1], self._of(seen.r), self._of(seen.grade), self._totals, e, seen.unseen)
+        e = None if seen.efforts is None else self.mapped(seen.efforts)
+        super().__init__(
+            seen.i[:, j : j + 1], self.mapped(seen.r), self.mapped(seen.grade), self._totals, e, seen.unseen
+        )
 
-    def _of(self, values: Any) -> Array:
-        return values[self.rows, self.j : self.j + 1]
+    def mapped(self, values: Array) -> Array:
+        """Return the values of the rank."""
+        return np.broadcast_to(values, self.source.r.shape)[self.rows, self.j : self.j + 1]
 
     def _totals(self, rel: float | None) -> Any:
         return self.source.totals(rel)[self.rows]
 
-    @cached_property
-    def E(self) -> Any:
-        """Effort down to the rank."""
-        return self.i if self._e is None else super().E
-
-    @cached_property
-    def E_before(self) -> Any:
-        """Effort before the rank."""
-        return self.i - 1 if self._e is None else super().E_before
-
-    @cached_property
-    def second(self) -> Any:
-        """Second highest gain down to the rank."""
-        return self._of(self.source.second)
-
-    def at_least(self, rel: float | None) -> Any:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        if rel is None:
-            return self
-        if rel not in self._binary:
-            self._binary[rel] = Column(self.source.at_least(rel), self.j, self.rows)
-        return self._binary[rel]
+    def _with_binary_gains(self, rel: float) -> View:
+        return Column(self.source.at_least(rel), self.j, self.rows)
 
 
-class Replaced(Unscaled):
-    """View of one rank at which y has replaced x, which was at this rank or above; with one column for each y.
+class Replaced(Listed):
+    """View of ranks at which an item y has replaced an item x, which was there or above; y is from further down.
 
     Parameters
     ----------
-    column : Column
-        View of the rank.
+    seen : Listed or Column
+        View of the rankings, or of one rank of them.
     swaps : Swaps
-        The items.
-    first : int
-        The first y.
+        The items. Those of a column are at `place`, with one column for each y.
     enters : bool
-        Whether x was at this rank.
+        Whether x was at the rank itself, not above.
+    place : tuple, optional
+        Rankings and ranks of y for a column.
+    where : ndarray of bool, shape (n_queries, n_ranks), optional
+        Ranks of the rankings where there are such an x and such a y. Values at other ranks are not used.
     """
 
-    def __init__(self, column: Column, swaps: Swaps, first: int, enters: bool) -> None:
-        self.column, self.swaps, self.first, self.enters = column, swaps, first, enters
-        r, grade, e = column.r, column.grade, column._e
+    def __init__(self, seen: Any, swaps: Swaps, enters: bool, place: Any = None, where: Any = None) -> None:
+        self.seen, self.swaps, self.enters, self.place, self.where = seen, swaps, enters, place, where
+        r, grade, e = seen.r, seen.grade, seen.efforts
         if enters:
-            r, grade = self._of_y(swaps.y.r), self._of_y(swaps.y.grade)
-            e = None if e is None else self._of_y(swaps.y.e)
-        super().__init__(column.i, r, grade, column.totals, e, column.unseen)
+            r, grade = self._of_y(swaps.y.r, r), self._of_y(swaps.y.grade, grade)
+            e = None if e is None else self._of_y(swaps.y.e, e)
+        super().__init__(seen.i, r, grade, seen.totals, e, seen.unseen)
 
-    def _of_y(self, values: Array) -> Array:
-        return values[self.column.rows, self.first :]
+    def _of_y(self, values: Any, otherwise: Any) -> Array:
+        return values[self.place] if self.where is None else np.where(self.where, values, otherwise)
+
+    def _changed(self, values: Array, change: Any) -> Array:
+        return values + (change[self.place] if self.where is None else change * self.where)
 
     @cached_property
     def G(self) -> Any:
         """Gain down to the rank."""
-        return self.G_before + self.r if self.enters else self.column.G + self._of_y(self.swaps.gain)
+        return self.G_before + self.r if self.enters else self._changed(self.seen.G, self.swaps.gain)
 
     @property
     def G_before(self) -> Any:
         """Gain before the rank."""
-        before = self.column.G_before
-        return before if self.enters else before + self._of_y(self.swaps.gain)
+        return self.seen.G_before if self.enters else self._changed(self.seen.G_before, self.swaps.gain)
 
     @cached_property
     def E(self) -> Any:
         """Effort down to the rank."""
-        if self._e is None:
+        if self.efforts is None:
             return self.i
-        return self.E_before + self.e if self.enters else self.column.E + self._of_y(self.swaps.effort)
+        return self.E_before + self.e if self.enters else self._changed(self.seen.E, self.swaps.effort)
 
     @property
     def E_before(self) -> Any:
         """Effort before the rank."""
-        before = self.column.E_before
-        return before if self.enters or self._e is None else before + self._of_y(self.swaps.effort)
+        if self.enters or self.efforts is None:
+            return self.seen.E_before
+        return self._changed(self.seen.E_before, self.swaps.effort)
 
     @cached_property
     def best(self) -> Any:
         """Highest gain down to the rank."""
-        best = self.column.best
-        others = np.where(best == self.swaps.x.r[self.column.rows], self.column.second, best)
-        return np.maximum(others, self._of_y(self.swaps.y.r))
+        x = self.swaps.x.r[self.place[0]] if self.where is None else self.swaps.x.r
+        others = np.where(self.seen.best == x, self.seen.second, self.seen.best)
+        return np.maximum(others, self._of_y(self.swaps.y.r, x))
 
-    def fading(self, delta: float) -> Any:
-        """Return F, as :meth:`View.fading`."""
-        return self.column.fading(delta) + self._of_y(self.swaps.gain) * delta ** (self.column.j - self.swaps.a)
-
-    def at_least(self, rel: float | None) -> Any:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        if rel is None:
-            return self
-        return Replaced(self.column.at_least(rel), self.swaps.at_least(rel), self.first, self.enters)
+    def _with_binary_gains(self, rel: float) -> View:
+        return Replaced(self.seen.at_least(rel), self.swaps.at_least(rel), self.enters, self.place, self.where)
 
 
-class Stacked(_Mapped):
+class Stacked(Listed):
     """View of one rank with the columns of another view below each other: each is a ranking that ends there."""
+
+    G, G_before, E, E_before = _mapped("G"), _mapped("G_before"), _mapped("E"), _mapped("E_before")
+    best = _mapped("best")
 
     def __init__(self, view: Replaced, shape: tuple[int, int]) -> None:
         self.source, self.shape = view, shape
-        e = None if view._e is None else self._of(view.e)
-        super().__init__(
-            view.i, self._of(view.r), self._of(view.grade), lambda rel: self._of(view.totals(rel)), e, view.unseen
-        )
+        e = None if view.efforts is None else self.mapped(view.efforts)
+        r, grade = self.mapped(view.r), self.mapped(view.grade)
+        super().__init__(view.i, r, grade, lambda rel: self.mapped(view.totals(rel)), e, view.unseen)
 
-    def _of(self, values: Any) -> Array:
+    def mapped(self, values: Any) -> Array:
+        """Return the values of all columns."""
         return np.broadcast_to(values, self.shape).reshape(-1, 1)
 
-    def at_least(self, rel: float | None) -> View:
-        """Return the view with binary gains for grades of ``rel`` or above."""
-        return self if rel is None else Stacked(self.source.at_least(rel), self.shape)
+    def _with_binary_gains(self, rel: float) -> View:
+        return Stacked(self.source.at_least(rel), self.shape)

@@ -14,7 +14,7 @@ from ..model.introspection import check_probabilities, reads
 from ..model.metric import Metric
 from ..model.scoring import rank_weights, ranks_have_weights, raw_score
 from ..model.view import View
-from .swap_paths import Changes, Ranked, by_pairs, by_paths, by_scoring_anew, explicit, ratio
+from .swap_paths import Changes, Ranked, before_product, by_pairs, by_paths, by_scoring_anew, explicit, ratio
 
 # Weights of ranks: M·N = Σ weight(i)·r_i.
 
@@ -54,7 +54,7 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     phi, w = metric.A.fact("credit_terms")(i, r, e, C)
     shown = i <= (metric.last_that_counts or np.inf)
     fixed = reads(metric.C) <= {"i"}
-    V, dtype = _before_product(C), ranked.dtype
+    V, dtype = before_product(C), ranked.dtype
 
     def changes(phi: Any, w: Array) -> Changes:
         phi = np.broadcast_to(phi * shown, i.shape)
@@ -76,13 +76,6 @@ def by_sums(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         change = ratio(more, dearer)
         change -= rate
         yield a, change
-
-
-def _before_product(C: Array) -> Array:
-    """Return V(i) = Π_{j<i} C(j)."""
-    V = np.ones_like(C)
-    np.cumprod(C[:, :-1], axis=1, out=V[:, 1:])
-    return V
 
 
 def _with_products(V: Array, c: Array, phi: Array, w: Array, depth: int) -> Changes:
@@ -171,23 +164,20 @@ _SET |= {"totals", "spend", "background"}  # the inputs of these
 
 
 def _forgets_the_order(metric: Metric) -> bool:
-    """Return whether C and A depend on the set of items so far, but not on their order, except that A may forget."""
+    """Return whether C and A depend on the set of items so far, but not on their order."""
     C, A = metric.C, metric.A
     survival, terms = C.fact("gives_survival"), A.fact("credit_terms") is not None
     if not reads(C) <= _SET:
         return False
     if survival:
         return bool(A.fact("linear_in_gain")) and terms and _everybody_leaves(metric)
-    forgets = {"fading"} if A.fact("linear_in_gain") else set()
-    return reads(A) <= _SET | forgets and (terms or "expected_effort" not in reads(A))
+    return reads(A) <= _SET and (terms or "expected_effort" not in reads(A))
 
 
 def _grades_decide(metric: Metric, longest: int) -> bool:
     """Return whether C and A follow from the grades of the items, at all ranks to be computed one by one."""
     last = metric.last_that_counts
-    if metric.flat_effort is None or "fading" in reads(metric.A):
-        return False
-    return last is None or longest <= last or explicit(metric, last) <= last
+    return metric.flat_effort is not None and (last is None or longest <= last or explicit(metric, last) <= last)
 
 
 def _everybody_leaves(metric: Metric) -> bool:
