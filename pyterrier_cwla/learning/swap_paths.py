@@ -151,21 +151,6 @@ class Paths:
         totals = lru_cache(totals_of(self.metric, self.ranked.rankings, np.arange(len(r))))
         return Listed(i, r, grade, totals, e, self.metric.unseen_effort)
 
-    @property
-    def first(self) -> Listed:
-        """View of the ranks with items that count."""
-        e = None if self.seen.efforts is None else self.seen.efforts[:, : self.shown]
-        return self._view(self.seen.grade[:, : self.shown], self.seen.r[:, : self.shown], e)
-
-    def replaced(self, a: int, y: Item) -> Listed:
-        """Return a view with an item at rank a of each ranking, which changes the set of items at later ranks."""
-        seen = self.seen
-        grade, r, e = (None if values is None else np.array(values) for values in (seen.grade, seen.r, seen.efforts))
-        grade[:, a], r[:, a] = y.grade, y.r
-        if e is not None:
-            e[:, a] = y.e
-        return self._view(grade, r, e)
-
     def of(self, view: View, rows: Any = slice(None)) -> tuple[Any, list[Any]]:
         """Return C and the contribution of a user at each rank; for gain per effort, contributions to both sums.
 
@@ -222,6 +207,12 @@ class Paths:
             gain = walk.score_beyond + nothing
         return [gain, walk.effort_beyond + nothing] if self.rate else [gain]
 
+    def tails(self, a: int, swaps: Swaps) -> list[Array]:
+        """Return U after the last rank if each y, from a rank that does not count, replaces x at rank a."""
+        column, shape = Column(self.seen, self.last - 1, slice(None)), np.shape(swaps.y.r)
+        view = Replaced(column, swaps, self.last - 1 == a, (slice(None), slice(None)))
+        return [tail.reshape(shape) for tail in self.beyond(Stacked(view, shape))]
+
     def _walk(self, view: View) -> Walk:
         walk = Walk(self.metric, view)
         view.spend = lambda: 1.0
@@ -268,16 +259,20 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
         V, arriving = pairs.arriving()
     except UnknownEffort:
         yield from _with_unknown_efforts(metric, ranked, depth)
-        return
+    else:
+        yield from _by_moves(pairs, V, arriving, depth)
+
+
+def _by_moves(paths: _Pairs | _GradePaths, V: Array, arriving: list[Array], depth: int) -> Changes:
+    """Yield the changes from the change of U at each rank a, which V(a) of the users reach."""
     if not all(np.isfinite(U).all() for U in arriving):
-        yield from by_scoring_anew(metric, ranked, depth)
+        yield from by_scoring_anew(paths.metric, paths.ranked, depth)
         return
     whole = [U[:, :1] for U in arriving]
-    for a in range(min(depth, pairs.shown)):
-        moved = pairs.moved(a, arriving)
-        more = [V[:, a : a + 1] * (values - U[:, a : a + 1]) for values, U in zip(moved, arriving, strict=True)]
+    for a in range(min(depth, paths.shown)):
+        more = [V[:, a : a + 1] * moved for moved in paths.moved(a, arriving)]
         change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
-        yield a, np.asfortranarray(np.where(ranked.differ(a), change, 0.0), ranked.dtype)
+        yield a, np.asfortranarray(change, paths.ranked.dtype)
 
 
 def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes:
@@ -325,7 +320,7 @@ class _Pairs(Paths):
         return super().arriving()
 
     def moved(self, a: int, arriving: list[Array]) -> list[Array]:
-        """Return U at rank a after a swap with the item of each later rank, for each part."""
+        """Return the change of U at rank a by swaps with the item of each later rank, for each part."""
         swaps = Swaps(self.items.at(slice(a, a + 1)), self.items.at(slice(a + 1, None)))
         inside = self.shown - a - 1
         share, found = self._down_to_y(a, swaps)
@@ -334,9 +329,11 @@ class _Pairs(Paths):
         for values, part, U in zip(found, parts, arriving, strict=True):
             values[:, :inside] += share[:, :inside] * (part + C * U[:, 1:])[:, at_b]
         if share.shape[1] > inside:  # x moves to a rank that does not count
-            for values, tail in zip(found, self._tails(a, swaps), strict=True):
+            from_below = Swaps(swaps.x, self.items.at(slice(self.shown, None)))
+            for values, tail in zip(found, self.tails(a, from_below), strict=True):
                 values[:, inside:] += share[:, inside:] * tail
-        return found
+        differ = self.ranked.differ(a)
+        return [np.where(differ, values - U[:, a : a + 1], 0.0) for values, U in zip(found, arriving, strict=True)]
 
     def _down_to_y(self, a: int, swaps: Swaps) -> tuple[Array, list[Array]]:
         """Return the share of users at rank a who arrive at each later b, and what those who leave before contribute.
@@ -358,16 +355,6 @@ class _Pairs(Paths):
             share[some] = arrived * C
         return share, found
 
-    def _tails(self, a: int, swaps: Swaps) -> list[Array]:
-        """Return U after the last rank if y, from a rank that does not count, replaces x."""
-        if self.metric.end != "open":
-            return self.beyond(self.seen)
-        first, width = self.shown - a - 1, self.items.r.shape[1]
-        column, place = Column(self.seen, self.last - 1, slice(None)), (slice(None), slice(first, None))
-        view = Replaced(column, swaps, self.last - 1 == a, place)
-        shape = len(self.seen.r), width - self.shown
-        return [tail.reshape(shape) for tail in self.beyond(Stacked(view, shape))]
-
 
 _MOST_GRADES = 16  # with more grades, tables for each pair of grades are not faster
 
@@ -382,20 +369,9 @@ def by_paths(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     if len(grades) > _MOST_GRADES:
         yield from by_pairs(metric, ranked, depth)
         return
-    items = [Item(*one) for one in zip(grades, metric.gains(grades), metric.effort_of(grades))]
+    items = Item(grades, metric.gains(grades), metric.effort_of(grades))
     paths = _GradePaths(metric, ranked, items, np.ascontiguousarray(level.reshape(ranked.grade.shape).T))
-    V, arriving = paths.arriving()
-    if not all(np.isfinite(U).all() for U in arriving):
-        yield from by_scoring_anew(metric, ranked, depth)
-        return
-    at_b, between = paths.at_b(arriving), paths.between()
-    V, arriving = V.astype(ranked.dtype), [U.astype(ranked.dtype) for U in arriving]
-    whole = [U[:, :1] for U in arriving]
-    for a in range(min(depth, paths.shown)):
-        more = [V[:, a : a + 1] * moved.T for moved in paths.moved(a, at_b, between, arriving)]
-        change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
-        change[(paths.level[a + 1 :] == paths.level[a]).T] = 0
-        yield a, change
+    yield from _by_moves(paths, *paths.arriving(), depth)
 
 
 @dataclass
@@ -428,6 +404,8 @@ class _GradePaths(Paths):
 
     Attributes
     ----------
+    grades : Item
+        Items of all grades.
     items : list of Item
         One item of each grade.
     level : ndarray of int, shape (n_ranks, n_queries)
@@ -436,24 +414,34 @@ class _GradePaths(Paths):
         View of the ranks with items that count.
     """
 
-    def __init__(self, metric: Metric, ranked: Ranked, items: list[Item], level: Array) -> None:
+    def __init__(self, metric: Metric, ranked: Ranked, grades: Item, level: Array) -> None:
         super().__init__(metric, ranked)
-        self.items, self.level, self.listed = items, level, self.first
+        e = None if self.seen.efforts is None else self.seen.efforts[:, : self.shown]
+        self.listed = self._view(self.seen.grade[:, : self.shown], self.seen.r[:, : self.shown], e)
+        self.grades, self.level = grades, level
+        self.items = [Item(*one) for one in zip(grades.grade, grades.r, grades.e, strict=True)]
 
-    def at_b(self, arriving: list[Array]) -> list[Array]:
-        """Return for each part U(b) with each item x at b, where y above has replaced x: the set of items is the same.
+    def arriving(self) -> tuple[Array, list[Array]]:
+        """Return V and U, as :meth:`Paths.arriving`, in the type of values for pairs."""
+        V, self.exact = super().arriving()
+        return V.astype(self.ranked.dtype), [U.astype(self.ranked.dtype) for U in self.exact]
+
+    @cached_property
+    def at_b(self) -> list[Array]:
+        """U(b) for each part with each item x at b, where y above has replaced x: the set of items is the same.
 
         The shape is (n_ranks, n_grades · n_queries).
         """
-        found = [self._empty(len(self.items)) for _ in arriving]
+        found = [self._empty(len(self.items)) for _ in self.exact]
         for of_x, x in enumerate(self.items):
             C, parts = self.of(Standing(self.listed, x))
-            for table, part, U in zip(found, parts, arriving, strict=True):
+            for table, part, U in zip(found, parts, self.exact, strict=True):
                 table[:, of_x] = self._by_rank(part + C * U[:, 1 : self.shown + 1])
         return [table.reshape(self.shown, -1) for table in found]
 
+    @cached_property
     def between(self) -> list[_Table]:
-        """Return tables of C and of each part."""
+        """Tables of C and of each part."""
         n, itself = len(self.items), Item(self.listed.grade, self.listed.r, self.listed.efforts)
         tables = [
             _Table(self._by_rank(values)[:, :1, None], self._by_rank(values)[:, :1])
@@ -497,22 +485,22 @@ class _GradePaths(Paths):
         """Return values at the ranks with items that count, with the ranks as the first axis."""
         return np.broadcast_to(values, self.listed.r.shape).T.astype(self.ranked.dtype, copy=False)
 
-    def moved(self, a: int, at_b: list[Array], between: list[_Table], arriving: list[Array]) -> list[Array]:
-        """Return the change of U at rank a by swaps with the item of each later rank, for each part, by rank.
+    def moved(self, a: int, arriving: list[Array]) -> list[Array]:
+        """Return the change of U at rank a by swaps with the item of each later rank, for each part.
 
         U without a swap is computed in the same way, so that swaps of items with equal effects change nothing.
         """
         queries, inside, later = np.arange(len(self.seen.r)), self.shown - a - 1, self.level[a + 1 :]
         x, y = self.level[a], later[:inside]
         of_x, of_y = x * len(queries) + queries, y * len(queries) + queries
-        C, *parts = (table.down_from(a, of_x) for table in between)
+        C, *parts = (table.down_from(a, of_x) for table in self.between)
         share = np.ones((inside + 2, *C.shape[1:]), C.dtype)  # of users at a who arrive at each rank, by grade of y
         for j in range(inside + 1):
             np.multiply(share[j], C[j], out=share[j + 1])
         arrived = [_of_grades(share[1:-1], places) for places in (of_y, of_x)]
-        tails = self._tails(a) if len(later) > inside else []
+        tails = self._tails_of_grades(a) if len(later) > inside else []
         found = []
-        for number, (part, standing, U) in enumerate(zip(parts, at_b, arriving, strict=True)):
+        for number, (part, standing, U) in enumerate(zip(parts, self.at_b, arriving, strict=True)):
             passed = part * share[:-1]
             for j in range(inside):
                 passed[j + 1] += passed[j]
@@ -524,13 +512,16 @@ class _GradePaths(Paths):
             if tails:  # x moves to a rank that does not count
                 after = [passed[-1] + share[-1] * tail for tail in (tails[number], U[:, self.shown])]
                 change[inside:] = after[0][later[inside:], queries] - after[1][x, queries]
-            found.append(change)
+            change[later == x] = 0
+            found.append(change.T)
         return found
 
-    def _tails(self, a: int) -> list[Array]:
+    def _tails_of_grades(self, a: int) -> list[Array]:
         """Return U after the last rank with an item of each grade at rank a, of shape (n_grades, n_queries)."""
-        of_items = (self.beyond(self.replaced(a, y)) for y in self.items)
-        return [np.hstack(tails).T for tails in zip(*of_items, strict=True)]
+        shape = len(self.seen.r), len(self.items)
+        y = Item(*(np.broadcast_to(values, shape) for values in vars(self.grades).values()))
+        x = Item(self.seen.grade, self.seen.r, np.broadcast_to(self.seen.e, self.seen.r.shape)).at(slice(a, a + 1))
+        return [tail.T for tail in self.tails(a, Swaps(x, y))]
 
 
 def _of_grades(table: Array, places: Array) -> Array:
