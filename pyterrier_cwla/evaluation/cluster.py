@@ -19,22 +19,24 @@ import cloudpickle
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments, Overlap
-from ..data.columns import PYTERRIER, NamedColumns, expected_name, run_columns, strings
+from ..data.columns import PYTERRIER, Array, NamedColumns, expected_name, run_columns, strings
 from ..errors import BadParameter, BadRun, CWLAError, MalformedFile, some
 from ..errors.extras import needed
+from ..files import id_columns
+from ..files.arrow_arrays import of_numbers
 from ..files.atomic import AnyPath
 from ..files.inputs import RunNames, are_paths, loaded
 from ..files.run_files import EXTRAS, Part, Source, sources
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
 from .driver import checked
-from .row_counts import Counts
 from .score_cache import ScoreCache
 from .scored import Scored, whole_runs
-from .streaming import TableScores, extras_of, joined, refuse_mean_lengths
+from .streaming import Segments, TableScores, extras_of, in_words, joined, refuse_mean_lengths
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -43,6 +45,8 @@ _CUT = 1 << 20  # rows per task that joins the rows of split queries
 _ROWS = 1 << 20  # rows of results per partition
 _EACH = 8  # largest number of tasks per thread
 _TOGETHER = 16  # counts that one task adds
+_IDS = ["run", "query_id"]
+_COUNTS = {"run": pa.large_string(), "query_id": pa.large_string(), "rows": pa.int64(), "segments": pa.int64()}
 _STARTING = "pyterrier_cwla: start of Java for PyTerrier"
 
 
@@ -193,7 +197,7 @@ class InFiles:
         for named, some_sources in groupby(self.sources, lambda source: source.name is not None):
             for alike in [[*some_sources]] if named else [[source] for source in some_sources]:
                 parts = _in_turn([part for source in alike for part in _placed(source)], together)
-                mine = client.map(Counts.of, parts, pure=False)
+                mine = client.map(_row_counts, parts, pure=False)
                 self.parts += parts
                 counts += mine
                 names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
@@ -297,9 +301,20 @@ class _Frame:
             yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
 
 
-def _counted(frame: pd.DataFrame, number: int) -> Counts:
+def _counted(frame: pd.DataFrame, number: int) -> pa.Table:
     with _of_partition(number):
-        return Counts.of_table(pa.table(_ids(frame)))
+        return _total([_segments_of(pa.table(_ids(frame)))])
+
+
+def _row_counts(parts: _Parts) -> pa.Table:
+    """Return the number of rows of each query of each run in some parts, and in how many segments they are."""
+    return _total([_segments_of(table) for table in parts.ids()])
+
+
+def _segments_of(table: pa.Table) -> pa.Table:
+    segments = Segments(table)
+    run, query, *numbers = map(of_numbers, (segments.run, segments.query, segments.sizes, np.ones_like(segments.sizes)))
+    return pa.table([segments.runs.take(run), segments.queries.take(query), *numbers], [*_COUNTS])
 
 
 def _scored_frame(frame: pd.DataFrame, number: int, **how: Any) -> _Scored:
@@ -342,10 +357,11 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
 
     A task covers many parts, since the scheduler has a cost per task.
     """
-    counts = _total(client, given.counted(client))
+    counts = _added(client, given.counted(client))
     outline = client.submit(_Outline.of, counts, pure=False).result()
     given.check_rows(outline.runs)
-    scored = given.scored(client, sent=sent, counts=counts, bundles=1 + outline.cut // _CUT)
+    split = client.submit(_Split, counts, pure=False)
+    scored = given.scored(client, sent=sent, split=split, bundles=1 + outline.cut // _CUT)
     summaries = client.gather(client.map(_summary, scored, pure=False))
     rows = sum(part.rows for part in summaries)
     if rows != outline.rows:
@@ -355,19 +371,27 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
         having = [(part.bundles[bundle], of) for part, of in zip(summaries, scored) if bundle in part.bundles]
         pieces = client.map(_bundle, [of for _, of in having], number=bundle, pure=False)
         runs = set().union(*(runs for runs, _ in having))
-        results.append((runs, client.submit(_together, sent, counts, pieces, pure=False)))
+        results.append((runs, client.submit(_together, sent, pieces, pure=False)))
     each = max(_ROWS // max(queries, 1), 1)
     groups = [outline.runs[at : at + each] for at in range(0, len(outline.runs), each)]
     having_runs = [[of for runs, of in results if not runs.isdisjoint(group)] for group in groups]
     return [client.submit(_of_runs, sent, counts, *one, pure=False) for one in zip(groups, having_runs)]
 
 
-def _total(client: Client, counts: list[Any]) -> Any:
+def _added(client: Client, counts: list[Any]) -> Any:
     """Return a future of the counts of all parts, added by the workers."""
     while len(counts) > 1:
         parts = [counts[at : at + _TOGETHER] for at in range(0, len(counts), _TOGETHER)]
-        counts = client.map(Counts.total, parts, pure=False)
+        counts = client.map(_total, parts, pure=False)
     return counts[0]
+
+
+def _total(counts: list[pa.Table]) -> pa.Table:
+    """Return the sum of counts; runs and queries are in order of their first occurrence."""
+    nothing = pa.table({name: pa.nulls(0, kind) for name, kind in _COUNTS.items()})
+    by_query = joined([nothing, *counts]).group_by(_IDS, use_threads=False)
+    found = by_query.aggregate([("rows", "sum"), ("segments", "sum")])
+    return found.select([*_IDS, "rows_sum", "segments_sum"]).rename_columns([*_COUNTS])
 
 
 @dataclass(frozen=True)
@@ -379,12 +403,32 @@ class _Outline:
     cut: int
 
     @classmethod
-    def of(cls, counts: Counts) -> _Outline:
-        return cls(counts.runs.to_pylist(), len(counts), int(counts.rows[counts.first < counts.last].sum()))
+    def of(cls, counts: pa.Table) -> _Outline:
+        cut = counts.filter(pc.greater(counts["segments"], 1))
+        return cls(_runs([counts]), pc.sum(counts["rows"]).as_py() or 0, pc.sum(cut["rows"]).as_py() or 0)
 
 
-def _runs(counts: list[Counts]) -> list[str]:
-    return Counts.total(counts).runs.to_pylist()
+class _Split:
+    """Queries of runs whose rows are in several segments."""
+
+    def __init__(self, counts: pa.Table) -> None:
+        cut = counts.filter(pc.greater(counts["segments"], 1))
+        self.runs, self.queries = (cut[name].combine_chunks().unique() for name in _IDS)
+        self.pairs = self._codes(cut["run"], cut["query_id"])
+
+    def _codes(self, runs: Any, queries: Any) -> Array:
+        """Return the numbers of pairs of a run and a query, below 0 for unknown ones."""
+        run, query = id_columns.places(runs, self.runs), id_columns.places(queries, self.queries)
+        return np.where((run < 0) | (query < 0), -1, run * len(self.queries) + query)
+
+    def segments(self, segments: Segments) -> Array:
+        """Return a mask of the segments of these queries."""
+        run, query = of_numbers(segments.run), of_numbers(segments.query)
+        return np.isin(self._codes(segments.runs.take(run), segments.queries.take(query)), self.pairs)
+
+
+def _runs(counts: list[pa.Table]) -> list[str]:
+    return joined(counts)["run"].unique().to_pylist()
 
 
 def check_names(runs: list[tuple[str, list[str]]]) -> None:
@@ -451,19 +495,16 @@ class _Summary:
     bundles: dict[int, set[str]]
 
 
-def _scored(part: Any, sent: _Sent, counts: Counts, bundles: int) -> _Scored:
-    scoring, rows, results, rests = TableScores(sent.evaluator, counts), 0, [], []
+def _scored(part: Any, sent: _Sent, split: _Split, bundles: int) -> _Scored:
+    scoring, rows, results, rests = TableScores(sent.evaluator), 0, [], []
     for table in part.tables(extras_of(sent.evaluator.measures)):
-        found, rest = scoring.complete(table)
+        segments = Segments(table)
+        cut = split.segments(segments)
+        results += scoring.of(segments.only(~cut, table))
+        rests.append(in_words(segments.only(cut, table)))
         rows += len(table)
-        results += found
-        rests.append(rest)
-    if len(rests) > 1:
-        found, rest = scoring.complete(joined(rests))
-        results += found
-        rests = [rest]
-    of_bundles = _in_bundles(rests[0], bundles) if rests and len(rests[0]) else {}
-    return _Scored(rows, _Results.of(results, scoring), of_bundles)
+    rest = joined(rests) if rests else []
+    return _Scored(rows, _Results.of(results, scoring), _in_bundles(rest, bundles) if len(rest) else {})
 
 
 def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
@@ -486,18 +527,21 @@ def _bundle(scored: _Scored, number: int) -> pa.Table:
     return scored.rest[number]
 
 
-def _together(sent: _Sent, counts: Counts, pieces: list[pa.Table]) -> _Results:
-    scoring = TableScores(sent.evaluator, counts)
-    return _Results.of(scoring.together(pieces), scoring)
+def _together(sent: _Sent, pieces: list[pa.Table]) -> _Results:
+    scoring = TableScores(sent.evaluator)
+    return _Results.of(scoring.of(joined(pieces)), scoring)
 
 
-def _of_runs(sent: _Sent, counts: Counts, runs: list[str], results: list[_Results]) -> list[Scored[str]]:
+def _of_runs(sent: _Sent, counts: pa.Table, runs: list[str], results: list[_Results]) -> list[Scored[str]]:
     """Return the scores of some runs by name of measure."""
-    scoring = TableScores(sent.evaluator, counts)
+    scoring = TableScores(sent.evaluator)
     for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
         scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
     wanted = set(runs)
-    pieces = (scored for of in results for scored in of.scores if scored.run in wanted)
+    pieces = [scored for of in results for scored in of.scores if scored.run in wanted]
+    for scored in pieces:
+        scoring.note(scored)
+    scoring.names = {run: counts.filter(pc.equal(counts["run"], run))["query_id"].to_pylist() for run in runs}
     rest = (scoring.unanswered(run).by_name() for run in runs)
     return list(whole_runs(chain(pieces, rest), len(scoring.judgments.qids)))
 

@@ -18,7 +18,7 @@ from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, j
 from ..tasks.hashing import fingerprint
 from .score_cache import ScoreCache
 from .scored import Scored, in_groups
-from .streaming import BUFFER_ROWS, Reading, refuse_mean_lengths, values_of_files
+from .streaming import refuse_mean_lengths, scores_of, values_of_files
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,7 +135,6 @@ def stream(
     runs: Any,
     measures: Iterable[Any],
     *,
-    buffer_rows: int = BUFFER_ROWS,
     progress: bool = False,
     cache_dir: str | Path | None = None,
 ) -> Iterator[pd.DataFrame]:
@@ -149,9 +148,6 @@ def stream(
         Files or folders, in the forms of ``pyterrier_cwla.files.run_files.sources``.
     measures : iterable of Measure or str, or dict of these by label
         Measures or their names. The keys of a dict are the names of the columns.
-    buffer_rows : int, default=1_000_000
-        Approximate number of rows held in memory for queries whose rows are scattered over a file. If more rows would
-        be held, the file is read several times.
     progress : bool, default=False
         Whether to show a progress bar.
     cache_dir : path, optional
@@ -166,7 +162,8 @@ def stream(
     Raises
     ------
     MalformedFile
-        If a file is not a run, contains a NaN score, or changes while it is read.
+        If a file is not a run, contains a NaN score, or changes while it is read. If it is larger than the memory limit
+        and the rows of a query of a run are not one after the other; the error has a command that sorts them.
     BadRun
         If a document is retrieved twice for a query, or if two runs have the same name.
     MissingLength
@@ -186,9 +183,7 @@ def stream(
     refuse_mean_lengths(evaluator.measures)
     found: Iterable[Scored]
     if cache_dir is None:
-        found = (
-            scored for source in sources(runs) for scored in Reading(source, evaluator).scores(buffer_rows, progress)
-        )
+        found = (scored for source in sources(runs) for scored in scores_of(source, evaluator, progress))
     else:
         found = values_of_files(evaluator, sources(runs), progress, ScoreCache(cache_dir, evaluator))
     for scored in checked(found):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -14,7 +15,7 @@ import pyarrow as pa
 from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, JointRows, Overlap, Rows
-from ..data.columns import Columns, distinct
+from ..data.columns import Array, Columns, distinct
 from ..data.lengths import COST, LENGTH
 from ..errors import BadRun, CWLAError, MalformedFile, MissingLength, MissingSeconds, naming
 from ..files import id_columns
@@ -22,19 +23,18 @@ from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
 from ..files.inputs import RunNames, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
-from ..files.run_files import EXTRAS, Source, sources
+from ..files.run_files import EXTRAS, Part, Source, sources
 from ..files.table_readers import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.parallel import ahead
 from ..tasks.progress import counted
-from .row_counts import Array, Counts, Segments, codes_and_names
 from .score_cache import ScoreCache
 from .scored import Scored, in_groups, whole_runs
 
 _RANKINGS = 1 << 20  # most rankings of several runs that are scored together
-BUFFER_ROWS = 1_000_000
-"""Default number of rows of incomplete queries that are held at a time."""
+_NAMES = 4  # ids of queries in a note that a run and its judgments have none in common
+_NO_NAMES = pa.nulls(0, pa.large_string())
 
 
 def values_of_files(
@@ -106,7 +106,7 @@ def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress
                     yield Scored(run, evaluator.tables([rows])[0], rows.answered, rows.overlap, str(source))
         return
     for source in files:
-        yield from whole_runs(Reading(source, evaluator).scores(progress=progress), len(evaluator.judgments.qids))
+        yield from whole_runs(scores_of(source, evaluator, progress), len(evaluator.judgments.qids))
 
 
 def separate_runs(runs: Any) -> dict[str, Any]:
@@ -134,22 +134,10 @@ def separate_runs(runs: Any) -> dict[str, Any]:
 
 def runs_of(source: Source, extras: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
     """Yield the names and all rows of the runs of a source."""
-    tables: list[pa.Table] = []
-    size = 0
-    for part in source.parts:
-        for table in part.tables(extras):
-            tables.append(_in_words(table))
-            size += tables[-1].nbytes
-            if not has_room(size):
-                raise MalformedFile(
-                    f"{source}: {size:,} bytes or more once it is unpacked. missing='mean' and studies need whole runs,"
-                    " which exceed the memory limit: give a table, or set another limit, such as"
-                    f" {limit_for(size)}."
-                )
-    if not any(map(len, tables)):
+    rows = _whole(source, extras, "missing='mean' and studies need whole runs: give a table")
+    if not len(rows):
         raise source.empty
     source.check_unchanged()
-    rows = joined(tables)
     number, runs = codes_and_names(rows["run"], np.arange(len(rows)))
     if len(runs) > 1:
         rows = rows.take(of_numbers(np.argsort(number, kind="stable")))
@@ -158,89 +146,175 @@ def runs_of(source: Source, extras: Collection[str]) -> Iterator[tuple[str, pa.T
         yield run, rows.slice(start, end - start)
 
 
-class Reading:
-    """Evaluation of a source: its rows are counted first, and then scored in one or several passes."""
+def _whole(source: Source, extras: Collection[str], way_out: str) -> pa.Table:
+    """Return all rows; raise MalformedFile with a way out if they exceed the memory limit."""
+    tables: list[pa.Table] = []
+    size = 0
+    for _, table in _tables(source, extras):
+        tables.append(in_words(table))
+        size += tables[-1].nbytes
+        if not has_room(size):
+            raise MalformedFile(
+                f"{source}: {size:,} bytes or more once it is unpacked, which exceed the memory limit. {way_out}, or"
+                f" set another limit, such as {limit_for(size)}."
+            )
+    return joined(tables) if tables else pa.table({"run": _NO_NAMES})
 
-    def __init__(self, source: Source, evaluator: CWLAEvaluator) -> None:
-        source.check_unchanged()
-        self.source, self.evaluator = source, evaluator
-        self.extras = extras_of(evaluator.measures)
-        alone = list(islice(self.tables(), 2)) if len(source.parts) == 1 else []
-        self.alone = alone if len(alone) == 1 else []
-        self.counts = Counts.total(map(Counts.of_table, alone) if self.alone else map(Counts.of, source.parts))
-        if not len(self.counts):
-            raise source.empty
 
-    def tables(self) -> Generator[pa.Table, None, None]:
-        """Yield the tables of the source."""
-        for part in self.source.parts:
-            yield from part.tables(self.extras)
+def _tables(source: Source, extras: Collection[str]) -> Generator[tuple[Part, pa.Table], None, None]:
+    """Yield the tables of a source, each with the part that it is read from."""
+    for part in source.parts:
+        for table in part.tables(extras):
+            if len(table):
+                yield part, table
 
-    def scores(self, buffer_rows: int = BUFFER_ROWS, progress: bool = False) -> Iterator[Scored[Measure]]:
-        """Yield the scores of judged queries as they are ready; unanswered queries come at the end."""
-        scoring = TableScores(self.evaluator, self.counts)
-        turn = self.counts.turns(buffer_rows)
-        passes = int(turn.max()) + 1
-        with counted(progress, "evaluating", passes * len(self.counts), "rows") as done:
-            for number in range(passes):
-                held, rows = _Held(scoring, turn == number), 0
-                for table in self.alone or ahead(self.tables()):
-                    with naming(str(self.source)):
-                        if number == 0:
-                            scores, rest = scoring.complete(table)
-                            yield from self._placed(scores)
-                        else:
-                            rest = scoring.incomplete(table)
-                        yield from self._placed(held.add(rest))
-                    rows += len(table)
-                    done(len(table))
-                if held.rows or rows != len(self.counts):
-                    raise _changed(f"{self.source}: {rows:,} rows, and {len(self.counts):,} were counted")
-                self.source.check_unchanged()
-        yield from self._placed(map(scoring.unanswered, self.counts.runs.to_pylist()))
 
-    def _placed(self, scores: Iterable[Scored[Measure]]) -> Iterator[Scored[Measure]]:
-        return (scored._replace(place=str(self.source)) for scored in scores)
+def scores_of(source: Source, evaluator: CWLAEvaluator, progress: bool = False) -> Iterator[Scored[Measure]]:
+    """Yield the scores of the judged queries of a source as they are ready; unanswered queries come at the end.
+
+    Raises
+    ------
+    MalformedFile
+        If the source is larger than the memory limit and the rows of a query of a run are not consecutive, or if a file
+        changes while it is read.
+    """
+    source.check_unchanged()
+    scoring = TableScores(evaluator)
+    for table in _of_complete_queries(source, evaluator, progress):
+        with naming(str(source)):
+            scores = scoring.of(table)
+        yield from (scored._replace(place=str(source)) for scored in scores)
+    source.check_unchanged()
+    if not scoring.names:
+        raise source.empty
+    yield from (scoring.unanswered(run)._replace(place=str(source)) for run in scoring.names)
+
+
+def _of_complete_queries(source: Source, evaluator: CWLAEvaluator, progress: bool) -> Iterator[pa.Table]:
+    """Yield the rows of a source as tables that have all rows of their judged queries."""
+    extras = extras_of(evaluator.measures)
+    if source.fits:
+        first = list(islice(_tables(source, extras), 2)) if len(source.parts) == 1 else []
+        if len(first) == 1:
+            yield first[0][1]
+            return
+        order = Order(evaluator.judgments.qids)
+        ids = (table for part in source.parts for table in part.ids() if len(table))
+        if any(order.add(Segments(table))[1] is not None for table in ids):
+            yield _whole(source, extras, f"The rows of a query are not consecutive: sort them, {source.sort_command}")
+            return
+    order, before = Order(evaluator.judgments.qids), Counter[str]()
+    held: list[pa.Table] = []  # the rows of the last query of the tables before
+    with counted(progress, "evaluating", sum(part.work for part in source.parts), "rows") as done:
+        for part, table in ahead(_tables(source, extras)):
+            segments = Segments(table)
+            continues, again = order.add(segments)
+            if again is not None:
+                raise _scattered(source, part, before[part.path] + int(segments.starts[again]), segments, again)
+            begin, last = int(segments.sizes[0]) * continues, int(segments.starts[-1])
+            if continues:
+                held.append(in_words(table.slice(0, begin)))
+            if last >= begin:  # another query begins in this table
+                yield from [joined(held)] if held else []
+                yield from [table.slice(begin, last - begin)] if last > begin else []
+                held = [in_words(table.slice(last))]
+            before[part.path] += len(table)
+            done(len(table))
+    yield from [joined(held)] if held else []
+
+
+def _scattered(source: Source, part: Part, row: int, segments: Segments, number: int) -> MalformedFile:
+    run, query = segments.ids(number)
+    return MalformedFile(
+        f"{part.path}: row {row + 1:,}: query {query!r} of run {run!r} continues here, after rows of other queries."
+        f" {source} is larger"
+        " than the memory limit, and is read in parts: the rows of a query must be one after the other. Sort them:"
+        f" {source.sort_command}"
+    )
+
+
+class Order:
+    """Search for judged queries of runs whose rows are not consecutive in a sequence of tables."""
+
+    def __init__(self, qids: Sequence[str]) -> None:
+        self._qids = of_strings(qids)
+        self._seen: dict[str, Array] = {}
+        self._last: tuple[str, str] | None = None
+
+    def add(self, segments: Segments) -> tuple[bool, int | None]:
+        """Add the next table.
+
+        Returns
+        -------
+        bool
+            Whether its first segment continues the last one of the table before.
+        int or None
+            The first segment of a query that other segments separate from its earlier rows.
+        """
+        first, last = segments.ids(0), segments.ids(len(segments.starts) - 1)
+        continues, self._last = first == self._last, last
+        query = id_columns.places(segments.queries, self._qids)[segments.query]
+        query[: int(continues)] = -1
+        found = []
+        for number, run in enumerate(segments.runs.to_pylist()):
+            seen = self._seen.setdefault(run, np.zeros(len(self._qids), bool))
+            mine = np.flatnonzero((segments.run == number) & (query >= 0))
+            again = seen[query[mine]]
+            new = np.zeros(len(mine), bool)
+            new[np.unique(query[mine], return_index=True)[1]] = True
+            found += mine[again | ~new][:1].tolist()
+            seen[query[mine]] = True
+        return continues, min(found, default=None)
 
 
 class TableScores:
     """Scores of queries in tables with the columns run, query_id, doc_id and score.
 
-    A query is scored when all its rows are in one table, or in several tables that are joined.
-
     Attributes
     ----------
     overlaps : dict of Overlap
         Overlap of each run with the judgments, for the rows scored so far.
+    names : dict of list of str
+        Ids of some queries of each run, in order of occurrence.
     """
 
-    def __init__(self, evaluator: CWLAEvaluator, counts: Counts) -> None:
-        self.evaluator, self.judgments, self.counts = evaluator, evaluator.judgments, counts
+    def __init__(self, evaluator: CWLAEvaluator) -> None:
+        self.evaluator, self.judgments = evaluator, evaluator.judgments
         self.overlaps: dict[str, Overlap] = {}
+        self.names: dict[str, list[str]] = {}
+        self._answered: dict[str, Array] = {}
 
-    def complete(self, table: pa.Table) -> tuple[list[Scored[Measure]], pa.Table]:
-        """Return the scores of the queries that are complete in this table, and the rows of the other queries.
+    def of(self, table: pa.Table) -> list[Scored[Measure]]:
+        """Return the scores of the queries of a table with all their rows, in any order.
 
         Raises
         ------
-        MalformedFile
-            If there are rows that were not counted.
         BadRun
             If a document is retrieved twice.
         """
         segments = Segments(table)
-        complete = self._are_complete(segments)
-        rest = _in_words(segments.only(~complete, table))
-        rankings = len(segments.runs) * len(self.judgments.qids)
-        if self.evaluator.reads_ranks_only and len(segments.runs) > 1 and rankings < _RANKINGS and complete.any():
-            with suppress(CWLAError):  # the errors below name the run
-                return self._jointly(segments.only(complete, table)), rest
-        scores = []
         for number, run in enumerate(segments.runs.to_pylist()):
-            mine = segments.only(complete & (segments.run == number), table)
-            if len(mine):
-                scores.append(self._scores(run, mine))
-        return scores, rest
+            names = self.names.setdefault(run, [])
+            if len(names) < _NAMES:
+                names += segments.queries.take(
+                    of_numbers(distinct(segments.query[segments.run == number])[:_NAMES])
+                ).to_pylist()
+        scores = self._in_groups(segments, table)
+        for scored in scores:
+            self.note(scored)
+        return scores
+
+    def _in_groups(self, segments: Segments, table: pa.Table) -> list[Scored[Measure]]:
+        rankings = len(segments.runs) * len(self.judgments.qids)
+        if self.evaluator.reads_ranks_only and len(segments.runs) > 1 and rankings < _RANKINGS:
+            with suppress(CWLAError):  # the errors below name the run
+                return self._jointly(table)
+        runs = enumerate(segments.runs.to_pylist())
+        return [self._scores(run, segments.only(segments.run == number, table)) for number, run in runs]
+
+    def note(self, scored: Scored[Any]) -> None:
+        """Note which queries a run answers."""
+        self._answered.setdefault(scored.run, np.zeros(len(self.judgments.qids), bool))[scored.queries] = True
 
     def _jointly(self, table: pa.Table) -> list[Scored[Measure]]:
         """Return the scores of queries of several runs, which are aligned together."""
@@ -264,40 +338,15 @@ class TableScores:
         finally:
             aligned.release()
 
-    def incomplete(self, table: pa.Table) -> pa.Table:
-        """Return the rows of the queries that are not complete in this table."""
-        segments = Segments(table)
-        return _in_words(segments.only(~self._are_complete(segments), table))
-
-    def together(self, tables: Sequence[pa.Table]) -> list[Scored[Measure]]:
-        """Return the scores of the queries of these tables, which must be complete in the joined tables."""
-        scores, rest = self.complete(joined(tables))
-        if len(rest):
-            raise _changed(f"{rest['run'][0].as_py()}: query {rest['query_id'][0].as_py()!r} has fewer rows")
-        return scores
-
     def unanswered(self, run: str) -> Scored[Measure]:
         """Return the scores of the judged queries that a run does not answer; these are the last of the run."""
-        queries = self.counts.of_run(run)[0]
-        answered = id_columns.places(of_strings(self.judgments.qids), queries) >= 0
+        answered = self._answered.get(run, np.zeros(len(self.judgments.qids), bool))
         overlap = self.overlaps.get(run, Overlap())
         if len(answered) and not answered.any():
-            overlap = Overlap(apart=(queries[:4].to_pylist(), self.judgments.qids[:4]))
+            overlap = Overlap(apart=(self.names[run][:_NAMES], self.judgments.qids[:_NAMES]))
         return self._scored(run, np.flatnonzero(~answered), self.evaluator.unanswered)._replace(
             answered=answered, overlap=overlap, last=True
         )
-
-    def _are_complete(self, segments: Segments) -> Array:
-        place = self.counts.places(segments)
-        if (place < 0).any():
-            at = int(np.flatnonzero(place < 0)[0])
-            raise _changed(f"{segments.name(at)} was not there")
-        rows = np.bincount(place, segments.sizes, len(self.counts.rows)).astype(np.int64)
-        more = rows > self.counts.rows
-        if more.any():
-            at = int(np.flatnonzero(more[place])[0])
-            raise _changed(f"{segments.name(at)} has more rows")
-        return (rows == self.counts.rows)[place]
 
     def _scores(self, run: str, table: pa.Table) -> Scored[Measure]:
         with naming(run):
@@ -314,34 +363,46 @@ class TableScores:
         return Scored(run, of_queries, np.zeros(0, bool), queries=queries, last=False)
 
 
-class _Held:
-    """Buffer of rows of incomplete queries that are collected in this pass."""
+class Segments:
+    """Segments of consecutive rows of a table that belong to one query of one run."""
 
-    def __init__(self, scoring: TableScores, mine: Array) -> None:
-        self.scoring, self.counts, self.mine = scoring, scoring.counts, mine
-        self.missing = self.counts.rows.copy()
-        self.tables: list[pa.Table] = []
-        self.rows = self.ready = 0
+    def __init__(self, table: pa.Table) -> None:
+        runs, queries = table["run"], table["query_id"]
+        new = np.ones(len(table), bool)
+        new[1:] = id_columns.changes(runs) | id_columns.changes(queries)
+        self.starts = np.flatnonzero(new)
+        self.sizes = np.diff(np.append(self.starts, len(table)))
+        self.run, self.runs = codes_and_names(runs, self.starts)
+        self.query, self.queries = codes_and_names(queries, self.starts)
+        self.pairs = self.run * max(len(self.queries), 1) + self.query
 
-    def add(self, table: pa.Table) -> list[Scored[Measure]]:
-        """Add rows; score the complete queries as soon as they hold a quarter of the buffered rows."""
-        if not len(table):
-            return []
-        segments = Segments(table)
-        place = self.counts.places(segments)
-        mine = self.mine[place]
-        if not mine.all():
-            table = segments.only(mine, table)
-        np.subtract.at(self.missing, place[mine], segments.sizes[mine])
-        touched = np.unique(place[mine])
-        self.ready += int(self.counts.rows[touched[self.missing[touched] == 0]].sum())
-        self.tables.append(table)
-        self.rows += len(table)
-        if not self.ready or 4 * self.ready < self.rows:
-            return []
-        scores, rest = self.scoring.complete(joined(self.tables))
-        self.tables, self.rows, self.ready = [rest], len(rest), 0
-        return scores
+    def only(self, which: Array, table: pa.Table) -> pa.Table:
+        """Return the rows of selected segments, without a copy if these are consecutive.
+
+        Parameters
+        ----------
+        which : ndarray of bool, shape (n_segments,)
+            Mask of the segments.
+        table : Table
+            Table of the segments.
+        """
+        chosen = np.flatnonzero(which)
+        if not len(chosen):
+            return table.slice(0, 0)
+        first, last = int(chosen[0]), int(chosen[-1])
+        if last - first + 1 > len(chosen):
+            return table.take(of_numbers(np.flatnonzero(np.repeat(which, self.sizes))))
+        return table.slice(int(self.starts[first]), int(self.sizes[first : last + 1].sum()))
+
+    def ids(self, number: int) -> tuple[str, str]:
+        """Return the run and the query of a segment."""
+        return self.runs[self.run[number]].as_py(), self.queries[self.query[number]].as_py()
+
+
+def codes_and_names(names: pa.ChunkedArray, rows: Array) -> tuple[Array, Any]:
+    """Return the names of the rows as numbers in order of first occurrence, and the distinct names."""
+    encoded = id_columns.written(names.take(of_numbers(rows))).combine_chunks().dictionary_encode()
+    return to_numpy(encoded.indices).astype(np.int64), encoded.dictionary
 
 
 def _columns(table: pa.Table) -> Columns:
@@ -366,7 +427,7 @@ def joined(tables: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables(tables, promote_options="default")
 
 
-def _in_words(table: pa.Table) -> pa.Table:
+def in_words(table: pa.Table) -> pa.Table:
     """Return the table with ids as plain strings instead of dictionary codes."""
     return pa.table(
         {
@@ -386,7 +447,3 @@ def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
                 f"{measure} needs the mean {quantity.noun} of a whole run, and runs are read in parts here: give"
                 f" {quantity.parameter}=, a table, or evaluate the run as a frame."
             )
-
-
-def _changed(what: str) -> MalformedFile:
-    return MalformedFile(f"{what} when the rows were counted: a file has changed since. Evaluate it again.")

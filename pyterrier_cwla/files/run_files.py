@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+import shlex
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -48,6 +49,7 @@ ROWS = 1 << 21
 _BUFFER = 1 << 20  # bytes
 _HELD = 3  # copies of the rows that are read at a time: one is scored, and one is read
 _BYTES_PER_LINE, _BYTES_PER_PACKED_LINE = 40, 8  # roughly
+_BYTES_PER_ROW = 50  # roughly, in memory
 BLOCK = 32 << 20
 """Number of bytes of text that are read at a time, and the longest line."""
 EXTRAS = RUN.optional
@@ -92,6 +94,10 @@ class Part(ABC):
         Ids are strings, or dictionaries of strings if the file has dictionaries.
         """
 
+    @abstractmethod
+    def sort_command(self, path: str) -> str:
+        """Return a shell command that sorts the rows of a file or folder in this format by query."""
+
     def _named(self, table: pa.Table) -> pa.Table:
         if self.run is None:
             return table
@@ -128,6 +134,16 @@ class Source:
     def is_small(self) -> bool:
         """Whether this is one run in one small file, which is read completely."""
         return self.name is not None and len(self.parts) == 1 and self.parts[0].is_small
+
+    @property
+    def fits(self) -> bool:
+        """Whether the rows are within the memory limit, by the sizes of the files."""
+        return has_room(_BYTES_PER_ROW * sum(part.work for part in self.parts))
+
+    @property
+    def sort_command(self) -> str:
+        """Shell command that writes the rows to another file, sorted by query."""
+        return self.parts[0].sort_command(self.path)
 
     def digest(self) -> str:
         """Return a hash (SHA-256) of the contents of the files, independent of their names."""
@@ -344,6 +360,13 @@ class _RowGroups(Part):
     def work(self) -> int:
         return self.rows
 
+    def sort_command(self, path: str) -> str:
+        with open_parquet(self.path) as file:
+            (query_id, *_) = _columns(self.path, file.schema_arrow, self.run, ("query_id",))["query_id"]
+        keys = [query_id, "run"] if self.run is None or "run=" in self.path else [query_id]
+        code = f"pd.read_parquet({path!r}).sort_values({keys}, kind='stable').to_parquet('sorted.parquet', index=False)"
+        return f"python -c {shlex.quote(f'import pandas as pd; {code}')}"
+
     def ids(self) -> Iterator[pa.Table]:
         return self._read(("query_id",))
 
@@ -500,6 +523,13 @@ class _Lines(Part):
     def work(self) -> int:
         size = os.path.getsize(self.path) if self.stop is None else self.stop - self.start
         return size // (_BYTES_PER_LINE if self.packing is None else _BYTES_PER_PACKED_LINE)
+
+    def sort_command(self, path: str) -> str:
+        quoted = shlex.quote(path) + "/*" * os.path.isdir(path)
+        if self.packing is None:
+            return f"LC_ALL=C sort -s -k1,1 {quoted} > sorted.txt"
+        unpack, pack, suffix = ("zcat", "gzip", "gz") if self.packing == "gzip" else ("zstdcat", "zstd", "zst")
+        return f"{unpack} {quoted} | LC_ALL=C sort -s -k1,1 | {pack} > sorted.txt.{suffix}"
 
     def ids(self) -> Iterator[pa.Table]:
         return self._read(_TOPICS)

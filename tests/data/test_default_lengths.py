@@ -144,13 +144,12 @@ def test_needs_and_run_inputs():
 
 
 @pytest.mark.parametrize("column", [False, True])
-@pytest.mark.parametrize("buffer_rows", [2, 1000])
-def test_files(column, buffer_rows):
+def test_files(column):
     register_lengths(WORDS)
     (with_lengths(OTHER) if column else RUN).to_parquet("one.parquet")
     expected = bound(OTHER if column else WORDS)
     assert value(TBG, "one.parquet") == expected
-    assert pd.concat(stream(QRELS, "one.parquet", [TBG], buffer_rows=buffer_rows)).TBG.mean() == expected
+    assert pd.concat(stream(QRELS, "one.parquet", [TBG])).TBG.mean() == expected
     with pytest.raises(MissingLength, match="needs the mean length of a whole run"):
         next(stream(QRELS, "one.parquet", [TBG(missing="mean")]))
 

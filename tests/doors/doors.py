@@ -18,6 +18,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from unittest.mock import patch
 
 import ir_measures
 import numpy as np
@@ -30,6 +31,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 from pyterrier_cwla import LambdaMART, compare, evaluate, evaluate_sessions, explain, score, scorer, stream
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.files import run_files
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.of_ir_measures import needs_of, user_model_of
 from pyterrier_cwla.measures.wrappers import Mixture
@@ -273,21 +275,24 @@ def cached_twice(data, measures, folder):
 
 @door(takes=known_row_by_row, named="run")
 def streamed(data, measures, folder):
+    """Rows in pieces, as of a file that is larger than memory."""
     of_two_runs(data, ["run", "query_id"]).to_parquet(folder / "streamed.parquet", index=False, row_group_size=30)
-    found = pd.concat(stream(data.qrels, folder / "streamed.parquet", measures, buffer_rows=25))
+    with patch.object(run_files, "ROWS", 30), patch.object(run_files.Source, "fits", False):
+        found = pd.concat(stream(data.qrels, folder / "streamed.parquet", measures))
     return by_query(found.set_index(["run", "query_id"]))
 
 
 @door(takes=known_row_by_row, named="run")
 def streamed_twice(data, measures, folder):
-    """Rows in random order, of which each pass holds few, and then scores from the cache."""
+    """Rows in random order, in pieces that fit into memory together, and then scores from the cache."""
     of_two_runs(data, ["run"]).sample(frac=1, random_state=1).to_parquet(
         folder / "shuffled.parquet", index=False, row_group_size=37
     )
-    first, second = (
-        pd.concat(stream(data.qrels, folder / "shuffled.parquet", measures, buffer_rows=20, cache_dir=folder / "kept"))
-        for _ in range(2)
-    )
+    with patch.object(run_files, "ROWS", 37):
+        first, second = (
+            pd.concat(stream(data.qrels, folder / "shuffled.parquet", measures, cache_dir=folder / "kept"))
+            for _ in range(2)
+        )
     pd.testing.assert_frame_equal(first, second, check_exact=True)
     return by_query(second.set_index(["run", "query_id"]))
 

@@ -2,7 +2,8 @@
 
 import gzip
 import os
-from itertools import chain
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,8 @@ from pyterrier_cwla import TBG, compare, evaluate
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.behaviour.simulation.expectations import progress
 from pyterrier_cwla.errors import BadRun, MalformedFile, MissingLength
-from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.evaluation.driver import stream
-from pyterrier_cwla.evaluation.row_counts import Counts
-from pyterrier_cwla.evaluation.scored import whole_runs
+from pyterrier_cwla.evaluation.streaming import scores_of
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.run_files import sources
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here, judged
@@ -85,18 +84,15 @@ def small(monkeypatch):
     return pieces
 
 
-def _evaluator(qrels):
-    return CWLAEvaluator(computed_here(["AP"]), judged(qrels))
-
-
 @given(st.data())
 def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
-    """Varies the order of rows, row groups, files, dictionaries, sizes of pieces and the number of buffered rows."""
+    """Varies the order of rows, row groups, files, dictionaries, sizes of pieces, and whether the rows fit into memory."""
     folder = tmp_path_factory.mktemp("cut") / "runs.parquet"
     folder.mkdir()
     qrels, runs = _collection(data.draw(st.integers(0, 1000)), runs=2)
     rows = _all(runs)
-    if data.draw(st.booleans()):
+    fits = data.draw(st.booleans())
+    if fits and data.draw(st.booleans()):
         rows = rows.sample(frac=1, random_state=data.draw(st.integers(0, 9)))
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=3)))
     for number, (a, b) in enumerate(zip([0, *cuts], [*cuts, len(rows)], strict=True)):
@@ -105,8 +101,8 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_files, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
-        buffer_rows = data.draw(st.sampled_from([80, 1_000_000]))
-        same(streamed(qrels, folder, MEASURES, expected, buffer_rows=buffer_rows), expected)
+        patch.setattr(run_files.Source, "fits", fits)
+        same(streamed(qrels, folder, MEASURES, expected), expected)
 
 
 @pytest.mark.slow
@@ -182,46 +178,64 @@ def test_results_come_as_they_are_ready_and_the_unanswered_last(tmp_path, small)
     frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
     small(3)
     batches = list(stream(qrels, _write(frame, tmp_path / "x.parquet", 3), ["RR"]))
-    assert [list(batch["query_id"]) for batch in batches[:2]] == [["q3"], ["q1"]]
+    assert [list(batch["query_id"]) for batch in batches[:2]] == [["q3"], ["q0"]]
     assert list(batches[-1]["query_id"]) == ["q4", "q5"]
     assert batches[-1]["RR"].tolist() == [0, 0]
     assert {*pd.concat(batches)["run"]} == {"x"}
 
 
-def test_no_more_rows_are_kept_than_said(tmp_path, small, monkeypatch):
-    """Queries that are scattered over the file are read in several passes."""
-    qrels, runs = _collection(3, runs=2)
-    rows = _all(runs).sample(frac=1, random_state=0)
-    path = _write(rows, tmp_path / "scattered.parquet", 10)
-    small(10)
-    together, most = pa.concat_tables, []
-    monkeypatch.setattr(pa, "concat_tables", lambda tables, **how: most.append(len(t := together(tables, **how))) or t)
-    expected = evaluate(qrels, runs, ["AP"], by_query=True)
-    same(streamed(qrels, path, ["AP"], expected, buffer_rows=30), expected)
-    assert most
-    assert max(most) <= 30
+def _scattered(path):
+    """Write a run, or two in all.parquet, in which the rows of a query are not consecutive."""
+    ids = {"query_id": ["q1", "q2"] * 8, "doc_id": [f"d{n}" for n in range(16)]}
+    frame = pd.DataFrame(ids | {"score": np.arange(16.0)})
+    if path.suffix != ".parquet":
+        text = _text(frame).encode()
+        path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+        return path
+    frame = frame.rename(columns={"query_id": "qid", "doc_id": "docno"}).astype({"qid": "category"})
+    return _write(frame.assign(run=["a"] * 8 + ["b"] * 8) if path.name == "all.parquet" else frame, path, 4)
 
 
-def test_counts_of_parts_add_up(tmp_path, small):
-    qrels, runs = _collection(4)
-    small(20)
-    (source,) = sources(_write(_all(runs), tmp_path / "all.parquet", 20))
-    assert source.name is None
-    assert len(source.parts) > 5
-    one, *others = map(Counts.of, source.parts)
-    added = sum(others, one)
-    assert len(added) == len(_all(runs))
-    for name, frame in runs.items():
-        queries, rows = added.of_run(name)
-        assert dict(zip(queries.to_pylist(), rows.tolist(), strict=True)) == frame["query_id"].value_counts().to_dict()
-    scoring = streaming.TableScores(_evaluator(qrels), added)
-    scores, rests = zip(*(scoring.complete(t) for p in source.parts for t in p.tables(())), strict=True)
-    expected = evaluate(qrels, runs, ["AP"], by_query=True)
-    pieces = [*chain(*scores), *scoring.together(rests), *map(scoring.unanswered, runs)]
-    found = pd.concat(
-        [scored.frame(scoring.judgments.qids) for scored in whole_runs(pieces, len(scoring.judgments.qids))]
-    )
-    same(found.set_index(["run", "query_id"]).loc[expected.index], expected)
+@pytest.mark.parametrize("name", ["x y.run", "x.run.gz", "x.parquet", "all.parquet"])
+def test_a_run_larger_than_memory_needs_the_rows_of_a_query_one_after_the_other(tmp_path, small, monkeypatch, name):
+    """The error names the query, the run and the row, and its command sorts the file."""
+    monkeypatch.chdir(tmp_path)
+    path = _scattered(Path(name))
+    qrels = {"q1": {"d2": 1}, "q2": {"d9": 1, "d5": 1}}
+    run = name.partition(".")[0]
+    expected = pd.concat(stream(qrels, {run: path}, ["AP"])).set_index(["run", "query_id"])["AP"]
+    small(4, 80)
+    monkeypatch.setattr(run_files.Source, "fits", False)
+    with pytest.raises(MalformedFile, match="one after the other"):
+        evaluate(qrels, path, ["AP"])
+    with pytest.raises(MalformedFile) as error:
+        list(stream(qrels, path, ["AP"]))
+    said, _, command = str(error.value).partition("Sort them: ")
+    assert said.startswith(f"{name}: row 3: query 'q1' of run {run.replace('all', 'a')!r} continues here")
+    subprocess.run(command, shell=True, check=True)
+    (sorted_file,) = Path().glob("sorted.*")
+    found = pd.concat(stream(qrels, {run: sorted_file}, ["AP"])).set_index(["run", "query_id"])["AP"]
+    assert found.to_dict() == expected.to_dict()
+
+
+def test_unjudged_queries_may_be_scattered_in_a_run_larger_than_memory(tmp_path, small, monkeypatch):
+    path = _scattered(tmp_path / "x.run")
+    expected = evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"])
+    small(4, 80)
+    monkeypatch.setattr(run_files.Source, "fits", False)
+    same(evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"]), expected)
+
+
+def test_whether_a_run_fits_into_memory_is_known_before_it_is_read(tmp_path, monkeypatch):
+    frame = pd.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(200_000)], "score": 1.0})
+    (tmp_path / "x.run").write_text(_text(frame))
+    (tmp_path / "x.run.gz").write_bytes(gzip.compress(_text(frame).encode()))
+    _write(frame, tmp_path / "x.parquet", 1000)
+    for name in ("x.run", "x.run.gz", "x.parquet"):
+        for limit, fits in (("40M", True), ("1M", False)):
+            monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", limit)
+            (source,) = sources(tmp_path / name)
+            assert source.fits is fits
 
 
 def test_names_of_runs(tmp_path):
@@ -390,31 +404,11 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
     path = _write(ROWS, tmp_path / "x.parquet", 2)
     for other in (ROWS.assign(query_id="r"), ROWS.assign(query_id=list("qqqqrr")), pd.concat([ROWS, ROWS + ROWS])):
         (source,) = sources(_write(ROWS, path, 2))
-        reading = streaming.Reading(source, _evaluator({"q": {"a": 1}}))
+        scores = scores_of(source, CWLAEvaluator(computed_here(["AP"]), judged({"q": {"a": 1}})))
         _write(other.assign(score=1.0), path, 2)
         os.utime(path, (0, 0))
         with pytest.raises(MalformedFile, match="has changed since"):
-            list(reading.scores())
-
-
-def test_a_query_that_lost_a_row_to_another_is_an_error_where_size_and_time_stay(tmp_path, small):
-    """Total rows, size and time of the file are unchanged, and no table alone exceeds the counted rows of a query."""
-    small(2, 40)
-    path = tmp_path / "x.run"
-
-    def write(queries):
-        path.write_text("".join(f"{query} Q0 d{n} 1 {9 - n} tag\n" for n, query in enumerate(queries)))
-        os.utime(path, (0, 0))
-
-    write("qqqrrr")
-    (source,) = sources(path)
-    reading = streaming.Reading(source, _evaluator({"q": {"d0": 1}, "r": {"d4": 1}}))
-    (found,) = whole_runs(reading.scores(), 2)
-    assert [values.tolist() for values in found.values.values()] == [[1.0, 0.5]]
-    write("qqrrrr")
-    source.check_unchanged()
-    with pytest.raises(MalformedFile, match=r"x\.run.* 6 were counted.*has changed since"):
-        list(reading.scores())
+            list(scores)
 
 
 @pytest.mark.parametrize("cache_dir", [None, "kept"])
@@ -459,7 +453,7 @@ def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path
     for some_measures in (measures[:2], measures):
         paths = {"run": tmp_path / "x.parquet"}
         same(evaluate(qrels, paths, some_measures, True), evaluate(qrels, rows, some_measures, True))
-    with pytest.raises(MissingLength, match=r"3,000 of 3,0\d\d have none"):
+    with pytest.raises(MissingLength, match=r"3,000 of 3,[01]\d\d have none"):
         list(stream(qrels, tmp_path / "x.parquet", ["TBG"]))
 
 

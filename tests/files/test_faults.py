@@ -20,7 +20,7 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError, evaluate, lengths_of_texts
 from pyterrier_cwla.errors import MalformedFile, NotWritten
-from pyterrier_cwla.evaluation.row_counts import Counts
+from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.atomic import written
 from pyterrier_cwla.tasks.result_cache import Pieces, ResultCache
@@ -131,16 +131,15 @@ def test_a_file_that_shrinks_while_it_is_read(monkeypatch, rows):
     def write(count):
         pa.parquet.write_table(pa.Table.from_pandas(FRAME[:count], preserve_index=False), "run.parquet", row_group_size=10)  # fmt: skip
 
-    real = Counts.total.__func__
+    real = streaming._tables
 
-    def shrinking(cls, counts):
-        found = real(cls, counts)
+    def shrinking(*given):
         write(rows)
-        return found
+        return real(*given)
 
     write(len(FRAME))
     monkeypatch.setattr(run_files, "ROWS", 10)
-    monkeypatch.setattr(Counts, "total", classmethod(shrinking))
+    monkeypatch.setattr(streaming, "_tables", shrinking)
     for cache_dir in (None, "kept"):
         write(len(FRAME))
         with pytest.raises(CWLAError, match=r"run.parquet"):

@@ -191,7 +191,7 @@ def test_rows_in_any_order_and_in_any_form(tmp_path):
     for place in (tmp_path / "run.parquet", folder):
         found = evaluate(qrels, place, NAMES, by_query=True)
         pd.testing.assert_frame_equal(found, expected)
-        parts = pd.concat(stream(qrels, place, NAMES, buffer_rows=50)).set_index(["run", "query_id"])
+        parts = pd.concat(stream(qrels, place, NAMES)).set_index(["run", "query_id"])
         pd.testing.assert_frame_equal(parts.loc[expected.index], expected)
 
 
