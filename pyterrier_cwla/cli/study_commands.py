@@ -193,16 +193,14 @@ def robustness(
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
     from ..studies.incomplete_judgments import robustness_study as incomplete
-    from ..studies.incomplete_judgments.robustness_result import Robustness
-    from ..studies.incomplete_judgments.robustness_study import GroupsLeftOut, groups_left_out
+    from ..studies.incomplete_judgments.robustness_study import groups_left_out
 
     named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
     complete = None if all_runs else 0.95
     found: Study
     more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
-    kind = GroupsLeftOut if holes is Holes.groups else Robustness
-    with _cached_in(output, force, [qrels, *runs, groups, lengths], named, kind) as how:
+    with _cached_in(output, force, [qrels, *runs, groups, lengths], named) as how:
         if holes is Holes.groups:
             of = _groups(groups)
             found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
@@ -259,14 +257,14 @@ def next_documents(
 
     Example: pyterrier-cwla study next qrels.txt runs/ -m nDCG@10 -o next
     """
-    from ..studies.incomplete_judgments.judging_order import NextJudgments, next_judgments
+    from ..studies.incomplete_judgments.judging_order import next_judgments
 
     named = _named([measure], lengths, missing)
     if len(named) > 1:
         raise errors.BadParameter(f"-m {measure}: give one measure, not {len(named)}.")
     judgments, files = judgments_of(qrels), runs_by_name(runs)
     predictions = None if predicted is None else judgments_of(predicted)
-    with _cached_in(output, force, [qrels, *runs, lengths, predicted], named, NextJudgments):
+    with _cached_in(output, force, [qrels, *runs, lengths, predicted], named):
         found = next_judgments(
             judgments,
             files,
@@ -301,11 +299,11 @@ def power(
 
     Example: pyterrier-cwla study power qrels.txt runs/ -m AP -m nDCG@10 -m RR -o power
     """
-    from ..studies.systems.power import Power, discriminative_power
+    from ..studies.systems.power import discriminative_power
 
     named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _cached_in(output, force, [qrels, *runs, lengths], named, Power) as how:
+    with _cached_in(output, force, [qrels, *runs, lengths], named) as how:
         found = discriminative_power(
             judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, n_jobs=n_jobs, **how
         )
@@ -328,11 +326,11 @@ def agreement(
 
     Example: pyterrier-cwla study agreement qrels.txt runs/ -m AP -m nDCG@10 -m Bpref -o agreement
     """
-    from ..studies.systems.metric_correlations import MetricAgreement, metric_agreement
+    from ..studies.systems.metric_correlations import metric_agreement
 
     named = _named(measures or _OF_SYSTEMS, lengths, missing)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _cached_in(output, force, [qrels, *runs, lengths], named, MetricAgreement):
+    with _cached_in(output, force, [qrels, *runs, lengths], named):
         _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output, force)
 
 
@@ -369,7 +367,7 @@ def users(
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
     """
     from ..measures.sessions import of_sessions
-    from ..studies.users.agreement_study import UserAgreement, user_agreement
+    from ..studies.users.agreement_study import user_agreement
     from ..studies.users.metric_grid import continuations, grid
 
     rated = _rated(data, source, sessions, judged_by, one_per)
@@ -377,7 +375,7 @@ def users(
     parsed = of_sessions if rated.what == "session" else None
     highest = rated.shown.judgments.pool.highest
     wanted: Any = _named(measures, lengths, missing, parsed) if measures else grid(all_C, max_rel=highest)
-    with _cached_in(output, force, [*data, sessions, lengths], wanted, UserAgreement):
+    with _cached_in(output, force, [*data, sessions, lengths], wanted):
         found = user_agreement(
             rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
         )
@@ -420,7 +418,6 @@ def fit(
 
     Example: pyterrier-cwla study fit qrels.txt shown.txt ratings.csv -t 'RBP(rel=1,p=$p)' -r p=0.1:0.99 -o fit
     """
-    from ..studies.fitting.parameter_fit import Fit
     from ..studies.fitting.parameter_fit import fit as fitted
 
     rated = _rated(data, source, sessions, judged_by, one_per)
@@ -431,7 +428,7 @@ def fit(
         raise errors.BadParameter(
             f"-t {template!r}: the shell has replaced the $names. Write the template in single quotes."
         )
-    with _cached_in(output, force, [*data, sessions], _first(template, spans), Fit) as how:
+    with _cached_in(output, force, [*data, sessions], _first(template, spans)) as how:
         try:
             found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, n_jobs=n_jobs, **how)
         except errors.MissingLength as error:  # there is no --lengths here
@@ -525,21 +522,21 @@ def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def _cached_in(
-    folder: Path, force: bool, inputs: Sequence[Path | None], measures: Mapping[str, Any], kind: type[Study]
+    folder: Path, force: bool, inputs: Sequence[Path | None], measures: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Create the output folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
 
     The packages for the report and the folder are checked first: the report must not overwrite an input, nor without
     ``--force`` another file.
     """
-    from ..studies.report import cannot_write, check_folder, check_packages, file_names
+    from ..studies.report import cannot_write, check_folder, check_packages
 
     check_packages()
     from ..measures.wrappers import files_of
 
     parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
     check_outside([("-o", folder)], read)
-    check_folder(folder, file_names(kind.always_tables, kind.always_pictures), force, [*files_in(read)])
+    check_folder(folder, force, files_in(read))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

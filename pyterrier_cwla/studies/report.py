@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,264 +29,336 @@ from ..rendering.figures import inlined, notebook_picture, on_white, page_colour
 from .correlation import LABELS
 from .picture_values import Values, values_of
 
-_COLUMNS = {
-    **LABELS,
-    "across": "over all lists",
-    "as_low": "not significantly above the lowest",
-    "accepted_accepted": "not significant with both",
-    "accepted_rejected": "not significant with all, significant with the remaining judgments",
-    "rejected_accepted": "significant with all, not with the remaining judgments",
-    "rejected_rejected": "significant with both",
-    "accuracy": "same result of the test (share of pairs)",
-    "chosen_by": "value on the other folds",
-    "compared_with": "compared with",
-    "discordant_pairs": "pairs of runs in opposite order",
-    "falls": "ranks it falls",
-    "falls_again_at": "falls below again at",
-    "false_negatives": "differences missed (pairs)",
-    "false_positives": "differences only with few judgments (pairs)",
-    "folds_high": "95 % quantile of folds",
-    "folds_low": "5 % quantile of folds",
-    "folds_median": "median of folds",
-    "g_mean": "geometric mean of precision and recall",
-    "g_mean_undefined": "undefined geometric means",
-    "held_out": "value on the held-out fold",
-    "highest_seed": "highest of all seeds",
-    "in_sample": "value on all ratings",
-    "knee": "level from which it is above 0.9",
-    "level": "level of judgments",
-    "limit": "correlation for many repetitions",
-    "lowest_seed": "lowest of all seeds",
-    "most": "most ranks that a run falls",
-    "moves": "ranks it moves",
-    "nearly_high": "nearly best up to",
-    "nearly_low": "nearly best from",
-    "needed": "required difference (largest)",
-    "needed_median": "required difference (median)",
-    "pairs": "pairs of runs",
-    "phi": "φ",
-    "rank_without": "rank without its group's judgments",
-    "rbo": "rank-biased overlap",
-    "repeated": "correlation over the repetitions",
-    "same": "pairs with equal scores",
-    "score_without": "score without its group's judgments",
-    "t": "t-test",
-    "tau": "Kendall's τ",
-    "tau_a": "Kendall's τ_a",
-    "tau_ap": "τ_AP",
-    "text": "as written",
-    "wilcoxon": "Wilcoxon's test",
-    "with_gain": "ratings with a gain at this rank",
-}
-_ENDINGS = (
-    ("_p_corrected", "p of {}, corrected"),
-    ("_corrected", "{}, corrected"),
-    ("_p_t", "p of {}, paired t-test over folds"),
-    ("_p", "p of {}"),
-    ("_low", "{}, lower end"),
-    ("_high", "{}, upper end"),
-    ("_difference", "difference of {}"),
-    ("_change", "change of {}"),
-)
-_SETTINGS = {
-    "alpha": "level of significance",
-    "by": "parts by",
-    "complete": "least share of documents of a run",
-    "confidence": "level of intervals",
-    "default_value": "value of the default",
-    "folds_by": "folds of",
-    "highest_grade": "highest grade",
-    "input": "SHA-256 of the input",
-    "labels": "labels of pairs",
-    "lacking": "topics with too few judgments for bpref",
-    "left_out": "left out",
-    "lowest_p_randomisation": "lowest p of the randomisation test",
-    "most_reached": "search stopped early",
-    "nrmse": "prediction errors by",
-    "nrmse_of_the_mean": "prediction error of the mean rating",
-    "of_one_user": "ratings of one user only",
-    "pool": "infAP's pool",
-    "query_ids": "names of queries",
-    "rated": "what was rated",
-    "run_names": "names of runs",
-    "seed": "random seed",
-    "seeds": "random draws of judgments",
-    "tau": "variant of Kendall's τ",
-    "unanswered": "queries without results",
-    "version": "version of pyterrier_cwla",
-    "weights_unused": "weights not used",
-    "what": "what was rated",
-    "without_result": "resamples without result",
-    "without_results": "ratings of empty lists",
-}
 
-
-def column_words(name: str, as_they_are: Collection[str] = ()) -> str:
-    """Return the words for a column of a table; names of measures are left as they are.
-
-    Examples
-    --------
-    >>> column_words("tau_b_difference_p"), column_words("own_column")
-    ("p of difference of Kendall's τ_b", 'own column')
-    """
-    if name in as_they_are or not name.isidentifier():
-        return name
-    if name in _COLUMNS:
-        return _COLUMNS[name]
-    if name.startswith("p_"):
-        return f"p, {column_words(name.removeprefix('p_'))}"
-    for ending, words in _ENDINGS:
-        if name.endswith(ending) and name != ending:
-            return words.format(column_words(name.removesuffix(ending)))
-    return name.strip("_").replace("_", " ") or name
-
-
-def setting_words(name: str) -> str:
-    """Return the words for a setting of a study.
-
-    Examples
-    --------
-    >>> setting_words("alpha"), setting_words("resamples")
-    ('level of significance', 'resamples')
-    """
-    return _SETTINGS.get(name, name.replace("_", " ") if name.isidentifier() else name)
-
-
-PAGE = "report.html"
-ABOUT = "about.json"
-MANIFEST = "manifest.json"
-_NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pictures/[^/\\]+\.(svg|png)")
-_WAY_OUT = "Move it away, or write the report to another folder."
-
-
-def write_files(folder: Path, contents: Mapping[str, bytes], title: str, force: bool = False) -> None:
-    """Write the files of a report; ``manifest.json`` lists them.
-
-    All checks are done before the first file is written. While files are replaced, the manifest lists the old and the
-    new files, so that ``force`` removes those of an interrupted report too; ``report.html`` is removed first and
-    written last.
+class Finding(str):
+    """A finding: one sentence, and the picture that it rests on.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the report. Created if it does not exist.
-    contents : mapping of str to bytes
-        Contents of each file, by its name relative to the folder.
+    sentence : str
+        The sentence; a Finding is this text.
+    picture : str, optional
+        File name of the picture in ``Study.pictures()``.
+
+    Examples
+    --------
+    >>> found = Finding("AP tells most systems apart.", "power")
+    >>> found.picture, found.upper()
+    ('power', 'AP TELLS MOST SYSTEMS APART.')
+    """
+
+    picture: str | None
+
+    def __new__(cls, sentence: str, picture: str | None = None) -> Finding:
+        """Return the sentence with the name of its picture."""
+        found = super().__new__(cls, sentence)
+        found.picture = picture
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of a study.
+
+    Parameters
+    ----------
     title : str
-        Title of the study.
-    force : bool, default=False
-        Whether existing files of these names may be replaced; other files that the manifest lists are removed then.
-
-    Raises
-    ------
-    BadParameter
-        If a file is in the way, if the manifest lists a path that no report has, or if the folder cannot be created.
+        Title of the table.
+    caption : str
+        Caption: sample sizes, intervals and explanations of columns.
+    frame : DataFrame
+        Rows and columns of the table.
     """
-    old = check_folder(folder, contents, force)
-    try:
-        for name in contents:
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error) from error
-    _save_manifest(folder, {*old, *contents}, title)
-    for name in [PAGE, *(name for name in old if name not in contents)]:
-        (folder / name).unlink(missing_ok=True)
-    for name in sorted(contents, key=lambda name: name == PAGE):
-        with written(folder / name) as place:
-            place.write_bytes(contents[name])
-    _save_manifest(folder, contents, title)
+
+    title: str
+    caption: str
+    frame: pd.DataFrame
 
 
-def file_names(tables: Iterable[str], pictures: Iterable[str]) -> list[str]:
-    """Return the file names of a report that has tables and pictures of these names."""
-    files = [f"tables/{name}.{suffix}" for name in tables for suffix in ("parquet", "csv")]
-    files += [f"pictures/{name}.{suffix}" for name in pictures for suffix in ("svg", "png")]
-    return [PAGE, ABOUT, *files]
-
-
-def check_folder(folder: Path, names: Iterable[str], force: bool = False, inputs: Collection[Path] = ()) -> list[str]:
-    """Return the files that the manifest of a folder lists, and check that a report may be written to the folder.
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A picture of a study.
 
     Parameters
     ----------
-    folder : Path
-        Folder of the report.
-    names : iterable of str
-        Names of the files to write, relative to the folder.
-    force : bool, default=False
-        Whether existing files may be replaced.
-    inputs : collection of Path, default=()
-        Input files, which the report must neither replace nor remove.
-
-    Returns
-    -------
-    list of str
-        Names of the listed files.
-
-    Raises
-    ------
-    BadParameter
-        If a name is not that of a file of a report, or if a file is in the way.
+    title : str
+        Title of the picture.
+    caption : str
+        Caption: sample sizes, intervals and explanations of marks.
+    draw : callable
+        Function that draws the picture on matplotlib axes, its only argument; None creates new axes.
+    data : DataFrame
+        Numbers shown in the picture.
+    size : tuple of float, default=(7.0, 3.6)
+        Width and height in inches.
     """
-    names = [*names]
-    for name in names:
-        if not _NAME.fullmatch(name):
-            raise BadParameter(
-                f"{name!r} is not a valid file name of a report: names of tables and pictures contain no slashes."
-            )
-    for name in [*names, MANIFEST]:
-        _check_file(folder, name, force, inputs)
-    listed = _listed(folder / MANIFEST)
-    for name in listed:
-        _check_file(folder, name, force, inputs)
-    return listed
+
+    title: str
+    caption: str
+    draw: Callable[[Any], Any]
+    data: pd.DataFrame
+    size: tuple[float, float] = (7.0, 3.6)
 
 
-def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter:
-    """Return the error for a folder that cannot be written to."""
-    return BadParameter(f"{option}{folder}: cannot be written to ({error.strerror}).")
+_ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
 
 
-def _check_file(folder: Path, name: str, force: bool, inputs: Collection[Path]) -> None:
-    """Raise BadParameter if a file of the report must not be written or removed."""
-    path = folder / name
-    for place, fits in ((path.parent, path.parent == folder or path.parent.is_dir()), (path, path.is_file())):
-        if place != folder and os.path.lexists(place) and (place.is_symlink() or not fits):
-            raise BadParameter(f"{place}: is in the way of the report. {_WAY_OUT}")
-    if not path.exists():
-        return
-    for file in inputs:
-        if file.exists() and os.path.samefile(file, path):
-            raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
-    if not force:
-        raise BadParameter(
-            f"{path}: the file exists. Write the report to another folder, or replace the files with force=True."
-        )
+class Study:
+    """Result of a study. Subclasses are frozen dataclasses that define the tables, pictures and sentences.
 
+    Attributes
+    ----------
+    title : str
+        Title of the report.
+    about : dict
+        Data to report with the study: version of the package, canonical measures, seeds, sizes, hash of the input.
+    """
 
-def _listed(path: Path) -> list[str]:
-    """Return the names of files in a manifest, or none if there is no manifest."""
-    if not path.exists():
+    title: str = ""
+    about: dict[str, Any]
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        raise NotImplementedError
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        raise NotImplementedError
+
+    def headline(self) -> str:
+        """Return what was found, in one sentence. By default the first finding, or the title without findings."""
+        return str(next(iter(self.findings()), self.title))
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each, with their uncertainty, the most important first.
+
+        A :class:`~pyterrier_cwla.studies.Finding` names the picture that it rests on; the report shows them side by
+        side.
+        """
+        raise NotImplementedError
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
         return []
-    try:
-        listed = json.loads(path.read_text("utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        listed = None
-    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
-        raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
-    for name in listed:
-        if not _NAME.fullmatch(name):
-            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
-    return listed
+
+    def report(self, folder: str | Path, force: bool = False) -> Path:
+        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that contains all of them.
+
+        Needs matplotlib and jinja2.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Created if it does not exist. ``manifest.json`` lists the files of the report.
+        force : bool, default=False
+            Whether existing files may be replaced, such as those of an earlier report, even if they were edited. Files
+            of the earlier report that this one lacks are removed; files that no manifest lists stay.
+
+        Returns
+        -------
+        Path
+            The HTML page.
+
+        Raises
+        ------
+        BadParameter
+            Without ``force``, if the folder has a file of a report: ``report.html``, ``about.json``, ``manifest.json``,
+            or any in ``tables`` or ``pictures``. Always if a folder or symbolic link is in the place of such a file.
+            Nothing is written then.
+        """
+        return write_report(self, Path(folder), force)
+
+    def said(self) -> dict[str, list[str]]:
+        """Return the sentences of the study by heading."""
+        said = {"What was found": self.findings(), "What not to conclude": self.limits()}
+        return {heading: sentences for heading, sentences in said.items() if sentences}
+
+    @sanitised
+    def __repr__(self) -> str:
+        lines = [self.title, self.headline()]
+        for heading, sentences in self.said().items():
+            lines += [f"{heading}:", *(f"  · {sentence}" for sentence in sentences)]
+        return "\n".join(lines)
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        parts = [f"<p><b>{escape(self.headline())}</b><br>{escape(self.title)}</p>", self._first_picture()]
+        for title, frame in self._first_table().items():
+            parts.append(f"<p>{escape(title)}</p>{frame.to_html(index=False, border=0)}")
+        for heading, sentences in self.said().items():
+            lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+            parts.append(f"<details><summary>{heading}</summary><ul>{lines}</ul></details>")
+        return "".join(parts)
+
+    def _first_picture(self) -> str:
+        """Return the picture of the first finding that has one, or the first picture, for a notebook."""
+        pictures = self.pictures()
+        named = [getattr(one, "picture", None) for one in self.findings()]
+        for name in [*(name for name in named if name in pictures), *pictures][:1]:
+            one = pictures[name]
+            return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
+        return ""
+
+    def _first_table(self) -> dict[str, pd.DataFrame]:
+        """Return the first rows and columns of the first table in words, by its title."""
+        for table in list(self.tables().values())[:1]:
+            named = names_given(self.about)
+            shown = rendered_table(table.title, table.caption, flat(table.frame), named)
+            rows = [[cell.text for cell in row[:_NOTEBOOK_COLUMNS]] for row in shown.rows[:_ROWS]]
+            less = len(rows) < shown.total or len(shown.columns) > _NOTEBOOK_COLUMNS
+            of = f"{table.title} ({len(rows):,} of {shown.total:,} rows; all in tables())" if less else table.title
+            return {of: pd.DataFrame(rows, columns=shown.columns[:_NOTEBOOK_COLUMNS])}
+        return {}
 
 
-def _save_manifest(folder: Path, names: Iterable[str], title: str) -> None:
-    text = json.dumps({"version": __version__, "study": title, "files": sorted(names)}, indent=1, ensure_ascii=False)
-    with written(folder / MANIFEST) as place:
-        place.write_text(text + "\n", encoding="utf-8")
+_MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
+
+
+def write_report(study: Study, folder: Path, force: bool) -> Path:
+    """Write the report of a study to a folder and return the path of its page.
+
+    The files are ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, ``report.html``
+    and ``manifest.json``.
+    """
+    check_packages()
+    template = _template()
+    contents: dict[str, bytes] = {}
+    about, named = study.about, names_given(study.about)
+    shown = {name: _rendered_table(name, table, named, contents) for name, table in study.tables().items()}
+    drawn = {name: _rendered_picture(name, picture, contents) for name, picture in study.pictures().items()}
+    contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
+    opening, others = _by_picture(study.findings(), drawn)
+    script = files(__package__).joinpath("report.js").read_text("utf-8")
+    page = template.render(
+        title=study.title,
+        headline=study.headline(),
+        opening=opening,
+        others=others,
+        limits=study.limits(),
+        about={setting_words(name): _about_text(_with_shown_names(name, value)) for name, value in about.items()},
+        tables={_id(name): (name, table) for name, table in shown.items()},
+        pictures={name: (_id(name), picture) for name, picture in drawn.items()},
+        script=script,
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        style=files(__package__).joinpath("report.css").read_text("utf-8"),
+    )
+    contents[PAGE] = page.encode()
+    write_files(folder, contents, study.title, force)
+    return folder / PAGE
+
+
+def names_given(about: Mapping[str, Any]) -> set[str]:
+    """Return the names of measures and parameters of a study, which are not replaced by words in tables."""
+    return {str(name) for key in ("measures", "ranges") for name in about.get(key, ())} | {str(about.get("parameter"))}
+
+
+def _by_picture(
+    findings: Sequence[str], pictures: Collection[str]
+) -> tuple[list[tuple[str | None, list[str]]], list[str]]:
+    """Return the findings at the top of the page by the picture that they rest on, and the other findings.
+
+    At the top are up to five findings, and up to two of one picture unless fewer than three would be left.
+    """
+    of = [picture if (picture := getattr(one, "picture", None)) in pictures else None for one in findings]
+    top = [at for at, picture in enumerate(of) if of[:at].count(picture) < _EACH][:_MOST]
+    top += [at for at in range(len(of)) if at not in top][: max(_LEAST - len(top), 0)]
+    groups: dict[str | None, list[str]] = {}
+    for at in sorted(top):
+        groups.setdefault(of[at], []).append(str(findings[at]))
+    return list(groups.items()), [str(one) for at, one in enumerate(findings) if at not in top]
+
+
+def check_packages() -> None:
+    """Raise CWLAError if a package that reports need is not installed."""
+    with needed("reports need jinja2 and matplotlib", extra="studies"):
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+
+
+def _template() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    # Everything in the page is escaped except our own style and script.
+    environment = Environment(
+        loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined, finalize=_sanitised
+    )
+    return environment.get_template("report.html")
+
+
+def _sanitised(value: Any) -> Any:
+    """Sanitise a value of the template before it is escaped."""
+    return harmless(str(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+class _RenderedPicture(NamedTuple):
+    """A picture as shown in the page."""
+
+    title: str
+    caption: str
+    svg: str
+    """The <svg> element, escaped and sanitised."""
+    values: Values
+
+    @property
+    def json(self) -> str:
+        """Series and points for the script."""
+        series = [{"name": harmless(one.name), "ids": one.ids} for one in self.values.series]
+        points = [
+            [one.axes, one.x, one.y, "\n".join(map(harmless, one.text.split("\n")))] for one in self.values.points
+        ]
+        return json.dumps({"series": series, "points": points}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _rendered_picture(name: str, picture: Picture, contents: dict[str, bytes]) -> _RenderedPicture:
+    """Return the picture for the page, and add its files to ``contents``."""
+    from matplotlib.figure import Figure
+
+    with page_colours():
+        figure = Figure(figsize=picture.size, layout="constrained")
+        picture.draw(figure.subplots())
+        png = io.BytesIO()
+        figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
+        figure.set_layout_engine("none")  # the layout is done
+        values = values_of(figure, picture.data)
+        svg = svg_of(figure)
+    contents |= {f"pictures/{name}.svg": on_white(svg).encode(), f"pictures/{name}.png": png.getvalue()}
+    label = harmless(f"{picture.title}: {picture.caption}")
+    return _RenderedPicture(picture.title, picture.caption, inlined(svg, label, f"picture-{_id(name)}"), values)
+
+
+def _id(name: str) -> str:
+    """Return a part of an id in the page: the name of a file may have any letters but slashes."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
+
+
+def _with_shown_names(name: str, value: Any) -> Any:
+    """Return a value of ``about``, with names of measures instead of texts with hashes, and words for coefficients."""
+    if name in ("coefficient", "objective"):
+        return LABELS.get(value, value)
+    if name == "measures" and isinstance(value, Mapping):
+        return {label: _with_shown_names("measure", text) for label, text in value.items()}
+    if name == "measure" and isinstance(value, str):
+        with suppress(CWLAError):
+            return str(measures_of([value])[0])
+    return value
+
+
+def _about_text(value: Any) -> str:
+    """Format a value of ``about``: lists and dicts in one line."""
+    if isinstance(value, dict):
+        texts = {str(name): _about_text(said) for name, said in value.items()}
+        return ", ".join(name if name == said else f"{name}: {said}" for name, said in texts.items()) or "none"
+    if isinstance(value, list | tuple | set):
+        return ", ".join(map(_about_text, value)) or "none"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "none" if value is None else str(value)
 
 
 MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
+
 _DECIMALS = 3
 
 
@@ -307,6 +379,14 @@ class RenderedTable(NamedTuple):
     columns: list[str]
     rows: list[list[Cell]]
     total: int
+
+
+def _rendered_table(name: str, table: Table, named: Collection[str], contents: dict[str, bytes]) -> RenderedTable:
+    """Return the table for the page, and add its files to ``contents``."""
+    frame = flat(table.frame)
+    contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
+    contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
+    return rendered_table(table.title, table.caption, frame, named)
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -412,377 +492,239 @@ def number_text(value: float, digits: int = _DECIMALS) -> str:
     return text.replace("-", "−", 1) if value < 0 else text
 
 
-_MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
+_COLUMNS = {
+    **LABELS,
+    "across": "over all lists",
+    "as_low": "not significantly above the lowest",
+    "accepted_accepted": "not significant with both",
+    "accepted_rejected": "not significant with all, significant with the remaining judgments",
+    "rejected_accepted": "significant with all, not with the remaining judgments",
+    "rejected_rejected": "significant with both",
+    "accuracy": "same result of the test (share of pairs)",
+    "chosen_by": "value on the other folds",
+    "compared_with": "compared with",
+    "discordant_pairs": "pairs of runs in opposite order",
+    "falls": "ranks it falls",
+    "falls_again_at": "falls below again at",
+    "false_negatives": "differences missed (pairs)",
+    "false_positives": "differences only with few judgments (pairs)",
+    "folds_high": "95 % quantile of folds",
+    "folds_low": "5 % quantile of folds",
+    "folds_median": "median of folds",
+    "g_mean": "geometric mean of precision and recall",
+    "g_mean_undefined": "undefined geometric means",
+    "held_out": "value on the held-out fold",
+    "highest_seed": "highest of all seeds",
+    "in_sample": "value on all ratings",
+    "knee": "level from which it is above 0.9",
+    "level": "level of judgments",
+    "limit": "correlation for many repetitions",
+    "lowest_seed": "lowest of all seeds",
+    "most": "most ranks that a run falls",
+    "moves": "ranks it moves",
+    "nearly_high": "nearly best up to",
+    "nearly_low": "nearly best from",
+    "needed": "required difference (largest)",
+    "needed_median": "required difference (median)",
+    "pairs": "pairs of runs",
+    "phi": "φ",
+    "rank_without": "rank without its group's judgments",
+    "rbo": "rank-biased overlap",
+    "repeated": "correlation over the repetitions",
+    "same": "pairs with equal scores",
+    "score_without": "score without its group's judgments",
+    "t": "t-test",
+    "tau": "Kendall's τ",
+    "tau_a": "Kendall's τ_a",
+    "tau_ap": "τ_AP",
+    "text": "as written",
+    "wilcoxon": "Wilcoxon's test",
+    "with_gain": "ratings with a gain at this rank",
+}
+
+_ENDINGS = (
+    ("_p_corrected", "p of {}, corrected"),
+    ("_corrected", "{}, corrected"),
+    ("_p_t", "p of {}, paired t-test over folds"),
+    ("_p", "p of {}"),
+    ("_low", "{}, lower end"),
+    ("_high", "{}, upper end"),
+    ("_difference", "difference of {}"),
+    ("_change", "change of {}"),
+)
+
+_SETTINGS = {
+    "alpha": "level of significance",
+    "by": "parts by",
+    "complete": "least share of documents of a run",
+    "confidence": "level of intervals",
+    "default_value": "value of the default",
+    "folds_by": "folds of",
+    "highest_grade": "highest grade",
+    "input": "SHA-256 of the input",
+    "labels": "labels of pairs",
+    "lacking": "topics with too few judgments for bpref",
+    "left_out": "left out",
+    "lowest_p_randomisation": "lowest p of the randomisation test",
+    "most_reached": "search stopped early",
+    "nrmse": "prediction errors by",
+    "nrmse_of_the_mean": "prediction error of the mean rating",
+    "of_one_user": "ratings of one user only",
+    "pool": "infAP's pool",
+    "query_ids": "names of queries",
+    "rated": "what was rated",
+    "run_names": "names of runs",
+    "seed": "random seed",
+    "seeds": "random draws of judgments",
+    "tau": "variant of Kendall's τ",
+    "unanswered": "queries without results",
+    "version": "version of pyterrier_cwla",
+    "weights_unused": "weights not used",
+    "what": "what was rated",
+    "without_result": "resamples without result",
+    "without_results": "ratings of empty lists",
+}
 
 
-class Finding(str):
-    """A finding: one sentence, and the picture that it rests on.
-
-    Parameters
-    ----------
-    sentence : str
-        The sentence; a Finding is this text.
-    picture : str, optional
-        File name of the picture in ``Study.pictures()``.
+def column_words(name: str, as_they_are: Collection[str] = ()) -> str:
+    """Return the words for a column of a table; names of measures are left as they are.
 
     Examples
     --------
-    >>> found = Finding("AP tells most systems apart.", "power")
-    >>> found.picture, found.upper()
-    ('power', 'AP TELLS MOST SYSTEMS APART.')
+    >>> column_words("tau_b_difference_p"), column_words("own_column")
+    ("p of difference of Kendall's τ_b", 'own column')
     """
+    if name in as_they_are or not name.isidentifier():
+        return name
+    if name in _COLUMNS:
+        return _COLUMNS[name]
+    if name.startswith("p_"):
+        return f"p, {column_words(name.removeprefix('p_'))}"
+    for ending, words in _ENDINGS:
+        if name.endswith(ending) and name != ending:
+            return words.format(column_words(name.removesuffix(ending)))
+    return name.strip("_").replace("_", " ") or name
 
-    picture: str | None
 
-    def __new__(cls, sentence: str, picture: str | None = None) -> Finding:
-        """Return the sentence with the name of its picture."""
-        found = super().__new__(cls, sentence)
-        found.picture = picture
-        return found
+def setting_words(name: str) -> str:
+    """Return the words for a setting of a study.
 
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table of a study.
-
-    Parameters
-    ----------
-    title : str
-        Title of the table.
-    caption : str
-        Caption: sample sizes, intervals and explanations of columns.
-    frame : DataFrame
-        Rows and columns of the table.
+    Examples
+    --------
+    >>> setting_words("alpha"), setting_words("resamples")
+    ('level of significance', 'resamples')
     """
-
-    title: str
-    caption: str
-    frame: pd.DataFrame
+    return _SETTINGS.get(name, name.replace("_", " ") if name.isidentifier() else name)
 
 
-@dataclass(frozen=True, eq=False)
-class Picture:
-    """A picture of a study.
+PAGE = "report.html"
 
-    Parameters
-    ----------
-    title : str
-        Title of the picture.
-    caption : str
-        Caption: sample sizes, intervals and explanations of marks.
-    draw : callable
-        Function that draws the picture on matplotlib axes, its only argument; None creates new axes.
-    data : DataFrame
-        Numbers shown in the picture.
-    size : tuple of float, default=(7.0, 3.6)
-        Width and height in inches.
-    """
+ABOUT = "about.json"
 
-    title: str
-    caption: str
-    draw: Callable[[Any], Any]
-    data: pd.DataFrame
-    size: tuple[float, float] = (7.0, 3.6)
+MANIFEST = "manifest.json"
+
+_NAME = re.compile(r"report\.html|about\.json|tables/[^/\\]+\.(csv|parquet)|pictures/[^/\\]+\.(svg|png)")
+
+_WAY_OUT = "Move it away, or write the report to another folder."
 
 
-class Said(NamedTuple):
-    """Sentences of a study."""
+def write_files(folder: Path, contents: Mapping[str, bytes], title: str, force: bool = False) -> None:
+    """Write the files of a report; ``manifest.json`` lists them.
 
-    headline: str
-    findings: Sequence[str]
-    limits: Sequence[str]
-
-
-def write_report(
-    folder: Path,
-    title: str,
-    about: Mapping[str, Any],
-    tables: Mapping[str, Table],
-    pictures: Mapping[str, Picture],
-    said: Said,
-    force: bool,
-) -> Path:
-    """Write a report to a folder and return the path of its page.
-
-    The files are ``tables/*.parquet`` and ``.csv``, ``pictures/*.svg`` and ``.png``, ``about.json``, ``report.html``
-    and ``manifest.json``.
+    All checks are done before the first file is written. While files are replaced, the manifest lists the old and the
+    new files, so that ``force`` removes those of an interrupted report too; ``report.html`` is removed first and
+    written last.
 
     Parameters
     ----------
     folder : Path
         Folder of the report. Created if it does not exist.
+    contents : mapping of str to bytes
+        Contents of each file, by its name relative to the folder.
     title : str
         Title of the study.
-    about : mapping
-        Version, measures, seeds, sizes and hash of the input of the study.
-    tables, pictures : mapping of str to Table or Picture
-        Tables and pictures by file name.
-    said : Said
-        Sentences of the study.
+    force : bool, default=False
+        Whether existing files of these names may be replaced; other files that the manifest lists are removed then.
+
+    Raises
+    ------
+    BadParameter
+        If a name is not that of a file of a report, if a file is in the way, or if the folder cannot be created.
+    """
+    for name in contents:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(
+                f"{name!r} is not a valid file name of a report: names of tables and pictures contain no slashes."
+            )
+    old = check_folder(folder, force)
+    try:
+        for name in contents:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise cannot_write(folder, error) from error
+    _save_manifest(folder, {*old, *contents}, title)
+    for name in [PAGE, *(name for name in old if name not in contents)]:
+        (folder / name).unlink(missing_ok=True)
+    for name in sorted(contents, key=lambda name: name == PAGE):
+        with written(folder / name) as place:
+            place.write_bytes(contents[name])
+    _save_manifest(folder, contents, title)
+
+
+def check_folder(folder: Path, force: bool, inputs: Iterable[Path] = ()) -> list[str]:
+    """Check that a report may be written to a folder, and return the names of the files that its manifest lists.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the report. Its files are the page, ``about.json``, the manifest, and those in two subfolders.
     force : bool
         Whether existing files may be replaced.
+    inputs : iterable of Path, default=()
+        Existing input files, which the report must neither replace nor remove.
 
-    Returns
-    -------
-    Path
-        The HTML page.
+    Raises
+    ------
+    BadParameter
+        If a file is in the way, or if the manifest lists a path that no report has.
     """
-    check_packages()
-    template = _template()
-    contents: dict[str, bytes] = {}
-    named = names_given(about)
-    shown = {name: _rendered_table(name, table, named, contents) for name, table in tables.items()}
-    drawn = {name: _rendered_picture(name, picture, contents) for name, picture in pictures.items()}
-    contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
-    opening, others = _by_picture(said.findings, drawn)
-    script = files(__package__).joinpath("report.js").read_text("utf-8")
-    page = template.render(
-        title=title,
-        headline=str(said.headline),
-        opening=opening,
-        others=others,
-        limits=list(map(str, said.limits)),
-        about={setting_words(name): _about_text(_with_shown_names(name, value)) for name, value in about.items()},
-        tables={_id(name): (name, table) for name, table in shown.items()},
-        pictures={name: (_id(name), picture) for name, picture in drawn.items()},
-        script=script,
-        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        style=files(__package__).joinpath("report.css").read_text("utf-8"),
-    )
-    contents[PAGE] = page.encode()
-    write_files(folder, contents, title, force)
-    return folder / PAGE
+    places, inputs = [folder / name for name in (PAGE, ABOUT, MANIFEST)], [*inputs]
+    for within in (folder / "tables", folder / "pictures"):
+        places += within.iterdir() if within.is_dir() and not within.is_symlink() else [within]
+    for path in filter(os.path.lexists, places):
+        if path.is_symlink() or not path.is_file() or (path.parent == folder and not path.suffix):
+            raise BadParameter(f"{path}: is in the way of the report. {_WAY_OUT}")
+        if any(os.path.samefile(file, path) for file in inputs):
+            raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
+        if not force:
+            raise BadParameter(
+                f"{path}: the file exists. Write the report to another folder, or replace the files with force=True."
+            )
+    return _listed(folder / MANIFEST)
 
 
-def names_given(about: Mapping[str, Any]) -> set[str]:
-    """Return the names of measures and parameters of a study, which are not replaced by words in tables."""
-    return {str(name) for key in ("measures", "ranges") for name in about.get(key, ())} | {str(about.get("parameter"))}
+def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter:
+    """Return the error for a folder that cannot be written to."""
+    return BadParameter(f"{option}{folder}: cannot be written to ({error.strerror}).")
 
 
-def _by_picture(
-    findings: Sequence[str], pictures: Collection[str]
-) -> tuple[list[tuple[str | None, list[str]]], list[str]]:
-    """Return the findings at the top of the page by the picture that they rest on, and the other findings.
-
-    At the top are up to five findings, and up to two of one picture unless fewer than three would be left.
-    """
-    of = [picture if (picture := getattr(one, "picture", None)) in pictures else None for one in findings]
-    top = [at for at, picture in enumerate(of) if of[:at].count(picture) < _EACH][:_MOST]
-    top += [at for at in range(len(of)) if at not in top][: max(_LEAST - len(top), 0)]
-    groups: dict[str | None, list[str]] = {}
-    for at in sorted(top):
-        groups.setdefault(of[at], []).append(str(findings[at]))
-    return list(groups.items()), [str(one) for at, one in enumerate(findings) if at not in top]
-
-
-def check_packages() -> None:
-    """Raise CWLAError if a package that reports need is not installed."""
-    with needed("reports need jinja2 and matplotlib", extra="studies"):
-        import jinja2  # noqa: F401
-        import matplotlib  # noqa: F401
-
-
-def _template() -> Any:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    # Everything in the page is escaped except our own style and script.
-    environment = Environment(
-        loader=PackageLoader(__package__, "."), autoescape=True, undefined=StrictUndefined, finalize=_sanitised
-    )
-    return environment.get_template("report.html")
-
-
-def _sanitised(value: Any) -> Any:
-    """Sanitise a value of the template before it is escaped."""
-    return harmless(str(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-def _rendered_table(name: str, table: Table, named: Collection[str], contents: dict[str, bytes]) -> RenderedTable:
-    """Return the table for the page, and add its files to ``contents``."""
-    frame = flat(table.frame)
-    contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
-    contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
-    return rendered_table(table.title, table.caption, frame, named)
-
-
-class _RenderedPicture(NamedTuple):
-    """A picture as shown in the page."""
-
-    title: str
-    caption: str
-    svg: str
-    """The <svg> element, escaped and sanitised."""
-    values: Values
-
-    @property
-    def json(self) -> str:
-        """Series and points for the script."""
-        series = [{"name": harmless(one.name), "ids": one.ids} for one in self.values.series]
-        points = [
-            [one.axes, one.x, one.y, "\n".join(map(harmless, one.text.split("\n")))] for one in self.values.points
-        ]
-        return json.dumps({"series": series, "points": points}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _rendered_picture(name: str, picture: Picture, contents: dict[str, bytes]) -> _RenderedPicture:
-    """Return the picture for the page, and add its files to ``contents``."""
-    from matplotlib.figure import Figure
-
-    with page_colours():
-        figure = Figure(figsize=picture.size, layout="constrained")
-        picture.draw(figure.subplots())
-        png = io.BytesIO()
-        figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
-        figure.set_layout_engine("none")  # the layout is done
-        values = values_of(figure, picture.data)
-        svg = svg_of(figure)
-    contents |= {f"pictures/{name}.svg": on_white(svg).encode(), f"pictures/{name}.png": png.getvalue()}
-    label = harmless(f"{picture.title}: {picture.caption}")
-    return _RenderedPicture(picture.title, picture.caption, inlined(svg, label, f"picture-{_id(name)}"), values)
-
-
-def _id(name: str) -> str:
-    """Return a part of an id in the page: the name of a file may have any letters but slashes."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
-
-
-def _with_shown_names(name: str, value: Any) -> Any:
-    """Return a value of ``about``, with names of measures instead of texts with hashes, and words for coefficients."""
-    if name in ("coefficient", "objective"):
-        return LABELS.get(value, value)
-    if name == "measures" and isinstance(value, Mapping):
-        return {label: _with_shown_names("measure", text) for label, text in value.items()}
-    if name == "measure" and isinstance(value, str):
-        with suppress(CWLAError):
-            return str(measures_of([value])[0])
-    return value
-
-
-def _about_text(value: Any) -> str:
-    """Format a value of ``about``: lists and dicts in one line."""
-    if isinstance(value, dict):
-        texts = {str(name): _about_text(said) for name, said in value.items()}
-        return ", ".join(name if name == said else f"{name}: {said}" for name, said in texts.items()) or "none"
-    if isinstance(value, list | tuple | set):
-        return ", ".join(map(_about_text, value)) or "none"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return "none" if value is None else str(value)
-
-
-_ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
-
-
-class Study:
-    """Result of a study. Subclasses are frozen dataclasses that define the tables, pictures and sentences.
-
-    Attributes
-    ----------
-    title : str
-        Title of the report.
-    about : dict
-        Data to report with the study: version of the package, canonical measures, seeds, sizes, hash of the input.
-    always_tables, always_pictures : tuple of str
-        Names of the tables and pictures that every study of this class has. They are known before the study is
-        computed; a study may have others.
-    """
-
-    title: str = ""
-    about: dict[str, Any]
-    always_tables: ClassVar[tuple[str, ...]] = ()
-    always_pictures: ClassVar[tuple[str, ...]] = ()
-
-    def tables(self) -> dict[str, Table]:
-        """Return the tables of the report by file name."""
-        raise NotImplementedError
-
-    def pictures(self) -> dict[str, Picture]:
-        """Return the pictures of the report by file name."""
-        raise NotImplementedError
-
-    def headline(self) -> str:
-        """Return what was found, in one sentence. By default the first finding, or the title without findings."""
-        return str(next(iter(self.findings()), self.title))
-
-    def findings(self) -> list[str]:
-        """Return the findings, one sentence each, with their uncertainty, the most important first.
-
-        A :class:`~pyterrier_cwla.studies.Finding` names the picture that it rests on; the report shows them side by
-        side.
-        """
-        raise NotImplementedError
-
-    def limits(self) -> list[str]:
-        """Return conclusions that the study does not support, one sentence each."""
+def _listed(path: Path) -> list[str]:
+    """Return the names of files in a manifest, or none if there is no manifest."""
+    if not path.exists():
         return []
+    try:
+        listed = json.loads(path.read_text("utf-8"))["files"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        listed = None
+    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+        raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
+    for name in listed:
+        if not _NAME.fullmatch(name):
+            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
+    return listed
 
-    def report(self, folder: str | Path, force: bool = False) -> Path:
-        """Write tables (Parquet, CSV), pictures (SVG, PNG) and one HTML page that contains all of them.
 
-        Needs matplotlib and jinja2.
-
-        Parameters
-        ----------
-        folder : str or Path
-            Created if it does not exist. ``manifest.json`` lists the files of the report.
-        force : bool, default=False
-            Whether existing files may be replaced, such as those of an earlier report, even if they were edited. Files
-            of the earlier report that this one lacks are removed; files that no manifest lists stay.
-
-        Returns
-        -------
-        Path
-            The HTML page.
-
-        Raises
-        ------
-        BadParameter
-            If a file of the report exists, without ``force``; or if a folder or symbolic link is in its place. Nothing
-            is written then.
-        """
-        said = Said(self.headline(), self.findings(), self.limits())
-        return write_report(Path(folder), self.title, self.about, self.tables(), self.pictures(), said, force)
-
-    def said(self) -> dict[str, list[str]]:
-        """Return the sentences of the study by heading."""
-        said = {"What was found": self.findings(), "What not to conclude": self.limits()}
-        return {heading: sentences for heading, sentences in said.items() if sentences}
-
-    @sanitised
-    def __repr__(self) -> str:
-        lines = [self.title, self.headline()]
-        for heading, sentences in self.said().items():
-            lines += [f"{heading}:", *(f"  · {sentence}" for sentence in sentences)]
-        return "\n".join(lines)
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        parts = [f"<p><b>{escape(self.headline())}</b><br>{escape(self.title)}</p>", self._first_picture()]
-        for title, frame in self._first_table().items():
-            parts.append(f"<p>{escape(title)}</p>{frame.to_html(index=False, border=0)}")
-        for heading, sentences in self.said().items():
-            lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-            parts.append(f"<details><summary>{heading}</summary><ul>{lines}</ul></details>")
-        return "".join(parts)
-
-    def _first_picture(self) -> str:
-        """Return the picture of the first finding that has one, or the first picture, for a notebook."""
-        pictures = self.pictures()
-        named = [getattr(one, "picture", None) for one in self.findings()]
-        for name in [*(name for name in named if name in pictures), *pictures][:1]:
-            one = pictures[name]
-            return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
-        return ""
-
-    def _first_table(self) -> dict[str, pd.DataFrame]:
-        """Return the first rows and columns of the first table in words, by its title."""
-        for table in list(self.tables().values())[:1]:
-            named = names_given(self.about)
-            shown = rendered_table(table.title, table.caption, flat(table.frame), named)
-            rows = [[cell.text for cell in row[:_NOTEBOOK_COLUMNS]] for row in shown.rows[:_ROWS]]
-            less = len(rows) < shown.total or len(shown.columns) > _NOTEBOOK_COLUMNS
-            of = f"{table.title} ({len(rows):,} of {shown.total:,} rows; all in tables())" if less else table.title
-            return {of: pd.DataFrame(rows, columns=shown.columns[:_NOTEBOOK_COLUMNS])}
-        return {}
+def _save_manifest(folder: Path, names: Iterable[str], title: str) -> None:
+    text = json.dumps({"version": __version__, "study": title, "files": sorted(names)}, indent=1, ensure_ascii=False)
+    with written(folder / MANIFEST) as place:
+        place.write_text(text + "\n", encoding="utf-8")

@@ -136,15 +136,14 @@ def test_force_replaces_the_report_before_and_nothing_else(tmp_path):
 def test_existing_files_are_replaced_with_force_only(name, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text('{"files": []}')
-    (tmp_path / "tables").mkdir(exist_ok=True)
-    (tmp_path / "tables/more.csv").write_text("of the user")
+    (tmp_path / "more.csv").write_text("of the user")
     before = content(tmp_path)
     with pytest.raises(CWLAError, match=rf"{name}: the file exists. Write .* to another folder, .* with force=True"):
         Plain().report(tmp_path)
     assert content(tmp_path) == before
     Plain().report(tmp_path, force=True)
     assert content(tmp_path)[name] != before[name]
-    assert content(tmp_path)["tables/more.csv"] == before["tables/more.csv"]
+    assert content(tmp_path)["more.csv"] == before["more.csv"]
 
 
 @pytest.mark.parametrize("changed", [None, "tables/scores.csv", "report.html"])

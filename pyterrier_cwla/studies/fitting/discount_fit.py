@@ -54,9 +54,6 @@ class DiscountFit(Study):
         Settings, sizes and hash of the input.
     """
 
-    always_tables = ("summary", "discounts", "folds")
-    always_pictures = ("discounts",)
-
     measure: Measure
     discounts: pd.DataFrame
     folds: pd.DataFrame

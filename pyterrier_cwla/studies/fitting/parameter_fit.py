@@ -273,8 +273,6 @@ class Fit(Study):
         Settings, sizes and hash of the input.
     """
 
-    always_tables = ("summary", "parameters", "folds", "candidates")
-
     values: Values
     measure: Measure
     ranges: dict[str, Range]

@@ -169,9 +169,6 @@ class NextJudgments(Study):
         Settings, sizes and hash of the input.
     """
 
-    always_tables = ("documents", "pairs")
-    always_pictures = ("changes",)
-
     about: dict[str, Any]
     documents: pd.DataFrame
     pairs: pd.DataFrame
@@ -570,9 +567,6 @@ class SimulatedJudging(Study):
     about : dict
         Settings, sizes and hash of the input.
     """
-
-    always_tables = ("needed", "steps")
-    always_pictures = ("steps",)
 
     about: dict[str, Any]
     steps: pd.DataFrame

@@ -798,9 +798,6 @@ class Robustness(RobustnessNumbers):
         Settings, sizes and hash of the input.
     """
 
-    always_tables = ("order", "knees_of_order", "differences", "rankings")
-    always_pictures = ("order",)
-
     @property
     def title(self) -> str:  # type: ignore[override]
         """Title of the report."""

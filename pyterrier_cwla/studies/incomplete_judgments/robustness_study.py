@@ -537,9 +537,6 @@ class GroupsLeftOut(Study):
         Settings, sizes and hash of the input.
     """
 
-    always_tables = ("falls", "changes", "lost")
-    always_pictures = ("falls",)
-
     about: dict[str, Any]
     measures: dict[str, Measure]
     changes: pd.DataFrame

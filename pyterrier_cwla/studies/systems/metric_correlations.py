@@ -260,9 +260,6 @@ class MetricAgreement(Study):
     """
 
     title = "Agreement of measures with each other"
-    always_tables = ("agreement", "matrix", "scores", "ranks")
-    always_pictures = ("agreement", "least_alike")
-
     table: pd.DataFrame
     scores: pd.DataFrame
     about: dict[str, Any]

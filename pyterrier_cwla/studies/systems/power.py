@@ -313,9 +313,6 @@ class Power(Study):
     """
 
     title = "Discriminative power"
-    always_tables = ("power", "contrasts", "pairs")
-    always_pictures = ("power", "levels")
-
     table: pd.DataFrame
     contrasts: pd.DataFrame
     pairs: pd.DataFrame

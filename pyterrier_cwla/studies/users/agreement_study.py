@@ -453,8 +453,6 @@ class UserAgreement(AgreementNumbers):
         Display of cells that do not depend on the order of documents.
     """
 
-    always_tables = ("agreement",)
-
     @property
     def title(self) -> str:  # type: ignore[override]
         """Title of the report."""

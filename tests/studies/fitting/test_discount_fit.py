@@ -382,7 +382,7 @@ def test_reports_and_sentences(tmp_path, what):
     found = quick(rated, default=default, objective="weighted_pearson" if "users" in what else None)
     assert found.report(tmp_path / "report").exists()
     tables = found.tables()
-    assert set(tables) == set(found.always_tables)
+    assert set(tables) == {"summary", "discounts", "folds"}
     assert tables["summary"].frame["measure"].tolist() == ["learned", "default"][: 2 - (default is None)]
     assert (found.gain is None) is (default is None)
     text = str(found)

@@ -245,8 +245,8 @@ def test_a_study_says_what_it_found(tmp_path):
     covered = study.covered()
     assert covered[["this_order", "by_best_rank"]].iloc[-1].tolist() == pytest.approx([1, 1])
     assert (covered.this_order >= covered.by_best_rank - 1e-12).all()
-    assert {*study.tables()} == {*study.always_tables}
-    assert {*study.pictures()} == {*study.always_pictures}
+    assert {*study.tables()} == {"documents", "pairs"}
+    assert {*study.pictures()} == {"changes"}
     assert "batch" in study.limits()[0]
     assert_readable(plot_possible_changes(study).figure)
     same = dict.fromkeys("AB", runs["A"])

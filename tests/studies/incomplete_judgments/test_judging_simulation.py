@@ -90,8 +90,8 @@ def test_judgments_needed():
         assert (after.different_pairs == 0).all()
         assert before.empty or before.different_pairs.iloc[-1] > 0
         assert (own[own.judgments >= row.knee].tau > 0.9).all()
-    assert {*found.tables()} == {*found.always_tables}
-    assert {*found.pictures()} == {*found.always_pictures}
+    assert {*found.tables()} == {"needed", "steps"}
+    assert {*found.pictures()} == {"steps"}
     assert "judgments needs" in found.headline()
     assert_readable(plot_judging(found).figure)
 
