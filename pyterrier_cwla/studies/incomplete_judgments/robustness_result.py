@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ Array = np.ndarray
 #: Result with all judgments, then with the remaining ones ("accepted" means H₀ accepted), as in the paper.
 CELLS = ("accepted_accepted", "accepted_rejected", "rejected_accepted", "rejected_rejected")
 _CHUNK = 1 << 21
+_NO_TESTS = "this study tested no pairs of runs: compute it with pairs=, such as pairs=300."
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +159,26 @@ def g_mean(counts: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobustnessNumbers(Study):
-    """Numbers of a study, without tables and pictures; :class:`Robustness` describes the attributes."""
+class Robustness(Study):
+    """Effect of missing judgments on the order of runs and on tests between runs.
+
+    The result of :func:`robustness` and :func:`robustness_to_depth`.
+
+    Attributes
+    ----------
+    holes : Fractions or Depths
+        Levels of judgments.
+    measures : dict of str to Measure
+        Measures by name.
+    runs : list of str
+        Names of the runs.
+    order : Orders
+        Orders of the runs at each level.
+    tests : PairTests or None
+        Tests of pairs of runs, None if none were tested.
+    about : dict
+        Settings, sizes and hash of the input.
+    """
 
     about: dict[str, Any]
     holes: Fractions | Depths
@@ -167,6 +186,170 @@ class RobustnessNumbers(Study):
     runs: list[str]
     order: Orders
     tests: PairTests | None
+
+    @property
+    def title(self) -> str:  # type: ignore[override]
+        """Title of the report."""
+        what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
+        return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
+
+    def tables(self) -> dict[str, Table]:
+        """Return the tables of the report by file name."""
+        sure = f"{100 * self.about['confidence']:g} % intervals over topics and judgment samples"
+        shown = {
+            "order": Table(
+                "The order of runs",
+                f"{TAUS[self.about['tau']]} to the order by all judgments, mean over the seeds; {sure}; {self.noted}",
+                self.order.table(),
+            ),
+            "knees_of_order": Table(
+                "Knees of the order",
+                f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; in brackets:"
+                f" {sure}; {self.noted}",
+                self.order.knees(),
+            ),
+            "differences": Table(
+                "Which measure keeps the order better",
+                f"Differences of τ between measures on the same topics and judgments; {sure}, for each level"
+                f" separately; {self.noted}",
+                self._differences(),
+            ),
+            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
+        }
+        if self.tests is not None:
+            pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self.noted}"
+            level = 0.3 if 0.3 in self.holes.levels else self.holes.levels[len(self.holes.levels) // 2]
+            shown |= {
+                "tests": Table(
+                    "Tests between runs",
+                    f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
+                    f" results by the remaining and by all judgments, means over the seeds; intervals over pairs and"
+                    f" judgment samples;"
+                    f" {pairs}",
+                    self.tests.table(),
+                ),
+                "knees_of_accuracy": Table(
+                    "Knees of accuracy",
+                    f"The smallest level with an accuracy strictly above {KNEE}; {pairs}",
+                    self.tests.knees(),
+                ),
+                "confusion": Table(
+                    f"Confusion at {self.holes.says(level)}",
+                    f"Pairs of runs by the result of the test, the first seed; {pairs}",
+                    self.confusion(level).reset_index(),
+                ),
+            }
+        return shown
+
+    def _differences(self) -> pd.DataFrame:
+        pairs = combinations(self.measures, 2)
+        frames = [self.above(one, other).assign(first=one, second=other) for one, other in pairs]
+        columns = ["first", "second", "level", "difference", "low", "high", "verdict"]
+        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
+
+    def pictures(self) -> dict[str, Picture]:
+        """Return the pictures of the report by file name."""
+        sure = f"{100 * self.about['confidence']:g} % intervals"
+        size = (7.0, _height(len(self.measures)))
+        drawn = {
+            "order": Picture(
+                "The order of runs",
+                f"τ to the order by all judgments; {sure} over topics and judgment samples; {self.noted}",
+                partial(plot_order, self),
+                curves_of(self, "tau"),
+                size,
+            )
+        }
+        if len(self.measures) > 1:
+            drawn["differences"] = Picture(
+                "Which measure keeps the order better",
+                f"Differences of τ on the same topics and judgments; {sure}; {self.noted}",
+                partial(plot_differences, self),
+                differences(self),
+            )
+        if self.tests is not None:
+            counted = f"{sure} over {many(self.about['pairs'], 'pair')} of runs and judgment samples; {self.noted}"
+            for name, title, plot in (
+                ("accuracy", "Accuracy of the test", plot_accuracy),
+                ("g_mean", "Geometric mean", plot_g_mean),
+            ):
+                caption = f"Wilcoxon's test; {counted}"
+                drawn[name] = Picture(title, caption, partial(plot, self), curves_of(self, name), size)
+        return drawn
+
+    def headline(self) -> str:
+        """Return which measure keeps the order of runs best and which least, with few judgments, in one sentence."""
+        level = (_low_levels(self) or self.holes.levels[:-1] or self.holes.levels)[-1]
+        table = self.order.table()
+        rows = table[table.level == level].dropna(subset="tau")
+        rows = rows.sort_values("tau", ascending=False, kind="stable")
+        if rows.empty:
+            return "No measure tells the runs apart."
+        best, least = rows.iloc[0], rows.iloc[-1]
+        at, runs, tau = _at(self, level), f"the order of the {len(self.runs):,} runs", TAUS[self.about["tau"]]
+        if len(rows) == 1:
+            return f"{at}, {best.measure} keeps {runs} with {tau} {best.tau:.2f}."
+        if best.tau - least.tau < 1e-9:
+            return f"{at}, all {len(rows):,} measures keep {runs} equally well, with {tau} {best.tau:.2f}."
+        second = rows.iloc[1].measure
+        table = self.above(best.measure, second)
+        sure = (table.verdict[table.level == level] == "yes").all()
+        chance = "" if sure else f"; its lead over {second} is undecided"
+        return (
+            f"{at}, {best.measure} keeps {runs} best ({tau} {best.tau:.2f}{chance}), and {least.measure} least"
+            f" ({least.tau:.2f})."
+        )
+
+    def findings(self) -> list[str]:
+        """Return the findings, one sentence each."""
+        parts = (
+            (_orders(self), "order"),
+            (_comparisons(self), "differences"),
+            (_knees(self), "order"),
+            (_tests(self), "accuracy"),
+        )
+        found = [(sentence, picture) for sentences, picture in parts for sentence in sentences]
+        return [Finding(one, "accuracy" if one.startswith(_OF_TESTS) else picture) for one, picture in found]
+
+    def limits(self) -> list[str]:
+        """Return conclusions that the study does not support, one sentence each."""
+        about = self.about
+        said = [
+            "Robustness is not validity: these numbers show whether a measure leads to the same conclusions with few"
+            " judgments as with all, not whether users agree with them.",
+            "Each measure is compared with its own order by all judgments: a measure with large differences between"
+            " runs keeps its order more easily.",
+            f"Intervals of {about['confidence']:.0%} hold for each level separately, not for all levels together.",
+        ]
+        if self.tests is not None:
+            said.append(
+                f"Accuracy has intervals over {many(about['pairs'], 'pair')} of runs"
+                f"{' and judgment samples' if self.holes.random else ''} for these {many(about['queries'], 'topic')};"
+                " pairs that share a run are not independent, so these intervals are too short."
+            )
+            undefined = self.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
+            if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
+                said.append(
+                    "g-mean is not defined if every pair differs significantly with all and with the remaining"
+                    f" judgments; means leave out these values: {', '.join(named)} of"
+                    f" {self.tests.p.shape[0] * self.tests.p.shape[1]:,} values of each measure (levels and seeds)."
+                )
+        said += [*infap_pool_note(about["pool"], self.measures), *_ties(self)]
+        if self.holes.random:
+            said.append(
+                "Here judgments are missing at random; in practice, documents that no system retrieved have none."
+            )
+        if short := about["left_out"]:
+            said.append(
+                f"Left out: {many(len(short), 'run')} with less than {about['complete']:.0%} of the documents of the"
+                f" longest run: {some(short, len(short))}."
+            )
+        if poor := about["lacking"]:
+            said.append(
+                f"{many(len(poor), 'topic')} with fewer than the 1 relevant and 10 non-relevant judgments that bpref"
+                f" needs: {some(poor, 10)}; they count like the others."
+            )
+        return said
 
     @property
     def sizes(self) -> str:
@@ -246,7 +429,7 @@ class RobustnessNumbers(Study):
             If no pairs were tested, or if there is no such level.
         """
         if self.tests is None:
-            raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
+            raise BadParameter(_NO_TESTS)
         levels = self.holes.levels
         if level not in levels:
             raise BadParameter(f"no level {level!r}: there is {some(levels, 20)}.")
@@ -264,61 +447,20 @@ def infap_pool_note(pool: str, measures: dict[str, Any]) -> list[str]:
 
 
 _OF_TESTS = "Is the test by"
-LOW = {True: 0.1, False: 10}
-"""Levels up to which shares of judgments count as low (key True) and pools as shallow (key False, documents)."""
 
 
-def findings(study: RobustnessNumbers) -> list[str]:
-    """Return the findings, one sentence each."""
-    parts = (
-        (_orders(study), "order"),
-        (_comparisons(study), "differences"),
-        (_knees(study), "order"),
-        (_tests(study), "accuracy"),
-    )
-    found = [(sentence, picture) for sentences, picture in parts for sentence in sentences]
-    return [Finding(one, "accuracy" if one.startswith(_OF_TESTS) else picture) for one, picture in found]
-
-
-def headline(study: RobustnessNumbers) -> str:
-    """Return which measure keeps the order of runs best and which least, with few judgments, in one sentence."""
-    levels = study.holes.levels[:-1]
-    low = [level for level in levels if level <= LOW[study.holes.random]]
-    table = study.order.table()
-    rows = table[table.level == (low or levels or study.holes.levels)[-1]].dropna(subset="tau")
-    rows = rows.sort_values("tau", ascending=False, kind="stable")
-    if rows.empty:
-        return "No measure tells the runs apart."
-    best, least = rows.iloc[0], rows.iloc[-1]
-    runs, tau = f"the order of the {len(study.runs):,} runs", TAUS[study.about["tau"]]
-    if len(rows) == 1:
-        return f"{_at(study, best.level)}, {best.measure} keeps {runs} with {tau} {best.tau:.2f}."
-    if best.tau - least.tau < 1e-9:
-        return (
-            f"{_at(study, best.level)}, all {len(rows):,} measures keep {runs} equally well, with {tau} {best.tau:.2f}."
-        )
-    return (
-        f"{_at(study, best.level)}, {best.measure} keeps {runs} best ({tau} {best.tau:.2f}{_chance(study, rows)}), and"
-        f" {least.measure} least ({least.tau:.2f})."
-    )
-
-
-def _chance(study: RobustnessNumbers, rows: pd.DataFrame) -> str:
-    """Return a note if the lead of the best measure over the second is undecided."""
-    best, second = rows.iloc[0], rows.iloc[1]
-    table = study.above(best.measure, second.measure)
-    verdict = table.loc[table.level == best.level, "verdict"]
-    return "" if (verdict == "yes").all() else f"; its lead over {second.measure} is undecided"
-
-
-def _levels(study: RobustnessNumbers) -> list[float]:
+def _levels(study: Robustness) -> list[float]:
     """Return the levels to describe: the first, the last of the low ones, and one at about half of the judgments."""
-    levels = list(study.holes.levels[:-1])
-    low = [level for level in levels if level <= LOW[study.holes.random]]
-    return sorted({*levels[:1], *low[-1:], *levels[len(levels) * 2 // 3 : len(levels) * 2 // 3 + 1]})
+    levels = study.holes.levels[:-1]
+    return sorted({*levels[:1], *_low_levels(study)[-1:], *levels[len(levels) * 2 // 3 : len(levels) * 2 // 3 + 1]})
 
 
-def _orders(study: RobustnessNumbers) -> list[str]:
+def _low_levels(study: Robustness) -> list[float]:
+    """Return the levels of few judgments: shares up to 10 %, and pools of up to ten documents."""
+    return [level for level in study.holes.levels[:-1] if level <= (0.1 if study.holes.random else 10)]
+
+
+def _orders(study: Robustness) -> list[str]:
     table = study.order.table()
     said = []
     for level in _levels(study):
@@ -328,10 +470,10 @@ def _orders(study: RobustnessNumbers) -> list[str]:
     return said
 
 
-def _comparisons(study: RobustnessNumbers) -> list[str]:
+def _comparisons(study: Robustness) -> list[str]:
     """Compare measures: the claim of the paper if its measures are present, else neighbours in order of robustness."""
     chain = papers_chain(study.measures)
-    low = [level for level in study.holes.levels[:-1] if level <= LOW[study.holes.random]]
+    low = _low_levels(study)
     if not low or len(study.measures) < 2:
         return []
     said = []
@@ -369,7 +511,7 @@ def _comparisons(study: RobustnessNumbers) -> list[str]:
     return said
 
 
-def _as_in_the_paper(study: RobustnessNumbers, chain: list[str]) -> str:
+def _as_in_the_paper(study: Robustness, chain: list[str]) -> str:
     """Describe how the compared measures relate to those of the paper: not cut, and nDCG of binary judgments."""
     metric = metric_of(innermost(study.measures[chain[0]]))
     if metric.cutoff is not None or str(metric.C) != "dcg":
@@ -385,7 +527,7 @@ def papers_chain(measures: dict[str, Any]) -> list[str]:
     return [found[kind] for kind in chain] if found.keys() >= set(chain) else []
 
 
-def _by_verdict(study: RobustnessNumbers, table: pd.DataFrame) -> str:
+def _by_verdict(study: Robustness, table: pd.DataFrame) -> str:
     return "; ".join(
         f"{verdict} at {_ranges(study, (table.verdict == verdict).to_numpy())}"
         for verdict in ("yes", "no", "undecided")
@@ -393,7 +535,7 @@ def _by_verdict(study: RobustnessNumbers, table: pd.DataFrame) -> str:
     )
 
 
-def _ranges(study: RobustnessNumbers, which: np.ndarray) -> str:
+def _ranges(study: Robustness, which: np.ndarray) -> str:
     """Format levels; consecutive levels become "first to last"."""
     if which.all():
         return "every level"
@@ -403,7 +545,7 @@ def _ranges(study: RobustnessNumbers, which: np.ndarray) -> str:
     return ", ".join(says[a] if b == a + 1 else f"{says[a]} to {says[b - 1]}" for a, b in stretches)
 
 
-def _knees(study: RobustnessNumbers) -> list[str]:
+def _knees(study: Robustness) -> list[str]:
     parts = []
     for row in study.order.knees().itertuples():
         again = "" if np.isnan(row.falls_again_at) else f", but not at {study.holes.says(row.falls_again_at)}"
@@ -412,12 +554,12 @@ def _knees(study: RobustnessNumbers) -> list[str]:
     return [f"τ is above {KNEE} from the knee on: {', '.join(parts)}."]
 
 
-def _knee(study: RobustnessNumbers, knee: float) -> str:
+def _knee(study: Robustness, knee: float) -> str:
     at = _level(study, knee)
     return at if at == "never" or np.isnan(knee) else f"at {at}"
 
 
-def _level(study: RobustnessNumbers, level: float) -> str:
+def _level(study: Robustness, level: float) -> str:
     if np.isnan(level):
         return "undefined"
     if np.isinf(level):
@@ -425,7 +567,7 @@ def _level(study: RobustnessNumbers, level: float) -> str:
     return study.holes.says(level)
 
 
-def _tests(study: RobustnessNumbers) -> list[str]:
+def _tests(study: Robustness) -> list[str]:
     if study.tests is None:
         return []
     table = study.tests.table()
@@ -451,46 +593,7 @@ def _tests(study: RobustnessNumbers) -> list[str]:
     return said
 
 
-def limits(study: RobustnessNumbers) -> list[str]:
-    """Return conclusions that the study does not support, one sentence each."""
-    about = study.about
-    said = [
-        "Robustness is not validity: these numbers show whether a measure leads to the same conclusions with few"
-        " judgments as with all, not whether users agree with them.",
-        "Each measure is compared with its own order by all judgments: a measure with large differences between runs"
-        " keeps its order more easily.",
-        f"Intervals of {about['confidence']:.0%} hold for each level separately, not for all levels together.",
-    ]
-    if study.tests is not None:
-        said.append(
-            f"Accuracy has intervals over {many(about['pairs'], 'pair')} of runs"
-            f"{' and judgment samples' if study.holes.random else ''} for these {many(about['queries'], 'topic')};"
-            " pairs that share a run are not independent, so these intervals are too short."
-        )
-        undefined = study.tests.table().groupby("measure", sort=False)["g_mean_undefined"].sum()
-        if named := [f"{name} {number:,}" for name, number in undefined.items() if number]:
-            said.append(
-                "g-mean is not defined if every pair differs significantly with all and with the remaining judgments;"
-                f" means leave out these values: {', '.join(named)} of"
-                f" {study.tests.p.shape[0] * study.tests.p.shape[1]:,} values of each measure (levels and seeds)."
-            )
-    said += [*infap_pool_note(about["pool"], study.measures), *_ties(study)]
-    if study.holes.random:
-        said.append("Here judgments are missing at random; in practice, documents that no system retrieved have none.")
-    if short := about["left_out"]:
-        said.append(
-            f"Left out: {many(len(short), 'run')} with less than {about['complete']:.0%} of the documents of the"
-            f" longest run: {some(short, len(short))}."
-        )
-    if poor := about["lacking"]:
-        said.append(
-            f"{many(len(poor), 'topic')} with fewer than the 1 relevant and 10 non-relevant judgments that bpref needs:"
-            f" {some(poor, 10)}; they count like the others."
-        )
-    return said
-
-
-def _ties(study: RobustnessNumbers) -> list[str]:
+def _ties(study: Robustness) -> list[str]:
     """Return sentences on measures that tie runs by all judgments, and on undefined values of τ."""
     order, said = study.order, []
     tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
@@ -510,7 +613,7 @@ def _ties(study: RobustnessNumbers) -> list[str]:
     return said
 
 
-def _at(study: RobustnessNumbers, level: float) -> str:
+def _at(study: Robustness, level: float) -> str:
     if study.holes.random:
         return f"With {study.holes.says(level)} of the judgments"
     return f"With a pool of {study.holes.says(level)}"
@@ -528,7 +631,7 @@ _X_LABELS = {True: "judgments that are kept (%)", False: "depth of the pool (doc
 _TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
 
-def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
+def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     """Plot τ between the orders of runs by the remaining judgments and by all judgments, with intervals.
 
     The grey line is at 0.9, above which orders are considered equivalent. More than four measures have a panel each, in
@@ -555,10 +658,10 @@ def plot_order(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -
         f"Order of runs with fewer judgments (line at 0.9: equivalent) · {study.sizes}",
         "τ to the order by all judgments",
     )
-    return _plot(study, order_curves(study), ax, what, measures, knee=True)
+    return _plot(study, "tau", ax, what, measures)
 
 
-def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
+def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     """Plot the accuracy of the test: the share of pairs of runs with the same result as by all judgments.
 
     Parameters
@@ -579,10 +682,10 @@ def plot_accuracy(study: RobustnessNumbers, ax: Any = None, measures: Any = None
     Bompada et al. (2007), Figure 2.
     """
     what = f"Significance of differences with fewer judgments (line at 0.9) · {_tested(study)}"
-    return _plot(study, accuracy_curves(study), ax, (what, "accuracy (share of pairs)"), measures, knee=True)
+    return _plot(study, "accuracy", ax, (what, "accuracy (share of pairs)"), measures)
 
 
-def plot_g_mean(study: RobustnessNumbers, ax: Any = None, measures: Any = None) -> Any:
+def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     """Plot the geometric mean of precision and recall of the test for pairs of runs that do not differ.
 
     Parameters
@@ -603,10 +706,10 @@ def plot_g_mean(study: RobustnessNumbers, ax: Any = None, measures: Any = None) 
     Bompada et al. (2007), Figure 2.
     """
     what = f"Pairs without a significant difference, with fewer judgments · {_tested(study)}"
-    return _plot(study, g_mean_curves(study), ax, (what, "g-mean"), measures, knee=False)
+    return _plot(study, "g_mean", ax, (what, "g-mean"), measures)
 
 
-def plot_differences(study: RobustnessNumbers, ax: Any = None, comparisons: Any = None) -> Any:
+def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
     """Plot differences of τ between measures; above 0, the first measure keeps the order of runs better.
 
     Parameters
@@ -641,22 +744,18 @@ def plot_differences(study: RobustnessNumbers, ax: Any = None, comparisons: Any 
     return ax
 
 
-def order_curves(study: RobustnessNumbers) -> pd.DataFrame:
-    """Return level, measure, value, low and high of τ."""
-    return study.order.table().rename(columns={"tau": "value"})[["level", "measure", "value", "low", "high"]]
+def curves_of(study: Robustness, what: str) -> pd.DataFrame:
+    """Return level, measure, value, low and high of "tau", "accuracy" or "g_mean"."""
+    if what == "tau":
+        table = study.order.table().rename(columns={"tau": "value"})
+    else:
+        if study.tests is None:
+            raise BadParameter(_NO_TESTS)
+        table = study.tests.table().rename(columns={what: "value", f"{what}_low": "low", f"{what}_high": "high"})
+    return table[["level", "measure", "value", "low", "high"]]
 
 
-def accuracy_curves(study: RobustnessNumbers) -> pd.DataFrame:
-    """Return level, measure, value, low and high of accuracy."""
-    return _of_tests(study, "accuracy")
-
-
-def g_mean_curves(study: RobustnessNumbers) -> pd.DataFrame:
-    """Return level, measure, value, low and high of g-mean."""
-    return _of_tests(study, "g_mean")
-
-
-def differences(study: RobustnessNumbers, comparisons: Any = None) -> pd.DataFrame:
+def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
     """Return differences of τ between measures: comparison, level, difference, low, high, verdict.
 
     By default nDCG − infAP and infAP − bpref if the study has these measures, else each measure minus the next.
@@ -670,56 +769,13 @@ def differences(study: RobustnessNumbers, comparisons: Any = None) -> pd.DataFra
     return pd.concat(frames, ignore_index=True)[["comparison", "level", "difference", "low", "high", "verdict"]]
 
 
-def pictures(study: RobustnessNumbers) -> dict[str, Picture]:
-    """Return all pictures of a study."""
-    sure = f"{100 * study.about['confidence']:g} % intervals"
-    drawn = {
-        "order": Picture(
-            "The order of runs",
-            f"τ to the order by all judgments; {sure} over topics and judgment samples; {study.noted}",
-            partial(plot_order, study),
-            order_curves(study),
-            _size(study),
-        )
-    }
-    if len(study.measures) > 1:
-        drawn["differences"] = Picture(
-            "Which measure keeps the order better",
-            f"Differences of τ on the same topics and judgments; {sure}; {study.noted}",
-            partial(plot_differences, study),
-            differences(study),
-        )
-    if study.tests is not None:
-        counted = f"{sure} over {many(study.about['pairs'], 'pair')} of runs and judgment samples; {study.noted}"
-        for name, what, draw, curves in (
-            ("accuracy", "Accuracy of the test", plot_accuracy, accuracy_curves),
-            ("g_mean", "Geometric mean", plot_g_mean, g_mean_curves),
-        ):
-            data = curves(study)
-            drawn[name] = Picture(what, f"Wilcoxon's test; {counted}", partial(draw, study), data, _size(study))
-    return drawn
-
-
-def _size(study: RobustnessNumbers) -> tuple[float, float]:
-    """Return the size of a picture with curves of all measures."""
-    return 7.0, _height(len(study.measures))
-
-
 def _height(measures: int) -> float:
     return 3.6 if measures <= _MOST_BANDS else 1.2 + 1.4 * -(-measures // 3)
 
 
-def _of_tests(study: RobustnessNumbers, what: str) -> pd.DataFrame:
-    if study.tests is None:
-        raise BadParameter("this study tested no pairs of runs: compute it with pairs=, such as pairs=300.")
-    names = {what: "value", f"{what}_low": "low", f"{what}_high": "high"}
-    return study.tests.table().rename(columns=names)[["level", "measure", "value", "low", "high"]]
-
-
-def _plot(
-    study: RobustnessNumbers, table: pd.DataFrame, ax: Any, what: tuple[str, str], measures: Any, knee: bool
-) -> Any:
+def _plot(study: Robustness, column: str, ax: Any, what: tuple[str, str], measures: Any) -> Any:
     """Plot curves with bands: of up to four measures in one panel, of more in a panel for each measure."""
+    table = curves_of(study, column)
     names = list(study.measures) if measures is None else list(measures)
     for name in names:
         if name not in study.measures:
@@ -742,7 +798,7 @@ def _plot(
             one.plot(*curves[name], **look)
             if mine:
                 one.fill_between(x, *bands[name], color=look["color"], alpha=0.15, linewidth=0)
-        if knee:
+        if column != "g_mean":
             one.axhline(KNEE, color=GREY, linewidth=0.8)
         one.set_ylim(limits)
         _x_axis(study, one)
@@ -751,13 +807,13 @@ def _plot(
     return ax
 
 
-def _places(study: RobustnessNumbers) -> np.ndarray:
+def _places(study: Robustness) -> np.ndarray:
     """Return the positions of levels on the axis; all judgments come after the deepest pool."""
     levels = np.array(study.holes.levels)
     return np.where(np.isinf(levels), 2 * levels[-2] if len(levels) > 1 else 2.0, levels)
 
 
-def _x_axis(study: RobustnessNumbers, ax: Any, last: int | None = None) -> None:
+def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
     """Set up an axis with fewer judgments to the right, where curves diverge and have room for labels."""
     x, levels = _places(study)[:last], study.holes.levels[:last]
     ax.set_xscale("log")
@@ -773,107 +829,5 @@ def _x_axis(study: RobustnessNumbers, ax: Any, last: int | None = None) -> None:
     thin_ticks(ax)
 
 
-def _tested(study: RobustnessNumbers) -> str:
+def _tested(study: Robustness) -> str:
     return f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
-
-
-class Robustness(RobustnessNumbers):
-    """Effect of missing judgments on the order of runs and on tests between runs.
-
-    The result of :func:`robustness` and :func:`robustness_to_depth`.
-
-    Attributes
-    ----------
-    holes : Fractions or Depths
-        Levels of judgments.
-    measures : dict of str to Measure
-        Measures by name.
-    runs : list of str
-        Names of the runs.
-    order : Orders
-        Orders of the runs at each level.
-    tests : PairTests or None
-        Tests of pairs of runs, None if none were tested.
-    about : dict
-        Settings, sizes and hash of the input.
-    """
-
-    @property
-    def title(self) -> str:  # type: ignore[override]
-        """Title of the report."""
-        what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
-        return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
-
-    def tables(self) -> dict[str, Table]:
-        """Return the tables of the report by file name."""
-        sure = f"{100 * self.about['confidence']:g} % intervals over topics and judgment samples"
-        shown = {
-            "order": Table(
-                "The order of runs",
-                f"{TAUS[self.about['tau']]} to the order by all judgments, mean over the seeds; {sure}; {self.noted}",
-                self.order.table(),
-            ),
-            "knees_of_order": Table(
-                "Knees of the order",
-                f"The smallest level with τ strictly above {KNEE}, of the mean curve and of single seeds; in brackets:"
-                f" {sure}; {self.noted}",
-                self.order.knees(),
-            ),
-            "differences": Table(
-                "Which measure keeps the order better",
-                f"Differences of τ between measures on the same topics and judgments; {sure}, for each level"
-                f" separately; {self.noted}",
-                self._differences(),
-            ),
-            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
-        }
-        if self.tests is not None:
-            pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self.noted}"
-            level = 0.3 if 0.3 in self.holes.levels else self.holes.levels[len(self.holes.levels) // 2]
-            shown |= {
-                "tests": Table(
-                    "Tests between runs",
-                    f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
-                    f" results by the remaining and by all judgments, means over the seeds; intervals over pairs and"
-                    f" judgment samples;"
-                    f" {pairs}",
-                    self.tests.table(),
-                ),
-                "knees_of_accuracy": Table(
-                    "Knees of accuracy",
-                    f"The smallest level with an accuracy strictly above {KNEE}; {pairs}",
-                    self.tests.knees(),
-                ),
-                "confusion": Table(
-                    f"Confusion at {self.holes.says(level)}",
-                    f"Pairs of runs by the result of the test, the first seed; {pairs}",
-                    self.confusion(level).reset_index(),
-                ),
-            }
-        return shown
-
-    def _differences(self) -> pd.DataFrame:
-        names = list(self.measures)
-        frames = [
-            self.above(one, other).assign(first=one, second=other)
-            for at, one in enumerate(names)
-            for other in names[at + 1 :]
-        ]
-        columns = ["first", "second", "level", "difference", "low", "high", "verdict"]
-        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
-
-    def pictures(self) -> dict[str, Picture]:
-        """Return the pictures of the report by file name."""
-        return pictures(self)
-
-    def headline(self) -> str:
-        """Return what was found, in one sentence."""
-        return headline(self)
-
-    def findings(self) -> list[str]:
-        """Return the findings, one sentence each."""
-        return findings(self)
-
-    def limits(self) -> list[str]:
-        """Return conclusions that the study does not support, one sentence each."""
-        return limits(self)

@@ -659,7 +659,7 @@ def test_more_than_four_measures_have_a_panel_each():
     named = {f"P at {k}": f"P@{k}" for k in range(1, 7)}
     found = robustness(QRELS, RUNS, named, fractions=(0.5,), pairs=0, complete=None, **FAST)
     ax = plots.plot_order(found, ax=Figure(figsize=(7, 4)).subplots())
-    curves = plots.order_curves(found)
+    curves = plots.curves_of(found, "tau")
     for panel, name in zip(ax.child_axes, named, strict=True):
         mine = [line for line in panel.lines if line.get_marker() not in ("", "None")]
         assert panel.get_title(loc="left") == name
