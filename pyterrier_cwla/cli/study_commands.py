@@ -368,7 +368,7 @@ def users(
     """
     from ..measures.sessions import of_sessions
     from ..studies.users.agreement_study import user_agreement
-    from ..studies.users.metric_grid import continuations, grid
+    from ..studies.users.published_studies import continuations, grid
 
     rated = _rated(data, source, sessions, judged_by, one_per)
     all_C = continuations(rel=1) if source is Published.tiangong else None  # rr of the table of the paper
@@ -471,7 +471,7 @@ def _number(text: str) -> Any:
 def _rated(
     data: list[Path], source: Published | None, sessions: Path | None, judged_by: str, one_per: OnePer | None
 ) -> Rated:
-    from ..studies.users import datasets
+    from ..studies.users import published_studies as datasets
     from ..studies.users.ratings import Rated
 
     if one_per is not None and (source is not None or sessions is not None):

@@ -43,17 +43,19 @@ from .systems.power import (
     plot_levels as plot_levels,
     plot_power as plot_power,
 )
-from .users.datasets import (
+from .users.published_studies import (
     chiir24_ratings as chiir24_ratings,
     jiang_ratings as jiang_ratings,
     tiangong_ratings as tiangong_ratings,
+    Grid as Grid,
+    continuations as continuations,
+    grid as grid,
 )
 from .users.rating_correlations import (
     difference_test as difference_test,
     williams_test as williams_test,
     nrmse as nrmse,
 )
-from .users.metric_grid import Grid as Grid, continuations as continuations, grid as grid
 from .users.agreement_variation import (
     Sensitivity as Sensitivity,
     plot_change as plot_change,

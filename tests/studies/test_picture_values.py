@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla.rendering.figures import inset_panels, label_ends, measure_look, name_rows
-from pyterrier_cwla.studies.picture_values import values_of
+from pyterrier_cwla.studies.report import values_of
 
 figure = pytest.importorskip("matplotlib.figure")
 NOTHING = pd.DataFrame()

@@ -44,7 +44,7 @@ from ..correlation import (
     with_direction,
 )
 from ..report import Finding, Picture, Study, Table
-from .metric_grid import Grid, cell_name
+from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
 from .ratings import Rated, from_labels, why_left_out, why_reduced
 

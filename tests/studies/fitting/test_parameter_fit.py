@@ -17,7 +17,7 @@ from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.studies.fitting.parameter_fit import Search, fit
 from pyterrier_cwla.studies.users.agreement_variation import Range, Template
-from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla.errors import BadParameter, BadRatings, MalformedFile
-from pyterrier_cwla.studies.users.datasets import chiir24_ratings, jiang_ratings, tiangong_ratings
+from pyterrier_cwla.studies.users.published_studies import chiir24_ratings, jiang_ratings, tiangong_ratings
 
 
 def write(folder, **files):
@@ -256,7 +256,7 @@ def test_the_lists_of_chiir_2024(data):
 def test_recorded_lists_have_the_impressions_at_their_ranks(data):
     """For all queries that a user issued once, the ranks of impressions equal those of the recorded lists."""
     from pyterrier_cwla.behaviour.logs.adapters import study_table
-    from pyterrier_cwla.studies.users.datasets import _QUERY, _recorded
+    from pyterrier_cwla.studies.users.published_studies import _QUERY, _recorded
 
     folder = data / "chiir24-satisfaction"
     columns = ("id", *_QUERY, "doc_id", "rank", "original_rank")

@@ -5,7 +5,7 @@ import pytest
 
 from pyterrier_cwla import aggregation, continuation, score
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
-from pyterrier_cwla.studies.users.metric_grid import AGGREGATIONS, continuations, grid
+from pyterrier_cwla.studies.users.published_studies import AGGREGATIONS, continuations, grid
 
 
 def of_kind(metrics, kind):

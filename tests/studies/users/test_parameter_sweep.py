@@ -10,7 +10,7 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
 from pyterrier_cwla.studies.users.agreement_variation import plot_change, plot_sensitivity, sensitivity
-from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
 from pyterrier_cwla.studies.users.ratings import Rated
 from tests.studies.fitting.test_parameter_fit import (

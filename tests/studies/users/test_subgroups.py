@@ -10,7 +10,7 @@ from pyterrier_cwla.behaviour.clicks.click_positions import click_metrics, weigh
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.agreement_variation import _within, plot_splits, splits
-from pyterrier_cwla.studies.users.datasets import jiang_ratings
+from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
 from pyterrier_cwla.studies.users.ratings import Rated
 from tests.studies.fitting.test_parameter_fit import made, preferred

@@ -11,8 +11,7 @@ from sklearn.model_selection import cross_val_score
 from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.agreement_study import plot_agreement, plot_bands, plot_cells, user_agreement
-from pyterrier_cwla.studies.users.datasets import chiir24_ratings
-from pyterrier_cwla.studies.users.metric_grid import grid
+from pyterrier_cwla.studies.users.published_studies import chiir24_ratings, grid
 from pyterrier_cwla.studies.users.rating_correlations import (
     agreement_columns,
     corrected_t_test,
