@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Any
@@ -29,98 +29,64 @@ from .user_paths import WHAT, Course, Task, clicks, counts_unseen, standard_erro
 
 @dataclass(frozen=True)
 class MixedTask(Task):
-    """Inputs of a simulation of a mixture; ``metric`` is that of the first class.
+    """Inputs of a simulation of users of several classes, or of several intents; ``metric`` is that of the first.
 
     Attributes
     ----------
-    tasks : dict of str to Task
+    tasks : list of Task
         The simulation of each class.
-    shares : ndarray, shape (n_classes,)
-        Probability of each class.
+    shares : ndarray, shape (n_classes, n_queries)
+        Probability of each class of each query.
+    names : list of dict
+        Name of each class by the number of the query.
+    unscored : int
+        Number of the class of users whose intent has no judgments, who score 0; −1 if there is none.
     """
 
-    tasks: dict[str, Task]
+    tasks: list[Task]
     shares: Array
+    names: list[dict[int, str]]
+    unscored: int
 
     def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
         """Simulate all users of a query on each run, each user as one of the class that :meth:`classes` gives."""
-        of_class = self.classes(qid)
-        results = np.zeros((len(self.rankings), len(WHAT), self.users))
-        beyond, never = np.zeros((2, len(self.rankings)), np.int64)
-        for number, task in enumerate(self.tasks.values()):
-            if not (of_class == number).any():
-                continue
-            courses = task.courses(qid)
-            for block, luck in task.blocks(qid):
-                mine = of_class[block] == number
-                for run, course in enumerate(courses):
-                    if course is not None and mine.any():
-                        outcome = course.outcome(luck)
-                        results[run, :, block][:, mine] = outcome.values[:, mine]
-                        beyond[run] += np.count_nonzero(outcome.beyond[mine])
-                        never[run] += np.count_nonzero(outcome.never[mine])
+        results, beyond, never = super().outcomes(qid)
+        results[:, WHAT.index("score"), self.classes(qid) == self.unscored] = 0.0
         return results, beyond, never
+
+    def parts(self, qid: str) -> Iterable[tuple[Task, Array]]:
+        """Yield the task of each class of users of a query, and a mask of these users."""
+        of_class = self.classes(qid)
+        return ((self.tasks[number], of_class == number) for number in np.unique(of_class))
 
     def classes(self, qid: str) -> Array:
         """Return the number of the class of each user."""
-        return np.concatenate([luck.chosen(self.shares) for _, luck in self.blocks(qid)])
-
-    def class_of_users(self, qid: str) -> list[str]:
-        """Return the name of the class of each user."""
-        names = {number: name for name, number in self.numbers(qid).items()}
-        return [names[number] for number in self.classes(qid).tolist()]
-
-    def numbers(self, qid: str) -> dict[str, int]:
-        """Return the number of each class of the users of a query, by name."""
-        return {name: number for number, name in enumerate(self.tasks)}
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """User models of the classes."""
-        return [task.metric for task in self.tasks.values()]
-
-    @cached_property
-    def unit(self) -> str:
-        """Unit of the efforts, or "effort" if that of the classes differs."""
-        units = {task.unit for task in self.tasks.values()}
-        return units.pop() if len(units) == 1 else "effort"
-
-
-@dataclass(frozen=True)
-class IntentTask(MixedTask):
-    """Inputs of a simulation of an intent-aware measure, whose users belong to intents.
-
-    Attributes
-    ----------
-    tasks : dict of str to Task
-        The simulation with the first intent of each query, the second, and so on; the last is of users whose intent has
-        no judgments, who score 0.
-    shares : ndarray, shape (n_intents + 1, n_queries)
-        Probability of each intent of each query.
-    names : list of dict
-        Name of each intent by the number of the query.
-    """
-
-    names: list[dict[int, str]]
-
-    def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
-        """Simulate all users of a query on each run, each user with the intent that :meth:`classes` gives."""
-        results, beyond, never = super().outcomes(qid)
-        results[:, WHAT.index("score"), self.classes(qid) == len(self.names) - 1] = 0.0
-        return results, beyond, never
-
-    def classes(self, qid: str) -> Array:
-        """Return the number of the intent of each user."""
         numbers = np.array([*self.numbers(qid).values()])
         shares = self.shares[numbers, self.judgments.index[qid]]
         return np.concatenate([numbers[luck.chosen(shares)] for _, luck in self.blocks(qid)])
 
+    def class_of_users(self, qid: str) -> list[str]:
+        """Return the name of the class of each user."""
+        query = self.judgments.index[qid]
+        return [self.names[number][query] for number in self.classes(qid).tolist()]
+
     def numbers(self, qid: str) -> dict[str, int]:
-        """Return the number of each intent of a query that has users, by name."""
+        """Return the number of each class of a query that has users, by name."""
         query = self.judgments.index[qid]
         return {
             called[query]: number for number, called in enumerate(self.names) if self.shares[number, query] > NOBODY
         }
+
+    @property
+    def metrics(self) -> list[Metric]:
+        """User models of the classes."""
+        return [task.metric for task in self.tasks]
+
+    @cached_property
+    def unit(self) -> str:
+        """Unit of the efforts, or "effort" if that of the classes differs."""
+        units = {task.unit for task in self.tasks}
+        return units.pop() if len(units) == 1 else "effort"
 
 
 @dataclass(frozen=True)
@@ -164,29 +130,26 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
     evaluator = CWLAEvaluator([measure], judgments)
     analytic = {str(name): evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
     if isinstance(measure, type(IntentAware)):
-        called, intents, by_intent = zip(*measure.users_by_intent(judgments), strict=True)
-        of_intent = {
-            str(number): Task.of(own, named, measure.inner, users, seed, reading, sampling)
-            for number, own in enumerate(by_intent)
-        }
-        return IntentTask(
-            **_fields(of_intent, measure, analytic), tasks=of_intent, shares=np.array(intents), names=[*called]
-        )
-    if isinstance(measure, type(Mixture)):
-        classes = measure.classes
-        tasks = {name: task(one) for name, (one, _) in classes.items()}
-        shares = np.array([share for _, share in classes.values()])
-        return MixedTask(**_fields(tasks, measure, analytic), tasks=tasks, shares=shares)
-    by_topic: Any = measure
-    own = {qid: by_topic.of_topic(qid) for qid in judgments.qids}
-    by_measure: dict[Measure, Task] = {one: task(one) for one in dict.fromkeys(own.values())}
-    of_topic = {qid: by_measure[one] for qid, one in own.items()}
-    return TopicTask(**_fields(of_topic, measure, analytic), of_topic=of_topic)
+        names, shares, by_intent = zip(*measure.users_by_intent(judgments), strict=True)
+        tasks = [Task.of(own, named, measure.inner, users, seed, reading, sampling) for own in by_intent]
+        unscored = len(tasks) - 1
+    elif isinstance(measure, type(Mixture)):
+        tasks = [task(one) for one, _ in measure.classes.values()]
+        names = [dict.fromkeys(range(len(judgments.qids)), name) for name in measure.classes]
+        shares = [np.full(len(judgments.qids), share) for _, share in measure.classes.values()]
+        unscored = -1
+    else:
+        by_topic: Any = measure
+        own = {qid: by_topic.of_topic(qid) for qid in judgments.qids}
+        by_measure: dict[Measure, Task] = {one: task(one) for one in dict.fromkeys(own.values())}
+        of_topic = {qid: by_measure[one] for qid, one in own.items()}
+        return TopicTask(**_fields(next(iter(of_topic.values())), measure, analytic), of_topic=of_topic)
+    common = _fields(tasks[0], measure, analytic)
+    return MixedTask(**common, tasks=tasks, shares=np.array(shares), names=[*names], unscored=unscored)
 
 
-def _fields(tasks: dict[str, Task], measure: Any, analytic: dict[str, Array]) -> dict[str, Any]:
+def _fields(first: Task, measure: Any, analytic: dict[str, Array]) -> dict[str, Any]:
     """Return the fields of a task, from the first of several tasks on the same runs."""
-    first = next(iter(tasks.values()))
     return {field.name: getattr(first, field.name) for field in fields(Task)} | {
         "measure": measure,
         "analytic": analytic,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
@@ -213,39 +213,23 @@ class Habits:
     def _each(self, part: Callable[[Array], Array]) -> Habits:
         return Habits(part(self.click), part(self.save), part(self.summary), part(self.document))
 
-    def actions(self, draws: Array, reading: Reading) -> Actions:
-        """Return the actions of users with these draws [users × ranks]; one draw decides click, save and reading time.
+    def actions(self, draws: Array, reading: Reading) -> tuple[Array, Array, Array]:
+        """Return what users with these draws [users × ranks] click and save, and their seconds on each document.
 
+        One draw decides click, save and reading time.
         A draw below P(click) is a click, and conditional on this it is uniform again; the same holds for P(save).
         """
         saves = self.click * self.save
         clicked, saved = draws < self.click, draws < saves
         if reading.name == "fixed":
-            return Actions(clicked, saved, clicked * self.document)
+            return clicked, saved, clicked * self.document
         kept, left = (1 / np.maximum(share, _NEXT) for share in (saves, self.click - saves))
         saves_at, passes_at = np.flatnonzero(saved), np.flatnonzero(clicked ^ saved)
         place = np.concatenate([(draws * kept).ravel()[saves_at], ((draws - saves) * left).ravel()[passes_at]])
         multiples = reading.quantile(np.where(place < 1, place, np.float32(0.5)))  # a place may be rounded up to 1
         read = np.zeros(draws.shape, multiples.dtype)
         read.ravel()[np.concatenate([saves_at, passes_at])] = multiples
-        return Actions(clicked, saved, read * self.document)
-
-
-@dataclass(frozen=True)
-class Actions:
-    """Actions of users, arrays [users × ranks].
-
-    Attributes
-    ----------
-    clicked, saved : ndarray of bool
-        Whether the result was clicked, and saved.
-    read : ndarray
-        Seconds on the document.
-    """
-
-    clicked: Array
-    saved: Array
-    read: Array
+        return clicked, saved, read * self.document
 
 
 def clicks(metric: Metric) -> bool:
@@ -384,28 +368,9 @@ def standard_error(values: Array, sampling: str) -> float:
 
 #: Values of each simulated user.
 WHAT = ("gain", "time", "items", "score")
-_STEP = 16  # ranks: depths are multiples of this number
+_FIRST = 16  # ranks that all users are simulated for
 _CELLS = 1 << 16  # users × ranks per chunk
 _EFFORTS = frozenset({"e", "E", "E_before"})  # names of a view
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Results of the users of one block.
-
-    Attributes
-    ----------
-    values : ndarray, shape (4, n_users)
-        Gain, time, items and score.
-    beyond : ndarray of bool, shape (n_users,)
-        Whether the user continued below the retrieved results.
-    never : ndarray of bool, shape (n_users,)
-        Whether the user never leaves.
-    """
-
-    values: Array
-    beyond: Array
-    never: Array
 
 
 class Course:
@@ -421,11 +386,19 @@ class Course:
         self.walk = Walk(metric, self.view, self.leaves)
         self.habits = habits_of(metric, rankings, one, self.width).of(0) if clicks(metric) else None
 
-    def outcome(self, luck: Luck) -> Outcome:
-        """Simulate the users with these draws."""
+    def outcome(self, luck: Luck) -> tuple[Array, Array, Array]:
+        """Simulate the users with these draws.
+
+        Returns
+        -------
+        values : ndarray, shape (4, n_users)
+            Gain, time, items and score.
+        beyond, never : ndarray of bool, shape (n_users,)
+            Whether the user continued below the retrieved results, and whether the user never leaves.
+        """
         return self._same_path(luck.patience) if self.habits is None else self._own_paths(luck)
 
-    def _same_path(self, patience: Array) -> Outcome:
+    def _same_path(self, patience: Array) -> tuple[Array, Array, Array]:
         seen = _seen(self._survival, patience)
         values = self._after[:, np.minimum(seen, self.width)]
         beyond = seen > self.n
@@ -433,7 +406,7 @@ class Course:
         never = np.zeros(len(seen), bool)
         if further.any():
             values[:, further], never[further] = self._beyond(self.walk, patience[None, further])
-        return Outcome(values, beyond, never)
+        return values, beyond, never
 
     @cached_property
     def _survival(self) -> Array:
@@ -456,7 +429,7 @@ class Course:
             values[WHAT.index("score")] *= self.scale
         return values
 
-    def _own_paths(self, luck: Luck) -> Outcome:
+    def _own_paths(self, luck: Luck) -> tuple[Array, Array, Array]:
         """Simulate users with individual gains and efforts, as deep as necessary.
 
         The first depth is a guess from V of the measure; users who have not stopped are simulated to twice the depth.
@@ -481,7 +454,7 @@ class Course:
             elif len(rest):
                 beyond[rest] = True
                 values[:, rest], never[rest] = self._beyond(self._rows(walk, ~stopped), patience[~stopped])
-        return Outcome(values, beyond, never)
+        return values, beyond, never
 
     def sessions(self, luck: Luck, speeds: Array, limit: float) -> dict[str, Array]:
         """Return the actions of users on the retrieved results, as columns of a log.
@@ -504,23 +477,22 @@ class Course:
         """
         assert self.habits is not None
         habits = self.habits.first(self.n)
-        actions = habits.actions(luck.draws(self.n, np.arange(luck.here)), self.reading)
-        summary, read = habits.summary * speeds[:, None], actions.read * speeds[:, None]
-        walk = self._walk_of(actions.saved.astype(float), summary + read)
+        clicked, saved, read = habits.actions(luck.draws(self.n, np.arange(luck.here)), self.reading)
+        summary, read = habits.summary * speeds[:, None], read * speeds[:, None]
+        walk = self._walk_of(saved.astype(float), summary + read)
         done = np.cumsum(walk.view.e, axis=1)
         decided = done - read  # end of reading the summary: click or pass
         wanted = np.less(luck.patience[:, None], walk.V)
         goes_on = luck.patience < walk.reach[:, 0]  # below the retrieved results
         user, place = np.nonzero(wanted & (decided <= limit))
         in_time = np.minimum(done, limit)
-        clicked = actions.clicked[user, place]
         return {
             "user": user,
             "rank": place + 1,
-            "clicked": clicked,
-            "saved": (actions.saved & (done <= limit))[user, place],
+            "clicked": clicked[user, place],
+            "saved": (saved & (done <= limit))[user, place],
             "summary_seconds": np.broadcast_to(summary, done.shape)[user, place],
-            "document_seconds": np.where(clicked, (in_time - decided)[user, place], np.nan),
+            "document_seconds": np.where(clicked, in_time - decided, np.nan)[user, place],
             "time": decided[user, place],
             "cut_off": ((wanted & (done > limit)).any(axis=1) | goes_on)[user],
         }
@@ -530,21 +502,15 @@ class Course:
         if self._looks_ahead:
             return np.full(len(patience), self.width)
         items = _seen(self._survival, patience)
-        steps = np.array(
-            [
-                *range(_STEP, 8 * _STEP, _STEP),
-                *(8 * _STEP * 1.5 ** np.arange(40)).astype(int),
-            ]
-        )
-        guess = steps[np.searchsorted(steps, np.minimum(items + np.sqrt(items), 1e6))]
-        return np.minimum(guess, self.width)
+        doublings = np.ceil(np.log2(np.maximum((items + np.sqrt(items)) / _FIRST, 1)))
+        return np.minimum(_FIRST * 2 ** doublings.astype(int), self.width)
 
     def _walk(self, luck: Luck, users: Array, width: int) -> Walk:
         """Return the walk of some users down to a rank."""
         assert self.habits is not None
         habits = self.habits.first(width).light()
-        actions = habits.actions(luck.draws(width, users), self.reading)
-        return self._walk_of(actions.saved.astype(np.float32), habits.summary + actions.read)
+        _, saved, read = habits.actions(luck.draws(width, users), self.reading)
+        return self._walk_of(saved.astype(np.float32), habits.summary + read)
 
     def _rows(self, walk: Walk, rows: Array) -> Walk:
         return self._walk_of(walk.view.r[rows], np.asarray(walk.view.e)[rows])
@@ -760,17 +726,23 @@ class Task:
         beyond, never : ndarray of int, shape (n_runs,)
             Number of users who continue below the list, and who never leave.
         """
-        courses = self.courses(qid)
-        results = np.zeros((len(courses), len(WHAT), self.users))
-        beyond, never = np.zeros((2, len(courses)), np.int64)
-        for block, luck in self.blocks(qid):
-            for run, course in enumerate(courses):
-                if course is not None:
-                    outcome = course.outcome(luck)
-                    results[run, :, block] = outcome.values
-                    beyond[run] += np.count_nonzero(outcome.beyond)
-                    never[run] += np.count_nonzero(outcome.never)
+        results = np.zeros((len(self.rankings), len(WHAT), self.users))
+        beyond, never = np.zeros((2, len(self.rankings)), np.int64)
+        for task, mine in self.parts(qid):
+            courses = task.courses(qid)
+            for block, luck in task.blocks(qid):
+                here = mine[block]
+                for run, course in enumerate(courses if here.any() else ()):
+                    if course is not None:
+                        values, further, staying = course.outcome(luck)
+                        results[run, :, block][:, here] = values[:, here]
+                        beyond[run] += np.count_nonzero(further[here])
+                        never[run] += np.count_nonzero(staying[here])
         return results, beyond, never
+
+    def parts(self, qid: str) -> Iterable[tuple[Task, Array]]:
+        """Yield the task of each class of users of a query, and a mask of these users."""
+        yield self, np.ones(self.users, bool)
 
     def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
         """Return the values of a function of each query, in the order of the queries."""

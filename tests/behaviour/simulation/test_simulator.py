@@ -355,23 +355,23 @@ def test_every_measure_with_clicks_against_users_in_loops(measure, end):
     task = Task.of(qrels, frame, f"{measure[:-1]},end='{end}')", 64, 3, "fixed", "plain")
     (course,) = task.courses("q")
     ((_, luck),) = task.blocks("q")
-    outcome = course.outcome(luck)
-    actions = course.habits.actions(luck.draws(7, np.arange(64)), task.reading)
+    values, _, _ = course.outcome(luck)
+    _, saved, read = course.habits.actions(luck.draws(7, np.arange(64)), task.reading)
     for user in range(64):
-        r = actions.saved[user].astype(float)
-        e = (course.habits.summary + actions.read[user]).astype(float)
+        r = saved[user].astype(float)
+        e = (course.habits.summary + read[user]).astype(float)
         seen = followed_by_hand(measure, r, e, luck.patience[user], end)
         G, E = np.cumsum(np.append(r, np.zeros(5000))), np.cumsum(np.append(e, np.full(5000, 9.0)))
         left = 0 < seen < math.inf
         last = int(seen) - 1 if left else 0
         felt = {"'avg'": G[last] / E[last], "'max'": float(G[last] > 0), "'etg'": G[last]}
         score = next(value for name, value in felt.items() if name in measure) if left else 0.0
-        items = outcome.values[2, user]
+        items = values[2, user]
         assert items == seen
-        assert outcome.values[3, user] == pytest.approx(score, rel=1e-6)
+        assert values[3, user] == pytest.approx(score, rel=1e-6)
         if left:
-            assert outcome.values[0, user] == G[last]
-            assert outcome.values[1, user] == pytest.approx(E[last], rel=1e-6)
+            assert values[0, user] == G[last]
+            assert values[1, user] == pytest.approx(E[last], rel=1e-6)
 
 
 def followed_by_hand(measure, r, e, patience, end):
