@@ -89,27 +89,15 @@ def control_of(measure: Measure, path: str, highest: float, kind: str = "") -> C
 
 def _measures(measure: Measure) -> Control:
     name = str(measure.NAME)
-    return {
-        "path": "measure",
-        "kind": "choice",
-        "group": "measure",
-        "label": "Measure",
-        "value": name,
-        "options": _names(),
-        "says": _entry(name).summary,
-    }
+    says = _entry(name).summary
+    return {**_choice("measure", "Measure", name, _names(), says), "group": "measure"}
 
 
 @lru_cache
-def _names() -> list[dict[str, str]]:
-    return [{"value": name, "label": _named(name)} for name in ROWS]
-
-
-def _named(name: str) -> str:
-    if name == "CWLA":
-        return "CWLA: any user model with any aggregation"
-    title = getattr(_entry(name).equation, "title", "")
-    return f"{name}: {title}" if title else name
+def _names() -> dict[str, str]:
+    titles = {name: getattr(_entry(name).equation, "title", "") for name in ROWS}
+    titles["CWLA"] = "any user model with any aggregation"
+    return {name: _labelled(name, title) for name, title in titles.items()}
 
 
 @lru_cache
@@ -120,9 +108,8 @@ def _entry(name: str) -> Entry:
 def _choices(metric: Metric) -> Iterator[Control]:
     for role, (kind, label) in CHOICES.items():
         spec = getattr(metric, role)
-        hidden = {"given"} - {spec.name}
-        names = [name for name in TABLES[kind] if name not in hidden]
-        options = {name: _option(name, TABLES[kind][name].__doc__) for name in names}
+        parts = {name: part for name, part in TABLES[kind].items() if name not in {"given"} - {spec.name}}
+        options = {name: _labelled(name, _first_sentence(part.__doc__)) for name, part in parts.items()}
         yield _choice(role, label, spec.name, options, _first_sentence(spec.part.__doc__))
     yield _choice("norm", _NORM, metric.norm, _norms(), "")
     ends = {**_ENDS, **{str(rank): f"rank {rank}: all users leave there" for rank in (5, 10, 20, 100)}}
@@ -148,8 +135,7 @@ def _choice(path: str, label: str, value: str, options: Mapping[str, str], says:
     }
 
 
-def _option(name: str, document: str | None) -> str:
-    says = _first_sentence(document)
+def _labelled(name: str, says: str) -> str:
     return f"{name}: {says}" if says else name
 
 

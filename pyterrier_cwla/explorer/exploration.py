@@ -30,7 +30,7 @@ from ..model.language import TABLES, Spec, float_or_int
 from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
 from .controls import Control, changed, control_of
-from .states import Ranked, Topic, state_of
+from .states import Ranked, Topic, state_of, texts_of
 
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 
@@ -55,14 +55,14 @@ def sweep_of(slider: Control, at: Callable[[str], Measure], topic: Topic) -> dic
         "label": slider["label"],
         "values": values,
         "now": slider["value"],
-        "scores": [_texts(of) for of in scores],
+        "scores": [texts_of(of) for of in scores],
         "difference": None,
         "flips": [],
         "sentence": "",
     }
     if len(scores) == 2:
         symbol, whole = slider["symbol"], slider["range"].startswith("whole")
-        answer["difference"] = _texts(scores[1] - scores[0], "+.4f")
+        answer["difference"] = texts_of(scores[1] - scores[0], "+.4f")
         flips = _flips(scores, values, at, topic, whole)
         answer["flips"] = [{"value": flip.value, "sentence": flip.sentence(names, symbol)} for flip in flips]
         answer["sentence"] = _who_wins(names, symbol, values, scores, flips)
@@ -182,10 +182,6 @@ def _who_wins(names: Sequence[str], symbol: str, values: Sequence[str], scores: 
     return "; ".join([*parts, f"{names[1 - last.below]} for {symbol} {last.since}."])
 
 
-def _texts(values: Floats, digits: str = ".4f") -> list[str | None]:
-    return [format(value, digits) if np.isfinite(value) else None for value in values]
-
-
 Answer = dict[str, Any]
 _WORDS = 500  # length of documents of rankings without ids
 _KNOWN = 4096  # measures that are kept
@@ -277,17 +273,13 @@ class Exploration:
         >>> exploration.answer({"want": "state"})["rankings"][0]["score"]
         '0.5625'
         """
-        lists = (
-            {str(name): _grades(of) for name, of in grades.items()}
-            if isinstance(grades, Mapping)
-            else {"ranking": _grades(grades)}
-        )
-        qrels, runs = _as_runs(lists)
-        exploration = cls(
-            qrels, runs, measure=measure, lengths=lengths if lengths is not None else dict.fromkeys(_ids(runs), _WORDS)
-        )
-        if lengths is None:
-            exploration.note = f"Documents have {_WORDS} words."
+        lists = grades if isinstance(grades, Mapping) else {"ranking": grades}
+        qrels, runs = _as_runs({str(name): _grades(of) for name, of in lists.items()})
+        if lengths is not None:
+            return cls(qrels, runs, measure=measure, lengths=lengths)
+        words = {doc_id: _WORDS for run in runs.values() for doc_id in run["1"]}
+        exploration = cls(qrels, runs, measure=measure, lengths=words)
+        exploration.note = f"Documents have {_WORDS} words."
         return exploration
 
     # ---- answers
@@ -417,9 +409,8 @@ class Exploration:
         return measure
 
     def _default_lengths(self, measure: Measure) -> Measure:
-        return (
-            measure.reading(self.lengths) if isinstance(measure, RowMeasure) and self.lengths is not None else measure
-        )
+        reads = isinstance(measure, RowMeasure) and self.lengths is not None
+        return measure.reading(self.lengths) if reads else measure
 
     def _notes(self, measure: Measure) -> list[str]:
         return [self.note] if self.note and needs_of(measure).lengths != "none" else []
@@ -451,25 +442,22 @@ class Exploration:
 
     def _chosen(self, request: Mapping[str, Any]) -> Topic:
         """Return the topic of a request with its changes."""
-        qid = self._known_topic(request.get("topic") or self.topic)
-        topic = self._of(qid)
+        topic = self._of(self._known_topic(request.get("topic") or self.topic))
         return topic.edited(_dict(request, "grades"), _dict(request, "orders"))
 
     def _of(self, qid: str) -> Topic:
         """Return a topic; the last one is kept, since finding its rows takes time in large runs."""
-        if self._last is None or self._last.qid != qid:
-            self._last = self._made(qid)
-        return self._last
-
-    _last: Topic | None = None
-
-    def _made(self, qid: str) -> Topic:
+        if self._last is not None and self._last.qid == qid:
+            return self._last
         columns = self.judgments.columns
         rows = np.flatnonzero(self.judgments.row_query == self.judgments.index[qid])
         ids = columns.doc_id.take(of_numbers(rows)).to_pylist()
         grades = dict(zip(ids, columns.value[rows].tolist(), strict=True))
         rankings = {name: _ranked(of, self._segments[name][qid]) for name, of in self.rows.items()}
-        return Topic(qid, grades, rankings, self.texts, self.queries.get(qid, ""), highest=self.highest)
+        self._last = Topic(qid, grades, rankings, self.texts, self.queries.get(qid, ""), highest=self.highest)
+        return self._last
+
+    _last: Topic | None = None
 
     def _columns(self, run: Any) -> Columns:
         """Return the columns of a run; lengths that are given come before those of the run."""
@@ -540,7 +528,3 @@ def _as_runs(lists: Mapping[str, Sequence[float | None]]) -> tuple[dict[str, Any
             run[known.setdefault((grade, times[grade]), f"d{len(known) + 1}")] = float(len(grades) - rank)
         runs[name] = {"1": run}
     return {"1": {doc_id: grade for (grade, _), doc_id in known.items() if grade is not None}}, runs
-
-
-def _ids(runs: Mapping[str, Any]) -> list[str]:
-    return [doc_id for run in runs.values() for doc_id in run["1"]]

@@ -345,12 +345,12 @@ def _columns(explanation: Explanation, shown: int, topic: Topic) -> dict[str, An
         "effort": [time.format(effort) for effort in table["effort"]],
         "T": [time.format(before) for before in T],
         "end": [time.format(end) for end in T + table["effort"].to_numpy()],
-        "G": _all_digits(np.cumsum(table["gain"].to_numpy())),
-        "adds": _all_digits(adds),
-        "share": [None if math.isnan(part) else f"{part:.1f}" for part in share],
+        "G": texts_of(np.cumsum(table["gain"].to_numpy())),
+        "adds": texts_of(adds),
+        "share": texts_of(share, ".1f"),
     }
     for name in ("gain", "C", "V", "W", "L", "A", "discount"):
-        columns[name] = _all_digits(table[name].to_numpy())
+        columns[name] = texts_of(table[name].to_numpy())
     return columns
 
 
@@ -407,8 +407,9 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
-def _all_digits(values: Iterable[float]) -> list[str | None]:
-    return [_digits(value) if math.isfinite(value) else None for value in values]
+def texts_of(values: Iterable[float], digits: str = ".4f") -> list[str | None]:
+    """Return numbers as texts, and None for those that are not finite."""
+    return [format(value, digits) if math.isfinite(value) else None for value in values]
 
 
 def _digits(value: float) -> str:

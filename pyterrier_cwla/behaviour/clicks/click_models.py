@@ -99,8 +99,18 @@ class ClickedLists:
         moves = int(np.maximum(self.last - 1, 0).sum())
         return *(self.by(self.code, which).sum(axis=1) for which in (self.clicked, passed, earlier)), moves
 
-    def expected(self, theta: Array) -> Expected:
-        """Compute the expected hidden variables of all lists by the forward-backward algorithm (E step)."""
+    def expected(self, theta: Array) -> tuple[Array, Array, float]:
+        """Compute the expected hidden variables of all lists by the forward-backward algorithm (E step).
+
+        Returns
+        -------
+        examined : ndarray, shape (n_ranks, n_lists)
+            Probability that the result was examined.
+        satisfied : ndarray, shape (n_lists,)
+            Probability that the last click satisfied.
+        log_likelihood : float
+            Log-likelihood of the parameters.
+        """
         from scipy.special import xlog1py, xlogy
 
         groups, ranks, lists = len(self.names), len(self.code), np.arange(len(self.n))
@@ -130,16 +140,16 @@ class ClickedLists:
         for i in range(1, ranks):
             left = np.where(i == self.last, 1 - satisfied, 1.0)
             examined[i] = np.where(i < self.last, 1.0, examined[i - 1] * left * goes_on[i - 1])
-        return Expected(log_likelihood, examined, satisfied)
+        return examined, satisfied, log_likelihood
 
     def sums(self, theta: Array) -> Sums:
         """Compute the expected successes and trials of all parameters, [parameters × users]."""
-        found = self.expected(theta)
-        choices = found.examined * (self._ranks < self.n) - self.of_last * found.satisfied
+        examined, satisfied, log_likelihood = self.expected(theta)
+        choices = examined * (self._ranks < self.n) - self.of_last * satisfied
         clicks, decided = self._clicks
-        successes = (clicks, self.by(self.last_code, found.satisfied), self._by_user(found.examined[1:]))
-        trials = (self.by(self.code, found.examined), decided, self._by_user(choices))
-        return Sums(np.vstack(successes), np.vstack(trials), found.log_likelihood)
+        successes = (clicks, self.by(self.last_code, satisfied), self._by_user(examined[1:]))
+        trials = (self.by(self.code, examined), decided, self._by_user(choices))
+        return Sums(np.vstack(successes), np.vstack(trials), log_likelihood)
 
     @cached_property
     def _clicks(self) -> tuple[Array, Array]:
@@ -159,25 +169,6 @@ class ClickedLists:
     def together(self) -> ClickedLists:
         """The same lists with a single user."""
         return replace(self, user=np.zeros_like(self.user), users=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Expected:
-    """Expected hidden variables of lists.
-
-    Attributes
-    ----------
-    log_likelihood : float
-        Log-likelihood of the parameters.
-    examined : ndarray, shape (n_ranks, n_lists)
-        Probability that the result was examined.
-    satisfied : ndarray, shape (n_lists,)
-        Probability that the last click satisfied.
-    """
-
-    log_likelihood: float
-    examined: Array
-    satisfied: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -424,39 +415,6 @@ def _bisected(rising: Callable[[Array], Array], values: Array, highest: float) -
     return high
 
 
-def predicted(model: Any, prior: float) -> PredictedRelevance:
-    """Compute the predictions of `ClickModel.predicted`."""
-    by_grade, rows, theta, groups = model._lists, model._log.rows, model._theta, len(model.attraction)
-    document = rows.groupby(["topic", "docno"]).ngroup().to_numpy()
-    documents = int(document.max()) + 1
-    lists = replace(by_grade, code=np.append(document, -1)[by_grade.row], names=tuple(range(documents)))
-    grade = np.zeros(documents, np.int64)
-    grade[lists.code[lists.code >= 0]] = by_grade.code[lists.code >= 0]
-
-    sums = by_grade.together.sums(theta)
-    centres = []
-    for at, numbers in ((0, model.attraction), (groups, model.satisfaction)):
-        identified = np.isfinite([e.value for e in numbers.values()])
-        here = slice(at, at + groups)
-        pooled = sums.on[here][identified].sum() / max(sums.of[here][identified].sum(), 1)
-        given = numbers is model.satisfaction and sums.of[here].sum() == 0  # every click satisfies
-        centre = np.where(identified, theta[here], pooled)
-        centres.append((centre if given else np.clip(centre, 0.01, 0.99))[grade])
-    middle = np.append(np.concatenate(centres), theta[-1])
-
-    def maximised(theta: Array, sums: Sums) -> Array:
-        return np.append((sums.on[:-1, 0] + prior * middle[:-1]) / (sums.of[:-1, 0] + prior), middle[-1])
-
-    found, _, converged = em(lists, middle, maximised)
-    a, s = found[:documents], found[documents:-1]
-    table = rows.loc[pd.Series(document).drop_duplicates().index, ["topic", "docno", "grade"]]
-    table = table.sort_values(["topic", "docno"], ignore_index=True)
-    sessions = np.bincount(lists.code[lists.cells[0]], minlength=documents)
-    table = table.assign(a=a, s=s, relevance=a * s, error=_errors(lists, found, prior, middle), sessions=sessions)
-    values = {g: e.value for g, e in model.relevance.items() if g != UNJUDGED and np.isfinite(e.value)}
-    return PredictedRelevance(table, values, converged)
-
-
 def _errors(lists: ClickedLists, theta: Array, prior: float, middle: Array) -> Array:
     """Compute standard errors of a·s: expected complete-data information minus missing information (Louis, 1982).
 
@@ -464,11 +422,11 @@ def _errors(lists: ClickedLists, theta: Array, prior: float, middle: Array) -> A
     satisfied with probability σ contributes (σ − s)²/(s(1 − s))².
     """
     lists, documents = lists.together, len(lists.names)
-    found, clicked = lists.expected(theta), lists.clicked
+    (examined, satisfied, _), clicked = lists.expected(theta), lists.clicked
     a, s = theta[:documents], theta[documents:-1]
-    passed = lists.by(lists.code, ~clicked * found.examined**2)[:, 0]
+    passed = lists.by(lists.code, ~clicked * examined**2)[:, 0]
     clicks, earlier = (lists.by(lists.code, which)[:, 0] for which in (clicked, lists.decided & ~lists.of_last))
-    apart = (found.satisfied - np.append(s, 0.0)[lists.last_code]) ** 2
+    apart = (satisfied - np.append(s, 0.0)[lists.last_code]) ** 2
     at_last = lists.by(lists.code, lists.of_last * apart)[:, 0]
     m_a, m_s = middle[:documents], middle[documents:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -768,7 +726,35 @@ class ClickModel:
         """
         if not prior > 0:
             raise BadParameter(f"prior={prior!r}: give a weight above 0, in observations.")
-        return predicted(self, prior)
+        by_grade, rows, theta, groups = self._lists, self._log.rows, self._theta, len(self.attraction)
+        document = rows.groupby(["topic", "docno"]).ngroup().to_numpy()
+        documents = int(document.max()) + 1
+        lists = replace(by_grade, code=np.append(document, -1)[by_grade.row], names=tuple(range(documents)))
+        grade = np.zeros(documents, np.int64)
+        grade[lists.code[lists.code >= 0]] = by_grade.code[lists.code >= 0]
+
+        sums = by_grade.together.sums(theta)
+        centres = []
+        for at, numbers in ((0, self.attraction), (groups, self.satisfaction)):
+            identified = np.isfinite([e.value for e in numbers.values()])
+            here = slice(at, at + groups)
+            pooled = sums.on[here][identified].sum() / max(sums.of[here][identified].sum(), 1)
+            given = numbers is self.satisfaction and sums.of[here].sum() == 0  # every click satisfies
+            centre = np.where(identified, theta[here], pooled)
+            centres.append((centre if given else np.clip(centre, 0.01, 0.99))[grade])
+        middle = np.append(np.concatenate(centres), theta[-1])
+
+        def maximised(theta: Array, sums: Sums) -> Array:
+            return np.append((sums.on[:-1, 0] + prior * middle[:-1]) / (sums.of[:-1, 0] + prior), middle[-1])
+
+        found, _, converged = em(lists, middle, maximised)
+        a, s = found[:documents], found[documents:-1]
+        table = rows.loc[pd.Series(document).drop_duplicates().index, ["topic", "docno", "grade"]]
+        table = table.sort_values(["topic", "docno"], ignore_index=True)
+        sessions = np.bincount(lists.code[lists.cells[0]], minlength=documents)
+        table = table.assign(a=a, s=s, relevance=a * s, error=_errors(lists, found, prior, middle), sessions=sessions)
+        values = {g: e.value for g, e in self.relevance.items() if g != UNJUDGED and np.isfinite(e.value)}
+        return PredictedRelevance(table, values, converged)
 
 
 def _lists_of(log: InteractionLog, gaps: str) -> tuple[ClickedLists, InteractionLog]:

@@ -288,13 +288,13 @@ class _Grid:
 
     def fit(self) -> tuple[Array, Array, Array, bool]:
         """Fit a and b, both probabilities, by EM; return them, the log-likelihoods, and whether EM converged."""
+        from scipy.special import xlog1py, xlogy
+
         item, rank, n, c = self.item, self.rank, self.views, self.clicks
         seen, shown = np.bincount(item, n, self.items), np.bincount(rank, n)
         a = np.divide(np.bincount(item, c, self.items), seen, out=np.zeros(self.items), where=seen > 0) ** 0.5
         b = np.full(len(self.ranks), 0.5)
         steps: list[float] = []
-        from scipy.special import xlog1py, xlogy
-
         for _ in range(_MOST_STEPS):
             p = a[item] * b[rank]
             steps.append(float((xlogy(c, p) + xlog1py(n - c, -p)).sum()))
@@ -330,14 +330,11 @@ class _Grid:
         weight = self.views * p / np.maximum(1 - p, 1e-12)
         between = csr_array((weight, (self.rank, self.item)), shape=(len(b), self.items))
         own = np.asarray(between.sum(axis=0))
-        follow = between * np.divide(1.0, own, out=np.zeros(self.items), where=free_a & (own > 0))
-        follow = csr_array(follow)
+        follow = csr_array(between * np.divide(1.0, own, out=np.zeros(self.items), where=free_a & (own > 0)))
         whole = np.diag(np.asarray(between.sum(axis=1))) - (follow @ between.T).toarray()
         at = np.flatnonzero(free_b)
-        if not len(at):
-            return np.full((2, len(b)), np.nan)[0], np.full(len(b), np.nan)
         information = whole[np.ix_(at, at)]
-        if np.linalg.cond(information) > _FLAT:
+        if not len(at) or np.linalg.cond(information) > _FLAT:
             return np.full(len(b), np.nan), np.full(len(b), np.nan)
         inverse = np.linalg.pinv(information)
 
@@ -352,14 +349,13 @@ class _Grid:
         of_rank = csr_array((score, (user, self.rank[mine])), shape=shape).toarray()
         of_item = csr_array((score, (user, self.item[mine])), shape=(len(names), self.items))
         scores = of_rank - (of_item @ follow.T).toarray()
-        shares = (inverse @ scores[:, at].T) if len(at) else np.zeros((0, len(names)))
 
         def moved(totals: Array) -> Array:
             change = np.zeros((len(b), totals.shape[1]))
             change[at] = totals
             return ((b / b[0])[:, None] * np.exp(change - change[0]))[1:]
 
-        low, high = over_users(shares, moved, *bootstrap)
+        low, high = over_users(inverse @ scores[:, at].T, moved, *bootstrap)
         ends = np.append(1.0, low), np.append(1.0, high)
         for end in ends:
             end[1:][((b <= _BORDER) | (b >= 1 - _NEAR_ONE))[1:]] = np.nan

@@ -356,12 +356,21 @@ class Results:
         self.rows.append(estimate_row(name, way, used, ratio.value, error, n, grade))
         return True
 
+    def two_ways(self, name: str, hits: Array, tries: Array, used: str | None = "pooled", n: Any = None) -> bool:
+        """Add the pooled ratio and the unweighted mean of the ratios of users; return False if they are undefined."""
+        n = tries.sum() if n is None else n
+        self.add(name, "pooled", pooled(hits, tries), n, used == "pooled")
+        return self.add(name, "unweighted", unweighted(hits, tries), n, used == "unweighted")
+
     def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
         """Add the weighted mean of the paper (which is used), the pooled share and the unweighted mean."""
-        n = tries.sum()
-        self.add(name, "pooled", pooled(hits, tries), n)
-        self.add(name, "unweighted", unweighted(hits, tries), n)
-        return self.add(name, "weighted", weighted(hits, tries, weight), n, used=True)
+        self.two_ways(name, hits, tries, None)
+        return self.add(name, "weighted", weighted(hits, tries, weight), tries.sum(), used=True)
+
+    def note(self, number: Any, text: str) -> None:
+        """Add a note that has a number in the place of ``{:,}``, unless the number is 0."""
+        if number:
+            self.notes.append(text.format(int(number)))
 
     def parts(self, users: int) -> list[Part]:
         """Return the estimates as parts of the bootstrap."""
@@ -483,31 +492,26 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
 def _note_gaps(arrays: LogArrays, found: Results) -> None:
     """Add notes about missing rows, unjudged results, and clicks without seconds."""
     if arrays.depth == "clicked":
-        gaps = int((np.bincount(arrays.session, arrays.to_last) < arrays.last).sum())
-        if gaps:
-            found.notes.append(
-                f"{gaps:,} of {len(arrays.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
-                " the log; it is too high if the missing results were seen and not clicked. T_S uses all ranks; it is"
-                " too low if the missing results took time."
-            )
-        after = int((arrays.seen & ~arrays.to_last).sum())
-        if after and arrays.judged.any():
-            found.notes.append(
-                f"P(C|R) uses the results down to the last click, so it is too high. {after:,} more results"
-                " were seen after the last click; depth='seen' includes them."
-            )
-    unjudged = int((arrays.looked_at & ~arrays.judged).sum())
-    if arrays.judged.any() and unjudged:
-        found.notes.append(
-            f"{unjudged:,} of {int(arrays.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
-            " and the parameters by grade exclude them."
+        found.note(
+            (np.bincount(arrays.session, arrays.to_last) < arrays.last).sum(),
+            f"{{:,}} of {len(arrays.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
+            " the log; it is too high if the missing results were seen and not clicked. T_S uses all ranks; it is"
+            " too low if the missing results took time.",
         )
-    unknown = int((arrays.clicked & ~arrays.view).sum())
-    if unknown:
-        found.notes.append(
-            f"{unknown:,} of {int(arrays.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D"
-            " exclude them."
+        found.note(
+            arrays.judged.any() * (arrays.seen & ~arrays.to_last).sum(),
+            "P(C|R) uses the results down to the last click, so it is too high. {:,} more results"
+            " were seen after the last click; depth='seen' includes them.",
         )
+    found.note(
+        arrays.judged.any() * (arrays.looked_at & ~arrays.judged).sum(),
+        f"{{:,}} of {int(arrays.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
+        " and the parameters by grade exclude them.",
+    )
+    found.note(
+        (arrays.clicked & ~arrays.view).sum(),
+        f"{{:,}} of {int(arrays.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D exclude them.",
+    )
 
 
 def _summary_seconds(arrays: LogArrays, found: Results) -> None:
@@ -517,12 +521,11 @@ def _summary_seconds(arrays: LogArrays, found: Results) -> None:
         return
     seconds = arrays.log.floats("summary_seconds")
     timed = np.bincount(arrays.session, ~np.isnan(seconds))[arrays.session] > 0
-    untimed = int((arrays.looked_at & np.isnan(seconds) & timed).sum())
-    if untimed:
-        found.notes.append(
-            f"{untimed:,} inspected results have no seconds on the summary, in sessions with seconds on others. They"
-            " count as 0, which is right if the next result includes them; otherwise T_S is too low."
-        )
+    found.note(
+        (arrays.looked_at & np.isnan(seconds) & timed).sum(),
+        "{:,} inspected results have no seconds on the summary, in sessions with seconds on others. They"
+        " count as 0, which is right if the next result includes them; otherwise T_S is too low.",
+    )
     spent, ranks = arrays.by_user(arrays.looked_at, np.nan_to_num(seconds)), arrays.by_user(timed, arrays.summaries)
     found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
     if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
@@ -534,14 +537,11 @@ def _shares_of_time(arrays: LogArrays, found: Results) -> None:
     if not arrays.read.any():
         return
     views, total = arrays.by_user(arrays.read), arrays.by_user(arrays.read, arrays.on_document)
-    found.add("seconds_per_view", "unweighted", unweighted(total, views), views.sum())
-    found.add("seconds_per_view", "pooled", pooled(total, views), views.sum(), used=True)
+    found.two_ways("seconds_per_view", total, views)
     if arrays.log.has("summary_seconds"):
         seconds = arrays.log.floats("summary_seconds")
         summaries = arrays.by_user(~np.isnan(seconds), seconds)
-        users = arrays.users
-        found.add("share_on_summaries", "unweighted", unweighted(summaries, summaries + total), users)
-        found.add("share_on_summaries", "pooled", pooled(summaries, summaries + total), users, used=True)
+        found.two_ways("share_on_summaries", summaries, summaries + total, n=arrays.users)
 
 
 def _correlations(arrays: LogArrays, found: Results) -> None:
@@ -594,14 +594,13 @@ def _forward_clicks(arrays: LogArrays, found: Results) -> None:
     pairs = click_pairs(log)
     user = arrays.user[pairs.row]
     clicks, forward = (np.bincount(user, each, arrays.users) for each in (np.ones(len(user)), pairs.forward))
-    found.add(name, "pooled", pooled(forward, clicks), len(user))
-    if not found.add(name, "unweighted", unweighted(forward, clicks), len(user), used=True):
+    if not found.two_ways(name, forward, clicks, "unweighted"):
         found.missing[name] = "no session has two clicks at different known times"
         return
     found.notes.extend(f"share_forward_clicks excludes {each}." for each in pairs.excluded)
-    without = int((clicks == 0).sum())
-    if without:
-        found.notes.append(f"{without:,} of {arrays.users:,} users have no successive clicks; {name} excludes them.")
+    found.note(
+        (clicks == 0).sum(), f"{{:,}} of {arrays.users:,} users have no successive clicks; {name} excludes them."
+    )
 
 
 def _decisions(arrays: LogArrays, found: Results) -> None:
@@ -642,9 +641,7 @@ def _add_other_click_shares(arrays: LogArrays, found: Results, name: str, group:
 
 
 def _note_users_without(arrays: LogArrays, found: Results, which: Array, what: str, name: str) -> None:
-    without = int((arrays.by_user(which) == 0).sum())
-    if without:
-        found.notes.append(f"{without:,} of {arrays.users:,} users {what}; {name} excludes them.")
+    found.note((arrays.by_user(which) == 0).sum(), f"{{:,}} of {arrays.users:,} users {what}; {name} excludes them.")
 
 
 def _decisions_by_grade(arrays: LogArrays, found: Results) -> None:

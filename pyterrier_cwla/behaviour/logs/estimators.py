@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sized
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -188,8 +188,7 @@ def line_sums(user: Array, users: int, words: Array, seconds: Array) -> Array:
     ndarray, shape (5, users)
         Sums of 1, l, t, l² and l·t.
     """
-    views = (np.ones(len(words)), words, seconds, words * words, words * seconds)
-    return np.array([np.bincount(user, weights=values, minlength=users) for values in views])
+    return _by_user(user, users, (np.ones(len(words)), words, seconds, words * words, words * seconds))
 
 
 def line(sums: Array) -> tuple[Array, Array]:
@@ -250,8 +249,11 @@ def correlation_sums(user: Array, users: int, x: Array, y: Array) -> Array:
     """
     x, y = (values - values.mean() for values in (x, y))
     x, y = (values / (np.abs(values).max() or 1.0) for values in (x, y))
-    views = (np.ones(len(x)), x, y, x * x, y * y, x * y)
-    return np.array([np.bincount(user, weights=values, minlength=users) for values in views])
+    return _by_user(user, users, (np.ones(len(x)), x, y, x * x, y * y, x * y))
+
+
+def _by_user(user: Array, users: int, values: Iterable[Array]) -> Array:
+    return np.array([np.bincount(user, weights=one, minlength=users) for one in values])
 
 
 def correlation(sums: Array) -> Array:
@@ -545,13 +547,12 @@ def grid(stays: Stays, users: int, around: float, points: int = 33) -> tuple[Arr
         Half-lives in seconds.
     scores : ndarray, shape (points, users)
     """
-    own = np.bincount(stays.user, weights=scores(stays, around)[0], minlength=users)
+    (own,) = _by_user(stays.user, users, scores(stays, around))
     step = 1e-4
     slope = (scores(stays, around * np.exp(step)).sum() - scores(stays, around * np.exp(-step)).sum()) / (2 * step)
     error = np.sqrt((own**2).sum()) / slope if slope > 0 else np.inf
     at = around * np.exp(min(8 * error, 2.0) * np.linspace(-1, 1, points))
-    of_sessions = scores(stays, at)
-    return at, np.array([np.bincount(stays.user, weights=row, minlength=users) for row in of_sessions])
+    return at, _by_user(stays.user, users, scores(stays, at))
 
 
 def zero_of_scores(at: Array, totals: Array) -> Array:

@@ -279,6 +279,39 @@ def _unknown(column: pd.Series) -> pd.Series:
     return column.isna() if column.dtype.kind in "biuf" else column.isna() | column.isin(_UNKNOWN)
 
 
+#: Column, columns to show, mask of rows that contradict themselves, reason and way out.
+_CONTRADICTIONS: tuple[tuple[str, tuple[str, ...], Callable[[pd.DataFrame], pd.Series], str, str], ...] = (
+    (
+        "seen",
+        ("clicked", "seen"),
+        lambda rows: rows["clicked"] & ~rows["seen"],
+        "a click on a result that was not seen",
+        "Clicked results must be seen.",
+    ),
+    (
+        "clicks",
+        ("clicks", "clicked"),
+        lambda rows: rows["clicks"].notna() & ((rows["clicks"] > 0) != rows["clicked"]),
+        "clicks and clicked do not agree",
+        "clicks must be above 0 exactly if clicked is true.",
+    ),
+    (
+        "saved",
+        ("saved", "clicked"),
+        lambda rows: rows["saved"] & ~rows["clicked"],
+        "saved without a click",
+        "Only documents that were opened can have been saved.",
+    ),
+    (
+        "document_seconds",
+        ("document_seconds", "clicked"),
+        lambda rows: (rows["document_seconds"] > 0) & ~rows["clicked"],
+        "seconds on a document that was not clicked",
+        "Leave document_seconds empty if the document was not opened.",
+    ),
+)
+
+
 class _Check:
     """Rows during validation. An impossible row raises `BadLog`, or excludes its session if `exclude` is true."""
 
@@ -359,34 +392,10 @@ class _Check:
 
     def clicks(self) -> None:
         """Refuse rows whose clicks contradict their other values."""
-        if "seen" in self.rows:
-            self.refuse(
-                self.rows["clicked"] & ~self.rows["seen"],
-                "a click on a result that was not seen",
-                "Clicked results must be seen.",
-                ("clicked", "seen"),
-            )
-        if "clicks" in self.rows:
-            self.refuse(
-                self.rows["clicks"].notna() & ((self.rows["clicks"] > 0) != self.rows["clicked"]),
-                "clicks and clicked do not agree",
-                "clicks must be above 0 exactly if clicked is true.",
-                ("clicks", "clicked"),
-            )
-        if "saved" in self.rows:
-            self.refuse(
-                self.rows["saved"] & ~self.rows["clicked"],
-                "saved without a click",
-                "Only documents that were opened can have been saved.",
-                ("saved", "clicked"),
-            )
+        for column, columns, broken, reason, way_out in _CONTRADICTIONS:
+            if column in self.rows:
+                self.refuse(broken(self.rows), reason, way_out, columns)
         if "document_seconds" in self.rows:
-            self.refuse(
-                (self.rows["document_seconds"] > 0) & ~self.rows["clicked"],
-                "seconds on a document that was not clicked",
-                "Leave document_seconds empty if the document was not opened.",
-                ("document_seconds", "clicked"),
-            )
             self.rows["document_seconds"] = self.rows["document_seconds"].where(self.rows["clicked"])
 
     def documents(self) -> None:
@@ -485,7 +494,7 @@ def _plain(value: Any) -> Any:
 class InteractionLog:
     """Validated log of what users did with results.
 
-    One row is one result that one user saw in one session. ``behaviour.logs.validation.COLUMNS`` lists the columns.
+    One row is one result that one user saw in one session. ``behaviour.logs.log.COLUMNS`` lists the columns.
     Build logs with :meth:`of` or :meth:`read`, which validate the rows.
 
     Attributes

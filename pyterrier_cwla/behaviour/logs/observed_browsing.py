@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -328,13 +327,9 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
     log = as_log(log)
     check_whole(1, depth=depth)
     rankings = _rankings(log)
-    found = {str(measure): _survival(metric, log, rankings, depth) for measure, metric in _followed(measures)}
+    # metrics without a maximum grade, which static continuations do not need
+    found = {str(one): _survival(metric_of(one), log, rankings, depth) for one in measures_of(measures)}
     return pd.DataFrame(found, index=pd.RangeIndex(1, depth + 1, name="rank"))
-
-
-def _followed(measures: Any) -> Iterable[tuple[Any, Metric]]:
-    for measure in measures_of(measures):
-        yield measure, metric_of(measure)  # without a maximum grade, which static continuations do not need
 
 
 def _rankings(log: InteractionLog) -> Rankings:

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from ir_measures import Measure
 
 from ..._version import __version__
+from ...data.alignment import Judgments
 from ...data.columns import Array
 from ...data.rankings import Rankings
 from ...errors import BadParameter, BadRun, check_share, check_whole
@@ -100,7 +102,19 @@ class Progress:
         -------
         matplotlib Axes
         """
-        return plot_ranks(self, ax)
+        ax, shown, x = _axes(self, ax)
+        found = shown["rank"]
+        ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
+        looks = {"maximum": {"color": GREY, "linestyle": ":"}, "mean": {"color": STAY, "linestyle": "-"},
+                 "minimum": {"color": GREY, "linestyle": ":"}}  # fmt: skip
+        curves = {label: (x, found[label[:4] if label == "mean" else label[:3]].to_numpy()) for label in looks}
+        for label, look in looks.items():
+            ax.plot(*curves[label], **look, linewidth=1.8)
+        ax.set_ylim(0)
+        ax.set_ylabel("rank reached (documents)")
+        titled(ax, f"How deep users are after some time · {in_picture(_title(self))}")
+        label_ends(ax, curves, looks)
+        return ax
 
     def plot_gains(self, ax: Any = None) -> Any:
         """Plot the gain G(t) of each run over time, averaged over its topics.
@@ -116,7 +130,21 @@ class Progress:
         -------
         matplotlib Axes
         """
-        return plot_gains(self, ax)
+        ax, shown, x = _axes(self, ax)
+        found = self.by("run")["gain"]["mean"].unstack("run").loc[shown.index]
+        names = list(found.iloc[-1].sort_values(ascending=False, kind="stable").index)
+        coloured = [name for name in self.table.index.unique("run") if name in names[: len(COLOURS)]]
+        looks = system_looks([*coloured, *names[len(COLOURS) :]])  # colours follow the order of the runs, as elsewhere
+        for name in names[::-1]:  # the best lie above the others
+            width, alpha = (0.6, 0.5) if looks[name]["color"] == GREY else (1.6, 1)
+            ax.plot(x, found[name], **looks[name] | {"marker": ""}, linewidth=width, alpha=alpha)
+        ax.set_ylabel("gain so far (G)")
+        ax.set_ylim(0, 1.05 * float(found.to_numpy().max()) or 1)
+        best = f" · coloured: the best {len(COLOURS)}" if len(names) > len(COLOURS) else ""
+        titled(ax, f"What users have gained after some time, if none leaves · {in_picture(_title(self))}{best}")
+        label_ends(ax, {str(name): (x, found[name]) for name in names[: len(COLOURS)]},
+                   {str(name): look for name, look in looks.items()})  # fmt: skip
+        return ax
 
 
 def progress(
@@ -167,11 +195,9 @@ def progress(
     times = np.asarray(list(times), float)
     if not len(times) or not np.isfinite(times).all() or (np.diff(times) <= 0).any() or times[0] < 0:
         raise BadParameter("times= must increase and not be negative.")
-    (measure,) = measures_of([measure])
-    judgments = prepare(loaded(qrels, "qrels"))
+    measure, judgments, metric = _user_model(measure, qrels)
     if qid is not None and qid not in judgments.index:
         raise BadParameter(f"no topic {qid!r} in the judgments.")
-    metric = followed(measure, judgments)
     pieces = []
     for name, run in runs_by_name(runs).items():
         rankings = seen_part(metric, judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
@@ -227,9 +253,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
     q         0.0  9.39 NaN
     """
     check_whole(1, depth=depth)
-    (measure,) = measures_of([measure])
-    judgments = prepare(loaded(qrels, "qrels"))
-    metric = followed(measure, judgments)
+    _, judgments, metric = _user_model(measure, qrels)
     rankings = seen_part(metric, judgments.align(one_run(run), all_judged=metric.judged_only)).first(depth)
     queries = np.flatnonzero(rankings.n > 0)
     T = np.full((len(rankings), depth), np.nan)
@@ -239,6 +263,13 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
         T[chunk, :width] = np.where(inside, before(E), np.nan)
     names = pd.Index(np.asarray(judgments.qids, object)[queries], name="query_id")
     return pd.DataFrame(T[queries], names, pd.RangeIndex(1, depth + 1))
+
+
+def _user_model(measure: Any, qrels: Any) -> tuple[Measure, Judgments, Metric]:
+    """Return the measure, the judgments, and the user model of the measure for these."""
+    (measure,) = measures_of([measure])
+    judgments = prepare(loaded(qrels, "qrels"))
+    return measure, judgments, followed(measure, judgments)
 
 
 def _on_arrival(metric: Metric, rankings: Rankings, queries: Array, width: int) -> tuple[Array, Array]:
@@ -261,42 +292,6 @@ def _reached(metric: Metric, rankings: Rankings, queries: Array, times: Array) -
         rank[chunk], gain[chunk] = reached, np.take_along_axis(G, reached - 1, axis=1)
         ended[chunk] = times >= np.take_along_axis(E, last - 1, axis=1)
     return rank[queries], gain[queries], ended[queries]
-
-
-def plot_ranks(progress: Any, ax: Any = None) -> Any:
-    """Plot maximum, mean and minimum rank over time, over all runs and topics."""
-    ax, shown, x = _axes(progress, ax)
-    found = shown["rank"]
-    ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
-    looks = {"maximum": {"color": GREY, "linestyle": ":"}, "mean": {"color": STAY, "linestyle": "-"},
-             "minimum": {"color": GREY, "linestyle": ":"}}  # fmt: skip
-    curves = {label: (x, found[label[:4] if label == "mean" else label[:3]].to_numpy()) for label in looks}
-    for label, look in looks.items():
-        ax.plot(*curves[label], **look, linewidth=1.8)
-    ax.set_ylim(0)
-    ax.set_ylabel("rank reached (documents)")
-    titled(ax, f"How deep users are after some time · {in_picture(_title(progress))}")
-    label_ends(ax, curves, looks)
-    return ax
-
-
-def plot_gains(progress: Any, ax: Any = None) -> Any:
-    """Plot the gain of each run over time, averaged over its topics; the eight best are labelled, others are grey."""
-    ax, shown, x = _axes(progress, ax)
-    found = progress.by("run")["gain"]["mean"].unstack("run").loc[shown.index]
-    names = list(found.iloc[-1].sort_values(ascending=False, kind="stable").index)
-    coloured = [name for name in progress.table.index.unique("run") if name in names[: len(COLOURS)]]
-    looks = system_looks([*coloured, *names[len(COLOURS) :]])  # colours follow the order of the runs, as elsewhere
-    for name in names[::-1]:  # the best lie above the others
-        width, alpha = (0.6, 0.5) if looks[name]["color"] == GREY else (1.6, 1)
-        ax.plot(x, found[name], **looks[name] | {"marker": ""}, linewidth=width, alpha=alpha)
-    ax.set_ylabel("gain so far (G)")
-    ax.set_ylim(0, 1.05 * float(found.to_numpy().max()) or 1)
-    best = f" · coloured: the best {len(COLOURS)}" if len(names) > len(COLOURS) else ""
-    titled(ax, f"What users have gained after some time, if none leaves · {in_picture(_title(progress))}{best}")
-    label_ends(ax, {str(name): (x, found[name]) for name in names[: len(COLOURS)]},
-               {str(name): look for name, look in looks.items()})  # fmt: skip
-    return ax
 
 
 def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
@@ -430,8 +425,8 @@ def expected_stops(
         leaves = np.where(last & (task.metric.end == "stop"), 1.0, 1 - goes_on)
         stops[queries, 1 : width + 1] = np.where(seen, arrives * leaves, 0.0)
     depth = depth or listed
-    shown = np.zeros((len(rankings), depth + 2))
-    shown[:, : min(depth, listed) + 1] = stops[:, : min(depth, listed) + 1]
+    shown, last = np.zeros((len(rankings), depth + 2)), min(depth, listed) + 1
+    shown[:, :last] = stops[:, :last]
     shown[:, -1] = np.maximum(1 - shown[:, :-1].sum(axis=1), 0)
     table = pd.DataFrame(shown, pd.Index(task.queries, name="query_id"), [*range(depth + 1), "later"])
     table.attrs["measure"] = str(task.measure)

@@ -71,11 +71,10 @@ class MixedTask(Task):
         return [self.names[number][query] for number in self.classes(qid).tolist()]
 
     def numbers(self, qid: str) -> dict[str, int]:
-        """Return the number of each class of a query that has users, by name."""
+        """Return the number of each class, or of each intent of a query that has users, by name."""
         query = self.judgments.index[qid]
-        return {
-            called[query]: number for number, called in enumerate(self.names) if self.shares[number, query] > NOBODY
-        }
+        used = self.shares[:, query] > NOBODY if self.unscored >= 0 else np.ones(len(self.names), bool)
+        return {self.names[number][query]: number for number in np.flatnonzero(used).tolist()}
 
     @property
     def metrics(self) -> list[Metric]:
@@ -515,18 +514,11 @@ def simulate(
         refuse_beyond_memory(
             size, f"users={users:,}, kept for {many(len(task.queries) * len(task.rankings), 'ranking')},"
         )
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    kept: dict[tuple[str, str], Array] = {}
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
-    of_classes: dict[tuple[str, str, str], dict[str, float]] = {}
-    for qid, (rows, values, classes) in zip(task.queries, of_queries, strict=True):
-        found |= {(run, qid): row for run, row in zip(task.rankings, rows, strict=True)}
-        of_classes |= {(run, qid, name): row for (run, name), row in classes.items()}
-        kept |= dict(zip([(run, qid) for run in task.rankings], values))  # empty without keep
-    pairs = [(run, qid) for run in task.rankings for qid in task.queries]
-    index = pd.MultiIndex.from_tuples(pairs, names=["run", "query_id"])
-    by_query = pd.DataFrame([found[pair] for pair in pairs], index)
-    by_class = _by_class(of_classes, pairs, task) if isinstance(task, MixedTask) else None
+    index = pd.MultiIndex.from_product([task.rankings, task.queries], names=["run", "query_id"])
+    places = [(run, query) for run in range(len(task.rankings)) for query in range(len(task.queries))]
+    by_query = pd.DataFrame([of_queries[query][0][run] for run, query in places], index)
+    by_class = _by_class(task, [of for _, _, of in of_queries]) if isinstance(task, MixedTask) else None
     return Simulation(
         measure=str(task.measure),
         unit=task.unit,
@@ -536,7 +528,7 @@ def simulate(
         sampling=sampling,
         by_query=by_query,
         notes=(*_notes(task, by_query), *([] if by_class is None else [_note_of_classes(by_class)])),
-        kept={pair: kept[pair] for pair in pairs} if keep else {},
+        kept={pair: of_queries[at][1][run] for pair, (run, at) in zip(index, places, strict=True)} if keep else {},
         by_class=by_class,
         classes={qid: task.class_of_users(qid) for qid in task.queries} if keep and isinstance(task, MixedTask) else {},
     )
@@ -647,7 +639,7 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     if beyond and not all(map(counts_unseen, task.metrics)):
         notes.append(
             f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown or"
-            " 0, so time and items count only down to the end of the list: give unseen= above 0 to count those below."
+            " 0, so time and items count only down to the end of the list: give unseen= to count those below it."
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")
@@ -702,36 +694,45 @@ def _shares(quantiles: Sequence[float]) -> Array:
     return shares
 
 
-_OfQuery = tuple[list[dict[str, float]], Array, dict[tuple[str, str], dict[str, float]]]
+_OfClasses = list[dict[str, dict[str, float]]]
+"""Statistics of each class of users, by run."""
 
 
-def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> _OfQuery:
+def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array, _OfClasses]:
     """Return one row of statistics per run, the values of the users if they are kept, and a row per run and class."""
     values, beyond, never = task.outcomes(qid)
     number, rows = task.judgments.index[qid], []
     for of, analytic, further, staying in zip(values, task.analytic.values(), beyond, never, strict=True):
         row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
         rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
-    classes = _of_classes(task, qid, values) if isinstance(task, MixedTask) else {}
+    classes = _of_classes(task, qid, values) if isinstance(task, MixedTask) else []
     return rows, values if keep else values[:0], classes
 
 
-def _of_classes(task: MixedTask, qid: str, values: Array) -> dict[tuple[str, str], dict[str, float]]:
+def _of_classes(task: MixedTask, qid: str, values: Array) -> _OfClasses:
     """Return means, variance of the score and share of the users of each class; NaN for a class without users."""
-    of_class, found = task.classes(qid), {}
-    for name, number in task.numbers(qid).items():
-        mine = of_class == number
-        for run, of in zip(task.rankings, values, strict=True):
-            scores = of[WHAT.index("score"), mine]
-            row = {what: float(of[place, mine].mean()) if mine.any() else np.nan for place, what in enumerate(WHAT)}
-            found[run, name] = row | {"score_var": float(scores.var()) if mine.any() else np.nan, "share": mine.mean()}
+    of_class, found = task.classes(qid), []
+    for of in values:
+        classes = {}
+        for name, number in task.numbers(qid).items():
+            mine = np.compress(of_class == number, of, axis=1)
+            means = mine.mean(axis=1) if mine.size else np.full(len(WHAT), np.nan)
+            spread = mine[WHAT.index("score")].var() if mine.size else np.nan
+            share = mine.shape[1] / len(of_class)
+            classes[name] = {**dict(zip(WHAT, means.tolist(), strict=True)), "score_var": spread, "share": share}
+        found.append(classes)
     return found
 
 
-def _by_class(rows: dict[tuple[str, str, str], dict[str, float]], pairs: list[tuple[str, str]], task: MixedTask) -> Any:
-    names = [(*pair, name) for pair in pairs for name in task.numbers(pair[1])]
-    index = pd.MultiIndex.from_tuples(names, names=["run", "query_id", "class"])
-    return pd.DataFrame([rows[name] for name in names], index)
+def _by_class(task: MixedTask, of_queries: list[_OfClasses]) -> pd.DataFrame:
+    """Return the statistics of all classes, one row per run, query and class."""
+    rows = {
+        (run, qid, name): row
+        for number, run in enumerate(task.rankings)
+        for qid, of_runs in zip(task.queries, of_queries, strict=True)
+        for name, row in of_runs[number].items()
+    }
+    return pd.DataFrame([*rows.values()], pd.MultiIndex.from_tuples(rows, names=["run", "query_id", "class"]))
 
 
 def _statistics(values: Array, shares: Array, sampling: str) -> dict[str, float]:

@@ -63,14 +63,6 @@ class Reading:
         return self.name
 
 
-def _fixed() -> Reading:
-    return Reading("fixed", np.ones_like, lambda s: np.exp(-s))
-
-
-def _exponential() -> Reading:
-    return Reading("exponential", lambda u: -np.log(1 - u), lambda s: 1 / (1 + s))
-
-
 def _gamma(shape: float) -> Reading:
     from scipy.special import gammaincinv
 
@@ -95,7 +87,10 @@ def _lognormal(sigma: float) -> Reading:
     return Reading(f"lognormal({sigma:g})", _tabled(exact), laplace)
 
 
-_ALONE: dict[str, Callable[[], Reading]] = {"fixed": _fixed, "exponential": _exponential}
+_ALONE = {
+    "fixed": Reading("fixed", np.ones_like, lambda s: np.exp(-s)),
+    "exponential": Reading("exponential", lambda u: -np.log(1 - u), lambda s: 1 / (1 + s)),
+}
 _WITH: dict[str, tuple[Callable[[float], Reading], str, float, float]] = {
     "gamma": (_gamma, "shape", 0.1, 1000),
     "lognormal": (
@@ -165,7 +160,7 @@ def reading_of(text: str) -> Reading:
     if name in _ALONE:
         if number:
             raise BadParameter(f"reading={text!r}: {name} takes no number.")
-        return _ALONE[name]()
+        return _ALONE[name]
     make, parameter, low, high = _WITH[name]
     try:
         value = float(number.removeprefix(f"{parameter}="))
@@ -199,8 +194,8 @@ class Habits:
 
     def of(self, row: int) -> Habits:
         """Return the habits for one ranking, with probabilities as float32."""
-        one = self._each(lambda values: values[row])
-        return replace(one, click=one.click.astype(np.float32), save=one.save.astype(np.float32))
+        click, save = (values[row].astype(np.float32) for values in (self.click, self.save))
+        return Habits(click, save, self.summary[row], self.document[row])
 
     def light(self) -> Habits:
         """Return the habits as float32."""
