@@ -30,7 +30,7 @@ from ..model.language import TABLES, Spec, float_or_int
 from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
 from .controls import Control, changed, control_of
-from .states import Ranked, Topic, state_of, texts_of
+from .states import RankedTopic, Topic, state_of, texts_of
 
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 
@@ -465,9 +465,9 @@ class Exploration:
         return columns if self.lengths is None else replace(columns, doc_length=None)
 
 
-def _ranked(rows: Rows, segment: int) -> Ranked:
+def _ranked(rows: Rows, segment: int) -> RankedTopic:
     order = rows.in_rank_order(np.arange(len(rows.columns)))
-    return Ranked(rows.columns, order[rows.starts[segment] : rows.ends[segment]])
+    return RankedTopic(rows.columns, order[rows.starts[segment] : rows.ends[segment]])
 
 
 def _is_current(measure: Measure) -> bool:

@@ -109,7 +109,7 @@ _NO_BOUND = "How much higher the scores could be if all documents were judged is
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedTopic:
     """Documents of one topic of a run, in rank order.
 
     Attributes
@@ -149,7 +149,7 @@ class Topic:
         The topic.
     grades : mapping of str to float
         Grades of the judged documents.
-    rankings : dict of str to Ranked
+    rankings : dict of str to RankedTopic
         Documents of each run.
     texts : mapping of str to str
         Texts of documents.
@@ -165,7 +165,7 @@ class Topic:
 
     qid: str
     grades: Mapping[str, float]
-    rankings: dict[str, Ranked]
+    rankings: dict[str, RankedTopic]
     texts: Mapping[str, str]
     about: str
     highest: float
@@ -225,7 +225,7 @@ class Topic:
             raise BadParameter(f"no document {text!r} in the rankings. {near(str(text), self.shown)}")
         return self.shown[text]
 
-    def _reordered(self, name: str, ranked: Ranked, orders: Mapping[str, Any]) -> Ranked:
+    def _reordered(self, name: str, ranked: RankedTopic, orders: Mapping[str, Any]) -> RankedTopic:
         order = orders.get(harmless(name))
         if order is None:
             return ranked

@@ -20,7 +20,7 @@ from ...measures.named import measures_of
 from ...measures.of_ir_measures import followed
 from ...measures.provider import prepare
 from ..logs.estimators import Estimate, over_users, printed
-from ..logs.log import InteractionLog, as_log
+from ..logs.log import InteractionLog, as_log, highest
 
 #: Name of the group of results without a grade.
 UNJUDGED = "unjudged"
@@ -227,8 +227,7 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
     lists = int(number.max()) + 1
     row, clicked = np.full((column.max() + 1, lists), -1), np.zeros((column.max() + 1, lists), bool)
     row[column, number], clicked[column, number] = np.arange(len(rows)), rows["clicked"]
-    n = np.zeros(lists, np.int64)
-    np.maximum.at(n, number, column + 1)
+    n = highest(number, column + 1, lists)
     user, users = pd.factorize(rows["user"].to_numpy()[sessions.head(1).index])
     return ClickedLists(row, np.append(code, -1)[row], clicked, n, user, names, len(users))
 

@@ -35,7 +35,7 @@ from .estimators import (
     weighted,
     zero_of_scores,
 )
-from .log import InteractionLog, numbered_sessions
+from .log import InteractionLog, highest, numbered_sessions
 
 #: Times of leaving: end of the last item, or last click.
 UNTIL = ("end", "click")
@@ -235,8 +235,7 @@ def events_of(log: InteractionLog) -> Events:
     clicks_in_all = np.bincount(sessions, clicked, len(user))
     cut_off = np.zeros(len(user), bool)
     cut_off[sessions] = log.flags("cut_off")
-    deepest = np.zeros(len(user), np.int64)
-    np.maximum.at(deepest, sessions[log.seen], rows["rank"].to_numpy()[log.seen])
+    deepest = highest(sessions[log.seen], rows["rank"].to_numpy()[log.seen], len(user))
     session, clicked, time, read = sessions[kept], clicked[kept], time[kept], read[kept]
     end = pd.Series(time + np.nan_to_num(read)).groupby(session).cummax().to_numpy()
     first = np.append(True, session[1:] != session[:-1])[: len(session)]
@@ -394,9 +393,8 @@ class LogArrays:
         self.session, _ = numbered_sessions(log)
         self.clicked = rows["clicked"].to_numpy(bool)
         rank = rows["rank"].to_numpy()
-        self.last = np.zeros(self.session[-1] + 1, np.int64)
+        self.last = highest(self.session[self.clicked], rank[self.clicked], self.session[-1] + 1)
         """Rank of the last click of each session (M)."""
-        np.maximum.at(self.last, self.session[self.clicked], rank[self.clicked])
         self.to_last = rank <= self.last[self.session]
         self.seen = log.seen
         self.looked_at = self.to_last if depth == "clicked" else self.seen

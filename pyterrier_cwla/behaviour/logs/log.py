@@ -765,3 +765,10 @@ def numbered_sessions(log: InteractionLog) -> tuple[Array, Array]:
     first = np.ones(len(user), bool)
     first[1:] = (user[1:] != user[:-1]) | (session[1:] != session[:-1])
     return np.cumsum(first) - 1, user[first]
+
+
+def highest(group: Array, values: Array, groups: int) -> Array:
+    """Return the highest of the whole numbers of each group; 0 for a group without any."""
+    found = np.zeros(groups, np.int64)
+    np.maximum.at(found, group, values)
+    return found

@@ -31,7 +31,7 @@ from ...rendering.figures import (
     titled,
 )
 from .estimators import Estimate, Ratio, over_users, pooled, printed
-from .log import InteractionLog, as_log, numbered_sessions
+from .log import InteractionLog, as_log, highest, numbered_sessions
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,8 +215,8 @@ def _continuing(
     if not prior >= 0:
         raise BadParameter(f"prior={prior!r}: give a number of sessions, 0 or more.")
     number, user = numbered_sessions(log)
-    deepest, kept = np.zeros(len(user), np.int64), np.zeros(len(user), bool)
-    np.maximum.at(deepest, number[which], log.rows["rank"].to_numpy()[which])
+    deepest = highest(number[which], log.rows["rank"].to_numpy()[which], len(user))
+    kept = np.zeros(len(user), bool)
     kept[number[log.flags("cut_off")]] = True
     if last_rank is not None:
         if (deepest > last_rank).any():
@@ -224,13 +224,9 @@ def _continuing(
         kept |= deepest == last_rank
     some, lines = deepest > 0, list(notes)
     if not some.all():
-        lines.append(
-            f"{int((~some).sum()):,} of {len(some):,} sessions are excluded: they have no {source.split()[-1]}"
-        )
+        lines.append(f"{(~some).sum():,} of {len(some):,} sessions are excluded: they have no {source.split()[-1]}")
     if (kept & some).any():
-        lines.append(
-            f"{int((kept & some).sum()):,} sessions were interrupted or reached the end of their list (censored)"
-        )
+        lines.append(f"{(kept & some).sum():,} sessions were interrupted or reached the end of their list (censored)")
     user = np.unique(user[some], return_inverse=True)[1]
     left, went_on = _by_rank(deepest[some], user, kept[some])
     at_risk = went_on + left
@@ -337,8 +333,7 @@ def _rankings(log: InteractionLog) -> Rankings:
     rows = log.rows
     number, _ = numbered_sessions(log)
     rank = rows["rank"].to_numpy()
-    n = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
-    np.maximum.at(n, number, rank)
+    n = highest(number, rank, number.max(initial=-1) + 1)
     topic, topics = pd.factorize(rows["topic"], sort=True)
     grade = log.floats("grade")
     judged = ~np.isnan(grade)
