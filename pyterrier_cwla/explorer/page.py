@@ -80,6 +80,13 @@ _ASK = """async (request) => {
     method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request)});
   return response.json();
 }"""
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Connection": "close",
+}
 #: What the user reads when a request is refused.
 _WHY = {
     HTTPStatus.FORBIDDEN: "Open the address that `pyterrier-cwla explore` printed last, with its token.",
@@ -260,13 +267,8 @@ class _Requests(BaseHTTPRequestHandler):
 
     def _send(self, status: HTTPStatus, body: bytes, kind: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "no-store")
-        self.send_header("Referrer-Policy", "no-referrer")
-        self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("X-Frame-Options", "DENY")
-        self.send_header("Connection", "close")
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **_HEADERS}.items():
+            self.send_header(name, value)
         self.connection.settimeout(_SECONDS)
         self.end_headers()
         self.wfile.write(body)

@@ -208,12 +208,12 @@ def elapsed(log: InteractionLog, sessions: Array) -> Array:
         If the log has neither ``time`` nor both ``summary_seconds`` and ``document_seconds``.
     """
     if log.has("time"):
-        return log.rows["time"].to_numpy(float)
+        return log.floats("time")
     if not (log.has("summary_seconds") and log.has("document_seconds")):
         raise BadLog("the log has no column 'time' and does not have both 'summary_seconds' and 'document_seconds'.")
-    summary = log.rows["summary_seconds"].to_numpy(float)
-    clicked = log.rows["clicked"].to_numpy(bool)
-    read = np.where(clicked, log.rows["document_seconds"].to_numpy(float), 0.0)
+    summary = log.floats("summary_seconds")
+    clicked = log.flags("clicked")
+    read = np.where(clicked, log.floats("document_seconds"), 0.0)
     untimed = np.bincount(sessions, ~np.isnan(summary))[sessions] == 0
     spent = pd.DataFrame({"until": np.where(untimed, np.nan, np.nan_to_num(summary)), "read": read})
     by_session = spent.groupby(sessions)
@@ -329,63 +329,18 @@ Part = tuple[list[dict[str, Any]], Array, Callable[[Array], Array]]
 
 
 class Results:
-    """Results of the estimation: ratios, correlations, reasons for missing parameters, and notes."""
+    """Results of the estimation, and the log as arrays over its rows.
 
-    def __init__(self, notes: tuple[str, ...]) -> None:
+    Results are ratios, correlations, reasons for missing parameters, and notes. Arrays are user, session, inspected,
+    clicked, viewed and saved results.
+    """
+
+    def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
         self.ratios: list[Ratio] = []
         self.rows: list[dict[str, Any]] = []
         self.correlations: list[Part] = []
         self.missing: dict[str, str] = {}
-        self.notes = list(notes)
-
-    def add(
-        self,
-        name: str,
-        way: str,
-        ratio: Ratio,
-        n: Any,
-        used: bool = False,
-        grade: float = np.nan,
-        error: float = np.nan,
-    ) -> bool:
-        """Add an estimate; return False if it is undefined."""
-        if np.isnan(ratio.value):
-            return False
-        self.ratios.append(ratio)
-        self.rows.append(estimate_row(name, way, used, ratio.value, error, n, grade))
-        return True
-
-    def two_ways(self, name: str, hits: Array, tries: Array, used: str | None = "pooled", n: Any = None) -> bool:
-        """Add the pooled ratio and the unweighted mean of the ratios of users; return False if they are undefined."""
-        n = tries.sum() if n is None else n
-        self.add(name, "pooled", pooled(hits, tries), n, used == "pooled")
-        return self.add(name, "unweighted", unweighted(hits, tries), n, used == "unweighted")
-
-    def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
-        """Add the weighted mean of the paper (which is used), the pooled share and the unweighted mean."""
-        self.two_ways(name, hits, tries, None)
-        return self.add(name, "weighted", weighted(hits, tries, weight), tries.sum(), used=True)
-
-    def note(self, number: Any, text: str) -> None:
-        """Add a note that has a number in the place of ``{:,}``, unless the number is 0."""
-        if number:
-            self.notes.append(text.format(int(number)))
-
-    def parts(self, users: int) -> list[Part]:
-        """Return the estimates as parts of the bootstrap."""
-        sums = [*(ratio.top for ratio in self.ratios), *(ratio.bottom for ratio in self.ratios)]
-
-        def shares(totals: Array) -> Array:
-            top, bottom = np.split(totals, 2)
-            return top / bottom
-
-        return [(self.rows, np.reshape(sums, (-1, users)), shares), *self.correlations]
-
-
-class LogArrays:
-    """Log as arrays over its rows: user, session, inspected, clicked, viewed and saved results."""
-
-    def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
+        self.notes = list(log.notes)
         rows = log.rows
         self.log, self.depth = log, depth
         self.user, names = pd.factorize(rows["user"])
@@ -423,6 +378,49 @@ class LogArrays:
         """Return the number of summaries that each user inspected."""
         return self.by_user(np.ones(len(self.log), bool), self.summaries)
 
+    def add(
+        self,
+        name: str,
+        way: str,
+        ratio: Ratio,
+        n: Any,
+        used: bool = False,
+        grade: float = np.nan,
+        error: float = np.nan,
+    ) -> bool:
+        """Add an estimate; return False if it is undefined."""
+        if np.isnan(ratio.value):
+            return False
+        self.ratios.append(ratio)
+        self.rows.append(estimate_row(name, way, used, ratio.value, error, n, grade))
+        return True
+
+    def two_ways(self, name: str, hits: Array, tries: Array, used: str | None = "pooled", n: Any = None) -> bool:
+        """Add the pooled ratio and the unweighted mean of the ratios of users; return False if they are undefined."""
+        n = tries.sum() if n is None else n
+        self.add(name, "pooled", pooled(hits, tries), n, used == "pooled")
+        return self.add(name, "unweighted", unweighted(hits, tries), n, used == "unweighted")
+
+    def three_ways(self, name: str, hits: Array, tries: Array, weight: Array) -> bool:
+        """Add the weighted mean of the paper (which is used), the pooled share and the unweighted mean."""
+        self.two_ways(name, hits, tries, None)
+        return self.add(name, "weighted", weighted(hits, tries, weight), tries.sum(), used=True)
+
+    def note(self, number: Any, text: str) -> None:
+        """Add a note that has a number in the place of ``{:,}``, unless the number is 0."""
+        if number:
+            self.notes.append(text.format(int(number)))
+
+    def parts(self) -> list[Part]:
+        """Return the estimates as parts of the bootstrap."""
+        sums = [*(ratio.top for ratio in self.ratios), *(ratio.bottom for ratio in self.ratios)]
+
+        def shares(totals: Array) -> Array:
+            top, bottom = np.split(totals, 2)
+            return top / bottom
+
+        return [(self.rows, np.reshape(sums, (-1, self.users)), shares), *self.correlations]
+
 
 def estimate_row(
     name: str, way: str, used: bool, value: float, error: float, n: Any, grade: float = np.nan
@@ -451,18 +449,18 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     -------
     dict
     """
-    arrays, found = LogArrays(log, arguments["depth"], arguments["rel"]), Results(log.notes)
-    _note_gaps(arrays, found)
-    _summary_seconds(arrays, found)
-    reading, points, slope_sums = _reading(arrays, found)
-    _correlations(arrays, found)
-    _shares_of_time(arrays, found)
-    _forward_clicks(arrays, found)
-    _decisions(arrays, found)
-    _decisions_by_grade(arrays, found)
-    leaving, excluded = _leaving(log, arguments, found)
-    table = _with_intervals(found, slope_sums, leaving, reading, arrays.users, arguments)
-    if arrays.users == 1:
+    found = Results(log, arguments["depth"], arguments["rel"])
+    _note_gaps(found)
+    _summary_seconds(found)
+    reading, points, slope_sums = _reading(found)
+    _correlations(found)
+    _shares_of_time(found)
+    _forward_clicks(found)
+    _decisions(found)
+    _decisions_by_grade(found)
+    leaving, excluded = _leaving(found, arguments)
+    table = _with_intervals(found, slope_sums, leaving, reading, arguments)
+    if found.users == 1:
         found.notes.append("The log has only one user: there are no intervals.")
     corrected = leaving["corrected"][0] if leaving else None
     fits = tuple(fit(corrected, shape) for shape in shapes) if corrected is not None else ()
@@ -473,7 +471,7 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
         _note_weak_fits(fits, corrected, float(curve["seconds"].iloc[0]), found)
         # 500 steps are enough for a plot
         curve = curve.iloc[np.unique(np.linspace(0, len(curve) - 1, 500).astype(int))].reset_index(drop=True)
-    sizes = {"users": arrays.users, "sessions": len(arrays.last), "rows": len(log)}
+    sizes = {"users": found.users, "sessions": len(found.last), "rows": len(log)}
     return {
         "table": table,
         "about": {"package": __version__, **sizes, **arguments},
@@ -487,71 +485,71 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     }
 
 
-def _note_gaps(arrays: LogArrays, found: Results) -> None:
+def _note_gaps(found: Results) -> None:
     """Add notes about missing rows, unjudged results, and clicks without seconds."""
-    if arrays.depth == "clicked":
+    if found.depth == "clicked":
         found.note(
-            (np.bincount(arrays.session, arrays.to_last) < arrays.last).sum(),
-            f"{{:,}} of {len(arrays.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
+            (np.bincount(found.session, found.to_last) < found.last).sum(),
+            f"{{:,}} of {len(found.last):,} sessions lack rows above their last click. P(C|R) uses the rows in"
             " the log; it is too high if the missing results were seen and not clicked. T_S uses all ranks; it is"
             " too low if the missing results took time.",
         )
         found.note(
-            arrays.judged.any() * (arrays.seen & ~arrays.to_last).sum(),
+            found.judged.any() * (found.seen & ~found.to_last).sum(),
             "P(C|R) uses the results down to the last click, so it is too high. {:,} more results"
             " were seen after the last click; depth='seen' includes them.",
         )
     found.note(
-        arrays.judged.any() * (arrays.looked_at & ~arrays.judged).sum(),
-        f"{{:,}} of {int(arrays.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
+        found.judged.any() * (found.looked_at & ~found.judged).sum(),
+        f"{{:,}} of {int(found.looked_at.sum()):,} inspected results are unjudged; P(C|R), P(S|R)"
         " and the parameters by grade exclude them.",
     )
     found.note(
-        (arrays.clicked & ~arrays.view).sum(),
-        f"{{:,}} of {int(arrays.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D exclude them.",
+        (found.clicked & ~found.view).sum(),
+        f"{{:,}} of {int(found.clicked.sum()):,} clicks have no seconds on the document; P(S|R) and T_D exclude them.",
     )
 
 
-def _summary_seconds(arrays: LogArrays, found: Results) -> None:
+def _summary_seconds(found: Results) -> None:
     """Estimate T_S (Eq. 5)."""
-    if not arrays.log.has("summary_seconds"):
+    if not found.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
         return
-    seconds = arrays.log.floats("summary_seconds")
-    timed = np.bincount(arrays.session, ~np.isnan(seconds))[arrays.session] > 0
+    seconds = found.log.floats("summary_seconds")
+    timed = np.bincount(found.session, ~np.isnan(seconds))[found.session] > 0
     found.note(
-        (arrays.looked_at & np.isnan(seconds) & timed).sum(),
+        (found.looked_at & np.isnan(seconds) & timed).sum(),
         "{:,} inspected results have no seconds on the summary, in sessions with seconds on others. They"
         " count as 0, which is right if the next result includes them; otherwise T_S is too low.",
     )
-    spent, ranks = arrays.by_user(arrays.looked_at, np.nan_to_num(seconds)), arrays.by_user(timed, arrays.summaries)
+    spent, ranks = found.by_user(found.looked_at, np.nan_to_num(seconds)), found.by_user(timed, found.summaries)
     found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
     if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
         found.missing["summary_seconds"] = "no summary was inspected: no user clicked"
 
 
-def _shares_of_time(arrays: LogArrays, found: Results) -> None:
+def _shares_of_time(found: Results) -> None:
     """Estimate the seconds per view and the share of the time spent on summaries."""
-    if not arrays.read.any():
+    if not found.read.any():
         return
-    views, total = arrays.by_user(arrays.read), arrays.by_user(arrays.read, arrays.on_document)
+    views, total = found.by_user(found.read), found.by_user(found.read, found.on_document)
     found.two_ways("seconds_per_view", total, views)
-    if arrays.log.has("summary_seconds"):
-        seconds = arrays.log.floats("summary_seconds")
-        summaries = arrays.by_user(~np.isnan(seconds), seconds)
-        found.two_ways("share_on_summaries", summaries, summaries + total, n=arrays.users)
+    if found.log.has("summary_seconds"):
+        seconds = found.log.floats("summary_seconds")
+        summaries = found.by_user(~np.isnan(seconds), seconds)
+        found.two_ways("share_on_summaries", summaries, summaries + total, n=found.users)
 
 
-def _correlations(arrays: LogArrays, found: Results) -> None:
+def _correlations(found: Results) -> None:
     """Estimate the correlation of the seconds on documents with their lengths and grades; grades below 0 count as 0."""
-    log, first = arrays.log, ~arrays.log.flags("duplicate")
+    log, first = found.log, ~found.log.flags("duplicate")
     quantities = (
         ("length_correlation", "length", log.floats("words"), "the log has no column 'words'"),
-        ("grade_correlation", "grade", np.maximum(arrays.grade, 0), "the log has no grades"),
+        ("grade_correlation", "grade", np.maximum(found.grade, 0), "the log has no grades"),
     )
     for name, what, values, unknown in quantities:
-        known = arrays.read & ~np.isnan(values)
-        if not arrays.read.any():
+        known = found.read & ~np.isnan(values)
+        if not found.read.any():
             found.missing[name] = _why_unread(log)
         elif np.isnan(values).all():
             found.missing[name] = unknown
@@ -560,17 +558,17 @@ def _correlations(arrays: LogArrays, found: Results) -> None:
                 f"documents of known {what} have {many(int(known.sum()), 'view')} with known seconds, fewer than"
                 f" {_FEWEST_VIEWS}"
             )
-        elif not _correlation(arrays, found, name, "all views", known, values):
+        elif not _correlation(found, name, "all views", known, values):
             found.missing[name] = f"all documents viewed have the same {what}, or took the same seconds"
         elif not first[known].all():
-            _correlation(arrays, found, name, "first views", known & first, values)
+            _correlation(found, name, "first views", known & first, values)
 
 
-def _correlation(arrays: LogArrays, found: Results, name: str, way: str, which: Array, values: Array) -> bool:
+def _correlation(found: Results, name: str, way: str, which: Array, values: Array) -> bool:
     """Add the correlation of the seconds of views with values; return False if it is undefined."""
     if which.sum() < _FEWEST_VIEWS:
         return False
-    sums = correlation_sums(arrays.user[which], arrays.users, values[which], arrays.on_document[which])
+    sums = correlation_sums(found.user[which], found.users, values[which], found.on_document[which])
     r = float(correlation(sums.sum(axis=1, keepdims=True))[0])
     if np.isnan(r):
         return False
@@ -583,85 +581,83 @@ def _why_unread(log: InteractionLog) -> str:
     return "no user opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
 
 
-def _forward_clicks(arrays: LogArrays, found: Results) -> None:
+def _forward_clicks(found: Results) -> None:
     """Estimate the share of clicks on a deeper rank than the previous click of the session."""
-    name, log = "share_forward_clicks", arrays.log
+    name, log = "share_forward_clicks", found.log
     if not log.has("time"):
         found.missing[name] = "the log has no column 'time', so the order of clicks is unknown"
         return
     pairs = click_pairs(log)
-    user = arrays.user[pairs.row]
-    clicks, forward = (np.bincount(user, each, arrays.users) for each in (np.ones(len(user)), pairs.forward))
+    user = found.user[pairs.row]
+    clicks, forward = (np.bincount(user, each, found.users) for each in (np.ones(len(user)), pairs.forward))
     if not found.two_ways(name, forward, clicks, "unweighted"):
         found.missing[name] = "no session has two clicks at different known times"
         return
     found.notes.extend(f"share_forward_clicks excludes {each}." for each in pairs.excluded)
-    found.note(
-        (clicks == 0).sum(), f"{{:,}} of {arrays.users:,} users have no successive clicks; {name} excludes them."
-    )
+    found.note((clicks == 0).sum(), f"{{:,}} of {found.users:,} users have no successive clicks; {name} excludes them.")
 
 
-def _decisions(arrays: LogArrays, found: Results) -> None:
+def _decisions(found: Results) -> None:
     """Estimate P(C|R) and P(S|R)."""
-    ranks, viewed = arrays.weights(), arrays.by_user(arrays.view)
+    ranks, viewed = found.weights(), found.by_user(found.view)
     groups = (
-        ("relevant", "relevant", arrays.relevant),
-        ("nonrelevant", "non-relevant", arrays.judged & ~arrays.relevant),
+        ("relevant", "relevant", found.relevant),
+        ("nonrelevant", "non-relevant", found.judged & ~found.relevant),
     )
     for suffix, kind, group in groups:
-        nothing = None if arrays.judged.any() else "the log has no grades"
+        nothing = None if found.judged.any() else "the log has no grades"
         name = f"p_click_{suffix}"
-        looked = arrays.looked_at & group
-        if found.three_ways(name, arrays.by_user(looked & arrays.clicked), arrays.by_user(looked), ranks):
-            _add_other_click_shares(arrays, found, name, group)
-            _note_users_without(arrays, found, looked, f"saw no {kind} summary", name)
+        looked = found.looked_at & group
+        if found.three_ways(name, found.by_user(looked & found.clicked), found.by_user(looked), ranks):
+            _add_other_click_shares(found, name, group)
+            _note_users_without(found, looked, f"saw no {kind} summary", name)
         else:
             found.missing[name] = nothing or f"no {kind} summary was inspected"
         name = "p_save" if suffix == "relevant" else "p_save_nonrelevant"
-        opened = arrays.view & group
-        if arrays.saved is None:
+        opened = found.view & group
+        if found.saved is None:
             found.missing[name] = "the log has no column 'saved'"
-        elif found.three_ways(name, arrays.by_user(opened & arrays.saved), arrays.by_user(opened), viewed):
-            _note_users_without(arrays, found, opened, f"viewed no {kind} document", name)
+        elif found.three_ways(name, found.by_user(opened & found.saved), found.by_user(opened), viewed):
+            _note_users_without(found, opened, f"viewed no {kind} document", name)
         else:
             found.missing[name] = nothing or f"no {kind} document was viewed"
 
 
-def _add_other_click_shares(arrays: LogArrays, found: Results, name: str, group: Array) -> None:
-    for way, which in (("down to the last click", arrays.to_last & group), ("all seen", arrays.seen & group)):
-        share = pooled(arrays.by_user(which & arrays.clicked), arrays.by_user(which))
+def _add_other_click_shares(found: Results, name: str, group: Array) -> None:
+    for way, which in (("down to the last click", found.to_last & group), ("all seen", found.seen & group)):
+        share = pooled(found.by_user(which & found.clicked), found.by_user(which))
         found.add(name, f"pooled, {way}", share, which.sum())
-    if arrays.log.has("clicks"):  # not a probability: a result can be clicked twice
-        clicks = arrays.log.floats("clicks")
-        which = arrays.seen & group & ~np.isnan(clicks)
-        per_result = pooled(arrays.by_user(which, clicks), arrays.by_user(which))
+    if found.log.has("clicks"):  # not a probability: a result can be clicked twice
+        clicks = found.log.floats("clicks")
+        which = found.seen & group & ~np.isnan(clicks)
+        per_result = pooled(found.by_user(which, clicks), found.by_user(which))
         found.add(name, "clicks per result, all seen", per_result, which.sum())
 
 
-def _note_users_without(arrays: LogArrays, found: Results, which: Array, what: str, name: str) -> None:
-    found.note((arrays.by_user(which) == 0).sum(), f"{{:,}} of {arrays.users:,} users {what}; {name} excludes them.")
+def _note_users_without(found: Results, which: Array, what: str, name: str) -> None:
+    found.note((found.by_user(which) == 0).sum(), f"{{:,}} of {found.users:,} users {what}; {name} excludes them.")
 
 
-def _decisions_by_grade(arrays: LogArrays, found: Results) -> None:
+def _decisions_by_grade(found: Results) -> None:
     """Estimate P(C|g), P(S|g) and the seconds per view for each grade; grades below 0 count as 0."""
-    ranks, viewed = arrays.weights(), arrays.by_user(arrays.view)
-    grade = np.maximum(arrays.grade, 0)
-    for one in np.unique(grade[arrays.judged & (arrays.looked_at | arrays.clicked)]):
+    ranks, viewed = found.weights(), found.by_user(found.view)
+    grade = np.maximum(found.grade, 0)
+    for one in np.unique(grade[found.judged & (found.looked_at | found.clicked)]):
         alike = grade == one
-        looked, opened, timed = arrays.looked_at & alike, arrays.view & alike, arrays.read & alike
-        share = weighted(arrays.by_user(looked & arrays.clicked), arrays.by_user(looked), ranks)
+        looked, opened, timed = found.looked_at & alike, found.view & alike, found.read & alike
+        share = weighted(found.by_user(looked & found.clicked), found.by_user(looked), ranks)
         found.add("p_click", "weighted", share, looked.sum(), used=True, grade=one)
-        seconds = pooled(arrays.by_user(timed, arrays.on_document), arrays.by_user(timed))
+        seconds = pooled(found.by_user(timed, found.on_document), found.by_user(timed))
         found.add("seconds", "pooled", seconds, timed.sum(), used=True, grade=one)
-        if arrays.saved is not None and one > 0:
-            share = weighted(arrays.by_user(opened & arrays.saved), arrays.by_user(opened), viewed)
+        if found.saved is not None and one > 0:
+            share = weighted(found.by_user(opened & found.saved), found.by_user(opened), viewed)
             found.add("p_save_by_grade", "weighted", share, opened.sum(), used=True, grade=one)
 
 
-def _reading(arrays: LogArrays, found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None]:
+def _reading(found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None]:
     """Fit the line of reading times; return it with its plot points and the normal equations of each user."""
-    log, read, seconds = arrays.log, arrays.read, arrays.on_document
-    words = arrays.log.floats("words")
+    log, read, seconds = found.log, found.read, found.on_document
+    words = found.log.floats("words")
     duplicate = log.flags("duplicate")
     points = reading_points(words[read], seconds[read], duplicate[read])
     if not read.any():
@@ -669,7 +665,7 @@ def _reading(arrays: LogArrays, found: Results) -> tuple[Reading | None, pd.Data
         return None, points, None
     first, again = read & ~duplicate, read & duplicate
     if again.any():
-        total, views = arrays.by_user(again, seconds), arrays.by_user(again)
+        total, views = found.by_user(again, seconds), found.by_user(again)
         error = float(np.std(seconds[again], ddof=1) / np.sqrt(again.sum())) if again.sum() > 1 else np.nan
         found.add("duplicate_seconds", "unweighted", unweighted(total, views), again.sum())
         found.add("duplicate_seconds", "pooled", pooled(total, views), again.sum(), used=True, error=error)
@@ -682,10 +678,10 @@ def _reading(arrays: LogArrays, found: Results) -> tuple[Reading | None, pd.Data
     reading = least_squares(words, seconds, fitted, again)
     if reading is None:
         which = first if first.any() else read
-        total, views = arrays.by_user(which, seconds), arrays.by_user(which)
+        total, views = found.by_user(which, seconds), found.by_user(which)
         found.add("seconds_per_document", "unweighted", unweighted(total, views), which.sum())
         found.add("seconds_per_document", "constant", pooled(total, views), which.sum(), used=True)
-        found.add("seconds_per_word", "constant", Ratio(np.zeros(arrays.users), views), which.sum(), used=True)
+        found.add("seconds_per_word", "constant", Ratio(np.zeros(found.users), views), which.sum(), used=True)
         why = "The log has no lengths" if not log.has("words") else "All lengths of first views are equal"
         found.notes.append(f"{why}: T_D is the mean time on a document, and a = 0.")
         return None, points, None
@@ -699,7 +695,7 @@ def _reading(arrays: LogArrays, found: Results) -> tuple[Reading | None, pd.Data
             f"Duplicates take {reading.duplicate_mean:.3g} ± {reading.duplicate_error:.2g} seconds and b is"
             f" {reading.intercept:.3g} ± {reading.intercept_error:.2g}: they differ, and TBG uses b for both."
         )
-    return reading, points, line_sums(arrays.user[fitted], arrays.users, words[fitted], seconds[fitted])
+    return reading, points, line_sums(found.user[fitted], found.users, words[fitted], seconds[fitted])
 
 
 def _note_better_shape(fits: tuple[Fit, ...], found: Results) -> None:
@@ -730,11 +726,12 @@ def _note_weak_fits(fits: tuple[Fit, ...], stays: Stays, begin: float, found: Re
         )
 
 
-def _leaving(
-    log: InteractionLog, arguments: dict[str, Any], found: Results
-) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
+def _leaving(found: Results, arguments: dict[str, Any]) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
     """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
-    chosen = {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
+    log, chosen = (
+        found.log,
+        {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")},
+    )
     if not log.has("time"):
         if not (log.has("summary_seconds") and log.has("document_seconds")):
             found.missing["half_life"] = (
@@ -787,11 +784,10 @@ def _with_intervals(
     slope_sums: Array | None,
     leaving: dict[str, tuple[Stays, float]],
     reading: Reading | None,
-    users: int,
     arguments: dict[str, Any],
 ) -> pd.DataFrame:
     """Return the table of all estimates with their bootstrap intervals."""
-    parts = found.parts(users)
+    parts = found.parts()
     if slope_sums is not None and reading is not None:
         a, b = (float(value[0]) for value in line(slope_sums.sum(axis=1, keepdims=True)))
         as_fitted = a == 0 or b == 0
@@ -802,9 +798,9 @@ def _with_intervals(
         ]  # fmt: skip
         parts.append((both, slope_sums, lambda totals: np.array(line(totals))))
     for way, (each, value) in leaving.items():
-        at, scores = grid(each, users, value)
+        at, scores = grid(each, found.users, value)
         row = estimate_row("half_life", way, way == "corrected", value, np.nan, len(each))
-        parts.append(([row], np.asarray(scores), partial(_half_life, at)))
+        parts.append(([row], scores, partial(_half_life, at)))
     rows = [row for part, _, _ in parts for row in part]
     low = high = np.array([])
     if rows:
@@ -813,13 +809,8 @@ def _with_intervals(
         def statistic(totals: Array) -> Array:
             return np.concatenate([of(own) for (_, _, of), own in zip(parts, np.split(totals, ends), strict=True)])
 
-        low, high = over_users(
-            np.concatenate([sums for _, sums, _ in parts]),
-            statistic,
-            arguments["confidence"],
-            arguments["resamples"],
-            arguments["seed"],
-        )
+        bootstrap = (arguments[name] for name in ("confidence", "resamples", "seed"))
+        low, high = over_users(np.concatenate([sums for _, sums, _ in parts]), statistic, *bootstrap)
     for row, lower, upper in zip(rows, low, high, strict=True):
         row.update(low=lower, high=upper)
     places = {name: at for at, name in enumerate(NUMBERS)}

@@ -641,11 +641,11 @@ class InteractionLog:
         return replace(self, rows=rows)
 
     @property
-    def seen(self) -> np.ndarray:
+    def seen(self) -> Array:
         """Mask of the rows whose result was seen; all rows if the log has no column ``seen``."""
         return self.rows["seen"].to_numpy(bool) if self.has("seen") else np.ones(len(self), bool)
 
-    def floats(self, column: str) -> np.ndarray:
+    def floats(self, column: str) -> Array:
         """Return the values of a numeric column.
 
         Parameters
@@ -661,7 +661,7 @@ class InteractionLog:
         """
         return self.rows[column].to_numpy(float) if self.has(column) else np.full(len(self), np.nan)
 
-    def flags(self, column: str) -> np.ndarray:
+    def flags(self, column: str) -> Array:
         """Return the values of a boolean column.
 
         Parameters

@@ -198,7 +198,7 @@ def continuing_from_last_clicks(
     Moffat, Thomas and Scholer (2013).
     """
     log = as_log(log)
-    clicked = log.rows["clicked"].to_numpy(bool)
+    clicked = log.flags("clicked")
     notes = ("users inspect results below their last click: C is too low, particularly near the end of the lists",)
     return _continuing(log, clicked, "last clicks", last_rank, prior, (confidence, resamples, seed), notes)
 
@@ -523,7 +523,7 @@ def grade_efforts(
     log = as_log(log)
     _check(log, summary_seconds)
     user, names = pd.factorize(log.rows["user"])
-    clicked, seconds = log.rows["clicked"].to_numpy(bool), log.floats("document_seconds")
+    clicked, seconds = log.flags("clicked"), log.floats("document_seconds")
     seen, timed = log.seen, clicked & ~np.isnan(seconds)
     grade = log.rows["grade"].clip(lower=0).to_numpy(float)
     grades = np.unique(grade[seen & ~np.isnan(grade)])
