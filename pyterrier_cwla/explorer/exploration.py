@@ -24,9 +24,10 @@ from ..errors.sanitise import harmless
 from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded, named_pair, runs_by_name
 from ..measures.named import RowMeasure, measures_of
-from ..measures.of_ir_measures import computation_of, followed, needs_of, user_model_of
+from ..measures.of_ir_measures import computation_of, followed, metric_of, needs_of, user_model_of
 from ..measures.provider import judged
-from ..model.language import TABLES, Spec, float_or_int
+from ..model.language import TABLES, float_or_int
+from ..model.metric import Metric
 from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
 from .controls import Control, changed, control_of
@@ -395,7 +396,7 @@ class Exploration:
     def _of_text(self, text: str) -> Measure:
         """Return the measure of a text. Measures that were made here keep their tables and functions."""
         known = self.measure if text == repr(self.measure) else self._measures.get(text)
-        if known is not None and _is_current(known):
+        if known is not None and _is_current(metric_of(known, self.highest)):
             return known
         return self._ready(measures_of([text])[0])
 
@@ -470,10 +471,10 @@ def _ranked(rows: Rows, segment: int) -> RankedTopic:
     return RankedTopic(rows.columns, order[rows.starts[segment] : rows.ends[segment]])
 
 
-def _is_current(measure: Measure) -> bool:
-    """Return whether the functions of a measure are the present ones of their names; notebooks define them again."""
-    specs = [bound for bound in getattr(measure, "_bound", {}).values() if isinstance(bound, Spec)]
-    return all(TABLES[spec.part.kind].get(spec.name) is spec.part for spec in specs)
+def _is_current(metric: Metric) -> bool:
+    """Return whether a user's functions are the present ones of their names; notebooks define them again."""
+    own = [spec for spec in (metric.C, metric.A, metric.gain, metric.effort) if not spec.built_in]
+    return all(TABLES[spec.part.kind].get(spec.name) is spec.part for spec in own)
 
 
 def _one_or_two(runs: Any) -> dict[str, Any]:
