@@ -183,7 +183,7 @@ def _grades_decide(metric: Metric, longest: int) -> bool:
 def _everybody_leaves(metric: Metric) -> bool:
     """Return whether all users leave at some rank, so that Σ L(i)·G(i) = Σ V(i)·r_i."""
     C = metric.C
-    if metric.end != "open" or metric.rank_at("last_rank") or C.fact("vanishes") or C.fact("eventually_leaves"):
+    if metric.end != "open" or metric.last_rank or C.fact("vanishes") or C.fact("eventually_leaves"):
         return True
     return bool(C.fact("constant_beyond_list")) and _goes_on_beyond(metric) < 1
 

@@ -27,19 +27,10 @@ aggregation = decorator(
         of the function change.
     linear_in_gain : bool, default=False
         Whether A is linear in the gains.
-    affine_beyond_list : bool, default=False
-        Whether A changes by the same amount (or not at all) with every item after the list.
     monotone_in_gain : bool, default=False
         Whether A never falls when a gain rises.
-    constant_without_gain : bool, default=False
-        Whether A does not change at an item without gain.
     less_is_better : bool, default=False
         Whether A is a cost, such as a time. Comparisons then mark the lowest score as the best. It changes no score.
-    credit_terms : callable, optional
-        Function of i, r, e, C and the parameters that returns (φ, w) with Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i wherever all
-        users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
-        only; w depends on the gain, effort and C of the item. With these terms learning to rank is faster, and if φ is
-        the number 1, the ideal ranking under ``decay`` is exact.
 
     Returns
     -------

@@ -353,15 +353,14 @@ class Walk:
             if (done | far).all():
                 break
         else:
-            jump = "if C jumps there, state the rank with @continuation(jump_rank=lambda …: k); otherwise give"
             raise NoFiniteValue(
                 f"{self.metric.C.keyword} with {self.metric.A.keyword} is not smooth far beyond the list:"
-                f" {'give a greater unseen=,' if self.metric.effort_only else jump} end='stop', or a rank as end=."
+                f" give {'a greater unseen=, ' if self.metric.effort_only else ''}end='stop', or a rank as end=."
             )
         if done.all():
             return found
         slowly = "does not go to 0, or goes to 0 too slowly for a sum"
-        if A is None and self.metric.C.fact("vanishes"):
+        if A is None and any(self.metric.C.fact(fact) for fact in ("vanishes", "eventually_leaves")):
             slowly = "goes to 0 too slowly to sum V⁺, which may be finite"
         raise NoFiniteValue(
             f"under {self.metric.C.keyword} the share of users who are left {slowly}: give C a k, or end='stop', or a"
@@ -395,7 +394,8 @@ class Walk:
             whole, rest = nodes.total(values) + base * (reach - left), left * last
             allowed = 1e-13 + 1e-10 * np.abs(whole + rest)
             smooth = smooth & (nodes.doubt(values) <= 10 * allowed)
-            known = any(self.metric.C.fact(fact) for fact in ("vanishes", "constant_beyond_list", "items_beyond"))
+            leave = ("vanishes", "eventually_leaves", "constant_beyond_list", "items_beyond")
+            known = any(self.metric.C.fact(fact) for fact in leave)
             if known and nodes.m[0, -1] > _FAR:
                 # All users leave in the end; if A hardly changes after the nodes, they leave with its last value.
                 steady = left * np.abs(last - felt[:, -17:-16]) <= allowed

@@ -30,29 +30,13 @@ continuation = decorator(
         Whether C is the same at every rank after the list.
     ignores_zero_gain : bool, default=False
         Whether C is 1 at every item without gain.
-    vanishes : bool, default=False
-        Whether V goes to 0 with the rank, even if only slowly.
     eventually_leaves : bool, default=False
         Whether V goes to 0 for every ranking in which all efforts are positive.
     last_rank : callable, optional
         Function of the parameters that returns the last rank that any user sees, as in ``last_rank=lambda k: k``.
-    jump_rank : callable, optional
-        Function of the parameters that returns a rank at which C jumps, if C is not 0 at all later ranks.
-    items_beyond : callable, optional
-        Function of the view, V(n+1) and the parameters that returns ΣV(j) over the ranks after the list, where n is
-        the last rank.
-    items_between : callable, optional
-        Function of the view, an array of numbers m and the parameters, for users who have gone on after an item that
-        is followed by m items without gain and of equal effort: returns the share of these users who go on after the
-        last of the m items, and the number of the m items that they see on average, as arrays of the shape of the view.
     gives_survival : bool, default=False
         Whether the function returns V(i), the share of users who see item i, instead of C(i). V(1) may be below 1: the
         other users leave with nothing.
-    not_in_products : bool, default=False
-        Whether the function cannot be a factor of ``product``.
-    gains_up_to_1 : callable, optional
-        Function of the parameters that returns whether C is defined only for gains of at most 1; others are then
-        refused.
 
     Returns
     -------
@@ -160,7 +144,7 @@ def _reciprocal(i: Floats) -> Floats:
     return 1 / i
 
 
-@continuation(constant_beyond_list=True, ignores_zero_gain=True, items_beyond=_ap1_beyond, not_in_products=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True, items_beyond=_ap1_beyond)
 def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """Continue with the share of the remaining gain that is after rank i, where each gain is divided by its rank.
 
@@ -390,7 +374,7 @@ def decay(view: View, half_life: Positive = 224) -> Values:
     return C
 
 
-_law = continuation(gives_survival=True, vanishes=True, eventually_leaves=True, not_in_products=True)
+_law = continuation(gives_survival=True, vanishes=True, eventually_leaves=True)
 
 
 @_law
@@ -613,9 +597,9 @@ def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
         return lambda: any(fact() for fact in (one, other) if fact)
     if name in ("vanishes", "eventually_leaves"):  # users who leave under either factor leave under the product
         return one or other
-    if name in ("last_rank", "jump_rank") and (one or other):
+    if name == "last_rank":
         ranks = [rank for rank in (fact() for fact in (one, other) if fact) if rank]
-        return lambda: (min(ranks) if name == "last_rank" else max(ranks)) if ranks else None
+        return (lambda: min(ranks)) if ranks else None
     if name in ("items_beyond", "items_between"):  # a factor that is 1 at items without gain does not count there
         return other if first.fact("ignores_zero_gain") else one if second.fact("ignores_zero_gain") else None
     return None
@@ -644,7 +628,8 @@ def product(
     0.6429
     """
     for factor in (first, second):
-        if factor.fact("not_in_products") or factor.fact("gives_survival"):
+        passes_to_infinity = factor.fact("ignores_zero_gain") and factor.fact("items_beyond")  # to unretrieved gain
+        if factor.fact("gives_survival") or passes_to_infinity:
             raise BadParameter(
                 f"C='product({first},{second})': {factor.name} defines more than the probability C, and so cannot be a"
                 f" factor of a product; use C='{factor}' alone."
@@ -787,7 +772,7 @@ def _patience_beyond(view: View, V: Floats, T: float) -> Floats:
         return np.where(np.isinf(m), np.inf, m * V - step * m * (m - 1) / 2)
 
 
-@continuation(gives_survival=True, items_beyond=_patience_beyond, eventually_leaves=True, not_in_products=True)
+@continuation(gives_survival=True, items_beyond=_patience_beyond, eventually_leaves=True)
 def patience(view: View, T: Positive) -> Values:
     """Stop when the effort exceeds a patience that is uniform in [0, T]; only items read to their end have gain.
 

@@ -28,8 +28,6 @@ effort = decorator(
     version : str or int, optional
         Version of the function. With a version, results may be cached (``cache_dir=``). Change it whenever the results
         of the function change.
-    unit_effort : bool, default=False
-        Whether every document has effort 1.
     constant_from : callable, optional
         Function of the parameters that returns a rank from which efforts no longer depend on ranks. Without it, a
         function that reads ``rank`` does not give the effort of unseen documents far beyond the list; measures then

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from ..data.columns import Array, Floats
 from ..errors import BadParameter, CWLAError, RefutedFact, warn
-from .introspection import SUMS, effort_reads, on_ranks, reads
+from .introspection import SUMS, on_ranks, reads
 from .language import Part, Spec, checked_numbers
-from .tail_sums import grid
 from .view import Documents, View, before
 
 ROWS, RANKS = 8, 7
@@ -122,10 +121,10 @@ def values_of(spec: Spec, view: View) -> Floats:
     return values
 
 
-def given_by(spec: Spec, fact: str, *inputs: Any) -> Any:
+def given_by(spec: Spec, fact: str) -> Any:
     """Return the result of a fact that is a function."""
     try:
-        return spec.fact(fact)(*inputs)
+        return spec.fact(fact)()
     except CWLAError as error:
         raise CannotTell from error
     except Exception as error:
@@ -162,14 +161,14 @@ def told_apart(first: float, second: float) -> tuple[str, str]:
     return (one, other) if one != other else (repr(float(first)), repr(float(second)))
 
 
-def _rank(spec: Spec, fact: str) -> float:
-    """Return the rank that a continuation states as a fact, or 0."""
-    rank = given_by(spec, fact) if spec.fact(fact) else None
+def _last_rank(spec: Spec) -> float:
+    """Return the last rank that a continuation states, or 0."""
+    rank = given_by(spec, "last_rank") if spec.fact("last_rank") else None
     if rank is None:
         return 0
     if not isinstance(rank, int | float | np.integer | np.floating) or not rank >= 0 or rank % 1:
         raise BadParameter(
-            f"{spec.keyword}: {fact}= of its decorator gives {rank!r:.80}, and must give a rank, or None."
+            f"{spec.keyword}: last_rank= of its decorator gives {rank!r:.80}, and must give a rank, or None."
         )
     return float(min(rank, DEEPEST))
 
@@ -195,8 +194,8 @@ def warn_if_nobody_leaves(spec: Spec) -> None:
 
 
 def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:
-    """Return the view of the lists, with one more column at the deepest rank that the continuation states."""
-    return lists.view(max(_rank(spec, "last_rank"), _rank(spec, "jump_rank")), background)
+    """Return the view of the lists, with one more column at the last rank that the continuation states."""
+    return lists.view(_last_rank(spec), background)
 
 
 def _goes_on(spec: Spec, view: View, m: Floats) -> Floats:
@@ -276,7 +275,7 @@ def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
 
 def last_rank(spec: Spec, lists: Lists) -> Difference | None:
     """Return a list for which V is not 0 after the last rank, if there is one."""
-    last = _rank(spec, "last_rank")
+    last = _last_rank(spec)
     if not last:
         return None
     view = lists.view()
@@ -292,85 +291,6 @@ def last_rank(spec: Spec, lists: Lists) -> Difference | None:
     if place := first_place(left > 1e-12):
         row = place[0]
         return row, f"V({last + 1:,.0f}) is {left[row, 0]:.6g}, and must be 0 after the last rank, {last:,.0f}"
-    return None
-
-
-def jump_rank(spec: Spec, lists: Lists) -> Difference | None:
-    """Return a jump of C after the stated rank, if there is one."""
-    jump = _rank(spec, "jump_rank")
-    if not jump or lists.e is not None:  # a jump has a fixed rank only at equal efforts
-        return None
-    view = _deep(spec, lists)
-    C = _goes_on(spec, view, RUN)
-    step = np.abs(np.diff(C))
-    around = np.maximum(step[:, :-2], step[:, 2:])
-    if place := first_place((step[:, 1:-1] > 1e-6) & (step[:, 1:-1] > 100 * around)):
-        row, column = place[0], place[1] + 1
-        ranks = rank_after(view, RUN, column), rank_after(view, RUN, column + 1)
-        one, other = told_apart(C[row, column], C[row, column + 1])
-        return row, f"C({ranks[0]}) is {one} and C({ranks[1]}) is {other}, a jump after the rank {jump:,.0f}"
-    return None
-
-
-def items_beyond(spec: Spec, lists: Lists) -> Difference | None:
-    """Return a list for which ``items_beyond`` is not ΣV over the ranks after the list, if there is one.
-
-    The sum over the first 1,024 ranks is a lower bound, and for most functions the sum over all ranks is known.
-    """
-    view = _deep(spec, lists)
-    survival = bool(spec.fact("gives_survival"))
-    reach = _on_list(spec, view)[1][:, -1:]
-    claimed = given_by(spec, "items_beyond", view, reach)
-    try:
-        claimed = np.broadcast_to(np.asarray(claimed, float), reach.shape)
-    except (TypeError, ValueError):
-        raise BadParameter(
-            f"{spec.keyword}: items_beyond= of its decorator must give one number for each query, [queries × 1]."
-        ) from None
-    nodes = grid(1024, 34)
-    seen = values_of(spec, view.beyond(nodes.m))
-    if survival:
-        V, left, smooth = seen, seen[:, -1:], nodes.doubt(seen) <= 1e-9 * reach
-    else:
-        V, left, smooth = nodes.survival(seen)
-        V, left = reach * V, reach * left
-    explicit, whole = V[:, :1024].sum(axis=1, keepdims=True), nodes.total(V)
-    finished = V[:, 1023:1024] <= 1e-200
-    known = finished | (smooth & (left * nodes.m[0, -1] <= 1e-9 * whole))
-    whole = np.where(finished, explicit, whole)
-    wrong = (reach > 1e-9) & ~(claimed >= explicit * (1 - 1e-6))
-    if survival or not spec.fact("not_in_products"):  # otherwise items_beyond may count gain at infinite rank
-        wrong |= (reach > 1e-9) & known & ~(claimed <= whole * (1 + 1e-6))
-    if place := first_place(wrong):
-        row = place[0]
-        some = "" if known[row, 0] else "at least "
-        total = (whole if known[row, 0] else explicit)[row, 0]
-        one, other = told_apart(claimed[row, 0], total)
-        return row, f"it gives {one} items for V(n+1) = {reach[row, 0]:.6g}, and V sums to {some}{other}"
-    return None
-
-
-def items_between(spec: Spec, lists: Lists) -> Difference | None:
-    """Return an item after which ``items_between`` differs from the product of C and the sum of V, if there is one.
-
-    After an item with C = 0 there are no users, so that any value is right.
-    """
-    view, m = lists.view(), 5
-    steps = [values_of(spec, view.after_each(rank)) for rank in range(1, m + 1)]
-    V = np.cumprod([np.ones_like(steps[0]), *steps], axis=0)
-    goes_on = np.broadcast_to(values_of(spec, view), V[0].shape) > 0
-    claimed = given_by(spec, "items_between", view, np.full(V[0].shape, float(m)))
-    try:
-        share, items = (np.broadcast_to(np.asarray(values, float), V[0].shape) for values in claimed)
-    except (TypeError, ValueError):
-        raise BadParameter(
-            f"{spec.keyword}: items_between= of its decorator must give two arrays of the shape of the view, or of m."
-        ) from None
-    for what, found, wanted in (("share", share, V[-1]), ("number", items, V[:-1].sum(axis=0))):
-        if place := first_place(unlike(found, wanted, 1e-8, 1e-9) & goes_on):
-            row, column = place
-            one, other = told_apart(found[place], wanted[place])
-            return row, f"for {m} items after rank {column + 1} it gives the {what} {one}, and C gives {other}"
     return None
 
 
@@ -408,27 +328,6 @@ def linear_in_gain(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def affine_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
-    """Return a rank after the list at which A is not on the line through its other values, if there is one."""
-    for background in (False, True):
-        view = lists.view(background=background)
-        try:
-            A = values_of(spec, view.beyond(FAR))
-        except CannotTell:
-            continue
-        line = A[:, :1] + (A[:, -1:] - A[:, :1]) * (FAR - 1) / (FAR[0, -1] - 1)
-        size = np.abs(A).max(axis=1, keepdims=True)
-        if place := first_place(unlike(A, line, 0, 1e-12 + 1e-8 * size)):
-            row, column = place
-            first, rank, last = (rank_after(view, FAR, c) for c in (0, column, -1))
-            one, other = told_apart(A[row, column], line[row, column])
-            gain = f", where every item gains {lists.best:g}," if background else ""
-            return row, (
-                f"beyond the list{gain} A({rank}) is {one}, and {other} on the line from A({first}) to A({last})"
-            )
-    return None
-
-
 def monotone_in_gain(spec: Spec, lists: Lists) -> Difference | None:
     """Return a list for which A falls when a gain rises, if there is one."""
     for lower, higher, item in _rises(lists):
@@ -460,62 +359,6 @@ def _rises(lists: Lists) -> Iterator[tuple[View, View, int | None]]:
         grade[:, j] = np.maximum(grade, np.ceil(3 * r / lists.best))[:, j]
         yield seen(lists), seen(replace(lists, r=r, grade=grade)), j
     yield seen(lists), seen(lists, background=True), None
-
-
-def constant_without_gain(spec: Spec, lists: Lists) -> Difference | None:
-    """Return an item without gain at which A changes, if there is one."""
-    A, ranks = _here_and_beyond(spec, lists.view())
-    nothing = np.append(lists.r == 0, np.ones((ROWS, FAR.shape[1]), bool), axis=1)
-    if place := first_place(nothing[:, 1:] & unlike(A[:, 1:], A[:, :-1])):
-        row, column = place
-        one, other = told_apart(A[row, column], A[row, column + 1])
-        return row, (
-            f"A({ranks[column]:,.0f}) is {one}, and A({ranks[column + 1]:,.0f}) is {other}, with no gain between"
-        )
-    return None
-
-
-def credit_terms(spec: Spec, lists: Lists) -> Difference | None:
-    """Return a list for which the credit terms do not sum to the score, if there is one."""
-    if lists.e is not None and "E" in reads(spec):  # the terms are valid, and used, at unit effort only
-        return None
-    view, rng = lists.view(), np.random.default_rng(1)
-    C = rng.uniform(0.1, 1, lists.r.shape).round(2)
-    C[:, -1] = 0
-    V = np.concatenate([np.ones((ROWS, 1)), np.cumprod(C, axis=1)[:, :-1]], axis=1)
-    e = np.broadcast_to(np.asarray(view.e, float), lists.r.shape)
-    spent = (V * e).sum(axis=1, keepdims=True)
-    view.spend = lambda: spent
-    phi, w = _terms(spec, view.i, lists.r, e, C)
-    score = (V * (1 - C) * values_of(spec, view)).sum(axis=1, keepdims=True)
-    divisor = spent if "expected_effort" in reads(spec) else 1.0
-    summed = (V * phi * w).sum(axis=1, keepdims=True) / divisor
-    if place := first_place(unlike(score, summed, absolute=1e-9)):
-        row = place[0]
-        one, other = told_apart(score[row, 0], summed[row, 0])
-        return row, f"with C = {written_list(C[row])} the score is {one}, and its terms sum to {other}"
-    order = rng.permutation(RANKS)
-    _, moved = _terms(spec, view.i, lists.r[:, order], e[:, order], C[:, order])
-    if place := first_place(unlike(moved, w[:, order])):
-        row, column = place
-        one, other = told_apart(w[row, order[column]], moved[row, column])
-        return row, f"w of item {order[column] + 1} is {one}, and {other} when the items are in another order"
-    if spec.fact("linear_in_gain") and (place := first_place(unlike(_terms(spec, view.i, lists.r, e, None)[1], w))):
-        return place[0], f"w of item {place[1] + 1} depends on C, though A is linear in the gains"
-    return None
-
-
-def _terms(spec: Spec, i: Floats, r: Floats, e: Floats, C: Floats | None) -> tuple[Floats, Floats]:
-    """Return φ, one number or one per rank, and w."""
-    terms = given_by(spec, "credit_terms", i, r, e, C)
-    try:
-        phi, w = (np.asarray(term, float) for term in terms)
-        return np.broadcast_to(phi, i.shape), np.broadcast_to(w, r.shape)
-    except (TypeError, ValueError):
-        raise BadParameter(
-            f"{spec.keyword}: credit_terms= of its decorator must give φ, a number or an array [1 × ranks], and w, an"
-            " array [queries × ranks]."
-        ) from None
 
 
 def check_facts(spec: Spec) -> None:
@@ -586,22 +429,6 @@ def refutation(part: Part, spec: Spec, fact: str) -> str:
 # ---- efforts and gains
 
 
-def _unit_effort(spec: Spec, lists: Lists) -> Difference | None:
-    rng = np.random.default_rng(1)
-    grade = lists.grade.ravel()
-    words = rng.integers(0, 3000, grade.shape)
-    effort_reads(spec)  # nothing else calls the function, so errors of the function are raised here
-    try:
-        found = spec(Documents(grade, lambda: words, lambda: words / 10, 1.0 + rng.integers(0, 100, grade.shape)))
-    except CWLAError as error:
-        raise CannotTell from error
-    e = np.broadcast_to(checked_numbers(spec, found, words.shape), words.shape)
-    if (wrong := np.flatnonzero(~(e == 1))).size:
-        document = f"A document of grade {grade[wrong[0]]} and {words[wrong[0]]} words"
-        return -1, f"{document} costs {told_apart(e[wrong[0]], 1)[0]}, and must cost 1"
-    return None
-
-
 def _constant_from(spec: Spec, lists: Lists) -> Difference | None:
     first = given_by(spec, "constant_from")
     if first is None:
@@ -657,27 +484,16 @@ def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
     return np.broadcast_to(checked_numbers(spec, found, grades.shape), grades.shape)
 
 
-#: Check of each fact. ``not_in_products``, ``gains_up_to_1`` and ``less_is_better`` state what is wanted, so they
-#: cannot be refuted.
+#: Check of each fact. ``less_is_better`` states what is wanted, so it cannot be refuted.
 _TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
     "continuation": {
         "gives_survival": gives_survival,
         "last_rank": last_rank,
-        "jump_rank": jump_rank,
         "constant_beyond_list": constant_beyond_list,
         "ignores_zero_gain": ignores_zero_gain,
-        "items_between": items_between,
-        "vanishes": goes_to_zero,
         "eventually_leaves": goes_to_zero,
-        "items_beyond": items_beyond,
     },
-    "aggregation": {
-        "linear_in_gain": linear_in_gain,
-        "affine_beyond_list": affine_beyond_list,
-        "monotone_in_gain": monotone_in_gain,
-        "constant_without_gain": constant_without_gain,
-        "credit_terms": credit_terms,
-    },
+    "aggregation": {"linear_in_gain": linear_in_gain, "monotone_in_gain": monotone_in_gain},
     "gain": {"known_grades": _known_grades},
-    "effort": {"unit_effort": _unit_effort, "constant_from": _constant_from},
+    "effort": {"constant_from": _constant_from},
 }

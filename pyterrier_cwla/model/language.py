@@ -19,12 +19,13 @@ from ..data.columns import Floats
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .view import read_only
 
-#: Positional arguments of the facts that are functions, before the parameters of the decorated function.
-_INPUTS = {
-    "of_parts": ("name",),
-    "items_beyond": ("view", "V"),
-    "items_between": ("view", "m"),
-    "credit_terms": ("i", "r", "e", "C"),
+#: Facts that users may state, by kind of function. All others are internal; tests hold them for the built-in functions.
+STATED: dict[str, tuple[str, ...]] = {
+    "continuation": ("constant_beyond_list", "ignores_zero_gain", "eventually_leaves", "gives_survival", "last_rank"),
+    "aggregation": ("linear_in_gain", "monotone_in_gain", "less_is_better"),
+    "gain": ("known_grades",),
+    "effort": ("constant_from",),
+    "discount": (),
 }
 
 
@@ -54,24 +55,50 @@ class Facts:
 
 @dataclass(frozen=True, kw_only=True)
 class ContinuationFacts(Facts):
-    """Facts about a continuation, as documented for the decorator :func:`continuation`."""
+    """Facts about a continuation; the decorator documents those that users may state.
+
+    Attributes
+    ----------
+    vanishes : bool
+        Whether V goes to 0 with the rank, even if only slowly.
+    gains_up_to_1 : callable, optional
+        Function of the parameters that returns whether C is defined only for gains of at most 1.
+    items_beyond : callable, optional
+        Function of the view, V(n+1) and the parameters that returns ΣV(j) over the ranks after the list, where n is
+        the last rank.
+    items_between : callable, optional
+        Function of the view, an array of numbers m and the parameters, for users who have gone on after an item that
+        is followed by m items without gain and of equal effort: returns the share of these users who go on after the
+        last of the m items, and the number of the m items that they see on average, as arrays of the shape of the view.
+    """
 
     constant_beyond_list: bool = False
     ignores_zero_gain: bool = False
     vanishes: bool = False
     eventually_leaves: bool = False
     gives_survival: bool = False
-    not_in_products: bool = False
     gains_up_to_1: Callable[..., bool] | None = None
     last_rank: Callable[..., float | None] | None = None
-    jump_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None
     items_between: Callable[..., tuple[Floats, Floats]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class AggregationFacts(Facts):
-    """Facts about an aggregation, as documented for the decorator :func:`aggregation`."""
+    """Facts about an aggregation; the decorator documents those that users may state.
+
+    Attributes
+    ----------
+    affine_beyond_list : bool
+        Whether A changes by the same amount (or not at all) with every item after the list.
+    constant_without_gain : bool
+        Whether A does not change at an item without gain.
+    credit_terms : callable, optional
+        Function of i, r, e, C and the parameters that returns (φ, w) with Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i wherever all
+        users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
+        only; w depends on the gain, effort and C of the item. With these terms learning to rank is faster, and if φ is
+        the number 1, the ideal ranking under ``decay`` is exact.
+    """
 
     linear_in_gain: bool = False
     affine_beyond_list: bool = False
@@ -105,8 +132,8 @@ FACTS: dict[str, type[Facts]] = {
 }
 
 
-def checked_facts(kind: str, name: str, parameters: Iterable[str], stated: dict[str, Any]) -> Facts:
-    """Return the facts about a function as a record.
+def check_stated_facts(kind: str, name: str, parameters: Iterable[str], stated: dict[str, Any]) -> None:
+    """Check the facts that a user states about a function.
 
     Parameters
     ----------
@@ -120,24 +147,22 @@ def checked_facts(kind: str, name: str, parameters: Iterable[str], stated: dict[
     Raises
     ------
     BadParameter
-        If a fact is unknown or of the wrong type.
+        If a fact is unknown, internal or of the wrong type.
     """
-    record, parameters = FACTS[kind], list(parameters)
-    known = {fact.name: fact for fact in fields(record)}
+    known = {fact.name: fact for fact in fields(FACTS[kind])}
     for fact, value in stated.items():
         where = f"@{kind}({fact}=…) of {name!r}"
-        if fact not in known:
-            public = [other for other in known if other != "of_parts"]
-            raise BadParameter(f"{where}: no such fact. {near(fact, public) if public else f'A {kind} has none.'}")
+        if fact not in STATED[kind]:
+            hint = near(fact, STATED[kind]) if STATED[kind] else f"A {kind} has none."
+            by_kind = "; ".join(f"{of}: {', '.join(facts)}" for of, facts in STATED.items() if facts)
+            raise BadParameter(f"{where}: no such fact. {hint} All facts of users' functions: {by_kind}.")
         if known[fact].default is False and not isinstance(value, bool):
             raise BadParameter(f"{where}: must be True or False, not {value!r:.80}.")
         if known[fact].default is None and value is not None:
-            inputs = _INPUTS.get(fact, ())
-            _check_function(value, (*inputs, *parameters), len(inputs), where)
-    return record(**stated)
+            _check_function(value, list(parameters), where)
 
 
-def _check_function(value: Any, names: tuple[str, ...], positional: int, where: str) -> None:
+def _check_function(value: Any, names: list[str], where: str) -> None:
     inputs = ", ".join(names)
     takes = f"must be a function of ({inputs})" if names else "must be a function without parameters"
     if not callable(value):
@@ -147,7 +172,7 @@ def _check_function(value: Any, names: tuple[str, ...], positional: int, where: 
     except ValueError:  # some functions written in C have no signature
         return
     try:
-        signature.bind(*names[:positional], **dict.fromkeys(names[positional:]))
+        signature.bind(**dict.fromkeys(names))
     except TypeError as error:
         raise BadParameter(f"{where}: {takes}: {error}.") from None
 
@@ -386,7 +411,9 @@ class Part:
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
         self.many = next((p.name for p in self.parameters if p.many), None)
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
-        self.facts = checked_facts(kind, self.name, [p.name for p in self.parameters], facts)
+        if not self.built_in:
+            check_stated_facts(kind, self.name, [p.name for p in self.parameters], facts)
+        self.facts = FACTS[kind](**facts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Spec:
         """Return this function with parameters."""
@@ -651,9 +678,7 @@ class Spec:
         fact = getattr(facts, name)
         if not callable(fact):
             return fact
-        if self.part.built_in:
-            return lambda *inputs: fact(*inputs, **dict(self.values))
-        return lambda *inputs: fact(*map(read_only, inputs), **dict(self.values))
+        return lambda *inputs: fact(*inputs, **dict(self.values))
 
     def __str__(self) -> str:
         words, by_name = [], False

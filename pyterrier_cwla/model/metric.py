@@ -161,7 +161,7 @@ class Metric:
         C = self.C
         if C.fact("ignores_zero_gain") or not (self._constant_without_gain and self.flat_effort):
             return False
-        constant = C.built_in and C.fact("constant_beyond_list") and not (C.fact("last_rank") or C.fact("jump_rank"))
+        constant = C.built_in and C.fact("constant_beyond_list") and not C.fact("last_rank")
         return bool(constant or C.fact("items_between"))
 
     @property
@@ -182,26 +182,16 @@ class Metric:
         phi, _ = terms(np.ones(1), np.ones(1), np.ones(1), np.zeros(1))
         return np.ndim(phi) == 0 and bool(phi == 1)
 
-    def rank_at(self, fact: str) -> int:
-        """Return the rank that C states as ``last_rank`` or ``jump_rank``, or 0 if it states none.
-
-        Parameters
-        ----------
-        fact : {"last_rank", "jump_rank"}
-            Name of the fact.
-        """
-        rank = self.C.fact(fact)
+    @cached_property
+    def last_rank(self) -> int:
+        """Last rank that any user sees, as C states it, or 0 if it states none."""
+        rank = self.C.fact("last_rank")
         return min(rank() or 0, _BEYOND) if rank else 0
-
-    @property
-    def named_rank(self) -> int:
-        """Highest rank that C states as ``last_rank`` or ``jump_rank``, or 0 if it states none."""
-        return max(self.rank_at("last_rank"), self.rank_at("jump_rank"))
 
     @property
     def explicit_ranks(self) -> int:
         """Lowest number of ranks in a view: the rank at which all users leave, or the highest rank that C states."""
-        return self.end if isinstance(self.end, int) else max(self.named_rank, self.constant_from or 1)
+        return self.end if isinstance(self.end, int) else max(self.last_rank, self.constant_from or 1)
 
     @property
     def sums_at_nodes(self) -> bool:

@@ -110,7 +110,7 @@ def best_scores(metric: Metric, rankings: Rankings) -> Floats:
 
 def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
     """Return the last rank that counts, in a ranking or an ideal, or None if the list has no end."""
-    ends = [metric.last_that_counts, metric.rank_at("last_rank") or None]
+    ends = [metric.last_that_counts, metric.last_rank or None]
     if metric.end == "stop":
         judged = np.bincount(rankings.pool.query, minlength=1)
         ends.append(int(rankings.n.max(initial=0) + judged.max()) or 1)

@@ -378,7 +378,7 @@ def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float =
     ndarray of int, shape (n_queries,)
         Numbers of ranks.
     """
-    last = metric.rank_at("last_rank")
+    last = metric.last_rank
     if metric.end == "stop":
         widths = roomy(rankings.n)
     elif isinstance(metric.end, int):

@@ -14,8 +14,9 @@ from pyterrier_cwla.errors import BadParameter, NoFiniteValue, RefutedFact
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.fact_trials import _TRIALS, check_facts, holds, refutation
-from pyterrier_cwla.model.language import FACTS, TABLES, ContinuationFacts, Part, parse
+from pyterrier_cwla.model.language import FACTS, STATED, TABLES, ContinuationFacts, Part, parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
+from tests.support import internal_facts
 from tests.support.strategies import BUILT_IN, specs
 
 DECORATORS = {
@@ -36,8 +37,13 @@ def some_function(view, k: int):
         ("aggregation", {"linaer": True}, "@aggregation(linaer=…) of 'some_function': no such fact. Near: 'linear_in_gain'."),
         ("continuation", {"constant_beyond_lst": True}, "Near: 'constant_beyond_list'"),
         ("continuation", {"credit_terms": True}, "no such fact."),
+        ("continuation", {"jump_rank": lambda k: k}, "no such fact."),
+        ("continuation", {"items_beyond": lambda view, V, k: V}, "All facts of users' functions: continuation: constant_beyond_list, "
+         "ignores_zero_gain, eventually_leaves, gives_survival, last_rank; aggregation: linear_in_gain, monotone_in_gain, "
+         "less_is_better; gain: known_grades; effort: constant_from."),
+        ("aggregation", {"affine_beyond_list": True}, "no such fact."),
         ("gain", {"unit_effort": True}, "no such fact. Available: known_grades."),
-        ("effort", {"unit_efort": True}, "Near: 'unit_effort'"),
+        ("effort", {"constant_frm": True}, "Near: 'constant_from'"),
         ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
     ],
 )  # fmt: skip
@@ -54,11 +60,8 @@ def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
         ("aggregation", {"linear_in_gain": 1}, "must be True or False, not 1."),
         ("aggregation", {"linear_in_gain": None}, "must be True or False, not None."),
         ("continuation", {"constant_beyond_list": lambda k: True}, "must be True or False, not <function"),
-        ("effort", {"unit_effort": "yes"}, "must be True or False, not 'yes'."),
         ("continuation", {"last_rank": 3}, "must be a function of (k), such as lambda k: …, not 3."),
         ("continuation", {"last_rank": lambda n: n}, "must be a function of (k): missing a required argument: 'n'."),
-        ("continuation", {"items_beyond": lambda view: 1}, "must be a function of (view, V, k): too many positional"),
-        ("aggregation", {"credit_terms": lambda i, r, e, k: 1}, "must be a function of (i, r, e, C, k)"),
         ("gain", {"known_grades": [1, 2]}, "must be a function of (k), such as lambda k: …, not [1, 2]."),
     ],
 )
@@ -75,12 +78,6 @@ def test_facts_are_frozen_and_travel():
     assert pickle.loads(pickle.dumps(facts)) == facts != ContinuationFacts()
     with pytest.raises(FrozenInstanceError):
         facts.vanishes = True
-    assert {name for record in FACTS.values() for name in record.names()} - {"of_parts"} == {
-        "constant_beyond_list", "ignores_zero_gain", "vanishes", "eventually_leaves", "gives_survival",
-        "not_in_products", "last_rank", "jump_rank", "items_beyond", "items_between", "linear_in_gain", "affine_beyond_list",
-        "monotone_in_gain", "constant_without_gain", "less_is_better", "credit_terms", "known_grades", "unit_effort", "gains_up_to_1",
-        "constant_from",
-    }  # fmt: skip
 
 
 # ---- checks that facts hold
@@ -97,21 +94,6 @@ def limited(view, k: int):
 
 def slower(view, k: int):
     return np.where(view.i < k, 0.9, 0.5)
-
-
-def slower_later(view, k: int):
-    return np.where(view.i < 2 * k, 0.9, 0.5)
-
-
-def inverse_square(view):
-    return ((view.i + 1) / (view.i + 2)) ** 2
-
-
-def inverse_square_beyond(view, V):
-    from scipy.special import polygamma
-
-    y = view.i[..., -1:] + 2
-    return V * y**2 * polygamma(1, y)
 
 
 def survives_with_gain(view):
@@ -146,21 +128,16 @@ TOLD = {
             (lambda view: np.where(view.G > 2, 1, 0.5), True, (), r"about the rank 10\^3 C is 1, about 10\^6 1"),
             (lambda view: 1 - 1 / (1 + view.i) ** 2, True, (), "10^3 C is 0.9999989.*, about 10.6 0.999999999999"),
             (lambda view: np.where(view.found > 0, 1, 0.5), True, (), SOME_GAIN + r"about the rank 10\^3 C is 1, about 10\^6 1"),
+            (lambda view: np.exp(-1 / view.i**1.5), True, (), r"some users never leave"),
+            (survives_with_gain, True, (), SOME_GAIN + r"V\(1,007\) is 0.5, and V at 1e307 0.5"),
         ],
         [
             (lambda view: np.exp2(-view.e / 1e12), True, ()),
             (lambda view: np.where(view.i % 10 == 0, 0.5, 1), True, ()),
             (lambda view: np.where(view.i == 3, 0.0, 1.0), True, ()),
             (lambda view: 1 - 1e-9 / view.i, True, ()),
+            (lambda view: np.log(view.i + 1) / np.log(view.i + 2), True, ()),
         ],
-    ),
-    "vanishes": (
-        "continuation",
-        [
-            (lambda view: np.exp(-1 / view.i**1.5), True, (), r"some users never leave"),
-            (survives_with_gain, True, (), SOME_GAIN + r"V\(1,007\) is 0.5, and V at 1e307 0.5"),
-        ],
-        [(lambda view: np.log(view.i + 1) / np.log(view.i + 2), True, ())],
     ),
     "gives_survival": (
         "continuation",
@@ -177,30 +154,6 @@ TOLD = {
         ],
         [(limited, lambda k: k, (5,)), (limited, lambda k: k, (10**7,)), (limited, lambda k: None, (5,))],
     ),
-    "jump_rank": (
-        "continuation",
-        [(slower_later, lambda k: k, (20,), r"C\(39\) is 0.9 and C\(40\) is 0.5, a jump after the rank 20")],
-        [(slower, lambda k: k, (20,)), (slower, lambda k: k, (10**6,)), (slower_later, lambda k: 2 * k, (20,))],
-    ),
-    "items_beyond": (
-        "continuation",
-        [
-            (inverse_square, lambda view, V: 3 * V, (), r"it gives 0.148148 items for V\(n\+1\) = 0.0493827, and V sums to"),
-            (lambda view: 0.5, lambda view, V: 2.001 * V, (), r"and V sums to 0.015625\."),
-            (lambda view: 1.0, lambda view, V: 9 * V, (), r"and V sums to at least 1024"),
-            (lambda view: 0.5, lambda view, V: np.where(view.found > 0, 1, 2) * V, (), SOME_GAIN + "it gives 0.0078125 items"),
-        ],
-        [(inverse_square, inverse_square_beyond, ()), (lambda view: 0.5, lambda view, V: 2 * V, ())],
-    ),
-    "items_between": (
-        "continuation",
-        [
-            (lambda view: 0.5, lambda view, m: (0.5**m, m / 2), (), "for 5 items after rank 1 it gives the number 2.5"),
-            (lambda view: 0.5, lambda view, m: (0.5, 2.0), (), "it gives the share 0.5, and C gives 0.03125"),
-            (inverse_square, lambda view, m: (0.5**m, 2 * (1 - 0.5**m)), (), "it gives the share"),
-        ],
-        [(lambda view: 0.5, lambda view, m: (0.5**m, 2 * (1 - 0.5**m)), ())],
-    ),
     "linear_in_gain": (
         "aggregation",
         [
@@ -210,15 +163,6 @@ TOLD = {
             (lambda view: view.at_least(1).G, True, (), "which does not hold"),
         ],
         [(lambda view: view.G / view.E, True, ()), (lambda view: view.found - view.fading(0.5), True, ())],
-    ),
-    "affine_beyond_list": (
-        "aggregation",
-        [
-            (lambda view: view.G / view.i, True, (), r"A\(9\) is 0.518519, and 0.583333 on the line from A\(8\) to"),
-            (lambda view: np.minimum(view.i, 1000), True, (), "on the line from"),
-            (lambda view: view.G * view.i, True, (), r"where every item gains 1, A\(9\) is 18"),
-        ],
-        [(lambda view: view.best + 3 * view.E, True, ()), (lambda view: view.discounted(lambda i: 1 / i), True, ())],
     ),
     "monotone_in_gain": (
         "aggregation",
@@ -230,38 +174,10 @@ TOLD = {
         ],
         [(lambda view: view.best / view.E, True, ()), (lambda view: view.G**2, True, ())],
     ),
-    "constant_without_gain": (
-        "aggregation",
-        [
-            (lambda view: view.best / view.E, True, (), r"A\(7\) is 0.142857, and A\(8\) is 0.125, with no gain between"),
-            (lambda view: view.r, True, (), "with no gain between"),
-        ],
-        [(lambda view: view.G**2 + view.best, True, ())],
-    ),
-    "credit_terms": (
-        "aggregation",
-        [
-            (lambda view: view.G, lambda i, r, e, C: (1 / i, r), (), "the score is .*, and its terms sum to "),
-            (lambda view: view.G, lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1)), (), "in another order"),
-        ],
-        [
-            (lambda view: view.G, lambda i, r, e, C: (1.0, r), ()),
-            (lambda view: view.r, lambda i, r, e, C: (1.0, (1 - C) * r), ()),
-            (lambda view: view.G / view.expected_effort, lambda i, r, e, C: (1.0, r), ()),
-        ],
-    ),
     "known_grades": (
         "gain",
         [(lambda grade: grade / 2, lambda: [1, 2], (), "Grade 3, which is not in known_grades, has gain 1.5, and the best of these 1")],
         [(lambda grade: np.minimum(grade, 2) / 2, lambda: [1, 2], ()), (lambda grade: grade, lambda: None, ())],
-    ),
-    "unit_effort": (
-        "effort",
-        [
-            (lambda documents: 1 + documents.grade / 1000, True, (), r"A document of grade \d and \d+ words costs 1.00"),
-            (lambda documents: 1 + documents.words / 1e9, True, (), "words costs 1.000001.*, and must cost 1"),
-        ],
-        [(lambda documents: np.ones(np.shape(documents.grade)), True, ())],
     ),
     "constant_from": (
         "effort",
@@ -297,16 +213,21 @@ def test_a_fact_that_holds_is_accepted(fact, kind, function, stated, parameters)
     check_facts(spec_of(kind, function, {fact: stated}, parameters))
 
 
-def test_every_fact_is_tried():
-    """Except not_in_products and gains_up_to_1, which forbid a use, of_parts, which returns other facts, and what is wanted."""
+def test_every_fact_of_users_is_tried():
+    """Except less_is_better, which states what is wanted."""
     tried = {fact for trials in _TRIALS.values() for fact in trials}
     assert tried == set(TOLD)
-    assert {name for record in FACTS.values() for name in record.names()} - tried == {
-        "not_in_products",
-        "of_parts",
-        "less_is_better",
-        "gains_up_to_1",
+    assert {fact for facts in STATED.values() for fact in facts} - tried == {"less_is_better"}
+
+
+def test_every_other_fact_is_checked_here():
+    """Except of_parts, which returns other facts, and gains_up_to_1, which forbids a use."""
+    internal = {name for record in FACTS.values() for name in record.names()} - {
+        f for facts in STATED.values() for f in facts
     }
+    checked = {fact for checks in internal_facts.CHECKS.values() for fact in checks}
+    assert internal - checked == {"of_parts", "gains_up_to_1"}
+    assert checked <= internal
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in _TRIALS for name in BUILT_IN[kind]])
@@ -315,6 +236,8 @@ def test_the_facts_of_built_in_functions_hold(kind, name, data):
     spec = data.draw(specs(kind, (name,)))
     for fact in _TRIALS[kind]:
         assert refutation(spec.part, spec, fact) == "", fact
+    for fact in internal_facts.CHECKS.get(kind, ()):
+        assert not internal_facts.is_wrong(spec, fact), fact
 
 
 @pytest.mark.parametrize(
@@ -324,20 +247,29 @@ def test_the_facts_of_built_in_functions_hold(kind, name, data):
 def test_the_facts_of_extreme_parameters_hold(text):
     spec = parse(text, "continuation")
     assert [fact for fact in _TRIALS["continuation"] if refutation(spec.part, spec, fact)] == []
+    assert [fact for fact in internal_facts.CHECKS["continuation"] if internal_facts.is_wrong(spec, fact)] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "fact", "wrong"),
+    [
+        ("continuation", "insq(1)", "items_beyond", lambda view, V, T: 3 * V),
+        ("continuation", "insq(1)", "items_between", lambda view, m, T: (0.5**m, 2 * (1 - 0.5**m))),
+        ("continuation", "rr", "vanishes", True),
+        ("aggregation", "avg", "affine_beyond_list", True),
+        ("aggregation", "fin", "constant_without_gain", True),
+        ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),
+        ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1))),
+        ("effort", "reading", "unit_effort", True),
+    ],
+)
+def test_wrong_internal_facts_are_found(kind, text, fact, wrong):
+    spec = parse(text, kind)
+    part = Part(kind, spec.part.function, **{**spec.part.facts.stated, fact: wrong})
+    assert internal_facts.is_wrong(part(**dict(spec.values)), fact)
 
 
 # ---- when facts are checked
-
-
-def test_unit_effort_of_a_function_that_fails_is_its_error():
-    """Checking the fact is the only call of such a function."""
-    with pytest.raises(BadParameter, match=r"effort='.*' fails: unsupported operand"):
-        check_facts(spec_of("effort", lambda grade: 2.0 + 0 * grade, {"unit_effort": True}))
-    with pytest.raises(
-        BadParameter, match=r"returned an array of the shape \(3,\), and must return one number, or an arr"
-    ):
-        check_facts(spec_of("effort", lambda documents: np.ones(3), {"unit_effort": True}))
-    check_facts(spec_of("effort", lambda documents: np.ones(len(documents.grade)), {"unit_effort": True}))
 
 
 def test_a_wrong_fact_gives_no_wrong_score():
@@ -404,10 +336,6 @@ def test_a_function_that_refuses_lists_is_not_refuted():
         ("continuation", limited, {"last_rank": lambda k: "x"}, r"C='limited\(5\)': last_rank= .* gives 'x', and must give a rank"),
         ("continuation", limited, {"last_rank": lambda k: -k}, "gives -5, and must give a rank"),
         ("continuation", limited, {"last_rank": lambda k: k / 2}, r"gives 2\.5, and must give a rank"),
-        ("continuation", limited, {"jump_rank": lambda k: k / 0}, "jump_rank= of its decorator fails: division by zero"),
-        ("continuation", limited, {"items_beyond": lambda view, V, k: [1, 2, 3]}, "must give one number for each query"),
-        ("continuation", limited, {"items_between": lambda view, m, k: 1.0}, "must give two arrays of the shape"),
-        ("aggregation", lambda view, k: view.G, {"credit_terms": lambda i, r, e, C, k: r}, "must give φ, a number or"),
         ("gain", lambda grade, k: grade, {"known_grades": lambda k: [0, 1]}, r"gives \[0, 1\], and must give grades above 0"),
         ("gain", lambda grade, k: grade, {"known_grades": lambda k: "few"}, "gives 'few', and must give grades above 0"),
     ],

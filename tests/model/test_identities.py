@@ -37,10 +37,10 @@ def near(value, **more):
     return pytest.approx(value, **({"rel": 1e-9, "abs": 1e-11} | more))
 
 
-@aggregation(affine_beyond_list=True)
+@aggregation
 def certainty(view):
     """A(i) = 1, so that the score is ΣL, the share of users who leave."""
-    return 1.0 + 0 * view.i
+    return 1.0 + 0 * view.r
 
 
 def textbook_ap(r, R):

@@ -346,7 +346,7 @@ def test_a_redefined_function_gets_its_own_results():
         def changing_gain(grade, w=worth):
             return w * np.asarray(grade)
 
-        @aggregation(linear_in_gain=True, affine_beyond_list=True)
+        @aggregation(linear_in_gain=True)
         def changing_total(view, w=worth):
             return w * view.G
 
@@ -415,9 +415,9 @@ def test_the_facts_of_a_redefinition_count():
 
     without = score([1], C="leaps", A="avg")
 
-    continuation(jump_rank=lambda: 40)(leaps.function)
+    continuation(last_rank=lambda: 40)(leaps.function)
     assert score([1], C="leaps", A="avg") == pytest.approx(without, rel=1e-9)
-    assert TABLES["continuation"]["leaps"].facts.jump_rank
+    assert TABLES["continuation"]["leaps"].facts.last_rank
 
 
 # ---- pickles

@@ -241,7 +241,7 @@ def test_ignores_zero_gain(name, data, r, more):
 def test_constant_beyond_list(name, data, r, more):
     """Beyond the list and the last rank, C does not depend on the rank."""
     spec = data.draw(continuations(name))
-    last = replace(PLAIN, C=spec).rank_at("last_rank")
+    last = replace(PLAIN, C=spec).last_rank
     r = r + [0] * max(last - len(r), 0)
     C = values(spec, view([r], sum(r) + more).beyond(BEYOND))
     assert (np.ptp(C, axis=1) == 0).all()
@@ -300,11 +300,6 @@ def test_rank_only(name, data):
         np.testing.assert_array_equal(first, second)
 
 
-@continuation(jump_rank=lambda k: k)
-def hurdle(view, k: int):
-    return np.where(view.i < k, 0.9, 0.5)
-
-
 @pytest.mark.parametrize(
     ("fact", "of_products"),
     [
@@ -327,17 +322,16 @@ def test_what_is_so_of_products(fact, of_products):
 
 
 @pytest.mark.parametrize(
-    ("fact", "of_products"),
+    "of_products",
     [
-        ("last_rank", {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4}),
-        ("last_rank", {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0}),
-        ("jump_rank", {"hurdle(3),hurdle(5)": 5, "hurdle(5),hurdle(3)": 5, "hurdle(3),rr": 3, "rr,hurdle(3)": 3, "rr,rr": 0}),
+        {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4},
+        {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0},
     ],
-)  # fmt: skip
-def test_ranks_of_products(fact, of_products):
-    """The last rank of a product is the smaller one of its factors, and the jump rank the larger one."""
+)
+def test_last_ranks_of_products(of_products):
+    """The last rank of a product is the smaller one of its factors."""
     for factors, rank in of_products.items():
-        assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).rank_at(fact) == rank, factors
+        assert replace(PLAIN, C=parse(f"product({factors})", "continuation")).last_rank == rank, factors
 
 
 @continuation(gives_survival=True)

@@ -9,8 +9,6 @@ from pyterrier_cwla import aggregation, continuation, effort, gain, score
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.model import discount
-from pyterrier_cwla.model.fact_trials import check_facts
-from pyterrier_cwla.model.language import Part
 from pyterrier_cwla.model.view import View
 
 GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
@@ -275,18 +273,6 @@ def test_other_functions_of_users_cannot_write_into_what_they_get(kind, more, wr
 
     with pytest.raises(BadParameter, match=r"'writes' fails: (assignment destination|output array) is read-only"):
         score([2, 1], **{"C": "rbp(0.5)", "A": "etg"} | more)
-
-
-def test_facts_of_users_cannot_write_into_what_they_get():
-    def beyond(view, V):
-        V *= 2
-        return V
-
-    half = Part("continuation", lambda view: 0.5, items_beyond=beyond)()
-    with pytest.raises(
-        BadParameter, match=r"items_beyond= .* fails: (assignment destination|output array) is read-only"
-    ):
-        check_facts(half)
 
 
 def test_what_a_users_function_computes_may_be_changed():

@@ -33,7 +33,7 @@ def _values(allowed: object) -> st.SearchStrategy:
             tuple(
                 name
                 for name, part in BUILT_IN[allowed.kind].items()
-                if not getattr(part.facts, "not_in_products", False) and name != "given"
+                if not getattr(part.facts, "gives_survival", False) and name not in ("ap1", "given")
             ),
         )
     if isinstance(allowed, OneOf):

@@ -561,7 +561,7 @@ def _random_lists(depth: int, highest: int) -> tuple[pd.DataFrame, pd.DataFrame]
 
 def _depth(metric: Metric) -> int:
     """Return a depth well beyond all ranks that the metric considers."""
-    return max(_SHORTEST, 2 * max(metric.named_rank, metric.last_that_counts or 0))
+    return max(_SHORTEST, 2 * max(metric.last_rank, metric.last_that_counts or 0))
 
 
 def _highest(metric: Metric) -> int:

@@ -1,0 +1,125 @@
+"""Checks of the internal facts of built-in functions, on the random lists on which facts of users are tried."""
+
+import numpy as np
+
+from pyterrier_cwla.model import fact_trials
+from pyterrier_cwla.model.fact_trials import FAR, RANKS, ROWS, CannotTell, random_lists, unlike, values_of
+from pyterrier_cwla.model.introspection import reads
+from pyterrier_cwla.model.tail_sums import grid
+from pyterrier_cwla.model.view import Documents
+
+
+def is_wrong(spec, fact):
+    """Return whether one of the random lists refutes a fact that a function states."""
+    if not spec.fact(fact):
+        return False
+    with np.errstate(all="ignore"):
+        for lists in random_lists():
+            try:
+                if np.any(CHECKS[spec.part.kind][fact](spec, lists)):
+                    return True
+            except CannotTell:
+                continue
+    return False
+
+
+def vanishes(spec, lists):
+    return fact_trials.goes_to_zero(spec, lists) is not None
+
+
+def items_beyond(spec, lists):
+    """Where ``items_beyond`` is not ΣV over the ranks after the list.
+
+    The sum over the first 1,024 ranks is a lower bound, and for most functions the sum over all ranks is known.
+    """
+    view = fact_trials._deep(spec, lists)
+    survival = bool(spec.fact("gives_survival"))
+    reach = fact_trials._on_list(spec, view)[1][:, -1:]
+    claimed = np.broadcast_to(np.asarray(spec.fact("items_beyond")(view, reach), float), reach.shape)
+    nodes = grid(1024, 34)
+    seen = values_of(spec, view.beyond(nodes.m))
+    if survival:
+        V, left, smooth = seen, seen[:, -1:], nodes.doubt(seen) <= 1e-9 * reach
+    else:
+        V, left, smooth = nodes.survival(seen)
+        V, left = reach * V, reach * left
+    explicit, whole = V[:, :1024].sum(axis=1, keepdims=True), nodes.total(V)
+    finished = V[:, 1023:1024] <= 1e-200
+    known = finished | (smooth & (left * nodes.m[0, -1] <= 1e-9 * whole))
+    whole = np.where(finished, explicit, whole)
+    wrong = (reach > 1e-9) & ~(claimed >= explicit * (1 - 1e-6))
+    if survival or not spec.fact("ignores_zero_gain"):  # otherwise items_beyond may count gain at infinite rank
+        wrong |= (reach > 1e-9) & known & ~(claimed <= whole * (1 + 1e-6))
+    return wrong
+
+
+def items_between(spec, lists):
+    """Where ``items_between`` differs from the product of C and the sum of V, after items at which users go on."""
+    view, m = lists.view(), 5
+    steps = [values_of(spec, view.after_each(rank)) for rank in range(1, m + 1)]
+    V = np.cumprod([np.ones_like(steps[0]), *steps], axis=0)
+    goes_on = np.broadcast_to(values_of(spec, view), V[0].shape) > 0
+    share, items = spec.fact("items_between")(view, np.full(V[0].shape, float(m)))
+    return goes_on & (unlike(share + 0 * V[0], V[-1], 1e-8, 1e-9) | unlike(items, V[:-1].sum(axis=0), 1e-8, 1e-9))
+
+
+def affine_beyond_list(spec, lists):
+    """Where A is not on the line through its first and last value after the list."""
+    wrong = []
+    for background in (False, True):
+        try:
+            A = values_of(spec, lists.view(background=background).beyond(FAR))
+        except CannotTell:
+            continue
+        line = A[:, :1] + (A[:, -1:] - A[:, :1]) * (FAR - 1) / (FAR[0, -1] - 1)
+        wrong.append(unlike(A, line, 0, 1e-12 + 1e-8 * np.abs(A).max(axis=1, keepdims=True)))
+    return wrong
+
+
+def constant_without_gain(spec, lists):
+    """Where A changes at an item without gain."""
+    A, _ = fact_trials._here_and_beyond(spec, lists.view())
+    nothing = np.append(lists.r == 0, np.ones((ROWS, FAR.shape[1]), bool), axis=1)
+    return nothing[:, 1:] & unlike(A[:, 1:], A[:, :-1])
+
+
+def credit_terms(spec, lists):
+    """Whether the credit terms do not sum to the score, or w depends on other items, or on C though A is linear."""
+    if lists.e is not None and "E" in reads(spec):  # the terms are valid, and used, at unit effort only
+        return False
+    view, rng = lists.view(), np.random.default_rng(1)
+    C = rng.uniform(0.1, 1, lists.r.shape).round(2)
+    C[:, -1] = 0
+    V = np.concatenate([np.ones((ROWS, 1)), np.cumprod(C, axis=1)[:, :-1]], axis=1)
+    e = np.broadcast_to(np.asarray(view.e, float), lists.r.shape)
+    spent = (V * e).sum(axis=1, keepdims=True)
+    view.spend = lambda: spent
+
+    def terms(r, e, C):
+        phi, w = spec.fact("credit_terms")(view.i, r, e, C)
+        return np.broadcast_to(phi, view.i.shape), np.broadcast_to(w, r.shape)
+
+    phi, w = terms(lists.r, e, C)
+    score = (V * (1 - C) * values_of(spec, view)).sum(axis=1, keepdims=True)
+    summed = (V * phi * w).sum(axis=1, keepdims=True) / (spent if "expected_effort" in reads(spec) else 1.0)
+    order = rng.permutation(RANKS)
+    moved = terms(lists.r[:, order], e[:, order], C[:, order])[1]
+    wrong = unlike(score, summed, absolute=1e-9).any() or unlike(moved, w[:, order]).any()
+    return wrong or (bool(spec.fact("linear_in_gain")) and unlike(terms(lists.r, e, None)[1], w).any())
+
+
+def unit_effort(spec, lists):
+    grade = lists.grade.ravel()
+    words = np.random.default_rng(1).integers(0, 3000, grade.shape)
+    return spec(Documents(grade, lambda: words, lambda: words / 10, 1.0 + np.arange(grade.size))) != 1
+
+
+CHECKS = {
+    "continuation": {"vanishes": vanishes, "items_beyond": items_beyond, "items_between": items_between},
+    "aggregation": {
+        "affine_beyond_list": affine_beyond_list,
+        "constant_without_gain": constant_without_gain,
+        "credit_terms": credit_terms,
+    },
+    "effort": {"unit_effort": unit_effort},
+}
