@@ -410,8 +410,9 @@ class Exploration:
         return measure
 
     def _default_lengths(self, measure: Measure) -> Measure:
-        reads = isinstance(measure, RowMeasure) and self.lengths is not None
-        return measure.reading(self.lengths) if reads else measure
+        if self.lengths is None or not isinstance(measure, RowMeasure):
+            return measure
+        return measure.reading(self.lengths)
 
     def _notes(self, measure: Measure) -> list[str]:
         return [self.note] if self.note and needs_of(measure).lengths != "none" else []

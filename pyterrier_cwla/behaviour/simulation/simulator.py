@@ -129,7 +129,7 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
     evaluator = CWLAEvaluator([measure], judgments)
     analytic = {str(name): evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
     if isinstance(measure, type(IntentAware)):
-        names, shares, by_intent = zip(*measure.users_by_intent(judgments), strict=True)
+        names, shares, by_intent = map(list, zip(*measure.users_by_intent(judgments), strict=True))
         tasks = [Task.of(own, named, measure.inner, users, seed, reading, sampling) for own in by_intent]
         unscored = len(tasks) - 1
     elif isinstance(measure, type(Mixture)):
@@ -144,7 +144,7 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
         of_topic = {qid: by_measure[one] for qid, one in own.items()}
         return TopicTask(**_fields(next(iter(of_topic.values())), measure, analytic), of_topic=of_topic)
     common = _fields(tasks[0], measure, analytic)
-    return MixedTask(**common, tasks=tasks, shares=np.array(shares), names=[*names], unscored=unscored)
+    return MixedTask(**common, tasks=tasks, shares=np.array(shares), names=names, unscored=unscored)
 
 
 def _fields(first: Task, measure: Any, analytic: dict[str, Array]) -> dict[str, Any]:
