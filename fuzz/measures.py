@@ -14,7 +14,7 @@ from pyterrier_cwla import register_duplicates, register_lengths
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.measures.catalogue import OURS, THEIRS, Calibrated, Clusters, End, Flag, Row, SpecOf, Table
+from pyterrier_cwla.measures.catalogue import CLUSTERS, END, LENGTHS, OURS, THEIRS, Calibrated, Flag, Row, SpecOf
 from pyterrier_cwla.measures.counting import ESL, Q_MEASURE, Count
 from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.named import measures_of
@@ -139,13 +139,13 @@ def _value(rng: random.Random, allowed: Any) -> str:
         return rng.choice([*_NUMBERS, *map(repr, _NAMES)])
     if isinstance(allowed, SpecOf):
         return repr(_spec(rng, allowed.kind))
-    if isinstance(allowed, Table):
+    if allowed == LENGTHS:
         return "'words'"
-    if isinstance(allowed, Clusters):
+    if allowed == CLUSTERS:
         return rng.choice(("'few'", "'run'"))
     if isinstance(allowed, Flag):
         return rng.choice(("True", "False"))
-    if isinstance(allowed, End):
+    if allowed == END:
         return rng.choice(("'open'", "'stop'", "1", "3", "40"))
     if isinstance(allowed, Calibrated):
         return "'nowhere.json'"

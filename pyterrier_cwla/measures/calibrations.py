@@ -465,15 +465,11 @@ _TOPIC = ("topic", "qid", "query_id")
 _NAMED_TABLES: dict[str, TopicParameters] = {}
 
 
-@dataclass(frozen=True)
-class ParameterTable:
-    """Allowed values of ``parameters=``."""
-
-    def __str__(self) -> str:
-        return (
-            "parameters by topic: {topic: {parameter: value}}, a DataFrame with one row per topic, the calibrations of"
-            " topics, or the path of a table in text"
-        )
+PARAMETERS_BY_TOPIC = (
+    "parameters by topic: {topic: {parameter: value}}, a DataFrame with one row per topic, the calibrations of topics,"
+    " or the path of a table in text"
+)
+"""Allowed values of ``parameters=``."""
 
 
 @dataclass(frozen=True)
@@ -534,7 +530,7 @@ def bind_topic_parameters(value: Any) -> TopicParameters:
         value,
         _NAMED_TABLES,
         _table_named_by_content,
-        lambda name: f"parameters={name!r} is not a file. Give {ParameterTable()}.",
+        lambda name: f"parameters={name!r} is not a file. Give {PARAMETERS_BY_TOPIC}.",
         _read_table,
         "parameters",
     )
@@ -555,7 +551,7 @@ def _table(value: Any) -> dict[str, dict[str, Any]]:
     elif isinstance(value, Mapping) and value:
         rows = iter(value.items())
     else:
-        raise BadParameter(f"ByTopic(parameters=) takes {ParameterTable()}, not {shown(value)}.")
+        raise BadParameter(f"ByTopic(parameters=) takes {PARAMETERS_BY_TOPIC}, not {shown(value)}.")
     found: dict[str, dict[str, Any]] = {}
     for topic, own in rows:
         if not isinstance(topic, str):

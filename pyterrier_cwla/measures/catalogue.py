@@ -162,27 +162,21 @@ class SpecOf:
 
 
 @dataclass(frozen=True)
-class Table:
-    """Values of a parameter: tables of document lengths."""
+class Described:
+    """Values of a parameter, in words; the function that reads the parameter checks them."""
+
+    says: str
 
     def __str__(self) -> str:
-        return "a table of document lengths: a name, a path, a dict, a Series or a DataFrame"
+        return self.says
 
 
-@dataclass(frozen=True)
-class KnownCosts:
-    """Values of a parameter: tables of known costs of documents."""
-
-    def __str__(self) -> str:
-        return "a table of seconds of documents: a name, a path, a dict, a Series or a DataFrame"
-
-
-@dataclass(frozen=True)
-class Clusters:
-    """Values of a parameter: tables of duplicates."""
-
-    def __str__(self) -> str:
-        return "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
+LENGTHS = Described("a table of document lengths: a name, a path, a dict, a Series or a DataFrame")
+KNOWN_COSTS = Described("a table of seconds of documents: a name, a path, a dict, a Series or a DataFrame")
+CLUSTERS = Described(
+    "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
+)
+END = Described("'open', 'stop' or a rank")
 
 
 @dataclass(frozen=True)
@@ -206,30 +200,22 @@ class Flag:
         return "True or False"
 
 
-@dataclass(frozen=True)
-class End:
-    """Values of a parameter: ends of the list."""
-
-    def __str__(self) -> str:
-        return "'open', 'stop' or a rank"
-
-
 _HIGHEST = In("(0, 1e15]")  # with higher grades, gains and the totals in denominators underflow
 CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
 JUDGED_ONLY = Parameter("judged_only", Flag(), False)
 _FRAME = (
     Parameter("norm", OneOf(*NORMS), "none"),
-    Parameter("end", End(), "open"),
+    Parameter("end", END, "open"),
     Parameter("max_rel", _HIGHEST, None),
     Parameter("unseen", In("[0, inf)"), None),
-    Parameter("lengths", Table(), None),
+    Parameter("lengths", LENGTHS, None),
     Parameter("missing", OneOf("error", "mean"), "error"),
     JUDGED_ONLY,
-    Parameter("duplicates", Clusters(), None),
+    Parameter("duplicates", CLUSTERS, None),
     Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
     CUTOFF,
 )
-_DOC_SECONDS = Parameter("doc_seconds", KnownCosts(), None)
+_DOC_SECONDS = Parameter("doc_seconds", KNOWN_COSTS, None)
 REL = Parameter("rel", In("[1, inf)", whole=True), 1)
 REL_OR_0 = Parameter("rel", In("[0, inf)", whole=True), 1)  # of measures of ir_measures; 0 is any judged document
 

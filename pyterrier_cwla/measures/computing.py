@@ -116,6 +116,22 @@ class Computation(Protocol):
 
 
 @dataclass(frozen=True)
+class Prepared:
+    """Computation of a measure by a function.
+
+    Attributes
+    ----------
+    needs : Needs
+        The data that the measure reads.
+    prepare : callable
+        Function from judgments to the function that maps aligned rankings to values.
+    """
+
+    needs: Needs
+    prepare: Callable[[Judged], Values]
+
+
+@dataclass(frozen=True)
 class OfUserModel:
     """Computation of a measure with a user model.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -20,7 +19,7 @@ from ..files.arrow_arrays import of_numbers, to_numpy
 from ..model.language import In, Parameter
 from ..model.view_columns import CELLS, packed
 from .catalogue import JUDGED_ONLY, REL_OR_0
-from .computing import Needs, Values
+from .computing import Computation, Needs, Prepared, Values
 from .counting import Count, share
 
 T = TypeVar("T")
@@ -352,38 +351,25 @@ def subtopic_recall(found: FoundIntents, cutoff: int) -> Array:
 class CountOfIntents(Count):
     """Declaration of a measure whose function takes :class:`FoundIntents` in the place of rankings."""
 
-    def computation(self, given: Mapping[str, Any]) -> OfIntents:
+    def computation(self, given: Mapping[str, Any]) -> Computation:
         """Return the computation of the measure with these parameters."""
         known = {p.name for p in self.parameters}
         own = {name: value for name, value in given.items() if name in known - {"rel", "judged_only"}}
-        return OfIntents(partial(self.function, **own), int(given.get("rel", 1)), bool(given.get("judged_only", False)))
+        rel, judged_only = int(given.get("rel", 1)), bool(given.get("judged_only", False))
 
+        def prepare(judgments: Judged) -> Values:
+            judged = judgments.pool.remembered("judged intents", lambda: JudgedIntents(judgments))
 
-@dataclass(frozen=True)
-class OfIntents:
-    """Computation of a measure of intents."""
+            def values(aligned: Aligned) -> Array:
+                alike = aligned.of_intent(0).rankings() if judged.has_intents else aligned.rankings(False)
+                key = ("intents", rel, judged_only)
+                if key not in alike.views:  # measures share the ranks
+                    alike.views[key] = FoundIntents(judged, aligned, rel, judged_only)
+                return self.function(alike.views[key], **own)
 
-    score: Callable[[FoundIntents], Array]
-    rel: int
-    judged_only: bool
+            return values
 
-    @property
-    def needs(self) -> Needs:
-        """Data that the measure reads."""
-        return Needs(all_judged=self.judged_only or self.rel < 1, intents=True, scores=True)
-
-    def prepare(self, judgments: Judged) -> Values:
-        """Return the function that maps aligned rankings to values."""
-        judged = judgments.pool.remembered("judged intents", lambda: JudgedIntents(judgments))
-
-        def values(aligned: Aligned) -> Array:
-            views = aligned.rankings(False).views if not judged.has_intents else aligned.of_intent(0).rankings().views
-            key = ("intents", self.rel, self.judged_only)
-            if key not in views:  # measures share the ranks
-                views[key] = FoundIntents(judged, aligned, self.rel, self.judged_only)
-            return self.score(views[key])
-
-        return values
+        return Prepared(Needs(all_judged=judged_only or rel < 1, intents=True, scores=True), prepare)
 
 
 _ALPHA = Parameter("alpha", In("[0, 1]"), 0.5)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from sys import getsizeof
 from typing import Any, Self, cast
 
@@ -17,8 +16,8 @@ from ..data.rankings import Judged, Rankings
 from ..errors import BadJudgments, BadParameter, shown, some
 from ..model.language import Parameter, float_or_int
 from ..model.metric import Metric
-from .catalogue import THEIRS
-from .computing import Better, Computation, Needs, Values
+from .catalogue import THEIRS, Described
+from .computing import Better, Computation, Needs, Prepared, Values
 from .labels import renamed
 from .named import CWLAMeasure, RowMeasure, measures_of
 from .of_ir_measures import better_of, computation_of, user_model_of
@@ -134,18 +133,8 @@ def check_one_unit(measures: Mapping[str, Measure], where: str, ways_out: str) -
         )
 
 
-class _Classes:
-    """Allowed values of ``measures=``."""
-
-    def __str__(self) -> str:
-        return "measures by class of users, such as {'hasty': 'TBG(half_life=60)', 'patient': 'TBG'}"
-
-
-class _Shares:
-    """Allowed values of ``weights=``."""
-
-    def __str__(self) -> str:
-        return "'uniform', or the share of each class, such as {'hasty': 0.3, 'patient': 0.7}"
+_CLASSES = Described("measures by class of users, such as {'hasty': 'TBG(half_life=60)', 'patient': 'TBG'}")
+_SHARES = Described("'uniform', or the share of each class, such as {'hasty': 0.3, 'patient': 0.7}")
 
 
 class _Mixture(Combination):
@@ -169,10 +158,10 @@ class _Mixture(Combination):
 
     __name__ = NAME = PRETTY_NAME = "Mixture"
     SHORT_DESC = "Expected score over classes of users, each with its own measure."
-    PARAMETERS = (Parameter("measures", _Classes()), Parameter("weights", _Shares(), "uniform"))
+    PARAMETERS = (Parameter("measures", _CLASSES), Parameter("weights", _SHARES, "uniform"))
     SUPPORTED_PARAMS = {
-        "measures": ParamInfo(dtype=dict, required=True, desc=str(_Classes())),
-        "weights": ParamInfo(dtype=(str, dict), default="uniform", desc=str(_Shares())),
+        "measures": ParamInfo(dtype=dict, required=True, desc=str(_CLASSES)),
+        "weights": ParamInfo(dtype=(str, dict), default="uniform", desc=str(_SHARES)),
     }
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
@@ -233,7 +222,18 @@ class _Mixture(Combination):
 
     def combined(self, of: Callable[[Measure], Computation]) -> Computation:
         """Return the computation of the expected value over the classes."""
-        return _OverClasses([of(part) for part in self.parts.values()], [*self.shares.values()])
+        parts, shares = [of(part) for part in self.parts.values()], [*self.shares.values()]
+
+        def prepare(judgments: Judged) -> Values:
+            by_class = [part.prepare(judgments) for part in parts]
+
+            def values(aligned: Aligned) -> Array:
+                first, *others = (p * of_class(aligned) for p, of_class in zip(shares, by_class, strict=True))
+                return sum(others, first)
+
+            return values
+
+        return Prepared(needs_of_all(parts), prepare)
 
     def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
         """Return the mixture with ``change`` applied to each measure, and with its label."""
@@ -266,7 +266,7 @@ class _Mixture(Combination):
 
 def _measures_by_class(value: Any) -> dict[str, Measure]:
     if not isinstance(value, Mapping) or not value:
-        raise BadParameter(f"Mixture(measures=) takes {_Classes()}, not {shown(value)}.")
+        raise BadParameter(f"Mixture(measures=) takes {_CLASSES}, not {shown(value)}.")
     return {_class_name(name): _of_class(name, given) for name, given in value.items()}
 
 
@@ -291,7 +291,7 @@ def _of_class(name: object, given: Any) -> Measure:
 
 def _shares(value: Any) -> dict[str, float]:
     if not isinstance(value, Mapping) and not hasattr(value, "items"):
-        raise BadParameter(f"Mixture(weights=) takes {_Shares()}, not {shown(value)}.")
+        raise BadParameter(f"Mixture(weights=) takes {_SHARES}, not {shown(value)}.")
     found = {}
     for name, share in value.items():
         try:
@@ -327,33 +327,13 @@ def needs_of_all(computations: Iterable[Computation]) -> Needs:
     )
 
 
-@dataclass(frozen=True)
-class _OverClasses:
-    parts: list[Computation]
-    shares: list[float]
-
-    @property
-    def needs(self) -> Needs:
-        return needs_of_all(self.parts)
-
-    def prepare(self, judgments: Judged) -> Values:
-        by_class = [part.prepare(judgments) for part in self.parts]
-
-        def values(aligned: Aligned) -> Array:
-            first, *others = (p * of_class(aligned) for p, of_class in zip(self.shares, by_class, strict=True))
-            return sum(others, first)
-
-        return values
-
-
 Mixture = _Mixture()
 
 
-@dataclass(frozen=True)
-class OverTopics:
-    """Computation that gives each topic the value by its own computation.
+def over_topics(parts: list[tuple[Computation, frozenset[str]]], other: Computation | None, name: str) -> Computation:
+    """Return the computation that gives each topic the value by its own computation.
 
-    Attributes
+    Parameters
     ----------
     parts : list of (Computation, frozenset of str)
         Computations with their topics.
@@ -363,37 +343,20 @@ class OverTopics:
         Name of the measure, for errors.
     """
 
-    parts: list[tuple[Computation, frozenset[str]]]
-    other: Computation | None
-    name: str
-
-    @property
-    def needs(self) -> Needs:
-        """Data that any of the computations reads."""
-        others = [] if self.other is None else [self.other]
-        return needs_of_all([*(part for part, _ in self.parts), *others])
-
-    def prepare(self, judgments: Judged) -> Values:
-        """Return the function that maps rankings to values.
-
-        Raises
-        ------
-        BadJudgments
-            If a judged topic has no computation, or no judged topic has parameters of its own.
-        """
+    def prepare(judgments: Judged) -> Values:
         qids = judgments.qids
-        owned = [(part, np.array([qid in topics for qid in qids], bool)) for part, topics in self.parts]
+        owned = [(part, np.array([qid in topics for qid in qids], bool)) for part, topics in parts]
         known = np.any([mine for _, mine in owned], axis=0) if owned else np.zeros(len(qids), bool)
         lacking = [qid for qid, found in zip(qids, known.tolist(), strict=True) if not found]
-        if lacking and (self.other is None or len(lacking) == len(qids)):
-            listed = some(sorted(topic for _, topics in self.parts for topic in topics))
-            way_out = "" if self.other is not None else ", or write other='measure' for the measure as it is"
+        if lacking and (other is None or len(lacking) == len(qids)):
+            listed = some(sorted(topic for _, topics in parts for topic in topics))
+            way_out = "" if other is not None else ", or write other='measure' for the measure as it is"
             raise BadJudgments(
-                f"{self.name}: {len(lacking):,} of {len(qids):,} judged topics have no parameters ({some(lacking)});"
+                f"{name}: {len(lacking):,} of {len(qids):,} judged topics have no parameters ({some(lacking)});"
                 f" the table has {listed}. Add them{way_out}."
             )
-        if self.other is not None:
-            owned.append((self.other, ~known))
+        if other is not None:
+            owned.append((other, ~known))
         work = [(part.prepare(judgments), mine) for part, mine in owned if mine.any()]
 
         def values(aligned: Aligned) -> Array:
@@ -401,6 +364,8 @@ class OverTopics:
             return sum(others, first)
 
         return values
+
+    return Prepared(needs_of_all([*(part for part, _ in parts), *([] if other is None else [other])]), prepare)
 
 
 class _OfTopics(Aligned):

@@ -19,7 +19,7 @@ from ..model.introspection import same_functions
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrations import bind_calibration
-from .catalogue import OURS, Calibrated, Clusters, End, KnownCosts, Row, SpecOf, Table
+from .catalogue import CLUSTERS, END, KNOWN_COSTS, LENGTHS, OURS, Calibrated, Row, SpecOf
 from .computing import Better, Computation, OfUserModel
 from .counting import ESL, OWN, Q_MEASURE, Count
 from .labels import (
@@ -35,11 +35,10 @@ from .labels import (
 )
 
 _Kind = TypeVar("_Kind", bound="CWLAMeasure")
-_BINDERS: dict[type, Callable[[Any], Any]] = {
-    Table: Lengths.bind,
-    KnownCosts: Seconds.bind,
-    Clusters: Duplicates.bind,
-    Calibrated: bind_calibration,
+_BINDERS: dict[object, Callable[[Any], Any]] = {
+    LENGTHS: Lengths.bind,
+    KNOWN_COSTS: Seconds.bind,
+    CLUSTERS: Duplicates.bind,
 }
 
 
@@ -118,10 +117,11 @@ class CWLAMeasure(ShownMeasure):
         if isinstance(parameter.allowed, SpecOf):
             self._bound[parameter.name] = spec = parse(value, parameter.allowed.kind)
             return str(spec)
-        if (bind := _BINDERS.get(type(parameter.allowed))) is not None:
+        calibrated = isinstance(parameter.allowed, Calibrated)
+        if (bind := bind_calibration if calibrated else _BINDERS.get(parameter.allowed)) is not None:
             self._bound[parameter.name] = named = bind(value)
             return named.name
-        if isinstance(parameter.allowed, End):
+        if parameter.allowed == END:
             with suppress(BadParameter):  # the metric raises it
                 return value if isinstance(value, str) else float_or_int(value)
             return value

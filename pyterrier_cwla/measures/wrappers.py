@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
@@ -21,11 +21,11 @@ from ..model.introspection import reads
 from ..model.language import In, OneOf, Parameter
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
-from .calibrations import BoundCalibration, ParameterTable, TopicParameters, bind_topic_parameters
-from .catalogue import THEIRS
-from .computing import Better, Computation, Needs, OfUserModel, Values, of_answered
+from .calibrations import PARAMETERS_BY_TOPIC, BoundCalibration, TopicParameters, bind_topic_parameters
+from .catalogue import THEIRS, Described
+from .computing import Better, Computation, Prepared, Values, of_answered
 from .labels import renamed
-from .mixtures import Combination, Mixture, OverTopics, check_one_unit
+from .mixtures import Combination, Mixture, check_one_unit, over_topics
 from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure, measures_of
 from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
 
@@ -227,7 +227,12 @@ class _Residual(Wrapper):
         """Return the computation of the residual."""
         if isinstance(self.inner, Combination):
             return self.inner.combined(lambda part: computation_of(self(measure=part)))
-        return _OfResidual(user_model_of(self.inner))
+        inner = user_model_of(self.inner)
+
+        def prepare(judgments: Judged) -> Values:
+            return of_answered(partial(residual, inner.metric_for(judgments)), all_judged=True)
+
+        return Prepared(replace(inner.needs, all_judged=True, user_model=False), prepare)
 
     @property
     def better(self) -> None:
@@ -271,7 +276,13 @@ class _GeometricMean(Wrapper):
 
     def computation(self) -> Computation:
         """Return the computation of the logarithms of the inner measure."""
-        return _OfLogarithms(computation_of(self.inner), self["floor"])
+        inner, floor = computation_of(self.inner), self["floor"]
+
+        def prepare(judgments: Judged) -> Values:
+            values = inner.prepare(judgments)
+            return lambda aligned: np.log(np.maximum(values(aligned), floor))
+
+        return Prepared(replace(inner.needs, user_model=False), prepare)
 
     def aggregator(self) -> GeometricMeanOfLogs:
         """Return the aggregator of ir_measures."""
@@ -357,7 +368,21 @@ class _IntentAware(Wrapper):
 
     def computation(self) -> Computation:
         """Return the computation of the mean over intents."""
-        return _OverIntents(computation_of(self.inner), self.weights)
+        inner, weights = computation_of(self.inner), self.weights
+
+        def prepare(judgments: Judged) -> Values:
+            by_intent = [inner.prepare(own) for _, own in judgments.intents]
+            P = weights.of(judgments)
+
+            def values(aligned: Aligned) -> Array:
+                scores = np.zeros(aligned.n_runs * len(judgments.qids))
+                for number, (p, of_intent) in enumerate(zip(P, by_intent, strict=True)):
+                    scores = scores + np.tile(p, aligned.n_runs) * of_intent(aligned.of_intent(number))
+                return scores
+
+            return values
+
+        return Prepared(replace(inner.needs, intents=True, user_model=False), prepare)
 
     @property
     def named_content(self) -> object:
@@ -394,11 +419,11 @@ class _ByTopic(Combination, Wrapper):
     SHORT_DESC = "Another measure with its own parameters for each topic."
     PARAMETERS = (
         *Wrapper.PARAMETERS,
-        Parameter("parameters", ParameterTable()),
+        Parameter("parameters", Described(PARAMETERS_BY_TOPIC)),
         Parameter("other", OneOf("error", "measure"), "error"),
     )
     SUPPORTED_PARAMS = _wrapper(
-        parameters=ParamInfo(dtype=str, required=True, desc=str(ParameterTable())),
+        parameters=ParamInfo(dtype=str, required=True, desc=PARAMETERS_BY_TOPIC),
         other=ParamInfo(dtype=str, default="error", desc=str(OneOf("error", "measure"))),
     )
     TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
@@ -467,7 +492,7 @@ class _ByTopic(Combination, Wrapper):
         for topic, part in self.parts.items():
             topics.setdefault(part, []).append(topic)
         other = of(self.inner) if self["other"] == "measure" else None
-        return OverTopics([(of(part), frozenset(own)) for part, own in topics.items()], other, str(self))
+        return over_topics([(of(part), frozenset(own)) for part, own in topics.items()], other, str(self))
 
     @property
     def content(self) -> list[object]:
@@ -496,54 +521,6 @@ def residual_of(measure: Measure) -> _Residual | None:
         If the measure has no residual.
     """
     return None if isinstance(measure, _Residual) else Residual(measure=measure)
-
-
-@dataclass(frozen=True)
-class _OfResidual:
-    inner: OfUserModel
-
-    @property
-    def needs(self) -> Needs:
-        return replace(self.inner.needs, all_judged=True, user_model=False)
-
-    def prepare(self, judgments: Judged) -> Values:
-        return of_answered(partial(residual, self.inner.metric_for(judgments)), all_judged=True)
-
-
-@dataclass(frozen=True)
-class _OfLogarithms:
-    inner: Computation
-    floor: float
-
-    @property
-    def needs(self) -> Needs:
-        return replace(self.inner.needs, user_model=False)
-
-    def prepare(self, judgments: Judged) -> Values:
-        values = self.inner.prepare(judgments)
-        return lambda aligned: np.log(np.maximum(values(aligned), self.floor))
-
-
-@dataclass(frozen=True)
-class _OverIntents:
-    inner: Computation
-    weights: IntentWeights
-
-    @property
-    def needs(self) -> Needs:
-        return replace(self.inner.needs, intents=True, user_model=False)
-
-    def prepare(self, judgments: Judged) -> Values:
-        by_intent = [self.inner.prepare(own) for _, own in judgments.intents]
-        P = self.weights.of(judgments)
-
-        def values(aligned: Aligned) -> Array:
-            scores = np.zeros(aligned.n_runs * len(judgments.qids))
-            for number, (p, of_intent) in enumerate(zip(P, by_intent, strict=True)):
-                scores = scores + np.tile(p, aligned.n_runs) * of_intent(aligned.of_intent(number))
-            return scores
-
-        return values
 
 
 Residual, GeometricMean, IntentAware, ByTopic = _Residual(), _GeometricMean(), _IntentAware(), _ByTopic()

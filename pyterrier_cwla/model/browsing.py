@@ -444,7 +444,7 @@ class AfterEffort(View):
         super().__init__(nothing + np.inf, nothing, nothing, seen.totals, e, E_before=seen.E[..., -1:] + t)
 
     @property
-    def E(self) -> Floats:  # type: ignore[override]
+    def E(self) -> Floats:
         """Cumulative effort; that of one more item does not count."""
         return self.E_before
 
