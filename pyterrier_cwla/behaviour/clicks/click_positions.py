@@ -14,7 +14,7 @@ from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...errors.sanitise import in_picture, sanitised
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, text_colour, titled
 from ..logs.estimators import over_users, printed
-from ..logs.log import SESSION, InteractionLog, as_log
+from ..logs.log import SESSION, InteractionLog, as_log, left_out
 from ..logs.observed_browsing import draw_dots, draw_lines, labelled, sizes_of, survival_of_lists
 
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
@@ -396,10 +396,7 @@ class ClickMetrics:
             f"Click metrics of {many(len(self.configurations), 'configuration')} (top {self.depth}) of"
             f" {many(topics, 'topic')} in {many(len(self.sessions), 'session')}."
         ]
-        if self.excluded:
-            why = "; ".join(f"{reason}: {n:,}" for reason, n in self.excluded.items())
-            lines.append(f"Left out: {many(sum(self.excluded.values()), 'session')} ({why}).")
-        return "\n".join([*lines, self.configurations.to_string(max_rows=10)])
+        return "\n".join([*lines, *left_out(self.excluded), self.configurations.to_string(max_rows=10)])
 
 
 def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_only: bool = True) -> ClickMetrics:
@@ -455,16 +452,17 @@ def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_o
     """
     log = as_log(log)
     check_whole(1, depth=depth)
+    depth = int(depth)
     graded = log.has("grade")
     if not graded and (judged_only or good is not None):
         wanted = "good needs grades" if good is not None else "judged_only=False includes sessions without grades"
         raise BadLog(f"the log has no column 'grade'; {wanted}.")
-    rows, excluded = _whole(log.rows, int(depth), judged_only)
-    sessions = rows.iloc[:: int(depth)][[*SESSION, "topic"]].reset_index(drop=True)
-    documents = pd.factorize(rows["docno"])[0].reshape(-1, int(depth))
+    rows, excluded = _whole(log.rows, depth, judged_only)
+    sessions = rows.iloc[::depth][[*SESSION, "topic"]].reset_index(drop=True)
+    documents = pd.factorize(rows["docno"])[0].reshape(-1, depth)
     lists = _named(sessions["topic"], documents)
-    clicked = rows["clicked"].to_numpy().reshape(-1, int(depth))
-    grades = rows["grade"].to_numpy().reshape(-1, int(depth)) if graded else None
+    clicked = rows["clicked"].to_numpy().reshape(-1, depth)
+    grades = rows["grade"].to_numpy().reshape(-1, depth) if graded else None
     values = _metrics(clicked, grades, good)
     per_session = sessions[SESSION].assign(configuration=lists, **values)
     means = per_session.groupby("configuration", sort=False)[list(values)].mean()
@@ -474,16 +472,16 @@ def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_o
     )
     about["n"] = lists.value_counts().reindex(about.index)
     configurations = about.join(means).sort_values(["topic", "n"], ascending=[True, False], kind="stable")
-    of_first = rows[np.repeat(first, int(depth))]
+    of_first = rows[np.repeat(first, depth)]
     run = pd.DataFrame(
         {
-            "query_id": np.repeat(lists[first].to_numpy(), int(depth)),
+            "query_id": np.repeat(lists[first].to_numpy(), depth),
             "doc_id": of_first["docno"].to_numpy(),
             "score": -of_first["rank"].to_numpy(float),
             **({"doc_length": of_first["words"].to_numpy()} if log.has("words") else {}),
         }
     )
-    return ClickMetrics(int(depth), per_session, configurations, run, _qrels(log, configurations), excluded)
+    return ClickMetrics(depth, per_session, configurations, run, _qrels(log, configurations), excluded)
 
 
 def weighted_correlation(x: Any, y: Any, n: Any) -> float:

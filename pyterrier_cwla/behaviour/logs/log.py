@@ -690,24 +690,15 @@ class InteractionLog:
         document_seconds and last_click (time of the last click, in seconds), and cut_off if the log has it. Unknown
         values are NaN. document_seconds is NaN if it is missing for a clicked document.
         """
-        rows = self.rows
-        nothing = pd.Series(np.nan, rows.index)
-        clicked = rows["clicked"]
-        seconds = rows.get("document_seconds", nothing)
-        parts = pd.DataFrame(
-            {
-                "user": rows["user"],
-                "session": rows["session"],
-                "topic": rows["topic"],
-                "results": rows.get("seen", pd.Series(True, rows.index)),
-                "clicks": clicked,
-                "depth": rows["rank"] * clicked,
-                "summary_seconds": rows.get("summary_seconds", nothing),
-                "document_seconds": seconds.fillna(0.0) if self.has("document_seconds") else nothing,
-                "last_click": rows.get("time", nothing).where(clicked),
-                "unknown": clicked & seconds.isna(),
-                **({"cut_off": rows["cut_off"]} if "cut_off" in rows else {}),
-            }
+        rows, clicked, seconds = self.rows, self.rows["clicked"], self.floats("document_seconds")
+        parts = rows[[*SESSION, "topic", *(["cut_off"] if "cut_off" in rows else [])]].assign(
+            results=self.seen,
+            clicks=clicked,
+            depth=rows["rank"] * clicked,
+            summary_seconds=self.floats("summary_seconds"),
+            document_seconds=np.nan_to_num(seconds) if self.has("document_seconds") else seconds,
+            last_click=np.where(clicked, self.floats("time"), np.nan),
+            unknown=clicked & np.isnan(seconds),
         )
         groups = parts.groupby(SESSION, sort=False)
         sessions = groups.agg({"topic": "first", "results": "sum", "clicks": "sum", "depth": "max"})
@@ -740,9 +731,7 @@ class InteractionLog:
         lines += [f"Known: {', '.join(known)}."]
         lines += [f"Not known: {', '.join(unknown)}."] if unknown else []
         lines += [f"Other columns: {', '.join(foreign)}."] if foreign else []
-        if self.excluded:
-            why = "; ".join(f"{reason}: {n:,}" for reason, n in self.excluded.items())
-            lines.append(f"Left out: {many(sum(self.excluded.values()), 'session')} ({why}).")
+        lines += left_out(self.excluded)
         lines += ["Only one user: estimates have no intervals."] if len(self.users) == 1 else []
         return [*lines, *self.notes]
 
@@ -772,3 +761,9 @@ def highest(group: Array, values: Array, groups: int) -> Array:
     found = np.zeros(groups, np.int64)
     np.maximum.at(found, group, values)
     return found
+
+
+def left_out(excluded: dict[str, int]) -> list[str]:
+    """Return a line with the number of excluded sessions and the reasons, if there are any."""
+    why = "; ".join(f"{reason}: {n:,}" for reason, n in excluded.items())
+    return [f"Left out: {many(sum(excluded.values()), 'session')} ({why})."] if excluded else []

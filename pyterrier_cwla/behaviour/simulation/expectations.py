@@ -412,8 +412,8 @@ def expected_stops(
     BadParameter
         If the measure is another, or `depth` is not a positive integer.
     """
-    if depth is not None and (not isinstance(depth, int) or depth < 1):
-        raise BadParameter(f"depth={depth!r}: give a rank, 1 or more.")
+    if depth is not None:
+        check_whole(1, depth=depth)
     task = _task(qrels, {"run": run}, measure, reading)
     rankings = task.cut["run"]
     listed = int(rankings.n.max(initial=1))
