@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from html import escape
@@ -134,7 +134,7 @@ def StudySearch(
     pruner: Any = None,
     timeout: float | None = None,
     jobs: int = 1,
-    verbose: bool = True,
+    verbose: Any = True,
 ) -> Tuned:
     """Tune the parameters of a pipeline with an Optuna study, similarly to pt.GridSearch.
 
@@ -174,8 +174,8 @@ def StudySearch(
         Maximum number of seconds; the search ends at ``trials`` or ``timeout``, whichever comes first.
     jobs : int, default=1
         Number of processes for the topics of each trial; more than 1 needs the extra ``parallel``.
-    verbose : bool, default=True
-        If True, show a progress bar.
+    verbose : bool or progress bar, default=True
+        If True, show a progress bar; a bar of tqdm advances by one for each trial.
 
     Returns
     -------
@@ -207,25 +207,6 @@ def StudySearch(
     >>> round(tuned.value, 4), prefer.strength > 0.04
     (0.4928, True)
     """
-    bar = partial(_bar, "StudySearch", trials, verbose)
-    return _searched(bar, pipeline, params, topics, qrels, metric, trials, seed, sampler, pruner, timeout, jobs)
-
-
-def _searched(
-    bar: Callable[[], AbstractContextManager[Any]],
-    pipeline: pt.Transformer,
-    params: Mapping[Any, Mapping[str, Any]],
-    topics: pd.DataFrame,
-    qrels: pd.DataFrame,
-    metric: Any = "map",
-    trials: int | None = _TRIALS,
-    seed: int = 0,
-    sampler: Any = None,
-    pruner: Any = None,
-    timeout: float | None = None,
-    jobs: int = 1,
-) -> Tuned:
-    """Return the result of :func:`StudySearch`; `bar` returns the progress bar that the trials advance."""
     tunables = _tunables(pipeline, params)
     measures = measures_of(metric)
     for measure in measures:
@@ -240,14 +221,25 @@ def _searched(
     judged, judgments = _judged(topics, qrels)
     head, tail = _split(pipeline, tunables)
     given = head.transform(judged) if head else judged
+    ours = CWLAProvider()
+    provider = ours if all(map(ours.supports, measures)) else ir_measures.DefaultPipeline
     trial = _Trial(
         tunables,
         (pt.model.split_df(given, 5) if pruner else []) or [given],
         tail if jobs == 1 else _parallel(tail, jobs),
-        _provider(measures).evaluator(measures, judgments),
+        provider.evaluator(measures, judgments),
         measures,
     )
-    study = _studied(trial, trials, timeout, seed, sampler, pruner, bar)
+    with _quiet() as optuna, _restored(tunables) as present:
+        study = optuna.create_study(
+            directions=["minimize" if better_of(one) == "lower" else "maximize" for one in measures],
+            sampler=sampler or optuna.samplers.TPESampler(seed=seed),
+            pruner=pruner or optuna.pruners.NopPruner(),
+        )
+        study.set_user_attr("measures", [str(measure) for measure in measures])
+        _enqueue_present(study, tunables, present)
+        with nullcontext(verbose) if hasattr(verbose, "update") else _bar("StudySearch", trials, verbose) as bar:
+            study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, bar)])
     found = study.best_trials
     if not found:
         raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}. Give more.")
@@ -304,7 +296,7 @@ def KFoldStudySearch(
             bar.set_description(f"KFoldStudySearch, fold {fold + 1} of {len(topics_list)}")
             others = pd.concat([topics for number, topics in enumerate(topics_list) if number != fold])
             with _restored(tunables):
-                found.append(_searched(partial(nullcontext, bar), pipeline, params, others, qrels, metric, **search))
+                found.append(StudySearch(pipeline, params, others, qrels, metric, verbose=bar, **search))
                 results.append(pipeline.transform(held_out))
     return pd.concat(results, ignore_index=True), found
 
@@ -406,11 +398,6 @@ def _space(space: Any, present: Any, what: str) -> Any:
     return distributions.CategoricalDistribution(choices)
 
 
-def _provider(measures: Sequence[Measure]) -> Any:
-    ours = CWLAProvider()
-    return ours if all(map(ours.supports, measures)) else ir_measures.DefaultPipeline
-
-
 def _judged(topics: pd.DataFrame, qrels: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Judged topics with their judgments."""
     pt.validate.columns(topics, includes=["qid"])
@@ -482,29 +469,14 @@ class _Trial:
         return [float(means[measure]) for measure in self.measures]
 
 
-def _studied(
-    trial: _Trial, trials: int | None, timeout: float | None, seed: int, sampler: Any, pruner: Any, bar: Any
-) -> Any:
-    """Run the trials and return the optuna.Study; the first trial has the current values, if they are in the space."""
-    with _quiet() as optuna, _restored(trial.tunables) as present:
-        study = optuna.create_study(
-            directions=["minimize" if better_of(one) == "lower" else "maximize" for one in trial.measures],
-            sampler=sampler or optuna.samplers.TPESampler(seed=seed),
-            pruner=pruner or optuna.pruners.NopPruner(),
-        )
-        study.set_user_attr("measures", [str(measure) for measure in trial.measures])
-        params = {tunable.label: value for tunable, value in zip(trial.tunables, present, strict=True)}
-        spaces = {tunable.label: tunable.space for tunable in trial.tunables}
-        waiting = optuna.trial.TrialState.WAITING
-        try:
-            optuna.trial.create_trial(state=waiting, params=params, distributions=spaces)
-        except ValueError:  # a current value is not in the space
-            pass
-        else:
-            study.enqueue_trial(params)
-        with bar() as shown:
-            study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, shown)])
-    return study
+def _enqueue_present(study: Any, tunables: Sequence[_Tunable], present: Sequence[Any]) -> None:
+    """Let the first trial have the current values, if they are in the space."""
+    optuna = _optuna()
+    params = {tunable.label: value for tunable, value in zip(tunables, present, strict=True)}
+    spaces = {tunable.label: tunable.space for tunable in tunables}
+    with suppress(ValueError):  # a current value is not in the space
+        optuna.trial.create_trial(state=optuna.trial.TrialState.WAITING, params=params, distributions=spaces)
+        study.enqueue_trial(params)
 
 
 def _bar(label: str, trials: int | None, verbose: bool) -> Any:
