@@ -15,15 +15,14 @@ from ir_measures.measures import Measure
 from sklearn.model_selection import GroupKFold, check_cv, cross_validate
 from sklearn.utils import _safe_indexing, indexable
 
+from ..data.columns import Array
 from ..errors import BadParameter, NotPassed, shown, some
 from ..errors.sanitise import sanitised
 from ..measures.provider import aggregated
 from .labelled_rows import Samples, rows_as_queries
 from .metrics import computable, per_query
-from .row_columns import KNOWN, known_of_rows, of_rows
+from .row_columns import KNOWN, known_of_rows, one_per_row, refuse_missing
 from .scorers import Scorer, how_to_pass, predicted
-
-Array = np.ndarray
 
 
 @dataclass(frozen=True, repr=False)
@@ -159,24 +158,13 @@ def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple
         if queries < cv.n_splits:
             raise BadParameter(f"{queries} queries do not make {cv.n_splits} folds: use a smaller cv=.")
     if groups is not None:
-        _check_groups(groups, len(samples.label))
+        refuse_missing(one_per_row(groups, "groups", len(samples.label)), "group")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The groups parameter is ignored")
         try:
             return list(check_cv(cv).split(X, y, samples.qid if groups is None else groups))
         except (TypeError, ValueError) as error:
             raise BadParameter(f"cv={shown(cv)} does not split these rows: {error}") from error
-
-
-def _check_groups(groups: Any, rows: int) -> None:
-    groups = of_rows(groups)
-    if groups.shape != (rows,):
-        raise BadParameter(
-            f"groups has the shape {groups.shape}, but there are {rows:,} rows: pass one group for each row."
-        )
-    missing = np.flatnonzero(pd.isna(groups))
-    if len(missing):
-        raise BadParameter(f"row {missing[0]} has no group: groups= must have a value for each row.")
 
 
 def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:

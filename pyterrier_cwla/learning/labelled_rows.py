@@ -267,9 +267,7 @@ class LabelledJudgments:
     @cached_property
     def is_relevant(self) -> Array:
         """Mask of the rows with a grade above 0, in the order of groups."""
-        relevant = np.zeros(len(self.order), bool)
-        relevant[self._row_of_pool] = self.pool.grade > 0
-        return relevant[self.order]
+        return np.append(self.pool.grade > 0, False)[self.judgment]
 
     @cached_property
     def doc_id(self) -> Any:

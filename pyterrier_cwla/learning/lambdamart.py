@@ -20,6 +20,7 @@ from ..model.language import In, OneOf, Parameter
 from ..model.scoring import TOO_LARGE
 from .labelled_rows import Samples
 from .metrics import greater_is_better_of
+from .row_columns import one_per_row
 from .training_rows import IntentRows, TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
 _SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
@@ -229,7 +230,7 @@ class LambdaMART:
             for dtype in (np.float32, float):  # float64 for gains that float32 does not hold
                 with np.errstate(over="ignore", invalid="ignore"):
                     place, ranked, scores = rows.ranked(*chunk, pred, dtype)
-                    found = self._lambdas(rows, ranked, scores)
+                    found = self._lambdas(rows, ranked, scores, rows.sizes[chunk[0]])
                 if np.isfinite(found).all():
                     break
             self._refuse_infinite(found)
@@ -239,8 +240,7 @@ class LambdaMART:
             list(workers.map(pull, rows.chunks))
         gradient, hessian = gradient[:-1], hessian[:-1]
         if weight is not None:
-            if np.shape(weight) != np.shape(pred):
-                raise BadParameter(f"the weights have the shape {np.shape(weight)}, but there are {len(pred):,} rows.")
+            weight = one_per_row(weight, "weight", len(pred))
             gradient, hessian = gradient * weight, hessian * weight
         return gradient, hessian
 
@@ -271,7 +271,7 @@ class LambdaMART:
             place, ranked, _ = rows.ranked(queries, place, pred, float)
             place = place - rows.start[queries][:, None]
             for a, change in rows.changes(ranked, place.shape[1] - 1):
-                for query, n, at, of_one in zip(queries.tolist(), ranked.n.tolist(), place, change):
+                for query, n, at, of_one in zip(queries.tolist(), rows.sizes[queries].tolist(), place, change):
                     x, y_ = at[a : min(a + 1, n)], at[a + 1 : n]
                     found[query][x, y_] = found[query][y_, x] = of_one[: len(y_)]
         self._refuse_infinite(found)
@@ -281,11 +281,12 @@ class LambdaMART:
         if not all(np.isfinite(values).all() for values in found):
             raise NoFiniteValue(f"{self.measure}: {TOO_LARGE}")
 
-    def _lambdas(self, rows: Any, ranked: Any, s: Array) -> tuple[Array, Array]:
-        differ = s[:, :1] != np.take_along_axis(s, np.maximum(ranked.n - 1, 0)[:, None], axis=1)
+    def _lambdas(self, rows: Any, ranked: Any, s: Array, n: Array) -> tuple[Array, Array]:
+        """Return the derivatives for rankings of n items each with the predictions s."""
+        differ = s[:, :1] != np.take_along_axis(s, np.maximum(n - 1, 0)[:, None], axis=1)
         closest = np.where(differ, _SMALLEST, 1).astype(s.dtype)
         gradient, hessian, total = np.zeros_like(s), np.zeros_like(s), np.zeros((len(s), 1), s.dtype)
-        for a, wrong, weight in self._pairs(rows, ranked, s.shape[1]):
+        for a, wrong, weight in self._pairs(rows, ranked, np.arange(s.shape[1])[None, :] < n[:, None]):
             apart = s[:, a : a + 1] - s[:, a + 1 :]
             p = apart * self.sigmoid
             with np.errstate(over="ignore"):  # the gradient vanishes for large differences
@@ -315,22 +316,17 @@ class LambdaMART:
             hessian *= factor
         return gradient, hessian
 
-    def _pairs(self, rows: Any, ranked: Any, width: int) -> Iterator[tuple[int, Array, Array]]:
+    def _pairs(self, rows: Any, ranked: Any, inside: Array) -> Iterator[tuple[int, Array, Array]]:
         """Yield each rank a (from 0), a mask of the lower rows that should be above it, and |ΔM| of each swap."""
-        inside = np.arange(width)[None, :] < ranked.n[:, None]
-        ragged = not inside.all()
+        ragged, width = not inside.all(), inside.shape[1]
         depth = min(self.truncation_level, width - 1, rows.last_that_counts or width)
-        by_gain_alone = rows.equal_gains_are_equal
         for a, change in rows.changes(ranked, depth):
             weight = np.abs(change)
             if ragged:
                 weight *= inside[:, a + 1 :]
-            wrong = rows.higher(ranked, a)
-            if not by_gain_alone:
-                undecided, equal = rows.undecided(ranked, a)
-                wrong |= undecided & (change > 0)
-                if self.pairs == "gain":
-                    weight[equal] = 0
+            wrong, equal = rows.above(ranked, a, change)
+            if equal is not None and self.pairs == "gain":
+                weight[equal] = 0
             yield a, wrong, weight
 
     def _prepared(self, y: Any, group: Any) -> Any:

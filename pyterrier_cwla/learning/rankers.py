@@ -17,6 +17,7 @@ from sklearn.model_selection import GroupShuffleSplit
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ..data.columns import Array
 from ..data.lengths import Lengths
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
 from ..errors.extras import needed
@@ -29,8 +30,6 @@ from .lambdamart import EvalMeasure, LambdaMART
 from .metrics import greater_is_better_of, per_query
 from .row_columns import known_of_rows, misplaced
 from .scorers import Scorer, scorer
-
-Array = np.ndarray
 
 _NO_COPIES = "a row of weight n is not n copies: copies, and rows of weight 0, occupy ranks"
 #: The checks of scikit-learn's ``check_estimator`` that fail for each wrapped ranker, with the reasons.

@@ -11,10 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..data.columns import Array
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, encodable, shown
 from ..files.arrow_arrays import NotReal, reals
-
-Array = np.ndarray
 
 #: The data of rows besides features and labels, passed by keyword or as levels of an index.
 KNOWN = ("qid", "docno", "doc_length", "judged")
@@ -44,19 +43,22 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
     known = {}
     for name in KNOWN:
         values = given.get(name)
-        if values is not None:
-            values = of_rows(values)
-        elif (index := index_with(name, y, X)) is not None:
+        if values is None and (index := index_with(name, y, X)) is not None:
             values = _of_index(index, name)
-        else:
-            continue
-        if values.shape != (rows,):
-            raise BadParameter(
-                f"{name} has {counted(values)}, but there are {rows:,} rows: pass one {name} per row"
-                + (" (not the sizes of groups)." if name == "qid" else ".")
-            )
-        known[name] = values
+        if values is not None:
+            known[name] = one_per_row(values, name, rows)
     return known
+
+
+def one_per_row(values: Any, name: str, rows: int) -> Array:
+    """Return values of rows as an array; BadParameter is raised if there is not one value per row."""
+    found = of_rows(values)
+    if found.shape != (rows,):
+        raise BadParameter(
+            f"{name} has {counted(found)}, but there are {rows:,} rows: pass one value per row"
+            + (" (not the sizes of groups)." if name == "qid" else ".")
+        )
+    return found
 
 
 def of_rows(values: Any) -> Array:

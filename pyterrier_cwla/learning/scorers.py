@@ -23,6 +23,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from ..data.columns import Array
 from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some, warn
 from ..measures.labels import label_in
 from ..measures.named import listed
@@ -116,8 +117,6 @@ def _checks() -> Iterator[Any]:
                     if isinstance(getattr(check, "options", None), Set) and "r2" in check.options:
                         yield check
 
-
-Array = np.ndarray
 
 #: The cutoffs of the names that :func:`register_scorers` registers, such as ``nDCG@10``.
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100, 1000)

@@ -25,7 +25,7 @@ from ..model.scoring import divisor
 from ..model.view import Documents
 from ..model.view_columns import packed
 from .labelled_rows import Samples
-from .row_columns import of_rows, refuse_missing, texts
+from .row_columns import one_per_row, refuse_missing, texts
 from .swap_paths import Changes, Ranked
 from .swaps import equal_gains_are_equal, way_to_swap
 
@@ -122,11 +122,6 @@ class TrainingRows:
         """Last rank that counts, if there is one."""
         return self.metric.last_that_counts
 
-    @property
-    def equal_gains_are_equal(self) -> bool:
-        """Whether swaps of items with equal gains do not change the score."""
-        return equal_gains_are_equal(self.metric)
-
     @cached_property
     def chunks(self) -> list[tuple[Array, Array]]:
         """Chunks of queries of similar size, with their rows as arrays of shape (n_queries, n_ranks).
@@ -173,16 +168,22 @@ class TrainingRows:
         for a, change in self.way(self.metric, ranked, depth):
             yield a, change if plain else change * scale
 
-    def higher(self, ranked: Ranked, a: int) -> Array:
-        """Return whether each item after rank a has a higher gain than the item there."""
-        r = ranked.gains
-        return r[:, a + 1 :] > r[:, a : a + 1]
+    @cached_property
+    def _equal_gains_are_equal(self) -> bool:
+        return equal_gains_are_equal(self.metric)
 
-    def undecided(self, ranked: Ranked, a: int) -> tuple[Array, Array]:
-        """Return whether neither an item after rank a nor that at a has a higher gain, and whether they are equal."""
-        r = ranked.gains
-        equal = r[:, a + 1 :] == r[:, a : a + 1]
-        return equal, equal
+    def above(self, ranked: Ranked, a: int, change: Array) -> tuple[Array, Array | None]:
+        """Return whether each item after rank a should be above the item there, and whether their gains are equal.
+
+        Of equal gains, the change by the swap decides. The second mask is None if swaps of equal gains change nothing.
+        """
+        here, below = ranked.gains[:, a : a + 1], ranked.gains[:, a + 1 :]
+        higher = below > here
+        if self._equal_gains_are_equal:
+            return higher, None
+        equal = below == here
+        higher |= equal & (change > 0)
+        return higher, equal
 
 
 def sizes_of_groups(group: Any, rows: int) -> Array:
@@ -240,29 +241,8 @@ def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Sa
     known = {"qid": np.repeat(np.arange(len(sizes)), sizes)}
     for name, values in (("doc_length", doc_length), ("docno", docno)):
         if values is not None:
-            known[name] = of_rows(values)
-            if known[name].shape != y.shape:
-                raise BadParameter(f"{name} has {known[name].size:,} values, but there are {len(y):,} rows.")
+            known[name] = one_per_row(values, name, len(y))
     return Samples.of(y, known)
-
-
-@dataclass
-class RankedByIntent:
-    """Rankings of some queries with the grades of each intent.
-
-    Attributes
-    ----------
-    n : ndarray of int, shape (n_queries,)
-        The number of items of each ranking.
-    queries : ndarray of int, shape (n_queries,)
-        The queries.
-    parts : list of Ranked
-        The rankings with the grades of the first intent of each query, of the second, and so on.
-    """
-
-    n: Array
-    queries: Array
-    parts: list[Ranked]
 
 
 @dataclass
@@ -344,48 +324,33 @@ class IntentRows:
         """Last rank that counts, if there is one."""
         return self.parts[0].last_that_counts
 
-    @property
-    def equal_gains_are_equal(self) -> bool:
-        """Always False: documents with equal gains for one intent may have different gains for another."""
-        return False
-
-    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, RankedByIntent, Array]:
-        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions."""
+    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, list[Ranked], Array]:
+        """Return the rows of a chunk in descending order of prediction, their rankings by intent and predictions."""
         rows, scores = self.parts[0].in_order(queries, rows, pred, dtype)
-        parts = [part.rankings(queries, rows, dtype) for part in self.parts]
-        return rows, RankedByIntent(self.sizes[queries], queries, parts), scores
+        return rows, [part.rankings(queries, rows, dtype) for part in self.parts], scores
 
-    def changes(self, ranked: RankedByIntent, depth: int) -> Changes:
+    def changes(self, ranked: list[Ranked], depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
-        of_intents = (part.changes(own, depth) for part, own in zip(self.parts, ranked.parts, strict=True))
+        of_intents = (part.changes(own, depth) for part, own in zip(self.parts, ranked, strict=True))
         for found in zip(*of_intents, strict=True):  # all intents have the same ranks in the same order
             total = 0.0
             for P, (_, change) in zip(self.P, found, strict=True):
-                total = total + P[ranked.queries][:, None].astype(change.dtype) * change
+                total = total + P[ranked[0].topic][:, None].astype(change.dtype) * change
             yield found[0][0], np.asarray(total)
 
-    def higher(self, ranked: RankedByIntent, a: int) -> Array:
-        """Return whether each item after rank a has a higher gain for an intent, and a lower gain for none.
+    def above(self, ranked: list[Ranked], a: int, change: Array) -> tuple[Array, Array]:
+        """Return whether each item after rank a should be above the item there, and whether their gains are equal.
 
-        Intents without users do not count.
+        It should if its gain is higher for an intent and lower for none. If it is higher for an intent and lower for
+        another, or the gains are equal, the change by the swap decides. Intents without users do not count.
         """
-        more, less = self._compared(ranked, a)
-        return more & ~less
-
-    def undecided(self, ranked: RankedByIntent, a: int) -> tuple[Array, Array]:
-        """Return whether neither an item after rank a nor that at a has a higher gain, and whether all are equal."""
-        more, less = self._compared(ranked, a)
-        return more == less, ~(more | less)
-
-    def _compared(self, ranked: RankedByIntent, a: int) -> tuple[Array, Array]:
-        """Return whether each item after rank a has a higher gain for an intent, and a lower one for an intent."""
-        more, less = np.zeros((2, len(ranked.n), ranked.parts[0].r.shape[1] - a - 1), bool)
-        for P, part, own in zip(self.P, self.parts, ranked.parts, strict=True):
-            counts = P[ranked.queries][:, None] > 0
-            higher, (_, equal) = part.higher(own, a), part.undecided(own, a)
-            more |= higher & counts
-            less |= ~(higher | equal) & counts
-        return more, less
+        more, less = np.zeros((2, *change.shape), bool)
+        for P, own in zip(self.P, ranked, strict=True):
+            counts = P[own.topic][:, None] > 0
+            here, below = own.gains[:, a : a + 1], own.gains[:, a + 1 :]
+            more |= (below > here) & counts
+            less |= (below < here) & counts
+        return (more & ~less) | ((more == less) & (change > 0)), ~(more | less)
 
 
 def _ids(values: Any, name: str, rows: int) -> list[str]:
@@ -394,9 +359,7 @@ def _ids(values: Any, name: str, rows: int) -> list[str]:
             f"LambdaMART of an intent-aware measure needs {name}=, one value per row, to find the judgments of the"
             " rows in qrels=."
         )
-    found = of_rows(values)
-    if found.shape != (rows,):
-        raise BadParameter(f"{name} has {found.size:,} values, but there are {rows:,} rows.")
+    found = one_per_row(values, name, rows)
     refuse_missing(found, name)
     ids: list[str] = texts(found, name).to_pylist()
     return ids
