@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import COLOURS, GREY, axes_of, elided, measure_look, panels, titled, wrapped
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
-from .significance import CORRECTIONS, TESTS, unit_of, without_noise
+from .significance import CORRECTIONS, TESTS, Array, intervals, paired_tests, unit_of, without_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,28 +48,96 @@ _P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
 _CALLED = {"effect": "d_z", "interval": "intervals of scores", "difference_interval": "intervals of Δ"}
 
 
-class ByTopic(ABC):
-    """Base class of results with scores by run and topic.
+class ComparedRuns:
+    """Base class of comparisons: runs, measures, differences by topic, and sentences that explain tables.
 
     Attributes
     ----------
+    about : dict
+        Information to report with the table.
     by_query : DataFrame
         Values of the measures, one row per run and query.
-    runs, measures : list
-        Names.
     """
 
+    about: dict[str, Any]
     by_query: pd.DataFrame
 
     @property
-    @abstractmethod
     def runs(self) -> list[Any]:
-        """Names of the runs."""
+        """Names of the runs, in the order of the arguments."""
+        return self.by_query.index.unique("run").tolist()
 
     @property
-    @abstractmethod
     def measures(self) -> list[str]:
-        """Names of the measures."""
+        """Names of the measures, in the order of the arguments."""
+        return self.by_query.columns.tolist()
+
+    @property
+    def other_aggregates(self) -> str:
+        """End of a sentence on means, about measures with other aggregates."""
+        tested = " (tested on logarithms)" if self.about["comparisons"] else ""
+        return other_than_means(self.about["aggregates"], tested)
+
+    @property
+    def of_queries(self) -> list[str]:
+        """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
+        notes = [f"Means over {self.about['queries']:,} queries{self.other_aggregates}."]
+        if self.about["unanswered"]:
+            some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
+            some = [*some[:3], "…"] if len(some) > 3 else some
+            scores = scores_of_unanswered(self.about["measures"].values())
+            notes.append(f"Queries that a run does not answer {scores}: {', '.join(some)}.")
+        return notes
+
+    @property
+    def correction(self) -> str:
+        """Correction of the p-values, as a part of a sentence."""
+        many, correction = self.about["comparisons"], self.about["correction"]
+        family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
+        return f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether p-values of several comparisons are corrected."""
+        return self.about["correction"] is not None and self.about["comparisons"] > 1
+
+    @property
+    def of_opposed(self) -> list[str]:
+        """Sentence about significant comparisons that have no mark, if there are any."""
+        opposed = self.about["opposed"]
+        if not opposed:
+            return []
+        some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in opposed[:3]]
+        more = [f"{len(opposed) - 3:,} more"] if len(opposed) > 3 else []
+        called = ", ".join([*some, *more])
+        return [f"Without a mark, since means are equal or differ in the other direction than the ranks: {called}."]
+
+    @property
+    def out_of_reach(self) -> str:
+        """Sentence for a randomisation test that cannot reach significance, otherwise empty."""
+        lowest, many = self.about["lowest_p"], self.about["comparisons"]
+        # For the other corrections, the corrected lowest p depends on the other p-values.
+        factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
+        if lowest * factor < self.about["alpha"]:
+            return ""
+        times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""
+        way_out = "there are too few queries" if self.about["randomisation"] == "all signs" else "give more resamples"
+        return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
+
+    def mark(self, row: Mapping[str, Any]) -> int:
+        """Return 1 if the run of a row is significantly higher than the baseline, −1 if lower, otherwise 0."""
+        about = self.about
+        compared = [row["run"], row.get("baseline", about["baseline"]), row["measure"]]
+        significant = row[p_name(about["test"])] < about["alpha"] and compared not in about["opposed"]
+        return int(np.sign(row["difference"])) if significant else 0
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        for part in self.parts(console, options):
+            yield from harmless_segments(console.render(part, options))
+
+    def parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield the tables and notes for a console."""
+        raise NotImplementedError
 
     def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
         """Return the scores of two runs by query, and their difference.
@@ -153,7 +221,7 @@ class ByTopic(ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(ByTopic):
+class Comparison(ComparedRuns):
     """Result of :func:`compare`.
 
     Attributes
@@ -183,16 +251,6 @@ class Comparison(ByTopic):
     table: pd.DataFrame
     about: dict[str, Any]
     by_query: pd.DataFrame
-
-    @property
-    def runs(self) -> list[Any]:
-        """Names of the runs, in the order of the arguments."""
-        return list(dict.fromkeys(self.table["run"]))
-
-    @property
-    def measures(self) -> list[str]:
-        """Names of the measures, in the order of the arguments."""
-        return list(dict.fromkeys(self.table["measure"]))
 
     def wide(self, interval: str | None = "difference") -> pd.DataFrame:
         """Return a table for reading, with one row per run and one column per measure.
@@ -253,13 +311,8 @@ class Comparison(ByTopic):
             )
             if kind == "difference" and self.is_corrected:
                 notes.append(NOT_CORRECTED)
-        notes += [*of_opposed(about), *self.of_queries[1:]]
+        notes += [*self.of_opposed, *self.of_queries[1:]]
         return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
-
-    @property
-    def of_queries(self) -> list[str]:
-        """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
-        return about_queries(self.about, self.other_aggregates)
 
     @property
     def about_bold(self) -> list[str]:
@@ -271,11 +324,6 @@ class Comparison(ByTopic):
         if len(lowest) == len(bold):
             return ["Bold: the lowest, since less is better."]
         return [f"{BOLD.removesuffix('.')}; of {', '.join(lowest)} the lowest, since less is better."]
-
-    @property
-    def out_of_reach(self) -> str:
-        """Sentence for a randomisation test that cannot reach significance, otherwise empty."""
-        return out_of_reach(self.about)
 
     def to_latex(self, interval: str | None = "difference", caption: str | None = None, label: str = "") -> str:
         r"""Return a LaTeX table environment that uses booktabs.
@@ -374,9 +422,23 @@ class Comparison(ByTopic):
             best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure])
             places = decimals(rows["score"], self.about["aggregates"][measure])
             for row in rows.to_dict("records"):
-                is_best = bool(row["score"] == best and highest > lowest)
-                found[row["run"], measure] = Cell.of(row, self.about, places, is_best)
+                found[row["run"], measure] = self._cell(row, places, bool(row["score"] == best and highest > lowest))
         return found
+
+    def _cell(self, row: Mapping[str, Any], places: int, best: bool) -> Cell:
+        score, interval = fixed_point(row["score"], places), interval_of(row["score_low"], row["score_high"], places)
+        if self.about["baseline"] in (None, row["run"]):
+            return Cell(score, interval, best)
+        return Cell(
+            score,
+            interval,
+            best,
+            mark=self.mark(row),
+            difference=fixed_point(row["difference"], places, "+"),
+            difference_interval=interval_of(row["difference_low"], row["difference_high"], places),
+            effect=fixed_point(row["effect"], 2, "+"),
+            p={test: probability(row[f"p_{test}_corrected"]) for test in TESTS},
+        )
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -392,8 +454,8 @@ class Comparison(ByTopic):
         notes = escape(" ".join([*some, *self.notes(), *self.about_bold]))
         return f'<div style="overflow-x: auto">{table}</div><p><small>{notes}</small></p>'
 
-    def __rich_console__(self, console: Any, options: Any) -> Iterable[Any]:
-
+    def parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
         return comparison_tables(self, console, options)
 
     @sanitised
@@ -410,24 +472,6 @@ class Comparison(ByTopic):
         rows = [[written(cells[run, measure]) for measure in self.measures] for run in self.runs]
         return pd.DataFrame(rows, index=pd.Index(self.runs, name="run"), columns=self.measures)
 
-    @property
-    def other_aggregates(self) -> str:
-        """End of a sentence on means, about measures with other aggregates."""
-        tested = " (tested on logarithms)" if self.about["baseline"] is not None else ""
-        return other_than_means(self.about["aggregates"], tested)
-
-    @property
-    def is_corrected(self) -> bool:
-        """Whether p-values of several comparisons are corrected."""
-        return self.about["correction"] is not None and self.about["comparisons"] > 1
-
-    @property
-    def correction(self) -> str:
-        """Correction of the p-values, as a part of a sentence."""
-        many, correction = self.about["comparisons"], self.about["correction"]
-        family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
-        return f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"
-
 
 @dataclass(frozen=True)
 class Cell:
@@ -443,23 +487,6 @@ class Cell:
     effect: str = ""
     p: Mapping[str, str] = field(default_factory=dict)
     """Corrected p-values by test."""
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any], about: Mapping[str, Any], places: int, best: bool) -> Cell:
-        """Return the cell of a row of the table."""
-        score, interval = fixed_point(row["score"], places), interval_of(row["score_low"], row["score_high"], places)
-        if about["baseline"] is None or row["run"] == about["baseline"]:
-            return cls(score, interval, best)
-        return cls(
-            score,
-            interval,
-            best,
-            mark=mark_of(row, about),
-            difference=fixed_point(row["difference"], places, "+"),
-            difference_interval=interval_of(row["difference_low"], row["difference_high"], places),
-            effect=fixed_point(row["effect"], 2, "+"),
-            p={test: probability(row[f"p_{test}_corrected"]) for test in TESTS},
-        )
 
     @property
     def symbol(self) -> str:
@@ -496,14 +523,16 @@ def plot_comparison(
     cells = found.cells()
     scores = found.table.set_index(["measure", "run"]).sort_index()
     sign = -1 if found.about["better"][shown[0]] == "lower" else 1
-    names = sorted(names, key=lambda run: _order(sign * scores.loc[(shown[0], run), "score"]))
-    labels = [_run_label(run, found.about["baseline"]) for run in names]
+    first = sign * scores.loc[shown[0], "score"].loc[names]
+    names = first.sort_values(ascending=False, kind="stable", na_position="last").index.tolist()
+    labels = [wrapped(str(run), 26) + "\n(baseline)" * bool(run == found.about["baseline"]) for run in names]
     lines = [label.count("\n") + 1 for label in labels]
     longest = max(len(line) for label in labels for line in label.split("\n")) * _LETTER
     columns = int(np.clip((width - longest) // _LEAST, 1, len(shown)))
     columns = -(-len(shown) // -(-len(shown) // columns))  # as few as the same number of rows of panels allows
     letters = max(12, int((width - longest) / columns / (1.25 * _LETTER)))
-    titles = [_panel_title(measure, found.about["better"][measure], letters) for measure in shown]
+    less = {measure: "\n(less is better)" * (found.about["better"][measure] == "lower") for measure in shown}
+    titles = [wrapped(measure, letters) + less[measure] for measure in shown]
     head = max(title.count("\n") + 1 for title in titles)
     height = _LINE * (1.2 * sum(lines) + 1.2 * head + 2.5)  # with the ticks
     figure, axes = panels(len(shown), columns, width, height)
@@ -512,7 +541,9 @@ def plot_comparison(
         marked = np.array([cells[run, measure].mark != 0 for run in names])
         _draw_scores(ax, found, scores.loc[measure].loc[names], middles, found.measures.index(measure), marked)
         for run, y in zip(names, middles, strict=True):
-            _write_score(ax, cells[run, measure], y)
+            cell = cells[run, measure]
+            text, weight = f"{cell.score} {cell.symbol}".rstrip(), "bold" if cell.best else "normal"
+            ax.text(1.03, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8, fontweight=weight)
         ax.set_title(title, fontsize=9, loc="left")
         ax.set_ylim(middles[-1] + lines[-1] / 2 + 0.2, -0.2)
         ax.set_yticks(middles, labels if number % columns == 0 else [""] * len(labels), fontsize=8)
@@ -527,11 +558,6 @@ def plot_comparison(
     return axes
 
 
-def _order(value: float) -> tuple[bool, float]:
-    """Sort highest values first, and values that are not numbers last."""
-    return bool(np.isnan(value)), -value
-
-
 def _chosen(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> list[Any]:
     """Return the chosen names, or all."""
     if names is None:
@@ -543,14 +569,6 @@ def _chosen(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> lis
     if not names:
         raise BadParameter(f"{what}s= is empty: give at least one, such as {what}s=[{known[0]!r}].")
     return names
-
-
-def _run_label(run: Any, baseline: Any) -> str:
-    return wrapped(str(run), 26) + ("\n(baseline)" if run == baseline else "")
-
-
-def _panel_title(measure: str, better: str | None, letters: int) -> str:
-    return wrapped(measure, letters) + ("\n(less is better)" if better == "lower" else "")
 
 
 def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int, marked: Any) -> None:
@@ -575,12 +593,6 @@ def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number:
     ax.locator_params(axis="x", nbins=3)
     ax.margins(x=0.08)
     ax.tick_params(axis="x", labelsize=8)
-
-
-def _write_score(ax: Axes, cell: Any, y: float) -> None:
-    """Write a score at the right of its row, bold if it is the best."""
-    text, weight = f"{cell.score} {cell.symbol}".rstrip(), "bold" if cell.best else "normal"
-    ax.text(1.03, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8, fontweight=weight)
 
 
 def _about(found: Any, runs: int) -> tuple[str, str]:
@@ -736,49 +748,9 @@ def typeset(text: str) -> str:
     return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
 
 
-def about_queries(about: Mapping[str, Any], other_aggregates: str) -> list[str]:
-    """Return sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
-    notes = [f"Means over {about['queries']:,} queries{other_aggregates}."]
-    if about["unanswered"]:
-        some = [f"{run} ({count:,})" for run, count in about["unanswered"].items()]
-        some = [*some[:3], "…"] if len(some) > 3 else some
-        scores = scores_of_unanswered(about["measures"].values())
-        notes.append(f"Queries that a run does not answer {scores}: {', '.join(some)}.")
-    return notes
-
-
-def out_of_reach(about: Mapping[str, Any]) -> str:
-    """Return a sentence for a randomisation test that cannot reach significance, otherwise an empty text."""
-    lowest, many = about["lowest_p"], about["comparisons"]
-    # For the other corrections, the corrected lowest p depends on the other p-values.
-    factor = many if about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
-    if lowest * factor < about["alpha"]:
-        return ""
-    times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""
-    way_out = "there are too few queries" if about["randomisation"] == "all signs" else "give more resamples"
-    return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
-
-
 def p_name(test: str) -> str:
     """Return the column of the p-values that decide on significance; tests of all pairs need no correction."""
     return f"p_{test}_corrected" if test in TESTS else f"p_{test}"
-
-
-def mark_of(row: Mapping[str, Any], about: Mapping[str, Any]) -> int:
-    """Return 1 if the run of a row is significantly higher than the baseline, −1 if lower, otherwise 0."""
-    compared = [row["run"], row.get("baseline", about["baseline"]), row["measure"]]
-    significant = row[p_name(about["test"])] < about["alpha"] and compared not in about["opposed"]
-    return int(np.sign(row["difference"])) if significant else 0
-
-
-def of_opposed(about: Mapping[str, Any]) -> list[str]:
-    """Return a sentence about significant comparisons that have no mark, if there are any."""
-    if not about["opposed"]:
-        return []
-    some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in about["opposed"][:3]]
-    more = [f"{len(about['opposed']) - 3:,} more"] if len(about["opposed"]) > 3 else []
-    called = ", ".join([*some, *more])
-    return [f"Without a mark, since means are equal or differ in the other direction than the ranks: {called}."]
 
 
 def decimals(scores: pd.Series[float], aggregate: str) -> int:
@@ -805,13 +777,7 @@ def probability(p: float) -> str:
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 
-def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-    """Yield the sanitised segments of a comparison for a console."""
-    for part in _comparison_tables(found, console, options):
-        yield from harmless_segments(console.render(part, options))
-
-
-def _comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
     """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
     cells, columns, left_out = found.cells(), _all_columns(found), []
     widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
@@ -884,3 +850,55 @@ def _explaining(
         yield found.out_of_reach
     if left_out:
         yield f"Left out at this width: {', '.join(left_out)}."
+
+
+def compared_with_one(
+    scores: Mapping[str, Array], names: Sequence[Any], totals: Array, about: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return the table of a :class:`Comparison`, with the column ``opposed`` if there is a baseline.
+
+    Parameters
+    ----------
+    scores : dict of ndarray, shape (n_runs, n_queries)
+        Scores of queries by measure.
+    names : sequence
+        Runs.
+    totals : ndarray, shape (n_runs, n_measures)
+        Scores of runs.
+    about : dict
+        Settings of the comparison.
+    """
+    reference = None if about["baseline"] is None else list(names).index(about["baseline"])
+
+    def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
+        of_runs = aggregate(means)
+        return of_runs if reference is None else np.concatenate([of_runs, of_runs - of_runs[reference]])
+
+    how, runs = (about["confidence"], about["resamples"], about["seed"]), len(names)
+    ends = [intervals(values, partial(statistic, aggregate_in(about, m)), *how) for m, values in scores.items()]
+    low, high = np.stack(ends, axis=-1)  # each of shape (n_statistics, n_measures)
+    columns = {"score": totals, "score_low": low[:runs], "score_high": high[:runs]}
+    if reference is not None:
+        columns["difference"] = totals - totals[reference]
+        columns |= {"difference_low": low[runs:], "difference_high": high[runs:]}
+        for name in ("difference", "difference_low", "difference_high"):
+            columns[name][reference] = np.nan
+        differences = np.stack(
+            [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()], axis=1
+        )
+        compared = np.delete(differences, reference, axis=0)
+        flat = compared.reshape(-1, compared.shape[-1])
+        for name, found in paired_tests(flat, about["correction"], about["resamples"], about["seed"]).items():
+            columns[name] = np.insert(found.reshape(compared.shape[:-1]), reference, np.nan, axis=0)
+    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * runs}
+    return pd.DataFrame(ids | {name: values.ravel() for name, values in columns.items()})
+
+
+def aggregate_in(about: Mapping[str, Any], measure: str) -> Callable[[Array], Array]:
+    """Return the function from means over queries to the aggregate of a measure."""
+    aggregates: dict[str, Callable[[Array], Array]] = {
+        "geometric mean": np.exp,
+        "sum": lambda means: about["queries"] * means,
+        "mean": lambda means: means,
+    }
+    return aggregates[about["aggregates"][measure]]

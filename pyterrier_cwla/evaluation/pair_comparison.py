@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -12,35 +12,30 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadParameter, many, near
-from ..errors.sanitise import harmless_segments, in_picture, sanitised
+from ..errors.sanitise import in_picture, sanitised
 from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, elided, text_colour, titled
 from ..rendering.latex import escaped, floating_table, table_row, tabular
-from ..rendering.terminal import PROSE_WIDTH, broken, other_than_means, plain_table
+from ..rendering.terminal import PROSE_WIDTH, broken, plain_table
 from .comparison import (
     EFFECT,
     NOT_CORRECTED,
-    ByTopic,
-    about_queries,
+    ComparedRuns,
+    aggregate_in,
     decimals,
     fixed_point,
     interval_of,
-    mark_of,
-    of_opposed,
-    out_of_reach,
     p_name,
     probability,
     typeset,
 )
 from .significance import (
-    CORRECTIONS,
     TESTS,
     Array,
-    pair_intervals,
+    intervals,
     paired_tests,
     randomised_hsd,
     tukey_hsd,
@@ -62,11 +57,12 @@ _MOST_NAMES = 45  # largest number of rows with names
 OF_ALL_PAIRS = {"tukey": "Tukey's HSD test, with topics as blocks", "randomised_hsd": "a randomised HSD test"}
 _ROWS = 30  # runs in a notebook
 _OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
+_SIGNED = ["difference", "difference_low", "difference_high", "effect", "tukey_low", "tukey_high", "mark"]
 _MORE = "Wins, ties and losses by topic: .wins(measure)."
 
 
 @dataclass(frozen=True, repr=False)
-class PairComparison(ByTopic):
+class PairComparison(ComparedRuns):
     """Result of :func:`compare` with several baselines or of all pairs of runs.
 
     Attributes
@@ -124,16 +120,6 @@ class PairComparison(ByTopic):
         return self.table if self.about["test"] == "tukey" else self._table
 
     @property
-    def runs(self) -> list[Any]:
-        """Names of the runs."""
-        return self.scores.index.tolist()
-
-    @property
-    def measures(self) -> list[str]:
-        """Names of the measures."""
-        return self.scores.columns.tolist()
-
-    @property
     def baselines(self) -> list[Any]:
         """Names of the baselines; all runs if all pairs are compared."""
         return self.about["baselines"] or self.runs
@@ -164,17 +150,13 @@ class PairComparison(ByTopic):
 
     def _rows(self, table: pd.DataFrame, measure: str) -> pd.DataFrame:
         one = table[table["measure"] == measure]
-        one = one.assign(mark=[mark_of(row, self.about) for row in one.to_dict("records")])
+        one = one.assign(mark=[self.mark(row) for row in one.to_dict("records")])
         swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
         for kind in ("difference", "tukey"):
             swapped |= {f"{kind}_low": f"{kind}_high", f"{kind}_high": f"{kind}_low"}
         other = one.rename(columns=swapped)[one.columns]
-        signed = [
-            name
-            for name in ("difference", "difference_low", "difference_high", "effect", "tukey_low", "tukey_high", "mark")
-            if name in other
-        ]
-        other = other.assign(**{name: -other[name] for name in signed})
+        signed = other.columns.intersection(_SIGNED)
+        other[signed] = -other[signed]
         return pd.concat([one, other]).set_index(["run", "baseline"])
 
     def wide(self, measure: str | None = None) -> pd.DataFrame:
@@ -196,13 +178,11 @@ class PairComparison(ByTopic):
     def _matrix(self, measure: str | None, marks: tuple[str, str]) -> pd.DataFrame:
         measure = self._chosen(measure)
         places = self.places(measure)
-        symbols = {1: marks[0], -1: marks[1], 0: ""}
-
-        def cell(row: Mapping[str, Any]) -> str:
-            return f"{fixed_point(row['difference'], places, '+')}{symbols[row['mark']]}"
-
-        scores = pd.DataFrame({"score": [f"{value:.{places}f}" for value in self.scores[measure]]})
-        return pd.concat([scores.set_index(pd.Index(self.runs, name="run")), self._cells(measure, cell)], axis=1)
+        symbols = ("", *marks)  # of marks 0, 1 and −1
+        cells = self._cells(measure, lambda row: fixed_point(row["difference"], places, "+") + symbols[row["mark"]])
+        scores = [f"{value:.{places}f}" for value in self.scores[measure]]
+        cells.insert(0, "score", scores, allow_duplicates=True)  # a run may have this name
+        return cells
 
     def _cells(self, measure: str | None, written: Callable[[Mapping[str, Any]], str]) -> pd.DataFrame:
         """Return a matrix of runs (rows) and baselines (columns) with the text of each pair's row."""
@@ -236,8 +216,8 @@ class PairComparison(ByTopic):
         significant = f"{marks[0]} {marks[1]}: significantly higher or lower, {self.significance}."
         lower = [name for name in self.measures if self.about["better"][name] == "lower"]
         less = [f"Less is better: {', '.join(lower)}."] if lower else []
-        reach = out_of_reach(self.about) if self.about["test"] == "randomisation" else ""
-        more = [*less, *self.of_opposed, *self.of_queries[1:], *([reach] if reach else [])]
+        reach = [self.out_of_reach] if self.about["test"] == "randomisation" and self.out_of_reach else []
+        more = [*less, *self.of_opposed, *self.of_queries[1:], *reach]
         return [self.of_queries[0], significant, *more]
 
     def called(self, measure: str) -> str:
@@ -245,23 +225,12 @@ class PairComparison(ByTopic):
         return f"{measure} (less is better)" if self.about["better"][measure] == "lower" else measure
 
     @property
-    def of_opposed(self) -> list[str]:
-        """Sentence about significant comparisons that have no mark, if there are any."""
-        return of_opposed(self.about)
-
-    @property
     def significance(self) -> str:
         """Significance level, test and correction, as a part of a sentence."""
         about = self.about
         described = {**{name: f"{text} over queries" for name, text in TESTS.items()}, **OF_ALL_PAIRS}[about["test"]]
-        many = about["comparisons"]
-        family = f"all {many:,} comparisons" if many > 1 else "the one comparison"
-        if about["test"] in OF_ALL_PAIRS:
-            how = "corrected for all pairs of runs by each measure"
-        elif about["correction"] is None:
-            how = f"not corrected for {family} of the table"
-        else:
-            how = f"{CORRECTIONS[about['correction']]}-corrected for {family} of the table"
+        of_pairs = about["test"] in OF_ALL_PAIRS
+        how = "corrected for all pairs of runs by each measure" if of_pairs else self.correction
         return f"p < {about['alpha']:g} in {described}, {how}"
 
     @property
@@ -270,11 +239,6 @@ class PairComparison(ByTopic):
         least = self.about["least"]
         ties = f"differ by at most {least:g}" if least else "are equal"
         return f"Wins, ties and losses are by topic; topics tie if the scores {ties}."
-
-    @property
-    def of_queries(self) -> list[str]:
-        """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
-        return about_queries(self.about, other_than_means(self.about["aggregates"], " (tested on logarithms)"))
 
     def to_latex(
         self, measure: str | None = None, caption: str | None = None, label: str = "", layout: str = "matrix"
@@ -323,7 +287,7 @@ class PairComparison(ByTopic):
 
     def _list_in_latex(self, measure: str) -> tuple[list[str], list[str]]:
         """Return the lines of a tabular, and the sentences that explain it."""
-        rows = self._list_rows(measure, {1: "↑", -1: "↓", 0: ""})
+        rows = self._list_rows(measure, ("", "↑", "↓"))
         body = [table_row([escaped(run), escaped(baseline), *map(typeset, texts)]) for run, baseline, *texts in rows]
         delta, *heads = self._heads
         head = ["", "", delta.replace("Δ", r"$\Delta$"), *map(escaped, heads)]
@@ -384,11 +348,8 @@ class PairComparison(ByTopic):
         notes = escape(" ".join([_OF_MATRIX, *self.notes(), _MORE]))
         return f'<div style="overflow-x: auto">{"".join(parts)}</div><p><small>{notes}</small></p>'
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for part in self._parts(console, options):
-            yield from harmless_segments(console.render(part, options))
-
-    def _parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        """Yield a list of pairs for each measure, and notes."""
         for measure in self.measures:
             yield Text(measure, style="bold")
             yield Text()
@@ -425,11 +386,11 @@ class PairComparison(ByTopic):
             table.add_column(name, overflow="fold", max_width=widest)
         for name in self._heads:
             table.add_column(name, justify="right", no_wrap=True)
-        for run, baseline, *texts in self._list_rows(measure, {1: "▲", -1: "▼", 0: " "}):
+        for run, baseline, *texts in self._list_rows(measure, (" ", "▲", "▼")):
             table.add_row(*map(Text, (broken(run, widest), broken(baseline, widest), *texts)))
         return table
 
-    def _list_rows(self, measure: str, symbols: Mapping[int, str]) -> Iterator[list[str]]:
+    def _list_rows(self, measure: str, symbols: Sequence[str]) -> Iterator[list[str]]:
         """Yield the cells of a list of pairs: run, baseline, difference, interval, effect, wins, p."""
         places = self.places(measure)
         for row in self._shown[self._shown["measure"] == measure].to_dict("records"):
@@ -437,7 +398,7 @@ class PairComparison(ByTopic):
             yield [
                 str(row["run"]),
                 str(row["baseline"]),
-                f"{fixed_point(row['difference'], places, '+')}{symbols[mark_of(row, self.about)]}",
+                f"{fixed_point(row['difference'], places, '+')}{symbols[self.mark(row)]}",
                 "" if np.isnan(low) else interval_of(low, high, places, "+"),
                 fixed_point(row["effect"], 2, "+"),
                 wins_of(row),
@@ -445,14 +406,8 @@ class PairComparison(ByTopic):
             ]
 
 
-def compared_pairs(
-    scores: Mapping[str, Array],
-    names: Sequence[Any],
-    baselines: Sequence[Any] | None,
-    aggregates: Mapping[str, Any],
-    about: Mapping[str, Any],
-) -> pd.DataFrame:
-    """Return the table of a :class:`PairComparison`, without the columns of Tukey's test.
+def compared_pairs(scores: Mapping[str, Array], names: Sequence[Any], about: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the table of a :class:`PairComparison` without the columns of Tukey's test, and with ``opposed``.
 
     Parameters
     ----------
@@ -460,32 +415,33 @@ def compared_pairs(
         Scores of queries by measure.
     names : sequence
         Runs.
-    baselines : sequence or None
-        Baselines; None for all pairs.
-    aggregates : dict of callable
-        By measure, the function from means over queries to aggregates.
     about : dict
         Settings of the comparison.
     """
-    first, second = pairs_of(names, baselines)
+    first, second = pairs_of(names, about["baselines"])
     settings = about["resamples"], about["seed"]
+
+    def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
+        of_runs = aggregate(means)
+        return of_runs[first] - of_runs[second]
+
     parts, differences = [], []
     for measure, values in scores.items():
         differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
-        low, high = pair_intervals(values, first, second, aggregates[measure], about["confidence"], *settings)
-        of_runs = aggregates[measure](values.mean(axis=1))
+        difference = partial(statistic, aggregate_in(about, measure))
+        low, high = intervals(values, difference, about["confidence"], *settings)
         in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
         wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
         part = {
             "run": [names[run] for run in first],
             "baseline": [names[run] for run in second],
             "measure": measure,
-            "difference": of_runs[first] - of_runs[second],
+            "difference": difference(values.mean(axis=1)),
             "difference_low": low,
             "difference_high": high,
             **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
         }
-        if baselines is None:
+        if about["baselines"] is None:
             part["p_randomised_hsd"] = randomised_hsd(values, first, second, *settings)
         parts.append(pd.DataFrame(part))
     tests = paired_tests(np.concatenate(differences), about["correction"], *settings)
@@ -497,13 +453,11 @@ def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Arr
     if baselines is None:
         second, first = np.triu_indices(len(names), 1)
         return first, second
-    rank = {names.index(baseline): number for number, baseline in enumerate(baselines)}
-    found = [
-        (run, place)
-        for place in rank
-        for run in range(len(names))
-        if run != place and rank.get(run, len(names)) > rank[place]
-    ]
+    earlier: list[int] = []
+    found = []
+    for place in map(names.index, baselines):
+        earlier.append(place)
+        found += [(run, place) for run in range(len(names)) if run not in earlier]
     first, second = np.array(found, np.int64).reshape(-1, 2).T
     return first, second
 
@@ -541,8 +495,8 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     room = (0.9 * width - letters * _LETTER - 0.9) / len(columns)  # inches per column
     _mark_cells(ax, values, significant, found.places(measure), room >= _NUMBER)
     rows_named, columns_named = len(order) <= _MOST_NAMES, room >= _UPRIGHT
-    ax.set_yticks(*_named_ticks(order if rows_named else [], letters), fontsize=8)
-    ax.set_xticks(*_named_ticks(columns if columns_named else [], letters), rotation=90, fontsize=8)
+    _name_ticks(ax.set_yticks, order if rows_named else [], letters)
+    _name_ticks(ax.set_xticks, columns if columns_named else [], letters, rotation=90)
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
@@ -577,8 +531,8 @@ def _mark_cells(ax: Axes, values: Any, significant: Any, places: int, numbers: b
         ax.text(column, row, text, ha="center", va="center", fontsize=7, color=text_colour())
 
 
-def _named_ticks(runs: list[Any], letters: int) -> tuple[Any, list[str]]:
-    return np.arange(len(runs)), [_name(run, letters) for run in runs]
+def _name_ticks(set_ticks: Any, runs: list[Any], letters: int, **look: Any) -> None:
+    set_ticks(np.arange(len(runs)), [_name(run, letters) for run in runs], fontsize=8, **look)
 
 
 def _name(run: Any, letters: int) -> str:

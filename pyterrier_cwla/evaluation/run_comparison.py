@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 import ir_measures
 import numpy as np
@@ -23,45 +23,12 @@ from ..measures.named import measures_of
 from ..measures.of_ir_measures import better_of, refuse_missing_parameters
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from ..measures.wrappers import innermost
-from .comparison import Comparison
+from .comparison import Comparison, compared_with_one
 from .driver import scores_by_query
 from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs
-from .significance import CORRECTIONS, TESTS, Array, intervals, lowest_p_of_randomisation, paired_tests, without_noise
+from .significance import CORRECTIONS, TESTS, Array, lowest_p_of_randomisation
 
 _FEWEST = 100  # smallest number of resamples
-
-
-@overload
-def compare(
-    qrels: Any,
-    runs: Any,
-    measures: Iterable[Any] | Mapping[str, Any],
-    baseline: str | None = None,
-    *,
-    pairs: Literal[False] = False,
-    confidence: float = 0.95,
-    test: str = "t",
-    correction: str | None = "holm",
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Comparison: ...
-
-
-@overload
-def compare(
-    qrels: Any,
-    runs: Any,
-    measures: Iterable[Any] | Mapping[str, Any],
-    baseline: Any = None,
-    *,
-    pairs: bool = False,
-    least: float = 0.0,
-    confidence: float = 0.95,
-    test: str = "t",
-    correction: str | None = "holm",
-    resamples: int = 10_000,
-    seed: int = 0,
-) -> Comparison | PairComparison: ...
 
 
 def compare(
@@ -182,31 +149,52 @@ def compare(
     wanted = measures_by_name(measures, computed_somewhere)
     baselines = _baselines(baseline, runs)
     if baselines and is_runs(runs) and not any(map(are_paths, runs.values())):
-        for name in baselines:
-            _check_baseline(name, list(runs))  # before the evaluation; files may hold several runs
-    names, queries, by_query, answered = _scores(qrels, runs, wanted)
-    for name in baselines:
-        _check_baseline(name, names)
+        _check_baselines(baselines, list(runs))  # before the evaluation; files may hold several runs
+    by_query, answered = _scores(qrels, runs, wanted)
+    names, queries = names_and_queries(by_query)
+    _check_baselines(baselines, names)
     if several and (len(names) < 2 or not (pairs or baselines)):
         lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
         raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
+    about = _about(wanted, names, queries, answered) | {
+        "confidence": confidence,
+        "alpha": round(1 - confidence, 12),
+        "test": test,
+        "correction": correction,
+        "comparisons": 0,
+        "resamples": resamples,
+        "seed": seed,
+        "intervals": "percentile bootstrap over queries",
+        "wilcoxon": "queries without a difference are left out; exact up to 13 others, or 50 without ties",
+        **dict(zip(("randomisation", "lowest_p"), lowest_p_of_randomisation(len(queries), resamples), strict=True)),
+        "opposed": [],
+    }
     scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
-    about = _about(wanted, names, queries, answered, confidence, test, correction, resamples, seed)
+    totals = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
     if several:
         about |= {"baselines": None if pairs else baselines, "least": float(least)}
-        return _paired(wanted, names, scores, about, by_query)
-    reference = names.index(baselines[0]) if baselines else None
-    columns = _statistics(wanted, scores, reference, confidence, correction, resamples, seed)
-    table = pd.DataFrame(
-        {
-            "run": np.repeat(np.array(names, object), len(wanted)),
-            "measure": list(wanted) * len(names),
-            **{name: values.ravel() for name, values in columns.items()},
-        }
-    )
+        table = compared_pairs(scores, names, about)
+        about["comparisons"] = len(table)
+        of_runs = pd.DataFrame(totals, index=pd.Index(names, name="run"))
+        return PairComparison(_without_opposed(table, about), of_runs, about, by_query)
     if baselines:
         about |= {"baseline": baselines[0], "comparisons": (len(names) - 1) * len(wanted)}
+    table = compared_with_one(scores, names, np.array(list(totals.values())).T, about)
     return Comparison(_without_opposed(table, about), about, by_query)
+
+
+def _about(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], answered: Array) -> dict[str, Any]:
+    """Return what is reported of the measures and queries of a comparison."""
+    return {
+        "version": __version__,
+        "measures": {name: repr(measure) for name, measure in wanted.items()},
+        "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
+        "better": {name: better_of(measure) for name, measure in wanted.items()},
+        "baseline": None,
+        "queries": len(queries),
+        "query_ids": queries,
+        "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
+    }
 
 
 def check_settings(
@@ -359,61 +347,8 @@ def _check_least(least: Any, several: bool) -> None:
         raise BadParameter(f"least={least!r} is for wins and losses: compare all pairs, or name several baselines.")
 
 
-def _paired(
-    wanted: Mapping[str, Measure],
-    names: list[Any],
-    scores: Mapping[str, Array],
-    about: dict[str, Any],
-    by_query: pd.DataFrame,
-) -> PairComparison:
-    """Return the comparison with several baselines, or of all pairs."""
-    aggregates = {name: _aggregate(measure, about["queries"]) for name, measure in wanted.items()}
-    table = compared_pairs(scores, names, about["baselines"], aggregates, about)
-    of_runs = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
-    totals = pd.DataFrame(of_runs, index=pd.Index(names, name="run"))
-    about["comparisons"] = len(table)
-    return PairComparison(_without_opposed(table, about), totals, about, by_query)
-
-
-def _about(
-    wanted: Mapping[str, Measure],
-    names: list[Any],
-    queries: list[str],
-    answered: Array,
-    confidence: float,
-    test: str,
-    correction: str | None,
-    resamples: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Return the information to report with a comparison."""
-    signs, lowest_p = lowest_p_of_randomisation(len(queries), resamples)
-    return {
-        "version": __version__,
-        "measures": {name: repr(measure) for name, measure in wanted.items()},
-        "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
-        "better": {name: better_of(measure) for name, measure in wanted.items()},
-        "baseline": None,
-        "queries": len(queries),
-        "query_ids": queries,
-        "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
-        "confidence": confidence,
-        "alpha": round(1 - confidence, 12),
-        "test": test,
-        "correction": correction,
-        "comparisons": 0,
-        "resamples": resamples,
-        "seed": seed,
-        "intervals": "percentile bootstrap over queries",
-        "wilcoxon": "queries without a difference are left out; exact up to 13 others, or 50 without ties",
-        "randomisation": signs,
-        "lowest_p": lowest_p,
-        "opposed": [],
-    }
-
-
-def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[list[Any], list[str], pd.DataFrame, Array]:
-    """Return runs, judged queries, scores by run and query, and a mask (n_runs, n_queries) of answered queries."""
+def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[pd.DataFrame, Array]:
+    """Return scores by run and query, and a mask (n_runs, n_queries) of answered queries."""
     by_query, answered = _scores_by_query(qrels, runs, list(measures.values()))
     names, queries = names_and_queries(by_query)
     if len(queries) < 2:
@@ -424,39 +359,13 @@ def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[lis
     for name in measures:
         for values in by_query[name].to_numpy(float).reshape(len(names), -1):
             refuse_undefined(name, values, queries)
-    return names, queries, by_query[list(measures)], answered
+    return by_query[list(measures)], answered
 
 
 def names_and_queries(by_query: pd.DataFrame) -> tuple[list[Any], list[str]]:
     """Return the runs and the judged queries of scores by query, in the order of their rows."""
     names = by_query.index.get_level_values("run").unique().tolist()
     return names, by_query.index.get_level_values("query_id")[: len(by_query) // len(names)].tolist()
-
-
-def _statistics(
-    measures: Mapping[str, Measure],
-    scores: Mapping[str, Array],
-    reference: int | None,
-    confidence: float,
-    correction: str | None,
-    resamples: int,
-    seed: int,
-) -> dict[str, Array]:
-    """Return the columns of the table (n_runs, n_measures) from scores (n_runs, n_queries) per measure."""
-    columns = {"score": np.array([[aggregated(m, row) for row in scores[name]] for name, m in measures.items()]).T}
-    ends = [
-        _intervals(values, _aggregate(measures[name], values.shape[1]), reference, confidence, resamples, seed)
-        for name, values in scores.items()
-    ]
-    columns |= _columns("score", ends)
-    if reference is not None:
-        columns["difference"] = columns["score"] - columns["score"][reference]
-        columns |= _columns("difference", ends)
-        differences = [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()]
-        columns |= _tested(np.stack(differences, axis=1), reference, correction, resamples, seed)
-        for name in ("difference", "difference_low", "difference_high"):
-            columns[name][reference] = np.nan  # the other columns have NaN there already
-    return columns
 
 
 def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> tuple[pd.DataFrame, Array]:
@@ -484,49 +393,9 @@ def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
     return each
 
 
-def _check_baseline(baseline: Any, names: list[Any]) -> None:
-    if baseline not in names:
-        raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), map(str, names))}")
-    if len(names) == 1:
-        raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")
-
-
-def _aggregate(measure: Measure, queries: int) -> Callable[[Array], Array]:
-    """Return the function from means over queries to the aggregate of the measure."""
-    shown: dict[str, Callable[[Array], Array]] = {
-        "geometric mean": np.exp,
-        "sum": lambda means: queries * means,
-        "mean": lambda means: means,
-    }
-    return shown[aggregate_of(measure)]
-
-
-def _intervals(
-    values: Array, aggregate: Callable[[Array], Array], reference: int | None, *how: Any
-) -> dict[str, tuple[Array, Array]]:
-    """Return lower and upper ends for the score of each run and for its difference to the reference."""
-
-    def statistic(means: Array) -> Array:
-        scores = aggregate(means)
-        return scores if reference is None else np.concatenate([scores, scores - scores[reference]])
-
-    low, high = intervals(values, statistic, *how)
-    runs = len(values)
-    return {"score": (low[:runs], high[:runs]), "difference": (low[runs:], high[runs:])}
-
-
-def _columns(what: str, ends: list[dict[str, tuple[Array, Array]]]) -> dict[str, Array]:
-    """Return columns (n_runs, n_measures) of lower and upper ends."""
-    return {
-        f"{what}_{end}": np.stack([of_measure[what][at] for of_measure in ends], axis=1)
-        for at, end in enumerate(("low", "high"))
-    }
-
-
-def _tested(differences: Array, reference: int, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
-    """Return effect sizes and p-values (n_runs, n_measures) of differences (n_runs, n_measures, n_queries)."""
-    compared = np.delete(differences, reference, axis=0)
-    flat = compared.reshape(-1, compared.shape[-1])
-    found = paired_tests(flat, correction, resamples, seed)
-    shape = compared.shape[:-1]
-    return {name: np.insert(values.reshape(shape), reference, np.nan, axis=0) for name, values in found.items()}
+def _check_baselines(baselines: list[Any], names: list[Any]) -> None:
+    for baseline in baselines:
+        if baseline not in names:
+            raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), map(str, names))}")
+        if len(names) == 1:
+            raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")

@@ -329,24 +329,6 @@ def corrected(p: Array, correction: str) -> Array:
     return in_order.reshape(p.shape)
 
 
-def pair_intervals(
-    scores: Array,
-    first: Array,
-    second: Array,
-    aggregate: Callable[[Array], Array],
-    confidence: float,
-    resamples: int,
-    seed: int,
-) -> tuple[Array, Array]:
-    """Return the ends of bootstrap intervals for differences of aggregates; settings as in :func:`intervals`."""
-
-    def statistic(means: Array) -> Array:
-        of_runs = aggregate(means)
-        return of_runs[first] - of_runs[second]
-
-    return intervals(scores, statistic, confidence, resamples, seed)
-
-
 def wins_ties_losses(scores: Array, first: Array, second: Array, least: float, lower_is_better: bool) -> Array:
     """Return the numbers of queries that the first run of each pair wins, ties and loses, of shape [3 × pairs].
 
