@@ -52,13 +52,8 @@ app = typer.Typer(
 )
 
 
-class Missing(StrEnum):
-    """Treatment of documents without a length."""
-
-    error = "error"
-    mean = "mean"
-
-
+Missing = StrEnum("Missing", ["error", "mean"])
+"""Treatment of documents without a length."""
 Qrels = Annotated[
     Path,
     typer.Argument(
@@ -176,15 +171,26 @@ class BoundMeasures:
         """
         from ..measures.labels import by_name
         from ..measures.named import split_measures
+        from ..measures.of_ir_measures import needs_of
         from ..measures.provider import computed_here
 
         each = [one for text in texts for one in split_measures(text)]
         wanted = list(by_name((parsed or computed_here)(each)).values())
         table = None if lengths is None else lengths_from(lengths)
         costs = None if seconds is None else seconds_from(seconds)
-        timed = [_bound(measure, table, missing) for measure in wanted]
+
+        def of_lengths(inner: Measure) -> dict[str, Any]:
+            needs = needs_of(inner)
+            known = {"lengths": table} if table is not None and needs.lengths in ("run", "default") else {}
+            reads = (needs.lengths, needs.seconds) != ("none", "none")
+            return {**known, "missing": str(missing)} if missing is not None and reads else known
+
+        def of_costs(inner: Measure) -> dict[str, Any]:
+            return {"doc_seconds": costs} if costs is not None and needs_of(inner).seconds == "run" else {}
+
+        timed = [_with_parameters(measure, of_lengths) for measure in wanted]
+        measures = [_with_parameters(measure, of_costs) for measure in timed]
         changed = [str(old) for old, new in zip(wanted, timed, strict=True) if old is not new]
-        measures = timed if costs is None else [_with_costs(measure, costs) for measure in timed]
         costly = [str(old) for old, new in zip(timed, measures, strict=True) if old is not new]
         notes = []
         if seconds is not None:
@@ -266,35 +272,14 @@ def seconds_from(path: Path) -> Seconds:
     return table
 
 
-def _with_costs(measure: Measure, costs: Seconds) -> Measure:
-    """Return a measure with a table of known costs, or the same object if it needs none or has its own."""
+def _with_parameters(measure: Measure, of_inner: Callable[[Measure], dict[str, Any]]) -> Measure:
+    """Return a measure with more parameters of its inner measures, under its name; itself if there are none."""
     from ..measures.labels import renamed
-    from ..measures.of_ir_measures import needs_of
     from ..measures.wrappers import changed_inside, innermost_measures
 
-    def reads(inner: Measure) -> bool:
-        return needs_of(inner).seconds == "run"
-
-    if not any(map(reads, innermost_measures(measure))):
+    if not any(map(of_inner, innermost_measures(measure))):
         return measure
-    bound = changed_inside(measure, lambda inner: inner(doc_seconds=costs) if reads(inner) else inner)
-    return bound if str(bound) == str(measure) else renamed(bound, str(measure))
-
-
-def _bound(measure: Measure, table: Lengths | None, missing: Missing | None) -> Measure:
-    from ..measures.labels import renamed
-    from ..measures.of_ir_measures import needs_of
-    from ..measures.wrappers import changed_inside, innermost_measures
-
-    def more(inner: Measure) -> dict[str, Any]:
-        needs = needs_of(inner)
-        lengths, reads = needs.lengths, (needs.lengths, needs.seconds) != ("none", "none")
-        with_table = {"lengths": table} if table is not None and lengths in ("run", "default") else {}
-        return {**with_table, "missing": str(missing)} if missing is not None and reads else with_table
-
-    if not any(more(inner) for inner in innermost_measures(measure)):
-        return measure
-    bound = changed_inside(measure, lambda inner: inner(**more(inner)))
+    bound = changed_inside(measure, lambda inner: inner(**of_inner(inner)))
     return bound if str(bound) == str(measure) else renamed(bound, str(measure))
 
 

@@ -37,7 +37,6 @@ from .arguments import (
 from .paths import check_exists, check_outputs, resolved
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from ir_measures.measures import Measure
 
     from ..data.alignment import Judgments
@@ -66,11 +65,8 @@ PlotFile = Annotated[
 ]
 
 
-class Listing(StrEnum):
-    """Output format of a listing."""
-
-    table = "table"
-    jsonl = "jsonl"
+Listing = StrEnum("Listing", ["table", "jsonl"])
+"""Output format of a listing."""
 
 
 @app.command()
@@ -104,7 +100,11 @@ def explain(
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     paths = [run] if other is None else [run, other]
     bound = BoundMeasures.of_one([measure], lengths, missing, seconds)
-    _check_mixture(bound.measures[0], other, plot)
+    if bound.measures[0].NAME in ("Mixture", "IntentAware") and (other is not None or plot is not None):
+        what = "two runs side by side need" if other is not None else "--plot needs"
+        raise errors.BadParameter(
+            f"{bound.measures[0]}: {what} a measure of one class of users; give that of one class."
+        )
     check_outputs([("--plot", plot)], [qrels, *paths, lengths, seconds, *bound.files], force)
     judgments = judgments_of(qrels)
     whole = missing is Missing.mean and None in (lengths, seconds)  # the mean is that of the whole run
@@ -125,13 +125,6 @@ def explain(
         print_explanation(found[0], title, depth or _DEPTH, notes)
 
 
-def _check_mixture(measure: Measure, other: Path | None, plot: Path | None) -> None:
-    """Raise BadParameter if a mixture or an intent-aware measure is to be drawn or explained for two runs."""
-    if measure.NAME in ("Mixture", "IntentAware") and (other is not None or plot is not None):
-        what = "two runs side by side need" if other is not None else "--plot needs"
-        raise errors.BadParameter(f"{measure}: {what} a measure of one class of users; give that of one class.")
-
-
 def _explained(
     qrels: Path, judgments: Judgments, path: Path, run_name: str | None, query: str, measure: Measure, whole: bool
 ) -> Any:
@@ -141,7 +134,12 @@ def _explained(
     from ..evaluation.explanation import explain_one
 
     table = read_one_run(path, run_name)
-    _check_common_query(table, path, judgments, qrels)
+    found = table["query_id"].unique().to_pylist()
+    if not any(found_query in judgments.index for found_query in found):
+        raise errors.BadRun(
+            f"{path}: no query in common with {qrels}: the run has {errors.some(found)}, the judgments"
+            f" {errors.some(judgments.qids)}."
+        )
     one_query = table.filter(pc.equal(table["query_id"], query))
     if query not in judgments.index:
         hint = errors.near(query, judgments.qids)
@@ -151,16 +149,6 @@ def _explained(
         raise errors.BadParameter(f"{path}: no documents for query {query!r}.")
     with errors.speaking_of(qrels, path):
         return explain_one(judgments, table if whole else one_query, query, measure)
-
-
-def _check_common_query(table: pa.Table, run: Path, judgments: Judgments, qrels: Path) -> None:
-    """Raise BadRun if the run contains none of the judged queries."""
-    found = table["query_id"].unique().to_pylist()
-    if not any(query in judgments.index for query in found):
-        raise errors.BadRun(
-            f"{run}: no query in common with {qrels}: the run has {errors.some(found)}, the judgments"
-            f" {errors.some(judgments.qids)}."
-        )
 
 
 def _draw(explained: Explanation | ExplainedPair, path: Path, depth: int | None) -> None:

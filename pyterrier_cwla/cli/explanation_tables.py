@@ -154,9 +154,7 @@ def _both(pair: ExplainedPair, columns: list[str], depth: int, docno_width: int)
             table.add_column(name, justify="right", no_wrap=True)
     values = pair.table
     for rank, row in values.head(depth).iterrows():
-        table.add_row(
-            str(rank), *(_cell_of_pair(name, row[run, name]) for run in pair.explanations for name in columns)
-        )
+        table.add_row(str(rank), *(_cell(name, row[run, name]) for run in pair.explanations for name in columns))
     table.add_section()
     rest = {"more": values.iloc[depth:].xs("adds", axis=1, level=1).sum()}
     rest["beyond"] = pair.scores - values.xs("adds", axis=1, level=1).sum()
@@ -171,10 +169,6 @@ def _both(pair: ExplainedPair, columns: list[str], depth: int, docno_width: int)
 def _sums(head: str, adds: pd.Series[float], columns: list[str]) -> list[str]:
     blank = [""] * (len(columns) - 2)
     return [cell for value in adds for cell in (head, *blank, decimal(value))]
-
-
-def _cell_of_pair(name: str, value: Any) -> str | Text:
-    return _cell(name, "" if name == "docno" and not isinstance(value, str) else value)
 
 
 def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[Table, list[str], list[str]]:

@@ -47,28 +47,12 @@ if TYPE_CHECKING:
     from .score_tables import Column
 
 
-class Source(StrEnum):
-    """Storage format of a log."""
-
-    log = "log"
-    chiir24 = "chiir24"
-
-
-class Depth(StrEnum):
-    """Depth down to which users are assumed to have looked."""
-
-    clicked = "clicked"
-    seen = "seen"
-
-
-class Sampling(StrEnum):
-    """Sampling method of simulated users."""
-
-    plain = "plain"
-    antithetic = "antithetic"
-    stratified = "stratified"
-
-
+Source = StrEnum("Source", ["log", "chiir24"])
+"""Storage format of a log."""
+Depth = StrEnum("Depth", ["clicked", "seen"])
+"""Depth down to which users are assumed to have looked."""
+Sampling = StrEnum("Sampling", ["plain", "antithetic", "stratified"])
+"""Sampling method of simulated users."""
 Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 LogFile = Annotated[
     Path,

@@ -34,70 +34,30 @@ from .arguments import (
 from .log_commands import Seed
 from .paths import check_exists, check_outside, files_in, resolved
 
+if TYPE_CHECKING:
+    from ir_measures.measures import Measure
 
-class Published(StrEnum):
-    """Published studies whose data are available."""
+    from ..studies.report import Study
+    from ..studies.users.ratings import Rated
 
-    chiir24 = "chiir24"
-    jiang = "jiang"
-    tiangong = "tiangong"
-
-
-class Holes(StrEnum):
-    """Selection of the judgments that are removed."""
-
-    fractions = "fractions"
-    depth = "depth"
-    groups = "groups"
-
-
-class Compared(StrEnum):
-    """Pairs of runs that the order of documents to judge is for."""
-
-    open = "open"
-    all = "all"
-
-
-class Pool(StrEnum):
-    """Documents that infAP assumes to be in the pool."""
-
-    whole = "whole"
-    judged = "judged"
-
-
-class OnePer(StrEnum):
-    """Preferences that the labels of pairs are reduced to."""
-
-    pair = "pair"
-    user = "user"
-    label = "label"
-
-
-class Coefficient(StrEnum):
-    """Coefficient of the agreement between measures and ratings."""
-
-    tau_b = "tau_b"
-    pearson = "pearson"
-    spearman = "spearman"
-    weighted_pearson = "weighted_pearson"
-    agreement = "agreement"
-
-
-class Objective(StrEnum):
-    """Objective of a fit."""
-
-    pearson = "pearson"
-    spearman = "spearman"
-    tau_b = "tau_b"
-    nrmse = "nrmse"
-    agreement = "agreement"
-    weighted_pearson = "weighted_pearson"
-    weighted_spearman = "weighted_spearman"
-    weighted_tau_b = "weighted_tau_b"
-    weighted_nrmse = "weighted_nrmse"
-    weighted_agreement = "weighted_agreement"
-
-
+Published = StrEnum("Published", ["chiir24", "jiang", "tiangong"])
+"""Published studies whose data are available."""
+Holes = StrEnum("Holes", ["fractions", "depth", "groups"])
+"""Selection of the judgments that are removed."""
+Compared = StrEnum("Compared", ["open", "all"])
+"""Pairs of runs that the order of documents to judge is for."""
+Pool = StrEnum("Pool", ["whole", "judged"])
+"""Documents that infAP assumes to be in the pool."""
+OnePer = StrEnum("OnePer", ["pair", "user", "label"])
+"""Preferences that the labels of pairs are reduced to."""
+Coefficient = StrEnum("Coefficient", ["tau_b", "pearson", "spearman", "weighted_pearson", "agreement"])
+"""Coefficient of the agreement between measures and ratings."""
+Objective = StrEnum(
+    "Objective",
+    "pearson spearman tau_b nrmse agreement weighted_pearson weighted_spearman weighted_tau_b weighted_nrmse"
+    " weighted_agreement",
+)
+"""Objective of a fit."""
 Folder = Annotated[
     Path, typer.Option("--output", "-o", metavar="DIR", help="Output folder. Finished work is stored there, and an"
                        " interrupted study resumes from it.", show_default=False),
@@ -135,12 +95,6 @@ PairLabels = Annotated[
 Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")]
 
-
-if TYPE_CHECKING:
-    from ir_measures.measures import Measure
-
-    from ..studies.report import Study
-    from ..studies.users.ratings import Rated
 
 study = typer.Typer(
     cls=Commands,

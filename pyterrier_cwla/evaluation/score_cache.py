@@ -123,10 +123,10 @@ def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
     """
     names, lacking = {}, {}
     for measure in measures:
-        identity = _Identity()
-        content = identity.of(measure)
-        if identity.lacking:
-            lacking.update(identity.lacking)
+        unknown: dict[str, str] = {}
+        content = _identity(measure, unknown)
+        if unknown:
+            lacking.update(unknown)
         else:
             names[measure] = fingerprint(content)
     if lacking:
@@ -139,53 +139,39 @@ def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
     return names
 
 
-class _Identity:
-    """Identity of a measure, as values that JSON can represent.
+def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
+    """Return the identity of a measure, or of a parameter of it, as values that JSON can represent.
 
-    Attributes
-    ----------
-    lacking : dict
-        Objects without an identity, each with the text that gives it one (empty if there is none).
+    Objects without an identity are added to `lacking`, each with the text that gives it one (empty if there is none).
     """
-
-    def __init__(self) -> None:
-        self.lacking: dict[str, str] = {}
-
-    def of(self, value: Any, where: str = "") -> Any:
-        match value:
-            case None | bool() | int() | float() | str():
-                return value
-            case np.generic():
-                return value.item()
-            case tuple() | list():
-                return [self.of(one, where) for one in value]
-            case dict():
-                return [[self.of(key, where), self.of(one, where)] for key, one in value.items()]
-            case Spec():
-                return self._of_spec(value)
-            case DocumentTable() if _is_ours(value):
-                return [value.what, value.name, value.content]
-            case IntentWeights() if _is_ours(value):
-                return [value.name, sorted((*key, weight) for key, weight in (value.table or {}).items())]
-            case Measure() if _is_ours(value):
-                return self._of_measure(value)
-        self.lacking[where or f"{type(value).__name__} {value}"] = ""
-        return None
-
-    def _of_measure(self, measure: Measure) -> list[Any]:
-        content = getattr(measure, "content", ())
-        if isinstance(content, dict):
-            return [repr(measure), {name: self.of(value) for name, value in content.items()}]
-        return [repr(measure), *map(self.of, content)]
-
-    def _of_spec(self, spec: Spec) -> list[Any]:
-        part = spec.part
-        what = f"{part.kind} {part.name!r}"
-        if not part.built_in and part.version is None:
-            self.lacking[what] = f'@{part.kind}(version="1")'
-        own = [] if part.built_in else [part.__module__, part.version, sorted(part.facts.stated)]
-        values = [[name, self.of(value, f"parameter {name} of {what}")] for name, value in spec.values]
-        return [part.kind, part.name, *own, values]
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case np.generic():
+            return value.item()
+        case tuple() | list():
+            return [_identity(one, lacking, where) for one in value]
+        case dict():
+            return [[_identity(key, lacking, where), _identity(one, lacking, where)] for key, one in value.items()]
+        case Spec():
+            part = value.part
+            what = f"{part.kind} {part.name!r}"
+            if not part.built_in and part.version is None:
+                lacking[what] = f'@{part.kind}(version="1")'
+            own = [] if part.built_in else [part.__module__, part.version, sorted(part.facts.stated)]
+            values = [[name, _identity(one, lacking, f"parameter {name} of {what}")] for name, one in value.values]
+            return [part.kind, part.name, *own, values]
+        case DocumentTable() if _is_ours(value):
+            return [value.what, value.name, value.content]
+        case IntentWeights() if _is_ours(value):
+            return [value.name, sorted((*key, weight) for key, weight in (value.table or {}).items())]
+        case Measure() if _is_ours(value):
+            content = getattr(value, "content", ())
+            if isinstance(content, dict):
+                return [repr(value), {name: _identity(one, lacking) for name, one in content.items()}]
+            return [repr(value), *(_identity(one, lacking) for one in content)]
+    lacking[where or f"{type(value).__name__} {value}"] = ""
+    return None
 
 
 def _is_ours(value: Any) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Key = TypeVar("Key", Measure, str)
+_One = TypeVar("_One")
 _TOGETHER = 1 << 19  # number of rows of several runs that are scored together
 _SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
 _Join = Callable[[Judgments, Sequence[Any]], JointRows]
@@ -130,7 +131,12 @@ def in_groups(
 
 def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool, join: _Join) -> Iterator[Scored]:
     """Yield the scores of runs that are aligned together, which is faster for small runs."""
-    for some in _parts(runs, len(evaluator.judgments.qids)):
+    queries = len(evaluator.judgments.qids)
+
+    def size(run: _Run) -> int:
+        return max(queries, sum(map(len, run[1].values())) if isinstance(run[1], Mapping) else len(run[1]))
+
+    for some in _parts(runs, size):
         try:
             rows = join(evaluator.judgments, [run for _, run, _ in some])
             found = zip(some, evaluator.tables([rows]), rows.answered_by_run, rows.overlaps, strict=True)
@@ -141,39 +147,32 @@ def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: 
             yield Scored(name, values, answered, overlap, place)
 
 
-def _parts(runs: Iterable[_Run], queries: int) -> Iterator[list[_Run]]:
-    """Yield lists of runs that have up to `_TOGETHER` rows, and values of judged queries, or a single run."""
-    part: list[_Run] = []
-    size = 0
-    for run in runs:
-        rows = max(queries, sum(map(len, run[1].values())) if isinstance(run[1], Mapping) else len(run[1]))
-        if part and size + rows > _TOGETHER:
-            yield part
-            part, size = [], 0
-        part.append(run)
-        size += rows
-    yield part
-
-
 def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
     """Yield the scores of runs that are aligned one by one, and scored together."""
-    group: list[tuple[str, Rows, str]] = []
-    size = 0
-    for name, run, place in runs:
-        with naming(name if many else None):
-            rows = Rows(evaluator.judgments, run, check)
-        group.append((name, rows, place))
-        size += len(rows.columns)
-        if size > _TOGETHER:
-            yield from _scored(evaluator, group, many)
-            group, size = [], 0
-    if group:
-        yield from _scored(evaluator, group, many)
+
+    def aligned() -> Iterator[tuple[str, Rows, str]]:
+        for name, run, place in runs:
+            with naming(name if many else None):
+                rows = Rows(evaluator.judgments, run, check)
+            yield name, rows, place
+
+    for group in _parts(aligned(), lambda run: len(run[1].columns)):
+        for (name, rows, place), values in zip(group, _values(evaluator, group, many), strict=True):
+            yield Scored(name, values, rows.answered, rows.overlap, place)
 
 
-def _scored(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> Iterator[Scored]:
-    for (name, rows, place), values in zip(group, _values(evaluator, group, many), strict=True):
-        yield Scored(name, values, rows.answered, rows.overlap, place)
+def _parts(runs: Iterable[_One], size: Callable[[_One], int]) -> Iterator[list[_One]]:
+    """Yield lists of runs that have up to `_TOGETHER` rows, or a single run."""
+    part: list[_One] = []
+    total = 0
+    for run in runs:
+        if part and total + size(run) > _TOGETHER:
+            yield part
+            part, total = [], 0
+        part.append(run)
+        total += size(run)
+    if part:
+        yield part
 
 
 def _values(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> list[dict[Measure, Array]]:
