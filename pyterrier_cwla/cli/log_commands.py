@@ -185,9 +185,9 @@ _PICTURES = ("reading_times", "survival", "progress")
 
 def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
     """Draw the pictures that the log has data for; print a note for each of the others."""
-    from ..rendering.figures import _pyplot
+    from ..rendering.figures import pyplot
 
-    _pyplot().switch_backend("Agg")
+    pyplot().switch_backend("Agg")
     folder.mkdir(parents=True, exist_ok=True)
     drawings: tuple[Any, ...] = (found.plot_reading_times, found.plot_survival, lambda: found.plot_progress(log))
     for name, draw in zip(_PICTURES, drawings, strict=True):
@@ -253,7 +253,7 @@ def simulate(
     ]
     options = options_of(context.command)
     notes = [
-        f"{replace(found, measure=str(bound.wanted[0])).title}: {found._made}.",
+        f"{replace(found, measure=str(bound.wanted[0])).title}: {found.made}.",
         *over,
         *(in_options(line, options) for line in found.notes),
     ]

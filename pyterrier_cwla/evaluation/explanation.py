@@ -36,6 +36,11 @@ from .explanation_plots import last_shown, plot_explanation, plot_pair
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_COLUMNS = ["docno", "grade", "gain", "V"]
+_TAKES = "explain takes one run, or a dict of two runs by name"
+_CELLS = 1 << 17  # queries × ranks per chunk
+_SHOWN = 20  # ranks of a mixture
+_ROUNDING = 1e-12  # relative to the score
 _ROWS = 10  # of tables in notebooks
 _SMALL = 4096  # largest number of ranks whose discounts are scores of a matrix of ranks × ranks
 
@@ -224,7 +229,9 @@ def explained(
     table.loc[cut.rank[at] - 1, "grade"] = cut.grade[at]
     if names is not None:
         table.insert(1, "docno", [*names[:n], *[""] * (width - len(names[:n]))])
-    effort, gain = _or_nan(lambda: float(walk.expected_effort[0, 0])), _total_gain(metric, cut, number)
+    etg = replace(metric, A=parse("etg", "aggregation"), norm="none", cutoff=None)
+    gain = _or_nan(lambda: float(raw_score(etg, cut)[number]))
+    effort = _or_nan(lambda: float(walk.expected_effort[0, 0]))
     return Explanation(
         measure=measure or f"C={metric.C}, A={metric.A}",
         query=query,
@@ -267,11 +274,6 @@ def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFra
             "discount": _discounts(walk) * scale,
         }
     )
-
-
-def _total_gain(metric: Metric, rankings: Rankings, number: int) -> float:
-    total = replace(metric, A=parse("etg", "aggregation"), norm="none", cutoff=None)
-    return _or_nan(lambda: float(raw_score(total, rankings)[number]))
 
 
 def _or_nan(value: Callable[[], float]) -> float:
@@ -397,9 +399,6 @@ def _stops_of_mixture(judgments: Judgments, run: Any, measure: Any, depth: int |
     return table
 
 
-_CELLS = 1 << 17  # queries × ranks per chunk
-
-
 def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
     """Return the shares of users who stop at ranks 0 (before the first item) to depth, and later.
 
@@ -418,10 +417,6 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
         stops[rankings.n == 0] = np.eye(1, depth + 2)  # users of an empty list inspect no item
     stops[:, -1] = np.maximum(1 - stops[:, :-1].sum(axis=1), 0)
     return stops
-
-
-_SHOWN = 20
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, repr=False)
@@ -554,9 +549,6 @@ class ExplainedIntents(ExplainedMixture):
 
     def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
         return {f"grade: {name}": table["grade"] for name, table in known.items() if name != NO_INTENT}
-
-
-_COLUMNS = ["docno", "grade", "gain", "V"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -733,9 +725,6 @@ def _in_words(run: str, row: pd.Series[Any]) -> str:
         return f"{run} has no document"
     grade = "not judged" if pd.isna(row["grade"]) else f"grade {row['grade']:g}"
     return f"{run} has {row['docno']} ({grade}), which gains {row['gain']:.4g} and adds {row['adds']:.4g} to the score"
-
-
-_TAKES = "explain takes one run, or a dict of two runs by name"
 
 
 def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair | ExplainedMixture:

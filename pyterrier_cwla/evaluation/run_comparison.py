@@ -274,22 +274,17 @@ def by_other_providers(measures: list[Measure], judgments: Judgments, run: Colum
     BadParameter
         If a provider fails or returns no finite value for a query.
     """
-    if not measures:
-        return {}
+    found, qids = {}, judgments.qids
     qrels, frame = _frame(judgments.columns, "relevance"), _frame(run, "score")
-    return {measure: _values(measure, judgments.qids, qrels, frame) for measure in measures}
-
-
-def _values(measure: Measure, qids: list[str], qrels: pd.DataFrame, run: pd.DataFrame) -> Array:
-    """Return the values of one measure; for several measures, ir_measures would replace missing values by 0."""
-    try:
-        values = {found.query_id: found.value for found in ir_measures.iter_calc([measure], qrels, run)}
-    except CWLAError:
-        raise
-    except Exception as error:
-        raise BadParameter(f"ir_measures cannot compute {measure}: {error}{_of_floats(qrels)}") from error
-    found = np.array([values.get(qid, np.nan) for qid in qids], float)
-    refuse_undefined(measure, found, qids)
+    for measure in measures:  # of several measures at once, ir_measures would replace missing values by 0
+        try:
+            values = {one.query_id: one.value for one in ir_measures.iter_calc([measure], qrels, frame)}
+        except CWLAError:
+            raise
+        except Exception as error:
+            raise BadParameter(f"ir_measures cannot compute {measure}: {error}{_of_floats(qrels)}") from error
+        found[measure] = np.array([values.get(qid, np.nan) for qid in qids], float)
+        refuse_undefined(measure, found[measure], qids)
     return found
 
 

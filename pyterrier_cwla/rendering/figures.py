@@ -42,7 +42,7 @@ _ON_PAGES: Any = {
 def axes_of(ax: Any, inches: tuple[float, float] = (7, 3.2)) -> Any:
     """Return the axes, or those of a new figure of some width and height, without the upper and right spine."""
     if ax is None:
-        _, ax = _pyplot().subplots(figsize=inches, layout="constrained")
+        _, ax = pyplot().subplots(figsize=inches, layout="constrained")
     figure = ax.figure
     if figure.axes == [ax] and figure.get_layout_engine() is None:
         figure.set_layout_engine("constrained")  # without it, labels of a small figure are cut
@@ -61,9 +61,7 @@ def panels(number: int, columns: int, width: float, height: float) -> tuple[Any,
         Width of the figure, and height of a row of panels, in inches.
     """
     rows = -(-number // columns)
-    figure, grid = _pyplot().subplots(
-        rows, columns, figsize=(width, rows * height), layout="constrained", squeeze=False
-    )
+    figure, grid = pyplot().subplots(rows, columns, figsize=(width, rows * height), layout="constrained", squeeze=False)
     for unused in grid.flat[number:]:
         unused.remove()
     return figure, [axes_of(ax) for ax in grid.flat[:number]]
@@ -286,7 +284,8 @@ def in_tags(pattern: str, new: str | Callable[[re.Match[str]], str], svg: str) -
     return re.sub("<[^>]*>", lambda tag: re.sub(pattern, new, tag.group()), svg)
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return the module of matplotlib; errors name the extra that has it."""
     with needed("figures need matplotlib", extra="plots"):
         from matplotlib import pyplot
     return pyplot

@@ -396,7 +396,7 @@ class Simulation:
     @sanitised
     def __repr__(self) -> str:
         table = self._shown.to_string(float_format=lambda value: f"{value:.4g}")
-        return "\n".join([f"{self.title} ({self._made})", table, *self.notes])
+        return "\n".join([f"{self.title} ({self.made})", table, *self.notes])
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -404,7 +404,7 @@ class Simulation:
 
         table = self._shown.to_html(float_format=lambda value: f"{value:.4g}")
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p><b>{escape(self.title)}</b> ({escape(self._made)})</p>{table}{notes}"
+        return f"<p><b>{escape(self.title)}</b> ({escape(self.made)})</p>{table}{notes}"
 
     @property
     def _shown(self) -> pd.DataFrame:
@@ -412,7 +412,8 @@ class Simulation:
         return self.mean[[*columns, "score", "error", "analytic", "beyond", "never"]]
 
     @property
-    def _made(self) -> str:
+    def made(self) -> str:
+        """How the users were simulated: reading, sampling, seed and version."""
         reading = "" if self.reading is None else f"reading {self.reading}, "
         return f"{reading}{self.sampling} sampling, seed {self.seed}, version {self.version}"
 
