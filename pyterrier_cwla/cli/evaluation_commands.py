@@ -91,13 +91,14 @@ def evaluate(
     wanted, about = _or_defaults(measures, judgments, lengths, files)
     bound = BoundMeasures.of(wanted, lengths, missing, seconds=seconds)
     check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force, [("--cache-dir", cache_dir)])
-    found = FileScores(qrels, judgments, list(map(Column.of, bound.wanted)), bound.measures)
+    columns = map(Column.of, bound.wanted)
+    found = FileScores(qrels, judgments, dict(zip(columns, bound.measures, strict=True)))
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
         "version": __version__,
         "qrels": displayed(str(qrels)),
-        "measures": {column.name: displayed(repr(m)) for column, m in zip(found.columns, found.measures, strict=True)},
-        "residuals": {column.name: column.residual for column in found.columns if column.residual},
+        "measures": {column.name: displayed(repr(measure)) for column, measure in found.measures.items()},
+        "residuals": {column.name: column.residual for column in found.measures if column.residual},
         **bound.origin,
     }
     watched, many = sys.stderr.isatty(), len(files) > _MANY
@@ -119,7 +120,7 @@ def evaluate(
         *about_grades(qrels, judgments),
         *about,
     ]
-    scores = Scores(table, found.columns, notes, origin)
+    scores = Scores(table, list(found.measures), notes, origin)
     if file is None:
         write_results(scores, form, output)
         return

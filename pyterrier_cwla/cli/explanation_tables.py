@@ -57,9 +57,7 @@ _OPTIONAL = ("W", "discount", "T", "effort", "A", "C", "L", "grade")  # left out
 
 def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the first ``depth`` ranks of an explanation, sums, totals, and the meaning of the columns."""
-    console = screen()
-    console.print(Text(title, style="bold"))
-    console.print()
+    console = _titled(title)
     table, columns, left_out = _that_fits(console, explanation, depth)
     console.print(table)
     console.print()
@@ -76,9 +74,7 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
 
 def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the totals of each class of users, and what the first ``depth`` ranks add through each class."""
-    console = screen()
-    console.print(Text(title, style="bold"))
-    console.print()
+    console = _titled(title)
     totals, ranks = mixture.totals, mixture.table
     console.print(_of_classes(totals))
     console.print()
@@ -102,6 +98,14 @@ def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequ
         prose(console, line)
 
 
+def _titled(title: str) -> Console:
+    """Print a title, and return the console."""
+    console = screen()
+    console.print(Text(title, style="bold"))
+    console.print()
+    return console
+
+
 def _of_classes(totals: pd.DataFrame) -> Table:
     table = plain_table()
     for name in ("class", *totals):
@@ -114,9 +118,7 @@ def _of_classes(totals: pd.DataFrame) -> Table:
 
 def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the scores of two runs, where their documents and gains first differ, and the first ``depth`` ranks."""
-    console = screen()
-    console.print(Text(title, style="bold"))
-    console.print()
+    console = _titled(title)
     for line in pair.sentences:
         prose(console, line, style="")
     console.print()

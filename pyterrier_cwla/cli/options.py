@@ -103,8 +103,6 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     if not options:
         return text
     names = "|".join(map(re.escape, options))
-    return re.sub(rf"(?<![\w(,$'\"=-])({names})=(?=([\w'\"-])?)", lambda found: _option(found, options), text)
-
-
-def _option(found: re.Match[str], options: Mapping[str, str]) -> str:
-    return options[found[1]] + (" " if found[2] else "")
+    # a blank between an option and its value, but none where the value is left out
+    pattern = rf"(?<![\w(,$'\"=-])({names})=(?=([\w'\"-])?)"
+    return re.sub(pattern, lambda found: options[found[1]] + (" " if found[2] else ""), text)

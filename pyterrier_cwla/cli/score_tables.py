@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -211,15 +211,12 @@ class FileScores:
         File of the judgments, for error messages.
     judgments : Judgments
         Judgments in this file.
-    columns : sequence of Column
-        Columns of the tables.
-    measures : sequence of Measure
-        Measure of each column.
+    measures : dict of Column to Measure
+        Columns of the tables with their measures.
     """
 
-    def __init__(self, qrels: Path, judgments: Judgments, columns: Sequence[Column], measures: Sequence[Measure]):
-        self.qrels, self.judgments = qrels, judgments
-        self.columns, self.measures = list(columns), list(measures)
+    def __init__(self, qrels: Path, judgments: Judgments, measures: Mapping[Column, Measure]):
+        self.qrels, self.judgments, self.measures = qrels, judgments, dict(measures)
         self._unanswered: list[tuple[str, int]] = []
         self._undefined: dict[str, dict[str, int]] = {}  # numbers of queries by measure and run
         self.notes: list[str] = []
@@ -231,10 +228,26 @@ class FileScores:
         Each residual is tried on the first query of ``file``.
         """
         source = sources({str(file): file})[0]
+        found: dict[Column, Measure] = {}
+        notes = []
         with errors.speaking_of(self.qrels, file):
-            first = _of_one_query(self.judgments, beginning(source, extras_of(self.measures)))
+            first = _of_one_query(self.judgments, beginning(source, extras_of(self.measures.values())))
             rows = Rows(self.judgments, first)
-            self.columns, self.measures, notes = _with_residuals(self.columns, self.measures, rows)
+            for column, measure in self.measures.items():
+                found[column] = measure
+                try:
+                    residual = residual_of(measure)
+                    if residual is None:
+                        continue
+                    CWLAEvaluator([residual], self.judgments).tables([rows])
+                except (errors.BadParameter, errors.NoFiniteValue) as error:
+                    why = str(error).removeprefix(f"no residual of {measure}: ")
+                    notes.append(f"No residual of {column.name}: {why}")
+                    continue
+                bounded = residual.is_a_bound
+                kind, lines = ("a bound", ["a bound"]) if bounded else ("no bound is known", ["no bound", "is known"])
+                found[Column(str(residual), ("residual:", *lines), residual=kind)] = residual
+        self.measures = found
         return notes
 
     def tables(
@@ -248,7 +261,7 @@ class FileScores:
             If a run contains none of the judged queries.
         """
         with errors.speaking_of(self.qrels, None):
-            evaluator = CWLAEvaluator(self.measures, self.judgments)
+            evaluator = CWLAEvaluator(list(self.measures.values()), self.judgments)
         cache = None if cache_dir is None else ScoreCache(cache_dir, evaluator)
         for scored in checked(self._scored(evaluator, files, cache, progress), self._notice):
             lacking = int((~scored.answered).sum())
@@ -256,22 +269,21 @@ class FileScores:
             values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
             queries = self.judgments.qids
             ids = {"run": [scored.run] * len(queries), "query_id": queries} if by_query else {"run": [scored.run]}
-            for column, measure in zip(self.columns, self.measures, strict=True):
+            for column, measure in self.measures.items():
                 if without := int(np.isnan(scored.values[measure]).sum()):
                     self._undefined.setdefault(column.name, {})[scored.run] = without
-            named = {c.name: values[m] for c, m in zip(self.columns, self.measures, strict=True)}
-            yield {**ids, **named}
+            yield ids | {column.name: values[measure] for column, measure in self.measures.items()}
 
     def about_queries(self, by_query: bool) -> str:
         """Return a sentence on the number of queries, and on runs that lack some of them."""
         queries = len(self.judgments.qids)
         what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
-        kinds = {column.name: aggregate_of(m) for column, m in zip(self.columns, self.measures, strict=True)}
+        kinds = {column.name: aggregate_of(m) for column, m in self.measures.items()}
         text = f"Scores of {what}." if by_query else f"Means over {what}{other_than_means(kinds)}."
         if self._unanswered:
             some = ", ".join(f"{name} ({lacking})" for name, lacking in self._unanswered[:3])
             more = ", …" if len(self._unanswered) > 3 else ""
-            scores = scores_of_unanswered(map(repr, self.measures))
+            scores = scores_of_unanswered(map(repr, self.measures.values()))
             text += f" Queries that a run does not answer {scores}: {some}{more}."
         for name, runs in self._undefined.items():
             without = ", ".join(f"{run} ({count:,})" for run, count in list(runs.items())[:3])
@@ -310,24 +322,3 @@ def _of_one_query(judgments: Judgments, run: pa.Table) -> pa.Table:
     query = next((query for query in pc.unique(run["query_id"]).to_pylist() if query in judgments.index), None)
     queries = of_strings([] if query is None else [query])
     return run.filter(pc.is_in(written(run["query_id"]), value_set=queries))
-
-
-def _with_residuals(
-    columns: list[Column], measures: list[Measure], rows: Rows
-) -> tuple[list[Column], list[Measure], list[str]]:
-    """Columns and measures with their residuals, and notes on measures whose residual fails on these rows."""
-    pairs, notes = [], []
-    for column, measure in zip(columns, measures, strict=True):
-        pairs.append((column, measure))
-        try:
-            residual = residual_of(measure)
-            if residual is None:
-                continue
-            CWLAEvaluator([residual], rows.judgments).tables([rows])
-        except (errors.BadParameter, errors.NoFiniteValue) as error:
-            notes.append(f"No residual of {column.name}: {str(error).removeprefix(f'no residual of {measure}: ')}")
-            continue
-        bounded = residual.is_a_bound
-        kind, lines = ("a bound", ["a bound"]) if bounded else ("no bound is known", ["no bound", "is known"])
-        pairs.append((Column(str(residual), ("residual:", *lines), residual=kind), residual))
-    return [column for column, _ in pairs], [measure for _, measure in pairs], notes

@@ -235,30 +235,27 @@ def checked(
 def each_scored(
     evaluator: CWLAEvaluator, runs: Any, check: bool = True, progress: bool = False, cache_dir: Any = None
 ) -> Iterator[Scored]:
-    """Yield the scores of runs in memory or in files; parameters as for :func:`evaluate`."""
+    """Yield the scores of runs in memory, in groups, or in files; parameters as for :func:`evaluate`."""
     cache = None if cache_dir is None else ScoreCache(cache_dir, evaluator)
-    return checked(_each(evaluator, runs, check, progress, cache), nameless="run" if not is_runs(runs) else None)
+    many = is_runs(runs)
 
+    def found() -> Iterator[Scored]:
+        if are_paths(runs):
+            yield from values_of_files(evaluator, sources(runs), progress, cache)
+            return
+        named = runs if many else {"run": runs}
+        for of_files, some_runs in groupby(named.items(), lambda item: are_paths(item[1])):
+            if of_files:
+                yield from values_of_files(evaluator, sources(dict(some_runs)), progress, cache)
+            elif cache is None:
+                yield from in_groups(evaluator, ((name, run, "") for name, run in some_runs), check, many)
+            else:
+                for name, run in some_runs:
+                    with naming(name if many else None):
+                        yield _cached(name, run, check, cache)
 
-def _each(
-    evaluator: CWLAEvaluator, runs: Any, check: bool, progress: bool, cache: ScoreCache | None
-) -> Iterator[Scored]:
-    """Score runs in memory in groups, and runs in files one after the other."""
-    if isinstance(runs, list | tuple) and not runs:
-        return
-    if are_paths(runs):
-        yield from values_of_files(evaluator, sources(runs), progress, cache)
-        return
-    named, many = (runs, True) if is_runs(runs) else ({"run": runs}, False)
-    for of_files, some_runs in groupby(named.items(), lambda item: are_paths(item[1])):
-        if of_files:
-            yield from values_of_files(evaluator, sources(dict(some_runs)), progress, cache)
-        elif cache is not None:
-            for name, run in some_runs:
-                with naming(name if many else None):
-                    yield _cached(name, run, check, cache)
-        else:
-            yield from in_groups(evaluator, ((name, run, "") for name, run in some_runs), check, many)
+    nothing = isinstance(runs, list | tuple) and not runs
+    return checked(() if nothing else found(), nameless=None if many else "run")
 
 
 def _cached(name: Any, run: Any, check: bool, cache: ScoreCache) -> Scored:

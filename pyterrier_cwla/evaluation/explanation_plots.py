@@ -59,7 +59,8 @@ def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docno
     """
     last = last_shown([explanation], depth)
     table = explanation.table.head(last)
-    _check_documents(docnos, table)
+    if docnos and "docno" not in table:
+        raise BadParameter("docnos=True: this explanation has no document ids, since it was made from gains.")
     share = _shares(explanation).to_numpy()[:last]
     highest = float(table["gain"].max()) or 1.0
     upper, lower = panels_of(ax, (1.2, 1), 5.4 if docnos else 4.6)
@@ -497,8 +498,3 @@ def _scale(gains: Sequence[Any], values: Sequence[Any], adds_gains: bool) -> flo
 def _by_size(values: Any) -> list[int]:
     """Return the ranks in decreasing order of their values."""
     return [int(place) + 1 for place in np.argsort(-values, kind="stable")]
-
-
-def _check_documents(docnos: bool, table: pd.DataFrame) -> None:
-    if docnos and "docno" not in table:
-        raise BadParameter("docnos=True: this explanation has no document ids, since it was made from gains.")
