@@ -1,4 +1,4 @@
-"""Look-up of the judged documents of a run."""
+"""Alignment of runs with judgments: document ids and scores become arrays of ranks and grades."""
 
 from __future__ import annotations
 
@@ -651,7 +651,7 @@ class JointRows(Rows):
         """Number of the judged query of each group, or -1."""
         return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
 
-    @property
+    @cached_property
     def answered_by_run(self) -> Array:
         """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
         found = np.zeros(self.runs * len(self.judgments.qids), bool)
@@ -660,17 +660,10 @@ class JointRows(Rows):
 
     def _explained(self, number: int, found: Overlap) -> Overlap:
         """Return the overlap of a run; that of the run alone if it answers no judged query or is low."""
-        answers = self._answers[number]
-        return found if answers and not found.is_low else self._alone(number).overlap
-
-    @cached_property
-    def _answers(self) -> Array:
-        return np.asarray(self.answered_by_run.any(axis=1))
-
-    def _alone(self, number: int) -> Rows:
-        """Return the rows of one run."""
-        of_row = np.repeat(self.run, self.sizes)
-        return Rows(self.judgments, self.columns.taken(np.flatnonzero(of_row == number)), check=False)
+        if self.answered_by_run[number].any() and not found.is_low:
+            return found
+        alone = np.flatnonzero(np.repeat(self.run, self.sizes) == number)
+        return Rows(self.judgments, self.columns.taken(alone), check=False).overlap
 
     @property
     def apart(self) -> Array:

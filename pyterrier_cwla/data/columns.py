@@ -1,4 +1,4 @@
-"""Types of NumPy arrays, and the distinct numbers of one."""
+"""Conversion of runs, judgments and tables in any form to Arrow and NumPy columns."""
 
 from __future__ import annotations
 

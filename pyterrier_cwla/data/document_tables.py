@@ -1,4 +1,4 @@
-"""Tables of document properties: their forms, the names that measures use, and their files."""
+"""Tables of document properties: forms, names, files and display, and the texts that they are made of."""
 
 from __future__ import annotations
 

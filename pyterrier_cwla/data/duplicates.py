@@ -1,4 +1,4 @@
-"""Sets of shingles (sequences of words) of texts, and search for similar sets."""
+"""Tables of duplicate documents, from files or from texts with similar sets of shingles."""
 
 from __future__ import annotations
 

@@ -1,14 +1,14 @@
-"""Numbers of documents that efforts read: lengths in words, and known costs in seconds."""
+"""Tables of a number of each document: lengths in words, and known costs in seconds."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, overload
+from typing import Any, ClassVar, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -44,6 +44,8 @@ class Quantity:
         Its unit.
     readers : str
         Efforts that read it, as the subject of a sentence.
+    error : type
+        Class of errors about documents without it.
     ways : str
         Ways to give it, besides a table.
     """
@@ -56,16 +58,27 @@ class Quantity:
     nouns: str
     unit: str
     readers: str
+    error: type[MissingLength]
     ways: str
+
+    def table_of(self, metric: Any) -> NumberTable | None:
+        """Return the table of a metric with its numbers of documents, if it has one."""
+        return cast("NumberTable | None", getattr(metric, self.parameter))
+
+    def default_of(self, metric: Any) -> NumberTable | None:
+        """Return the table for runs without a column of these numbers, if there is one."""
+        return cast("NumberTable | None", getattr(metric, self.default)) if self.default else None
 
 
 LENGTH = Quantity(
     *("words", "lengths", "doc_length", "default_lengths", "length", "lengths", "words", "time as effort"),
+    MissingLength,
     "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
     " with register_lengths(words).",
 )
 COST = Quantity(
     *("seconds", "doc_seconds", "doc_seconds", "", "cost", "costs", "seconds", "an effort of known seconds"),
+    MissingSeconds,
     "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it).",
 )
 
@@ -177,7 +190,7 @@ class ReplacedLengths:
         of = self.quantity
         source = f"the column {of.column}" if self.table is None else f"the table of {of.nouns} {self.table}".rstrip()
         if self.replaced == self.documents and self.table is not None:
-            raise (MissingLength if of is LENGTH else MissingSeconds)(
+            raise of.error(
                 f"none of {self.documents:,} documents of {run} is in {source}, such as {example}. Is the table of"
                 " another collection, or are the ids written differently?"
             )
@@ -337,11 +350,8 @@ def lengths_of_texts(
     3.0
     """
     name, split = tokeniser_named(tokeniser)
-    ids, words = [], array("d")
-    for doc_id, text in documents(texts, fields, progress, "counting words"):
-        ids.append(doc_id)
-        words.append(len(split(text)))
-    return Lengths.of(_two_columns(ids, words), about={"tokeniser": name, "documents": len(ids)})
+    read = documents(texts, fields, progress, "counting words")
+    return _counted(((doc_id, len(split(text))) for doc_id, text in read), name)
 
 
 def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
@@ -377,15 +387,19 @@ def lengths_of_index(index: Any, progress: bool = True) -> Lengths:
     if not hasattr(java, "getDocumentIndex"):
         raise BadParameter(f"lengths are read from an index of Terrier or PISA, not from a {type(index).__name__}.")
     entries, meta, size = java.getDocumentIndex(), java.getMetaIndex(), java.getCollectionStatistics()
-    ids, words = [], array("d")
-    for number in bar(range(size.getNumberOfDocuments()), progress, "reading the index"):
-        ids.append(meta.getItem("docno", number))
-        words.append(entries.getDocumentLength(number))
-    return Lengths.of(_two_columns(ids, words), about={"tokeniser": "Terrier index", "documents": len(ids)})
+    progress_bar = bar(range(size.getNumberOfDocuments()), progress, "reading the index")
+    words = ((meta.getItem("docno", number), entries.getDocumentLength(number)) for number in progress_bar)
+    return _counted(words, "Terrier index")
 
 
-def _two_columns(ids: list[str], words: array[float]) -> pa.Table:
-    return pa.table({"doc_id": pa.array(ids, pa.large_string()), "words": np.array(words)})
+def _counted(words: Iterable[tuple[str, int]], tokeniser: str) -> Lengths:
+    """Return a table of numbers of words; the numbers of millions of documents are not held as Python's."""
+    ids, counts = [], array("d")
+    for doc_id, count in words:
+        ids.append(doc_id)
+        counts.append(count)
+    table = pa.table({"doc_id": pa.array(ids, pa.large_string()), "words": np.array(counts)})
+    return Lengths.of(table, about={"tokeniser": tokeniser, "documents": len(ids)})
 
 
 class Seconds(NumberTable):

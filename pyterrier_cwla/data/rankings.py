@@ -1,4 +1,4 @@
-"""Protocols of the metrics and rows that functions of this package accept."""
+"""Aligned rankings as arrays, and the interface of ranked rows for measures."""
 
 from __future__ import annotations
 
@@ -125,14 +125,6 @@ class FlatRows(Protocol):
 
     def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
         """Return whether each row duplicates an earlier row of its ranking."""
-
-
-class RowsOfRun(FlatRows, Protocol):
-    """Rows of one run, grouped by query."""
-
-    @property
-    def columns(self) -> Columns:
-        """Columns of the run."""
 
 
 class RowsWithLengths(Protocol):
@@ -317,7 +309,7 @@ class Rankings:
             np.concatenate([run.rank for run in runs]),
             np.concatenate([run.grade for run in runs]),
             runs[0].pool,
-            rows=StackedRows([cast(RowsOfRun, run.rows) for run in runs]),
+            rows=StackedRows([cast(RankedRows, run.rows) for run in runs]),
             topic=np.tile(np.arange(queries), len(runs)),
             judgment=judgment,
         )
@@ -526,14 +518,16 @@ class Rankings:
 class StackedRows:
     """Concatenated rows of several runs."""
 
-    def __init__(self, runs: Sequence[RowsOfRun]) -> None:
+    def __init__(self, runs: Sequence[RankedRows]) -> None:
         self.runs = runs
-        self.ends = np.cumsum([len(rows.columns) for rows in runs])
+        sizes = [int(rows.sizes.sum()) for rows in runs]
+        self.ends = np.cumsum(sizes)
+        self._starts = self.ends - sizes
 
     @cached_property
     def first(self) -> Array:
         """First row of each judged query of each run."""
-        return np.concatenate([rows.first + end - len(rows.columns) for rows, end in zip(self.runs, self.ends)])
+        return np.concatenate([rows.first + start for rows, start in zip(self.runs, self._starts)])
 
     @property
     def has_doc_length(self) -> bool:
@@ -553,8 +547,7 @@ class StackedRows:
     @cached_property
     def places_by_exact_score(self) -> Array:
         """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
-        starts = self.ends - [len(rows.columns) for rows in self.runs]
-        return np.concatenate([rows.places_by_exact_score + start for rows, start in zip(self.runs, starts)])
+        return np.concatenate([rows.places_by_exact_score + start for rows, start in zip(self.runs, self._starts)])
 
     def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or the seconds, of all documents, in rank order."""
@@ -562,11 +555,10 @@ class StackedRows:
 
     def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
         """Return whether each row duplicates an earlier row of its ranking; see :meth:`RankedRows.repeats`."""
-        repeats, start = [], 0
-        for rows, end in zip(self.runs, self.ends.tolist()):
+        repeats = []
+        for rows, start, end in zip(self.runs, self._starts, self.ends):
             mine = None if listed is None else listed[(listed >= start) & (listed < end)] - start
             repeats.append(rows.repeats(duplicates, mine))
-            start = end
         return np.concatenate(repeats)
 
 

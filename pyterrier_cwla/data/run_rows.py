@@ -1,4 +1,4 @@
-"""Lengths and known costs of the documents of runs and pools, from the table of a metric, the run, or a default."""
+"""Rows of a run, grouped by query and sorted in rank order, with the lengths of their documents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ..errors import BadRun, MissingLength, MissingSeconds, shown, some
+from ..errors import BadRun, MissingLength, shown, some
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.id_columns import Ids, repeated
@@ -55,15 +55,15 @@ def words_of_rows(
         needed &= read
     if not needed.any():
         return np.zeros(len(needed))
-    table, column = table_of(metric, quantity), getattr(rows, quantity.column)
+    table, column = quantity.table_of(metric), getattr(rows, quantity.column)
     if table is None and column is None:
-        table = _default_of(metric, quantity)
+        table = quantity.default_of(metric)
     if table is not None:
         words = table.of_documents(rows.doc_id)
     elif column is not None:
         words = np.asarray(column, float)
     else:
-        raise _error(quantity)(
+        raise quantity.error(
             f"the {quantity.nouns} of documents are needed: give {quantity.parameter}= (a table, a path or a name),"
             f" {quantity.ways}"
         )
@@ -76,19 +76,6 @@ def words_of_rows(
     return _without_holes(words, needed, metric, table, rows.pair, quantity)
 
 
-def table_of(metric: MetricLike, quantity: Quantity) -> NumberTable | None:
-    """Return the table of a metric with its numbers of documents, if it has one."""
-    return cast("NumberTable | None", getattr(metric, quantity.parameter))
-
-
-def _default_of(metric: MetricLike, quantity: Quantity) -> NumberTable | None:
-    return cast("NumberTable | None", getattr(metric, quantity.default)) if quantity.default else None
-
-
-def _error(quantity: Quantity) -> type[MissingLength]:
-    return MissingLength if quantity is LENGTH else MissingSeconds
-
-
 def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = LENGTH) -> Floats:
     """Return the words, or the seconds, of all judged documents in the order of the pool, for ideal rankings.
 
@@ -99,13 +86,13 @@ def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = L
     """
     pool = rankings.pool
     judgments = cast(PoolJudgments, pool.judgments)
-    table, known = table_of(metric, quantity), pool.words if quantity is LENGTH else None
+    table, known = quantity.table_of(metric), pool.words if quantity is LENGTH else None
     if table is None and known is None and rankings.rows is not None and not rankings.rows.has_doc_length:
-        table = _default_of(metric, quantity)
+        table = quantity.default_of(metric)
     if table is None and known is not None:
         words = known(metric)
     elif table is None or rankings.rows is None:
-        raise _error(quantity)(
+        raise quantity.error(
             f"norm='ideal' needs the {quantity.noun} of every judged document, retrieved or not: give"
             f" {quantity.parameter}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
             " retrieved documents only."
@@ -117,7 +104,7 @@ def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = L
         repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
         words = np.where(repeated, 0.0, words)
     if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
-        raise _error(quantity)(
+        raise quantity.error(
             f"no judged document is in the table of {quantity.nouns}. Is the table of another collection?"
         )
     # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
@@ -158,7 +145,7 @@ def _without_holes(
     odd = np.flatnonzero((words < 0) | np.isinf(words))
     if len(odd):
         topic, document = describe(int(odd[0]))
-        raise _error(quantity)(
+        raise quantity.error(
             f"topic {topic!r}: the {quantity.noun} of {document!r} is {words[odd[0]]:g}: {quantity.nouns} are"
             f" {quantity.unit}, 0 or more."
         )
@@ -170,7 +157,7 @@ def _without_holes(
         mean = table.mean if table is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
             noun = quantity.noun
-            raise _error(quantity)(f"no document has a {noun}, so there is no mean {noun} for missing='mean'.")
+            raise quantity.error(f"no document has a {noun}, so there is no mean {noun} for missing='mean'.")
         return np.where(holes, mean, words)
     lacking = np.flatnonzero(holes & needed)
     if not len(lacking):
@@ -179,7 +166,7 @@ def _without_holes(
     examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
     almost_none = table is not None and len(lacking) > 0.9 * needed.sum() > 9
     question = " Is the table of another collection?" if almost_none else ""
-    raise _error(quantity)(
+    raise quantity.error(
         f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
         f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
         f" {quantity.parameter}= a table that has them, read fewer documents with @k, or give missing='mean'."

@@ -17,7 +17,7 @@ from ir_measures.measures import Measure
 from ..data.alignment import Aligned, JointRows, Overlap, Rows
 from ..data.columns import Array, Columns, distinct
 from ..data.lengths import COST, LENGTH
-from ..errors import BadRun, CWLAError, MalformedFile, MissingLength, MissingSeconds, naming
+from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
@@ -442,8 +442,8 @@ def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
     for measure in measures:
         needs = needs_of(measure)
         if needs.mean_length or needs.mean_seconds:
-            quantity, error = (LENGTH, MissingLength) if needs.mean_length else (COST, MissingSeconds)
-            raise error(
+            quantity = LENGTH if needs.mean_length else COST
+            raise quantity.error(
                 f"{measure} needs the mean {quantity.noun} of a whole run, and runs are read in parts here: give"
                 f" {quantity.parameter}=, a table, or evaluate the run as a frame."
             )

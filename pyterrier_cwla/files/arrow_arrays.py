@@ -1,4 +1,4 @@
-"""Conversions between NumPy and Arrow that do not import pandas; those of Arrow do, which takes a second."""
+"""Columns as NumPy and Arrow arrays, without pandas, whose import takes a second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Readers of runs, judgments, document lengths and duplicates in text, gzip, zstd and Parquet files."""
+"""Readers of runs, judgments and tables of documents in text, gzip, zstd and Parquet, and of PISA indexes."""
 
 import os
 import re

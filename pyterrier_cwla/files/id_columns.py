@@ -1,4 +1,4 @@
-"""Columns of query and document ids, as Arrow strings or as dictionary codes."""
+"""Columns of query and document ids, as Arrow strings or as dictionary codes, and keys of their pairs."""
 
 from __future__ import annotations
 

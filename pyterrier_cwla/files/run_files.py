@@ -244,21 +244,13 @@ def _has_all_lengths(path: str) -> bool:
             return False
         with open_parquet(path) as file:
             names = _columns(path, file.schema_arrow, "run", ("doc_length",)).get("doc_length", ())
-            return any(_is_complete(file.metadata, name) and not _has_nan(file, name) for name in names)
+            return any(
+                not any(_has_holes(rows.column(0)) for rows in file.iter_batches(columns=[name])) for name in names
+            )
 
 
-def _is_complete(metadata: pyarrow.parquet.FileMetaData, name: str) -> bool:
-    """Return whether the statistics of a column say that it has no null."""
-    leaves = [metadata.schema.column(place).path for place in range(metadata.num_columns)]
-    chunks = (metadata.row_group(group).column(leaves.index(name)) for group in range(metadata.num_row_groups))
-    return name in leaves and all(c.statistics is not None and c.statistics.null_count == 0 for c in chunks)
-
-
-def _has_nan(file: pyarrow.parquet.ParquetFile, name: str) -> bool:
-    """Return whether a column has a NaN, which statistics do not count; columns of integers are not read."""
-    if not pa.types.is_floating(file.schema_arrow.field(name).type):
-        return False
-    return any(pc.any(pc.is_nan(batch.column(0))).as_py() for batch in file.iter_batches(columns=[name]))
+def _has_holes(column: pa.Array) -> bool:
+    return bool(pc.any(pc.is_null(column, nan_is_null=True)).as_py())
 
 
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
@@ -388,7 +380,7 @@ class _RowGroups(Part):
             for table in self._raw(file, names_in(columns)):
                 _validate(table)
                 table = one_of_each(columns, table, self._as, partial(_in_rows, self.path, before))
-                if _has_holes(table):
+                if _may_have_holes(table):
                     refuse_missing(table, partial(_in_rows, self.path, before), RUN)
                 before += len(table)
                 yield self._named(table)
@@ -496,7 +488,7 @@ def _validate(table: pa.Table) -> None:
                 raise pa.ArrowInvalid("a dictionary has fewer entries than the data refer to")
 
 
-def _has_holes(table: pa.Table) -> bool:
+def _may_have_holes(table: pa.Table) -> bool:
     """Return whether values may be missing; a sum of infinite scores of both signs is also NaN."""
     if "score" in table.column_names and math.isnan(pc.sum(table["score"]).as_py() or 0.0):
         return True

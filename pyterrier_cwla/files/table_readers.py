@@ -1,4 +1,4 @@
-"""Kinds of tables in files: fields of text lines, column names in Parquet, and types."""
+"""Readers of tables in text and Parquet files; errors name the line or the row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures with a common style, readable in grey and on dark pages. They need matplotlib."""
+"""Figures with a common style, readable in grey and on dark pages, their labels, and pictures in notebooks."""
 
 from __future__ import annotations
 

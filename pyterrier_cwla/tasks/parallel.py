@@ -1,4 +1,4 @@
-"""Parallel execution of functions in processes or on joblib's backend, with the same results as in one process."""
+"""Parallel execution in processes, threads or on joblib's backend, with the same results as in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Result cache in a folder, keyed by content; entries are written atomically and have checksums."""
+"""Result cache in a folder, keyed by content, and long computations in pieces that are kept in it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,6 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import of_columns
-from ...data.rankings import StackedRows
 from ...errors import BadJudgments, BadParameter, BadRun, check_share, check_whole, many, near, some
 from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
@@ -171,7 +170,7 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
 
 def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
     """Return everything on which scores with missing judgments depend, apart from the definitions of the measures."""
-    rows = cast(StackedRows | None, masking.whole.rows)
+    rows = cast(Any, masking.whole.rows)
     columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
     return {
         "study": "robustness",
