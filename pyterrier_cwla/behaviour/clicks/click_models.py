@@ -354,7 +354,8 @@ class PredictedRelevance:
         new = shown[~pd.MultiIndex.from_frame(shown[["topic", "docno"]].astype(str)).isin(known)]
         new = new[new["relevance"].notna()]
         relevance = new["relevance"].to_numpy()
-        nearest = self._nearest(relevance)
+        values = np.array(list(self.by_grade.values()))
+        nearest = np.array(list(self.by_grade))[np.abs(relevance[:, None] - values).argmin(axis=1)]
         if measure is not None:
             grade = _where_gain_is(relevance, measures_of([measure])[0], prepare(qrels))
         else:
@@ -363,11 +364,6 @@ class PredictedRelevance:
         both = pd.concat([judged.astype({"query_id": str, "doc_id": str}), added], ignore_index=True)
         both.attrs["added"] = pd.Series(nearest).value_counts().sort_index().to_dict()
         return both.rename(columns=_PYTERRIERS) if "qid" in getattr(qrels, "columns", ()) else both
-
-    def _nearest(self, relevance: Array) -> Array:
-        grades, values = np.array(list(self.by_grade)), np.array(list(self.by_grade.values()))
-        found: Array = grades[np.abs(relevance[:, None] - values).argmin(axis=1)]
-        return found
 
     def _interpolated(self, relevance: Array) -> Array:
         levels = {0: 0.0, **{grade: value for grade, value in self.by_grade.items() if grade >= 0}}

@@ -165,7 +165,9 @@ def position_model(
     number = rows.groupby(of, sort=True).ngroup().to_numpy()
     cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
     clicked = rows["clicked"].to_numpy(bool)
-    grid = _Grid.of(cells, np.bincount(cell), np.bincount(cell, clicked))
+    ranks, rank = np.unique(cells[:, 1], return_inverse=True)
+    views, clicks = np.bincount(cell), np.bincount(cell, clicked)
+    grid = _Grid(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(number.max()) + 1)
     identified = _identified_ranks(grid, of)
     fitted = grid.only(identified)
     a, b, steps, converged = fitted.fit()
@@ -256,11 +258,6 @@ class _Grid:
     cell: Array
     """Number of the cell in the whole log."""
     items: int
-
-    @classmethod
-    def of(cls, cells: Array, views: Array, clicks: Array) -> _Grid:
-        ranks, rank = np.unique(cells[:, 1], return_inverse=True)
-        return cls(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(cells[:, 0].max()) + 1)
 
     @property
     def clicked_items(self) -> Array:
