@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from ..data.columns import Array
 from ..data.lengths import Lengths
-from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed
+from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, check_share, check_whole
 from ..errors.extras import needed
 from ..files import id_columns
 from ..measures.named import RowMeasure
@@ -350,8 +349,8 @@ class GroupedRanker(BaseEstimator):
     def _split(self, rows: _Rows, validation: _Rows | None) -> tuple[_Rows, _Rows | None]:
         """Return training and validation rows."""
         fraction, patience = self.validation_fraction, self.early_stopping_rounds
-        if patience is not None and not (isinstance(patience, Integral) and patience >= 1):
-            raise BadParameter(f"early_stopping_rounds={patience!r}: must be a whole number from 1.")
+        if patience is not None:
+            check_whole(1, early_stopping_rounds=patience)
         if fraction is None:
             if validation is None and patience is not None:
                 raise BadParameter(
@@ -361,8 +360,7 @@ class GroupedRanker(BaseEstimator):
             return rows, validation
         if validation is not None:
             raise BadParameter("both validation_fraction= and eval_X= are given: use one of the two.")
-        if not 0 < fraction < 1:
-            raise BadParameter(f"validation_fraction={fraction!r}: must be above 0 and below 1.")
+        check_share(0.2, validation_fraction=fraction)
         if len(rows.sizes) < 2:
             raise BadParameter("validation_fraction= holds out whole queries, and there is only one.")
         split = GroupShuffleSplit(1, test_size=fraction, random_state=self.random_state)

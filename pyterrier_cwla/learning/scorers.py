@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from numbers import Integral
 from sys import getsizeof
 from types import FunctionType
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import ir_measures
 import numpy as np
 import sklearn
-import sklearn.metrics
 from ir_measures.measures import Measure
 from sklearn import metrics
 from sklearn.base import is_classifier
@@ -24,7 +22,18 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from ..data.columns import Array
-from ..errors import BadJudgments, BadParameter, BadRun, CannotScore, CWLAError, NotPassed, shown, some, warn
+from ..errors import (
+    BadJudgments,
+    BadParameter,
+    BadRun,
+    CannotScore,
+    CWLAError,
+    NotPassed,
+    check_whole,
+    shown,
+    some,
+    warn,
+)
 from ..measures.labels import label_in
 from ..measures.named import listed
 from ..measures.of_ir_measures import needs_of
@@ -58,11 +67,14 @@ def put(scorers: Mapping[str, Any]) -> None:
     before = dict(registry)
     registry.update(scorers)
     _allow(registry, scorers)
-    if not all(map(_is_accepted, list(scorers)[:1])):
+    try:
+        for name in list(scorers)[:1]:
+            metrics.check_scoring(DummyRegressor(), scoring=name)
+    except (KeyError, TypeError, ValueError):
         registry.clear()
         registry.update(before)
         _allow(registry, scorers)
-        raise _refusal()
+        raise _refusal() from None
 
 
 def remove(names: Iterable[str]) -> None:
@@ -76,13 +88,6 @@ def _registry() -> dict[str, Any] | None:
     """Return the scorers of scikit-learn by name: ``sklearn.metrics._scorer._SCORERS``."""
     found = getattr(sys.modules.get("sklearn.metrics._scorer"), "_SCORERS", None)
     return found if isinstance(found, dict) and set(found) == set(metrics.get_scorer_names()) else None
-
-
-def _is_accepted(name: str) -> bool:
-    try:
-        return callable(metrics.check_scoring(DummyRegressor(), scoring=name))
-    except (KeyError, TypeError, ValueError):
-        return False
 
 
 def _refusal() -> CWLAError:
@@ -343,8 +348,7 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = 
     0.4928
     """
     [one] = computable([measure])
-    if not isinstance(min_queries, Integral) or isinstance(min_queries, bool) or min_queries < 1:
-        raise BadParameter(f"min_queries must be a whole number of 1 or more, not {min_queries!r}.")
+    check_whole(1, min_queries=min_queries)
     return Scorer(one, int(min_queries), greater_is_better_of(one, greater_is_better))
 
 
@@ -370,9 +374,9 @@ def get_scorer(scoring: Any) -> Any:
     >>> get_scorer("nDCG@10"), get_scorer("r2")
     (scorer('nDCG@10'), make_scorer(r2_score, response_method='predict'))
     """
-    if isinstance(scoring, str) and scoring not in sklearn.metrics.get_scorer_names():
+    if isinstance(scoring, str) and scoring not in metrics.get_scorer_names():
         return scorer(scoring)
-    return scorer(scoring) if isinstance(scoring, Measure) else sklearn.metrics.get_scorer(scoring)
+    return scorer(scoring) if isinstance(scoring, Measure) else metrics.get_scorer(scoring)
 
 
 def get_scorer_names() -> list[str]:
@@ -390,7 +394,7 @@ def get_scorer_names() -> list[str]:
     >>> [name for name in get_scorer_names() if "TBG" in name or "r2" in name]
     ['GradedTBG', 'TBG', 'r2']
     """
-    return sorted({*filter(_needs_nothing, ir_measures.measures.registry), *sklearn.metrics.get_scorer_names()})
+    return sorted({*filter(_needs_nothing, ir_measures.measures.registry), *metrics.get_scorer_names()})
 
 
 def register_scorers(measures: Any = ()) -> None:
@@ -431,7 +435,7 @@ def register_scorers(measures: Any = ()) -> None:
     """
     global _called_here
     named = _named_scorers(measures)
-    clashing = set(named) & set(sklearn.metrics.get_scorer_names()) - set(registered(Scorer))
+    clashing = set(named) & set(metrics.get_scorer_names()) - set(registered(Scorer))
     if clashing:
         raise BadParameter(f"scikit-learn has a scorer of its own named {some(clashing)}: choose another name.")
     _register(named)
@@ -486,7 +490,7 @@ def _default_scorers() -> dict[str, Scorer]:
 
 def _register(named: Mapping[str, Scorer]) -> None:
     """Register the default names that are not registered yet, and the given ones."""
-    taken = set(sklearn.metrics.get_scorer_names())
+    taken = set(metrics.get_scorer_names())
     put({**{name: one for name, one in _default_scorers().items() if name not in taken}, **named})
 
 

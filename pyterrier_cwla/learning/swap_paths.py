@@ -196,15 +196,15 @@ class Paths:
 
     def beyond(self, view: View) -> list[Array]:
         """Return the contribution of a user who arrives after the last rank; of all users for C that gives V."""
-        nothing = np.zeros((len(view.r), 1))
-        if self.metric.end != "open":
-            return [nothing, nothing] if self.rate else [nothing]
-        if self.metric.C.fact("gives_survival"):
-            return [nothing, self._walk(view).effort_beyond + nothing] if self.rate else [nothing]
-        walk = self._walk(view)
-        walk.reach = np.ones_like(nothing)
+        nothing, survival = np.zeros((len(view.r), 1)), self.metric.C.fact("gives_survival")
+        if self.metric.end != "open" or (survival and not self.rate):
+            return [nothing] * (1 + self.rate)
+        walk = Walk(self.metric, view)
+        view.spend = lambda: 1.0
+        if not survival:
+            walk.reach = np.ones_like(nothing)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            gain = walk.score_beyond + nothing
+            gain = nothing if survival else walk.score_beyond + nothing
         return [gain, walk.effort_beyond + nothing] if self.rate else [gain]
 
     def tails(self, a: int, swaps: Swaps) -> list[Array]:
@@ -212,11 +212,6 @@ class Paths:
         column, shape = Column(self.seen, self.last - 1, slice(None)), np.shape(swaps.y.r)
         view = Replaced(column, swaps, self.last - 1 == a, (slice(None), slice(None)))
         return [tail.reshape(shape) for tail in self.beyond(Stacked(view, shape))]
-
-    def _walk(self, view: View) -> Walk:
-        walk = Walk(self.metric, view)
-        view.spend = lambda: 1.0
-        return walk
 
 
 def explicit(metric: Metric, shown: int) -> int:

@@ -447,21 +447,18 @@ class _Trial:
 
     def values(self, trial: Any) -> list[float]:
         _set(self.tunables, [tunable.suggested(trial) for tunable in self.tunables])
+        runs: list[pd.DataFrame] = []
         try:
-            return self._means(trial)
+            for part in self.parts:
+                if runs:  # topics without results have one value in all trials
+                    trial.report(self._evaluated(runs)[0], len(runs))
+                    if trial.should_prune():
+                        raise _optuna().TrialPruned
+                runs.append(self.pipeline.transform(part.copy()))
+            return self._evaluated(runs)
         except Exception as error:
             error.add_note(f"In trial {trial.number}, with {trial.params}.")
             raise
-
-    def _means(self, trial: Any) -> list[float]:
-        runs: list[pd.DataFrame] = []
-        for part in self.parts:
-            if runs:  # topics without results have one value in all trials
-                trial.report(self._evaluated(runs)[0], len(runs))
-                if trial.should_prune():
-                    raise _optuna().TrialPruned
-            runs.append(self.pipeline.transform(part.copy()))
-        return self._evaluated(runs)
 
     def _evaluated(self, runs: list[pd.DataFrame]) -> list[float]:
         run = pt.model.coerce_dataframe_types(pd.concat(runs) if len(runs) > 1 else runs[0])

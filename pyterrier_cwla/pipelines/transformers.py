@@ -67,9 +67,7 @@ class ByParameters(pt.Transformer):
         for parameter in pt.inspect.transformer_attributes(self):
             if parameter.init_default_value is inspect.Parameter.empty:
                 given.append(_shown(parameter.value))
-            elif (
-                parameter.value is not parameter.init_default_value and parameter.value != parameter.init_default_value
-            ):
+            elif parameter.value != parameter.init_default_value:
                 given.append(f"{parameter.name}={_shown(parameter.value)}")
         return f"{type(self).__name__}({', '.join(given)})"
 

@@ -705,7 +705,7 @@ BAD = [
     (dict(eval_measure="nDGC"), {}, UnknownSpec, "no measure 'nDGC'"),
     (dict(early_stopping_rounds=5), {}, BadParameter, "needs queries to validate on"),
     (dict(early_stopping_rounds=0, validation_fraction=0.5), {}, BadParameter, "a whole number from 1"),
-    (dict(validation_fraction=1.0), {}, BadParameter, "above 0 and below 1"),
+    (dict(validation_fraction=1.0), {}, BadParameter, "must be between 0 and 1, such as 0.2"),
     (dict(validation_fraction=0.5), dict(qid=np.zeros(N)), BadParameter, "there is only one"),
     (
         dict(validation_fraction=0.5), dict(eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid),

@@ -606,7 +606,7 @@ def test_a_scorer_refuses_what_it_cannot_compute():
     ]:
         with pytest.raises(CWLAError, match=message):
             scorer(wrong)
-    with pytest.raises(BadParameter, match="min_queries must be a whole number"):
+    with pytest.raises(BadParameter, match="min_queries=0 must be a whole number from 1"):
         scorer("AP", min_queries=0)
 
 
