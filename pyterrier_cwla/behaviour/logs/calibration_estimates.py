@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -774,6 +775,10 @@ def _leaving(found: Results, arguments: dict[str, Any]) -> tuple[dict[str, tuple
     return ways, corrected.excluded
 
 
+def _half_life(at: Array, totals: Array) -> Array:
+    return zero_of_scores(at, totals)[None]
+
+
 def _with_intervals(
     found: Results,
     slope_sums: Array | None,
@@ -795,7 +800,7 @@ def _with_intervals(
     for way, (each, value) in leaving.items():
         at, scores = grid(each, found.users, value)
         row = estimate_row("half_life", way, way == "corrected", value, np.nan, len(each))
-        parts.append(([row], scores, lambda totals, at=at: zero_of_scores(at, totals)[None]))
+        parts.append(([row], scores, partial(_half_life, at)))
     rows = [row for part, _, _ in parts for row in part]
     low = high = np.array([])
     if rows:
