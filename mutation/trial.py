@@ -170,7 +170,7 @@ def measured(files: list[str], without: tuple[str, ...], modules: list[str], job
 
 def _caches() -> list[Any]:
     """Return the caches of the package to clear between tests; the constant grids of tail sums are filled and kept."""
-    from pyterrier_cwla.model.tail_sums import grid
+    from pyterrier_cwla.model.browsing import grid
 
     for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
         grid(start, doublings)  # computed once for all children

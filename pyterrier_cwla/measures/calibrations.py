@@ -186,11 +186,11 @@ def checked(content: Any, where: str) -> dict[str, Any]:
         "table": table_of(table),
         "about": read.about(content["about"]),
         "excluded": {
-            key: read.counts(content["excluded"].get(key), f"excluded.{key}")
+            key: read.mapping(content["excluded"].get(key), f"excluded.{key}", int)
             for key in ("from the log", "from the half-life")
         },
-        "missing": read.texts(content["missing"], "missing"),
-        "notes": tuple(read.strings(content["notes"], "notes")),
+        "missing": read.mapping(content["missing"], "missing", str),
+        "notes": tuple(read.value(note, "notes", str) for note in content["notes"]),
         "reading": None if reading is None else read.record(reading, "reading", _READING),
         "shapes": tuple(read.fit(one) for one in read.records(content["shapes"], "shapes", _FIT)),
         "points": pd.DataFrame(read.records(content["points"], "points", _POINTS), columns=list(_POINTS)),
@@ -251,7 +251,7 @@ class _Reader:
     def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> dict[str, Any]:
         """Return an object with exactly the fields of ``kinds``, checked."""
         self._keys(record, place, kinds)
-        return {key: self._value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
+        return {key: self.value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
 
     def about(self, record: Any) -> dict[str, Any]:
         """Return the description of the log, checked."""
@@ -264,7 +264,8 @@ class _Reader:
         """Return a list of objects, checked."""
         return [self.record(record, f"{place}[{at}]", kinds) for at, record in enumerate(records)]
 
-    def _value(self, value: Any, place: str, kind: Any) -> Any:
+    def value(self, value: Any, place: str, kind: Any) -> Any:
+        """Return a value of a field, checked."""
         if kind == _NUMBER:
             if value is None:
                 return math.nan
@@ -291,28 +292,17 @@ class _Reader:
 
     def fit(self, record: dict[str, Any]) -> dict[str, Any]:
         """Return a fitted shape, with the number of its parameters checked."""
-        shape, parameters = record["shape"], tuple(self.numbers(record["parameters"], "shapes.parameters"))
+        shape = record["shape"]
+        parameters = tuple(self.value(one, "shapes.parameters", _NUMBER) for one in record["parameters"])
         if CURVES.get(shape) != len(parameters):
             raise self.wrong(f"shapes: there is no shape {shape!r} with {len(parameters)} parameters.")
         return {**record, "parameters": parameters}
 
-    def numbers(self, values: Any, place: str) -> list[float]:
-        """Return a list of numbers, checked."""
-        return [self._value(value, place, _NUMBER) for value in values]
-
-    def strings(self, values: Any, place: str) -> list[str]:
-        """Return a list of texts, checked."""
-        return [self._value(value, place, str) for value in values]
-
-    def texts(self, values: Any, place: str) -> dict[str, str]:
-        """Return an object with texts as values, checked."""
-        return {self._text(key, place): self._value(value, f"{place}.{key}", str) for key, value in values.items()}
-
-    def counts(self, values: Any, place: str) -> dict[str, int]:
-        """Return an object with whole numbers as values, checked."""
+    def mapping(self, values: Any, place: str, kind: type) -> dict[str, Any]:
+        """Return an object with values of one kind, checked."""
         if not isinstance(values, dict):
             raise self.wrong(f"{place} must be an object.")
-        return {self._text(key, place): self._value(value, f"{place}.{key}", int) for key, value in values.items()}
+        return {self._text(key, place): self.value(value, f"{place}.{key}", kind) for key, value in values.items()}
 
 
 def _in_range(name: str, value: float) -> bool:

@@ -186,15 +186,10 @@ class CWLAProvider(providers.Provider):
         own = {*map(str, measures)}
         self._here.order = {name: -place for place, name in enumerate(asked) if name in own}
         self._here.asked.clear()
-        inputs = ["query_id", "doc_id", "score"]
         needs = [needs_of(measure) for measure in measures]
-        if any(need.lengths == "run" for need in needs):
-            inputs.append("doc_length")
-        if any(need.duplicates == "run" for need in needs):
-            inputs.append("duplicate_of")
-        if any(need.seconds == "run" for need in needs):
-            inputs.append("doc_seconds")
-        return inputs
+        columns = {"doc_length": "lengths", "duplicate_of": "duplicates", "doc_seconds": "seconds"}
+        of_run = [column for column, of in columns.items() if any(getattr(need, of) == "run" for need in needs)]
+        return ["query_id", "doc_id", "score", *of_run]
 
 
 def refuse_unsupported(measures: Iterable[Measure]) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 from ..data.columns import Floats
 from ..errors import BadParameter, NoFiniteValue
 from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, Spec, decorator
-from .tail_sums import BERNOULLI
 from .view import Values, View, before
 
 continuation = decorator(
@@ -60,6 +59,8 @@ continuation = decorator(
 )
 
 Wanted = Annotated[float, In("[0.5, inf)")]
+#: Bernoulli numbers B₂, B₄, …
+BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 Total = Annotated[str, OneOf("judged", "ranking")]
 
 
@@ -535,7 +536,7 @@ def economic(view: View, beta: Annotated[float, In("(0, 1]")], k: Rank) -> Value
     def w(i: Values) -> Values:  # a difference of powers would lose digits at high ranks
         return i**beta * np.expm1(beta * np.log1p(1 / i))
 
-    return np.where(view.i < k, w(view.i + 1) / w(view.i), 0.0)
+    return np.where(view.i < k, np.minimum(w(view.i + 1) / w(view.i), 1.0), 0.0)  # without rounding above 1
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda k, rel: k)

@@ -363,12 +363,7 @@ def rank_weights(C: Spec, A: Spec, end: str | int, n: int) -> Floats:
 
 
 def _with_divisor(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
-    return _cached_weights(C, A, end, n) if C.built_in and A.built_in else _weights(C, A, end, n)
-
-
-@lru_cache(maxsize=256)
-def _cached_weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
-    return _weights(C, A, end, n)
+    return (_cached_weights if C.built_in and A.built_in else _weights)(C, A, end, n)
 
 
 def _weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
@@ -384,6 +379,9 @@ def _weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
     highest = weights.max(initial=0.0)
     m = np.rint(1 / highest) if 0 < highest < 1 else 1.0
     return (np.sign(weights), m) if ((weights == 0) | (weights == 1 / m)).all() else (weights, 1.0)
+
+
+_cached_weights = lru_cache(maxsize=256)(_weights)
 
 
 TOO_LARGE = "the score or its normaliser is too large for a floating-point number."

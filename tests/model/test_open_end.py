@@ -11,7 +11,7 @@ from mpmath import mpf
 
 from pyterrier_cwla import aggregation, continuation, explain_gains, score
 from pyterrier_cwla.errors import CWLAWarning, NoFiniteValue
-from pyterrier_cwla.model.tail_sums import Grid
+from pyterrier_cwla.model.browsing import Grid
 
 TABLE_1 = [0.7, 0.4, 0.0, 1.0, 0.5, 0.3]
 LISTS = {"nothing": [], "Table 1": TABLE_1, "a late hit": [0] * 40 + [0.7]}

@@ -3,9 +3,9 @@
 import numpy as np
 
 from pyterrier_cwla.model import fact_trials
+from pyterrier_cwla.model.browsing import grid
 from pyterrier_cwla.model.fact_trials import FAR, RANKS, ROWS, CannotTell, random_lists, unlike, values_of
 from pyterrier_cwla.model.introspection import reads
-from pyterrier_cwla.model.tail_sums import grid
 from pyterrier_cwla.model.view import Documents
 
 
