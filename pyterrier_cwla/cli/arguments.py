@@ -256,18 +256,19 @@ def lengths_from(path: Path) -> Lengths:
     """Read a table of lengths at once, so that errors in it appear before the first run is scored."""
     from ..data.lengths import Lengths
 
-    check_exists(path)
-    table = Lengths(str(path), path=str(path))
-    len(table)
-    return table
+    return _read(Lengths, path)
 
 
 def seconds_from(path: Path) -> Seconds:
     """Read a table of known costs at once, so that errors in it appear before the first run is scored."""
     from ..data.lengths import Seconds
 
+    return _read(Seconds, path)
+
+
+def _read(kind: Any, path: Path) -> Any:
     check_exists(path)
-    table = Seconds(str(path), path=str(path))
+    table = kind(str(path), path=str(path))
     len(table)
     return table
 

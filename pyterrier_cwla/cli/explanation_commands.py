@@ -44,6 +44,10 @@ if TYPE_CHECKING:
     from ..measures.reference import Entry
 
 _DEPTH = 20  # ranks of a table
+OneRun = Annotated[
+    Path,
+    typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
+]
 Other = Annotated[
     Path | None,
     typer.Argument(metavar="OTHER", help="A second run, to set beside it.", show_default=False, callback=resolved),
@@ -72,10 +76,7 @@ Listing = StrEnum("Listing", ["table", "jsonl"])
 @app.command()
 def explain(
     qrels: Qrels,
-    run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
-    ],
+    run: OneRun,
     query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="Query id.", show_default=False)],
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
@@ -269,10 +270,7 @@ def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int],
 @app.command()
 def explore(
     qrels: Qrels,
-    run: Annotated[
-        Path,
-        typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
-    ],
+    run: OneRun,
     other: Other = None,
     measure: Annotated[
         str | None,

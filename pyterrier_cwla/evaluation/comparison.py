@@ -641,14 +641,10 @@ def plot_topics(
     size = ax.get_window_extent()
     width, height = size.width / figure.dpi, size.height / figure.dpi
     names = _topic_names(finite.index, topics, int(min(_TOPIC, 0.35 * width / _LETTER)))
-    named = _named(n, _ALL_NAMED if new else int(height / _ROW - 0.6))
+    rows = _ALL_NAMED if new else int(height / _ROW - 0.6)
+    named = n if n <= rows else int(np.clip((rows - _BETWEEN) // 2, 0, _NAMED))  # topics at each end with a name
     _draw_topics(ax, names, finite["difference"].to_numpy(), named, width)
     return ax
-
-
-def _named(n: int, rows: int) -> int:
-    """Return the number of topics at each end that have a name, or n if all have one."""
-    return n if n <= rows else int(np.clip((rows - _BETWEEN) // 2, 0, _NAMED))
 
 
 def _draw_topics(ax: Axes, names: Sequence[str], difference: Any, named: int, room: float) -> None:
@@ -779,7 +775,12 @@ def probability(p: float) -> str:
 
 def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
     """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
-    cells, columns, left_out = found.cells(), _all_columns(found), []
+    cells, left_out = found.cells(), []
+    interval = (f"{100 * found.about['confidence']:g}%", "interval")
+    columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
+    if found.about["baseline"] is not None:
+        columns |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
+        columns |= {test: ("p", name) for test, name in _P_OF.items()}
     widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
     unlimited, widest = options.update(max_width=UNLIMITED_WIDTH), max(20, options.max_width // 5)
 
@@ -815,16 +816,6 @@ def comparison_tables(found: Comparison, console: Console, options: ConsoleOptio
     bold = found.about_bold if console.color_system is not None else []  # files and pipes have no bold type
     for text in _explaining(found, columns, bold, left_out):
         yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
-
-
-def _all_columns(found: Comparison) -> dict[str, tuple[str, ...]]:
-    """Return all columns with the lines of their heads."""
-    interval = (f"{100 * found.about['confidence']:g}%", "interval")
-    columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
-    if found.about["baseline"] is not None:
-        columns |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
-        columns |= {test: ("p", name) for test, name in _P_OF.items()}
-    return columns
 
 
 def _of_cell(cell: Cell, column: str) -> Text:
