@@ -25,7 +25,7 @@ from ..errors.extras import needed
 from ..errors.sanitise import harmless, sanitised
 from ..files.atomic import written
 from ..measures.named import measures_of
-from ..rendering.figures import inlined, notebook_picture, on_white, page_colours, svg_of
+from ..rendering.figures import inlined, measure_look, notebook_picture, on_white, page_colours, svg_of
 from .correlation import LABELS
 
 
@@ -100,6 +100,14 @@ class Picture:
 
 
 _ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
+
+
+def draw_curves(ax: Any, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, dict[str, Any]]:
+    """Draw lines without marks, and return their looks by name."""
+    looks = {name: {**measure_look(number), "marker": ""} for number, name in enumerate(curves)}
+    for name, curve in curves.items():
+        ax.plot(*curve, **looks[name], linewidth=1.5)
+    return looks
 
 
 class Study:

@@ -30,8 +30,17 @@ from ..correlation import (
 from ..report import Finding, Picture, Study, Table
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
-from ..users.ratings import Rated, how_resampled, title_of, what_was_rated, why_not_all
-from .parameter_fit import OBJECTIVES, beside_default, gain_over_default, gain_sentence
+from ..users.ratings import Rated, how_resampled, title_of, why_not_all
+from .parameter_fit import (
+    OBJECTIVES,
+    beside_default,
+    check_fit,
+    folds_of,
+    gain_over_default,
+    gain_sentence,
+    how_folded,
+    of_default,
+)
 
 _SHOWN = 5  # values of φ in a sentence
 
@@ -82,7 +91,7 @@ class DiscountFit(Study):
             both = self.folds.dropna(subset=["held_out"])
             default = self.about["default"], self.about["default_value"], both["default"].mean()
             summary.append(("default", *default))
-        where = self._where()
+        where = how_folded(self.about)
         return {
             "summary": Table(
                 f"{OBJECTIVES[self.about['objective']].capitalize()}",
@@ -115,7 +124,7 @@ class DiscountFit(Study):
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
         what = OBJECTIVES[self.about["objective"]]
-        sentence = f"{self.measure} has {what} {self.about['value']:.3f} on the {self._where().rstrip('.')}."
+        sentence = f"{self.measure} has {what} {self.about['value']:.3f} on the {how_folded(self.about)}"
         found: list[str] = [Finding(sentence, "discounts")]
         gain = self.gain
         if gain is not None:
@@ -154,10 +163,6 @@ class DiscountFit(Study):
         if missing:
             said_limits.append(f"{many(missing, 'fold')} have no value: φ or the correlation is not defined there.")
         return said_limits + why_not_all(self.about)
-
-    def _where(self) -> str:
-        folds = f"{self.about['repeats']} × {self.about['folds']} folds by {self.about['folds_by']}"
-        return f"{what_was_rated(self.about)}; {folds}, seed {self.about['seed']}."
 
 
 def plot_discount(study: Any, ax: Any = None) -> Any:
@@ -301,15 +306,13 @@ def fit_discount(
     objective = objective or (AGREED if rated.what == "pair" else "pearson")
     _check(template, rated, depth, objective, default, cv, repeats, resamples, confidence)
     regression = _Regression.of(template, rated, depth, objective, falling)
-    everything = np.ones((len(rated), 1))
     phi = regression.best()
     train = training_folds(rated, cv, repeats, seed)
     of_folds, default_value = _of_folds(regression, objective, rated, train, repeats), None
     if default is not None:
-        of_default = template.measure({"phi": default})
-        scores = rated.scores([of_default]).to_numpy().T * sign_of_scores(of_default)
-        of_folds["default"] = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), rated, train)
-        default_value = float(objective_values(objective, scores, rated, everything)[0, 0])
+        given = template.measure({"phi": default})
+        scores = rated.scores([given]).to_numpy().T * sign_of_scores(given)
+        of_folds["default"], default_value = of_default(objective, scores, rated, train)
     drawn = regression.learned(resample_counts(len(rated), rated.users, resamples, seed))
     measure = template.measure({"phi": _table(phi)})
     about = {
@@ -319,7 +322,7 @@ def fit_discount(
         "depth": depth,
         "falling": falling,
         "objective": objective,
-        "value": float(objective_values(objective, (regression.x @ phi)[None], rated, everything)[0, 0]),
+        "value": float(objective_values(objective, (regression.x @ phi)[None], rated, np.ones((len(rated), 1)))[0, 0]),
         "default": default,
         "default_value": default_value,
         "folds": cv,
@@ -487,12 +490,9 @@ def _of_folds(regression: _Regression, objective: str, rated: Rated, train: Arra
     some = ~np.isnan(phi).any(axis=1)
     scores = np.nan_to_num(phi) @ regression.x.T
     chosen_by = [objective_values(objective, row[None], rated, of[:, None])[0, 0] for row, of in zip(scores, train.T)]
-    cv = train.shape[1] // repeats
     return pd.DataFrame(
         {
-            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
-            "fold": np.tile(np.arange(1, cv + 1), repeats),
-            "ratings": (train == 0).sum(axis=0),
+            **folds_of(train, repeats),
             **{f"phi({rank})": column for rank, column in enumerate(phi.T, 1)},
             "chosen_by": np.where(some, chosen_by, np.nan),
             "held_out": np.where(some, held_out_values(objective, scores, rated, train), np.nan),
@@ -505,8 +505,8 @@ def _check(
     confidence: float,
 ) -> None:  # fmt: skip
     template.check(["phi"])
-    check_whole(1, depth=depth, repeats=repeats)
-    check_whole(2, cv=cv)
+    check_whole(1, depth=depth)
+    check_fit(rated, cv, repeats)
     check_whole(100, resamples=resamples)
     check_share(0.95, confidence=confidence)
     known = [AGREED, f"weighted_{AGREED}"] if rated.what == "pair" else ["pearson", "weighted_pearson"]
@@ -516,7 +516,3 @@ def _check(
     check_coefficient(objective, known, rated.weights, least_squares, "objective")
     if default is not None:
         parse(default, "discount")
-    if rated.what == "pair" and not rated.ratings.any():
-        raise BadRatings("no pair has a preference: there is nothing to learn from.")
-    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
-        raise BadRatings("all ratings are the same: there is nothing to learn from.")

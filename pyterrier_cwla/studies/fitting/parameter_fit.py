@@ -24,6 +24,7 @@ from ...tasks.progress import counted
 from ...tasks.result_cache import Piece, Pieces
 from ..correlation import (
     AGREED,
+    CORRELATIONS,
     LABELS,
     NRMSE,
     check_coefficient,
@@ -188,9 +189,7 @@ def _place(of: Range, value: Any) -> float:
 
 #: Display names of the objectives, which are maximised (NRMSE: minimised).
 _PLAIN = {
-    "pearson": "Pearson's r with the ratings",
-    "spearman": "Spearman's ρ with the ratings",
-    "tau_b": "Kendall's τ_b with the ratings",
+    **{name: f"{words} with the ratings" for name, words in CORRELATIONS.items()},
     "nrmse": "the error of ratings predicted by linear regression (NRMSE)",
     "agreement": "the agreement with the preferences",
 }
@@ -230,6 +229,36 @@ def gain_over_default(folds: pd.DataFrame, about: dict[str, Any]) -> dict[str, f
         p = float(corrected_t_test(difference, share))
     in_sample = sign * (about["value"] - about["default_value"])
     return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
+
+
+def how_folded(about: dict[str, Any]) -> str:
+    """Return a caption that describes the ratings and the folds."""
+    folds = f"{about['repeats']} × {about['folds']} folds by {about['folds_by']}"
+    return f"{what_was_rated(about)}; {folds}, seed {about['seed']}."
+
+
+def folds_of(train: Array, repeats: int) -> dict[str, Array]:
+    """Return the columns ``repeat``, ``fold`` and ``ratings`` (held out) of a table of folds."""
+    cv = train.shape[1] // repeats
+    repeat, fold = (part.ravel() + 1 for part in np.indices((repeats, cv)))
+    return {"repeat": repeat, "fold": fold, "ratings": (train == 0).sum(axis=0)}
+
+
+def of_default(objective: str, scores: Array, rated: Rated, train: Array) -> tuple[Array, float]:
+    """Return the objective of the default's scores [1 × ratings] on each fold, and on all ratings."""
+    held_out = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), rated, train)
+    on_all = objective_values(objective, scores, rated, np.ones((len(rated), 1)))[0, 0]
+    return held_out, sign_of(objective) * float(on_all)
+
+
+def check_fit(rated: Rated, cv: int, repeats: int) -> None:
+    """Raise an error if the numbers of folds are out of range, or if the ratings are all the same."""
+    check_whole(2, cv=cv)
+    check_whole(1, repeats=repeats)
+    if rated.what == "pair" and not rated.ratings.any():
+        raise BadRatings("no pair has a preference: there is nothing to fit to.")
+    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
+        raise BadRatings("all ratings are the same: there is nothing to fit to.")
 
 
 def beside_default(gain: dict[str, float], default: str, about: dict[str, Any]) -> str:
@@ -352,7 +381,7 @@ class Fit(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        where = self._where()
+        where = how_folded(self.about)
         summary = [("fitted", parameters_text(self.values), self.about["value"], self.folds["held_out"].mean())]
         if self.gain is not None:
             default = parameters_text(self.about["default"])
@@ -377,7 +406,7 @@ class Fit(Study):
             f"parameter_{number}": Picture(
                 f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",
                 f"Other parameters as fitted; marks at the bottom: values chosen without each of"
-                f" {many(len(self.folds), 'fold')}. {self._where()}",
+                f" {many(len(self.folds), 'fold')}. {how_folded(self.about)}",
                 partial(plot_parameter, self, name),
                 _one_kind(self.curve(name)),
             )
@@ -399,9 +428,8 @@ class Fit(Study):
         what = OBJECTIVES[self.about["objective"]]
         drawn = {name: f"parameter_{number}" for number, name in enumerate(self.ranges, 1)}
         first = next(iter(drawn.values()), None)
-        found: list[str] = [
-            Finding(f"{self.measure} has {what} {self.about['value']:.3f} on the {self._where().rstrip('.')}.", first)
-        ]
+        sentence = f"{self.measure} has {what} {self.about['value']:.3f} on the {how_folded(self.about)}"
+        found: list[str] = [Finding(sentence, first)]
         gain = self.gain
         if gain is not None:
             sentence = gain_sentence(gain, parameters_text(self.about["default"]), self.about)
@@ -450,10 +478,6 @@ class Fit(Study):
     @property
     def _nearly(self) -> float:
         return _NEARLY.get(plain_name(self.about["objective"]), 0.005)
-
-    def _where(self) -> str:
-        folds = f"{self.about['repeats']} × {self.about['folds']} folds by {self.about['folds_by']}"
-        return f"{what_was_rated(self.about)}; {folds}, seed {self.about['seed']}."
 
 
 def are_numbers(column: pd.Series) -> bool:
@@ -645,7 +669,7 @@ def fit(
     candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
     of_folds, default_value = _of_folds(search, scored, objective, train, repeats), None
     if default is not None:
-        of_folds["default"], default_value = _of_default(dict(default), scored, objective, train)
+        of_folds["default"], default_value = of_default(objective, scored([dict(default)]), rated, train)
     values = search.values[best[0]]
     measure = template.measure(values)
     about = {
@@ -687,28 +711,19 @@ def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, 
 
 def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, repeats: int) -> pd.DataFrame:
     """Return a row for each fold: the parameters chosen without it, and their objective on it."""
-    best, cv = search.best()[1:], train.shape[1] // repeats
+    best = search.best()[1:]
     chosen_by = search.found[best, np.arange(1, 1 + train.shape[1])]
     some = ~np.isnan(chosen_by)  # folds whose training ratings distinguish candidates
     numbers, of_fold = np.unique(best, return_inverse=True)
     scores = scored([search.values[number] for number in numbers])[of_fold]
     return pd.DataFrame(
         {
-            "repeat": np.repeat(np.arange(1, repeats + 1), cv),
-            "fold": np.tile(np.arange(1, cv + 1), repeats),
-            "ratings": (train == 0).sum(axis=0),
+            **folds_of(train, repeats),
             **{name: pd.Series([search.values[at][name] for at in best]).where(some) for name in search.ranges},
             "chosen_by": sign_of(objective) * chosen_by,
             "held_out": np.where(some, held_out_values(objective, scores, scored.rated, train), np.nan),
         }
     )
-
-
-def _of_default(default: Values, scored: _Scored, objective: str, train: Array) -> tuple[Array, float]:
-    """Return the objective of the default on each fold, and on all ratings."""
-    scores, everything = scored([default]), np.ones((len(train), 1))
-    held_out = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), scored.rated, train)
-    return held_out, sign_of(objective) * float(objective_values(objective, scores, scored.rated, everything)[0, 0])
 
 
 class _Scored:
@@ -759,14 +774,10 @@ def _check(
     check_coefficient(objective, known, rated.weights, f"ratings of {rated.what}s have no such objective.", "objective")
     if default is not None and set(default) != set(spans):
         raise BadParameter(f"default= must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
-    check_whole(2, cv=cv, most=most)
-    check_whole(1, repeats=repeats)
+    check_whole(2, most=most)
+    check_fit(rated, cv, repeats)
     if default is not None:
         for name, span in spans.items():
             if not span.choices and not isinstance(default[name], int | float | np.number):
                 raise BadParameter(f"default of {name} must be a number, not {default[name]!r}.")
         template.measure(default)
-    if rated.what == "pair" and not rated.ratings.any():
-        raise BadRatings("no pair has a preference: there is nothing to fit to.")
-    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
-        raise BadRatings("all ratings are the same: there is nothing to fit to.")

@@ -20,10 +20,10 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import needs_of
 from ...measures.provider import prepare
-from ...rendering.figures import GREY, axes_of, label_ends, measure_look, titled
+from ...rendering.figures import GREY, axes_of, label_ends, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, rounded, tau
-from ..report import Finding, Picture, Study, Table
+from ..report import Finding, Picture, Study, Table, draw_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks
 from .robustness_study import hash_of_input
 
@@ -176,12 +176,7 @@ class NextJudgments(Study):
     @property
     def title(self) -> str:  # type: ignore[override]
         """Title of the report."""
-        return f"Documents to judge next: {self._sizes}"
-
-    @property
-    def _sizes(self) -> str:
-        about = self.about
-        return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
+        return f"Documents to judge next: {sizes_of(self.about)}"
 
     @property
     def _order(self) -> str:
@@ -193,13 +188,13 @@ class NextJudgments(Study):
             "documents": Table(
                 "Documents to judge, the next one first",
                 "Changes of the difference between the mean scores of two runs by one more judgment;"
-                f" {self._compared}; {self._sizes}.",
+                f" {self._compared}; {sizes_of(self.about)}.",
                 self.documents,
             ),
             "pairs": Table(
                 "Pairs of runs",
                 "Difference of the mean scores by the present judgments, and how far judgments of the highest grade"
-                f" could move it; {self._sizes}.",
+                f" could move it; {sizes_of(self.about)}.",
                 self.pairs,
             ),
         }
@@ -225,7 +220,8 @@ class NextJudgments(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        about = f"Shares of the sum of the largest changes of all unjudged documents; {self._compared}; {self._sizes}."
+        sizes = f"{self._compared}; {sizes_of(self.about)}"
+        about = f"Shares of the sum of the largest changes of all unjudged documents; {sizes}."
         drawn = partial(plot_possible_changes, self)
         return {"changes": Picture("Possible changes by the number of judgments", about, drawn, self.covered())}
 
@@ -274,6 +270,11 @@ class NextJudgments(Study):
         if "predicted" in self.documents and (without := int(self.documents["predicted"].isna().sum())):
             said.append(f"{many(without, 'document')} without a predicted grade come last, by their largest change.")
         return said
+
+
+def sizes_of(about: Mapping[str, Any]) -> str:
+    """Format the measure and the numbers of runs and topics."""
+    return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
 
 
 def next_judgments(
@@ -532,13 +533,11 @@ def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
     ax = axes_of(ax, (7, 3.4))
     data = study.covered()
     names = {"this order": "this_order", "by best rank": "by_best_rank"}
-    looks = {name: measure_look(number) for number, name in enumerate(names)}
     curves = {name: (data["judgments"].to_numpy(), 100 * data[column].to_numpy()) for name, column in names.items()}
-    for name, curve in curves.items():
-        ax.plot(*curve, **{**looks[name], "marker": ""}, linewidth=1.5)
+    looks = draw_curves(ax, curves)
     ax.set_xlabel("documents judged")
     ax.set_ylabel("possible changes (%)")
-    titled(ax, f"Possible changes by the number of judgments · {study._sizes}")
+    titled(ax, f"Possible changes by the number of judgments · {sizes_of(study.about)}")
     label_ends(ax, curves, looks)
     return ax
 
@@ -575,16 +574,11 @@ class SimulatedJudging(Study):
     @property
     def title(self) -> str:  # type: ignore[override]
         """Title of the report."""
-        return f"Simulated judging: {self._sizes}"
-
-    @property
-    def _sizes(self) -> str:
-        about = self.about
-        return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
+        return f"Simulated judging: {sizes_of(self.about)}"
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        of = f"{self.about['judgments']:,} judgments of documents of these runs; {self._sizes}."
+        of = f"{self.about['judgments']:,} judgments of documents of these runs; {sizes_of(self.about)}."
         return {
             "needed": Table("Judgments needed", f"In steps of {self.about['batch']:,}, of {of}", self.needed),
             "steps": Table(
@@ -594,7 +588,7 @@ class SimulatedJudging(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        about = f"{TAUS[self.about['tau']]} to the order of runs by all judgments; {self._sizes}."
+        about = f"{TAUS[self.about['tau']]} to the order of runs by all judgments; {sizes_of(self.about)}."
         drawn = partial(plot_judging, self)
         return {"steps": Picture("Order of runs by the number of judgments", about, drawn, self.steps)}
 
@@ -802,16 +796,12 @@ def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
     matplotlib Axes
     """
     ax = axes_of(ax, (7, 3.4))
-    names = list(study.needed["order"])
-    looks = {name: measure_look(number) for number, name in enumerate(names)}
-    curves = {}
-    for name in names:
-        rows = study.steps[study.steps["order"] == name]
-        curves[name] = (rows["judgments"].to_numpy(), rows["tau"].to_numpy())
-        ax.plot(*curves[name], **{**looks[name], "marker": ""}, linewidth=1.5)
+    by_order = study.steps.groupby("order", sort=False)
+    curves = {name: (rows["judgments"].to_numpy(), rows["tau"].to_numpy()) for name, rows in by_order}
+    looks = draw_curves(ax, curves)
     ax.axhline(KNEE, color=GREY, linewidth=0.7)
     ax.set_xlabel("documents judged")
     ax.set_ylabel(f"{TAUS[study.about['tau']]} to the order by all judgments")
-    titled(ax, f"Order of runs by the number of judgments · {study._sizes}")
+    titled(ax, f"Order of runs by the number of judgments · {sizes_of(study.about)}")
     label_ends(ax, curves, looks)
     return ax

@@ -15,7 +15,6 @@ from ir_measures.measures import Measure
 
 from ...data.alignment import Aligned, Judgments
 from ...data.columns import Columns, run_columns
-from ...data.lengths import LENGTH, Quantity
 from ...data.rankings import Pool, Rankings, StackedRows
 from ...errors import BadJudgments, BadParameter, many, naming, some
 from ...evaluation.streaming import separate_runs
@@ -525,7 +524,7 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
             pool_grade,
             judgments=Copies(pool.judgments, judged),
         ),
-        rows=None if whole.rows is None else Tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
+        rows=tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
         topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
         judgment=place[level, whole.judgment[hit]],
     )
@@ -554,7 +553,7 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
             whole.pool.grade[judged],
             judgments=Copies(whole.pool.judgments, judged),
         ),
-        rows=None if whole.rows is None else Tiled(whole.rows, which),
+        rows=tiled(whole.rows, which),
         topic=np.repeat(np.arange(len(pairs)), 2 * queries) * queries + np.tile(np.arange(queries), 2 * len(pairs)),
         judgment=judgment,
     )
@@ -589,40 +588,24 @@ class Tiled:
     def __init__(self, rows: Any, which: Array) -> None:
         self.rows, self.which = rows, which
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rows, name)
+
     @cached_property
     def first(self) -> Array:
         """First row of each ranking."""
         return self.rows.first[self.which]
-
-    @property
-    def has_doc_length(self) -> bool:
-        """Whether a run has a column of document lengths."""
-        return self.rows.has_doc_length
-
-    @property
-    def tied(self) -> Array:
-        """Whether each row has the score of the row above it in its ranking."""
-        return self.rows.tied
-
-    @property
-    def scores(self) -> Array:
-        """Score of each row as float64."""
-        return self.rows.scores
-
-    @property
-    def places_by_exact_score(self) -> Array:
-        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
-        return self.rows.places_by_exact_score
-
-    def words(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
-        """Return the words, or another quantity, of all documents, in rank order."""
-        return self.rows.words(metric, quantity)
 
     def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
         """Return whether each row duplicates an earlier row of its ranking."""
         if listed is not None:
             raise BadParameter("duplicates= and judged_only= cannot be combined when judgments are missing.")
         return self.rows.repeats(duplicates)
+
+
+def tiled(rows: Any, which: Array) -> Any:
+    """Return the rows of these rankings, or None if the measures need no rows."""
+    return None if rows is None else Tiled(rows, which)
 
 
 def _reads_rows(measure: Measure) -> bool:
@@ -781,7 +764,7 @@ class _Scoring:
             rank[order],
             grade[order],
             pool,
-            rows=None if base.rows is None else Tiled(base.rows, rankings),
+            rows=tiled(base.rows, rankings),
             topic=np.zeros(len(rankings), np.int64),
         )
         return next(iter(self.evaluator.values(Left(again)).values()))

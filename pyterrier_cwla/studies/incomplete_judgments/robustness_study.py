@@ -69,18 +69,11 @@ class Work:
         return {"scores": self.scores, "pairs": self.differing}[what](int(seed))
 
     @property
-    def layout_of_scores(self) -> Layout:
-        """Type and shape of the array of :meth:`scores`."""
-        return {"scores": ("f", (*self._shape, len(self.masking.runs), self.masking.queries))}
-
-    @property
-    def layout_of_pairs(self) -> Layout:
-        """Type and shape of the array of :meth:`differing`."""
-        return {"p": ("f", (*self._shape, len(self.pairs)))}
-
-    @property
-    def _shape(self) -> tuple[int, int]:
-        return len(self.holes.levels), len(self.masking.measures)
+    def layouts(self) -> dict[str, Layout]:
+        """Types and shapes of the arrays of both kinds of tasks."""
+        shape = len(self.holes.levels), len(self.masking.measures)
+        scores = (*shape, len(self.masking.runs), self.masking.queries)
+        return {"scores": {"scores": ("f", scores)}, "pairs": {"p": ("f", (*shape, len(self.pairs)))}}
 
     def scores(self, seed: int) -> Piece:
         """Return the scores of all runs [levels × measures × runs × queries]."""
@@ -461,30 +454,22 @@ def _studied(
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)
     known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
-    seeds = range(how.seed, how.seed + how.seeds)
     work, pieces_of = (
         Work(masking, holes, pairs),
         partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs),
     )
-    pieces = pieces_of(known).each(
-        [f"scores {seed}" for seed in seeds],
-        work,
-        "scoring with missing judgments",
-        "seeds",
-        layout=work.layout_of_scores,
-    )
-    scores = np.stack([piece["scores"] for piece in pieces])
+
+    def by_seed(what: str, doing: str, **also: Any) -> Array:
+        names = [f"{what} {seed}" for seed in range(how.seed, how.seed + how.seeds)]
+        doing = f"{doing} with missing judgments"
+        pieces = pieces_of({**known, **also}).each(names, work, doing, "seeds", layout=work.layouts[what])
+        return np.stack([array for piece in pieces for array in piece.values()])
+
+    scores = by_seed("scores", "scoring")
     resampled = _resampled(scores, known, how, pieces_of)
     tests = None
     if len(pairs):
-        pieces = pieces_of({**known, "pairs": fingerprint(pairs)}).each(
-            [f"pairs {seed}" for seed in seeds],
-            work,
-            "testing pairs with missing judgments",
-            "seeds",
-            layout=work.layout_of_pairs,
-        )
-        p = np.stack([piece["p"] for piece in pieces])
+        p = by_seed("pairs", "testing pairs", pairs=fingerprint(pairs))
         tests = PairTests(holes.levels, names, p, how.alpha, how.confidence, how.resamples, how.seed)
     about = {
         **asdict(how),

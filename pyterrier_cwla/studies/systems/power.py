@@ -26,11 +26,11 @@ from ...evaluation.significance import (
     wilcoxon_test,
     without_noise,
 )
-from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label_ends, measure_look, name_rows, titled
+from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label_ends, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import half_width, times_drawn
-from ..report import Finding, Picture, Study, Table
+from ..report import Finding, Picture, Study, Table, draw_curves
 from .metric_correlations import Cube, without_answers
 
 Array = np.ndarray
@@ -630,12 +630,9 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
     data = study.levels(test)
     names = list(study.table["measure"])
     ax = axes_of(ax, (7, max(3.2, 1.0 + 0.16 * len(names))))
-    looks = {name: measure_look(number) for number, name in enumerate(names)}
-    curves = {}
-    for name in names:
-        rows = data[data["measure"] == name]
-        curves[name] = (rows["level"].to_numpy(), 100 * rows["share"].to_numpy())
-        ax.plot(*curves[name], **{**looks[name], "marker": ""}, linewidth=1.5)
+    by_measure = data.groupby("measure", sort=False)
+    curves = {name: (rows["level"].to_numpy(), 100 * rows["share"].to_numpy()) for name, rows in by_measure}
+    looks = draw_curves(ax, curves)
     ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7)
     ax.set_xscale("log")
     ax.set_xlim(data["level"].iloc[0], data["level"].iloc[-1])

@@ -15,7 +15,7 @@ from ...errors import BadParameter, BadRatings, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
-from ..correlation import around, columns_where_less_is_better, signs_of, why_negated
+from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
 from ..report import Finding, Picture, Study, Table
 from .rating_correlations import above_group_means, standardised_columns
 
@@ -114,7 +114,7 @@ def virtual_systems(
     k = len(names)
     products = _products(above, start, size, k)
     limit = _ratio(products.sum(axis=0), k).ravel()
-    drawn = _ratio(_resampled(products, resamples, seed), k).reshape(resamples, -1).T
+    drawn = _ratio(times_drawn(len(size), resamples, seed).T @ products, k).reshape(resamples, -1).T
     low, high = around(limit, drawn, confidence, len(size))
     columns = {
         "target": np.tile(targets, k),
@@ -353,28 +353,14 @@ def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -
 def _products(above: Array, start: Array, size: Array, k: int) -> Array:
     """Return, for each query, the variances of the columns and the covariances of measures with targets.
 
-    The shape is [queries × (columns + k × targets)]; queries are processed in chunks.
+    The shape is [queries × (columns + k × targets)].
     """
-    parts = []
-    each = above.shape[1] + k * (above.shape[1] - k)
-    for some in np.array_split(np.arange(len(size)), len(above) * each // _CELLS + 1):
-        if len(some):
-            rows = above[start[some[0]] : start[some[-1]] + size[some[-1]]]
-            sums = np.add.reduceat(_multiplied(rows, k), start[some] - start[some[0]])
-            parts.append(sums / (size[some] - 1)[:, None])
-    return np.concatenate(parts)
+    return np.add.reduceat(_multiplied(above, k), start) / (size - 1)[:, None]
 
 
 def _multiplied(rows: Array, k: int) -> Array:
     """Return the squares of all columns, and the products of the first k columns with the others."""
     return np.concatenate([rows**2, (rows[:, :k, None] * rows[:, None, k:]).reshape(len(rows), -1)], axis=1)
-
-
-def _resampled(products: Array, resamples: int, seed: int) -> Array:
-    """Return sums of products over resampled queries, [resamples × …], in chunks of resamples."""
-    rng, queries = np.random.default_rng(seed), len(products)
-    sizes = [len(some) for some in np.array_split(np.arange(resamples), resamples * queries // _CELLS + 1)]
-    return np.concatenate([rng.multinomial(queries, np.full(queries, 1 / queries), n) @ products for n in sizes])
 
 
 def _correlations(columns: Array, k: int) -> Array:
