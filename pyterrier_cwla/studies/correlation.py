@@ -75,8 +75,7 @@ def tau(x: Any, y: Any, kind: str = "b") -> Array:
     >>> [round(float(tau(x, y, kind)), 3) for kind in ("a", "b", "ap")]
     [0.667, 0.667, 0.333]
     """
-    if kind not in TAUS:
-        raise BadParameter(f"no τ of kind {kind!r}. {near(str(kind), TAUS)}")
+    check_known("τ of kind", kind, TAUS)
     if kind == "ap_symmetric":
         return (tau(x, y, "ap") + tau(y, x, "ap")) / 2
     x, y = _scores(x, y)
@@ -438,6 +437,13 @@ def weights_of(name: str, weights: Array | None) -> Array | None:
     return weights if is_weighted(name) else None
 
 
+def check_known(what: str, name: Any, known: Iterable[str], where: str = "") -> None:
+    """Raise BadParameter if a name is not among the known ones: ``no WHAT NAME WHERE. Near: …``."""
+    known = list(known)
+    if name not in known:
+        raise BadParameter(f"no {what} {name!r}{where}. {near(str(name), known)}")
+
+
 def check_coefficient(
     name: str, known: Iterable[str], weights: Array | None, why_no_other: str, parameter: str = "coefficient"
 ) -> None:
@@ -460,7 +466,7 @@ def check_coefficient(
     """
     known = list(known)
     if name not in LABELS:
-        raise BadParameter(f"no {parameter} {name!r}. {near(str(name), known)}")
+        check_known(parameter, name, known)
     if name not in known:
         raise BadParameter(f"{parameter}={name!r}: {why_no_other} Give one of {', '.join(known)}.")
     if is_weighted(name) and weights is None:

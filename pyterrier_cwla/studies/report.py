@@ -309,7 +309,7 @@ class _RenderedPicture(NamedTuple):
     @property
     def json(self) -> str:
         """Series and points for the script."""
-        series = [{"name": harmless(one.name), "ids": one.ids} for one in self.values.series]
+        series = [{"name": harmless(name), "ids": ids} for name, ids in self.values.series.items()]
         points = [
             [one.axes, one.x, one.y, "\n".join(map(harmless, one.text.split("\n")))] for one in self.values.points
         ]
@@ -367,14 +367,6 @@ def _about_text(value: Any) -> str:
 _MOST_POINTS = 3000  # of a picture; more would make the page slow
 
 
-class Series(NamedTuple):
-    """Artists of a figure that show one measure."""
-
-    name: str
-    colour: str
-    ids: list[str]
-
-
 class Point(NamedTuple):
     """A point of a figure: number of its axes, place as shares of their width and height, and text."""
 
@@ -385,9 +377,9 @@ class Point(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Series and points of a figure."""
+    """Ids of the artists that show each measure of a figure, and its points."""
 
-    series: list[Series]
+    series: dict[str, list[str]]
     points: list[Point]
 
 
@@ -409,15 +401,15 @@ def values_of(figure: Any, data: pd.DataFrame) -> Values:
     -------
     Values
     """
-    series: dict[str, Series] = {}
+    series: dict[str, list[str]] = {}
     points: list[Point] = []
-    names = _Names(data)
+    names = _names(data)
     for number, ax in enumerate(one for outer in figure.axes for one in (outer, *outer.child_axes)):
         ax.patch.set_gid(f"axes-{number}")
         across, up = _Scale.of(ax.xaxis), _Scale.of(ax.yaxis)
         for line in ax.lines:
-            if line.get_transform() != ax.transData or not _is_shown(line):
-                continue
+            if line.get_transform() != ax.transData or not line.get_visible() or line.get_alpha() == 0.5:
+                continue  # a reference, or behind other lines
             name = _name(ax, line)
             if name:
                 _add(series, name, ax, line)
@@ -426,12 +418,7 @@ def values_of(figure: Any, data: pd.DataFrame) -> Values:
             if type(dots).__name__ == "PathCollection":  # of ax.scatter
                 points += _points(number, ax, dots.get_offsets(), "", names, across, up)
         points += [Point(number, *_place(ax, x, y), text) for x, y, text in _bars(ax)]
-    return Values(list(series.values()), points if len(points) <= _MOST_POINTS else [])
-
-
-def _is_shown(line: Any) -> bool:
-    """Return whether a line shows values of its own: neither a line behind others nor a reference."""
-    return line.get_visible() and line.get_alpha() != 0.5
+    return Values(series, points if len(points) <= _MOST_POINTS else [])
 
 
 def _name(ax: Any, line: Any) -> str:
@@ -449,42 +436,40 @@ def _name(ax: Any, line: Any) -> str:
     return str(panel) if panel and not str(panel).startswith("_") else ""
 
 
-def _add(series: dict[str, Series], name: str, ax: Any, line: Any) -> None:
+def _add(series: dict[str, list[str]], name: str, ax: Any, line: Any) -> None:
     """Add a line, bands of its colour and its label to a series."""
-    from matplotlib.colors import same_color, to_hex
+    from matplotlib.colors import same_color
 
-    found = series.setdefault(name, Series(name, to_hex(line.get_color()), []))
+    ids = series.setdefault(name, [])
     number = list(series).index(name)
     bands = [band for band in ax.collections if len(band.get_facecolor()) and band.get_gid() is None]
     same = [band for band in bands if same_color(band.get_facecolor()[0][:3], line.get_color())]
     labels = [text for text in ax.texts if text.get_label() == name]
     for artist in (line, *same, *labels):
-        artist.set_gid(f"series-{number}-{len(found.ids)}")
-        found.ids.append(artist.get_gid())
+        artist.set_gid(f"series-{number}-{len(ids)}")
+        ids.append(artist.get_gid())
 
 
-class _Names:
-    """Names of rows of the numbers of a picture, looked up by two numbers of a row."""
+_Namer = Callable[[float, float], str]
 
-    def __init__(self, data: pd.DataFrame) -> None:
-        numbers = data.select_dtypes("number").to_numpy(float)
-        texts = data.select_dtypes(["object", "string"])
-        self._numbers = numbers if texts.shape[1] else numbers[:0]
-        self._texts = [", ".join(map(str, row)) for row in texts.to_numpy()]
 
-    def of(self, x: float, y: float) -> str:
-        """Return the name of the only row that has both numbers, or an empty text."""
-        if not len(self._numbers):
-            return ""
-        has = np.isclose(self._numbers, x).any(axis=1) & np.isclose(self._numbers, y).any(axis=1)
+def _names(data: pd.DataFrame) -> _Namer:
+    """Return a function from two numbers to the name of the only row of a picture's numbers that has both."""
+    texts = data.select_dtypes(["object", "string"])
+    numbers = data.select_dtypes("number").to_numpy(float)[: len(data) if texts.shape[1] else 0]
+
+    def name(x: float, y: float) -> str:
+        has = np.isclose(numbers, x).any(axis=1) & np.isclose(numbers, y).any(axis=1)
         rows = np.flatnonzero(has)
-        return self._texts[rows[0]] if len(rows) == 1 else ""
+        return ", ".join(map(str, texts.iloc[rows[0]])) if len(rows) == 1 else ""
+
+    return name
 
 
-def _points(number: int, ax: Any, places: Any, name: str, names: _Names, across: _Scale, up: _Scale) -> Iterator[Point]:
+def _points(number: int, ax: Any, places: Any, name: str, names: _Namer, across: _Scale, up: _Scale) -> Iterator[Point]:
     for x, y in np.asarray(places, float):
         if np.isfinite([x, y]).all():
-            called = name or ("" if up.tick_at(y) else names.of(x, y))
+            called = name or ("" if up.tick_at(y) else names(x, y))
             yield Point(number, *_place(ax, x, y), "\n".join(filter(None, [called, up.shown(y), across.shown(x)])))
 
 

@@ -27,11 +27,11 @@ def test_lines_have_the_names_at_their_ends_and_bands_belong_to_them(ax):
     ax.set_ylim(0, 1)
     label_ends(ax, curves, looks)
     found = values_of(ax.figure, NOTHING)
-    assert [(one.name, len(one.ids)) for one in found.series] == [("AP, all", 3), ("P$5", 3)]
+    assert [(name, len(ids)) for name, ids in found.series.items()] == [("AP, all", 3), ("P$5", 3)]
     assert [point.text for point in found.points] == ["AP, all\n0.5\n1", "AP, all\n1\n2", "P$5\n0.5\n1"]
     assert found.points[1][:3] == (0, 0.5, 1.0)
     gids = [artist.get_gid() for artist in (*ax.lines, *ax.collections, *ax.texts)]
-    assert sorted(filter(None, gids)) == sorted(gid for one in found.series for gid in one.ids)
+    assert sorted(filter(None, gids)) == sorted(gid for ids in found.series.values() for gid in ids)
 
 
 def test_values_are_in_the_unit_of_the_ticks(ax):
@@ -71,7 +71,7 @@ def test_panels_name_their_lines_and_share_the_labels_of_the_picture(ax):
         one.plot([1], [0.7], color="grey", alpha=0.5)
     found = values_of(ax.figure, NOTHING)
     assert [point.text for point in found.points] == ["AP\nscore: 0.5\n1", "RR\nscore: 0.5\n1"]
-    assert [one.name for one in found.series] == names
+    assert [*found.series] == names
 
 
 def test_bars_have_their_share(ax):
@@ -84,6 +84,6 @@ def test_bars_have_their_share(ax):
 
 
 def test_nothing_is_drawn_and_too_many_points(ax):
-    assert values_of(ax.figure, NOTHING) == ([], [])
+    assert values_of(ax.figure, NOTHING) == ({}, [])
     ax.plot(np.arange(4000.0), np.arange(4000.0))
-    assert values_of(ax.figure, NOTHING) == ([], [])
+    assert values_of(ax.figure, NOTHING) == ({}, [])

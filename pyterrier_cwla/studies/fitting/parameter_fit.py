@@ -14,7 +14,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, check_whole, many, near
+from ...errors import BadParameter, BadRatings, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
@@ -28,6 +28,7 @@ from ..correlation import (
     LABELS,
     NRMSE,
     check_coefficient,
+    check_known,
     is_weighted,
     plain_name,
     sign_of_scores,
@@ -339,8 +340,7 @@ class Fit(Study):
         BadParameter
             If there is no such parameter.
         """
-        if name not in self.ranges:
-            raise BadParameter(f"no fitted parameter {name!r}. {near(name, self.ranges)}")
+        check_known("fitted parameter", name, self.ranges)
         rows = self.candidates
         for other in self.ranges:
             rows = rows if other == name else rows[rows[other] == self.values[other]]

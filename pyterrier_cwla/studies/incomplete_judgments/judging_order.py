@@ -14,7 +14,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...behaviour.clicks.click_models import PredictedRelevance
 from ...data.alignment import Judgments
-from ...errors import BadJudgments, BadParameter, check_whole, many, near, some
+from ...errors import BadJudgments, BadParameter, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...files.id_columns import written
 from ...files.inputs import loaded
@@ -22,7 +22,7 @@ from ...measures.of_ir_measures import needs_of
 from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of, label_ends, titled
 from ...tasks.hashing import fingerprint
-from ..correlation import TAUS, rounded, tau
+from ..correlation import TAUS, check_known, rounded, tau
 from ..report import Finding, Picture, Study, Table, draw_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks
 from .robustness_study import hash_of_input
@@ -420,8 +420,7 @@ def _pairs(
     """Return the table of pairs, and the pairs to compare."""
     which = all_pairs(len(runs))
     if baseline is not None:
-        if baseline not in runs:
-            raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), runs)}")
+        check_known("run", baseline, runs, " to be the baseline")
         own = runs.index(baseline)
         which = np.array([(own, other) for other in range(len(runs)) if other != own])
     first, second = which.T
@@ -685,10 +684,8 @@ def simulated_judging(
     if not orders:
         raise BadParameter(f"orders is empty: give at least one of {', '.join(ORDERS)}.")
     for order in orders:
-        if order not in ORDERS:
-            raise BadParameter(f"no order {order!r} of judging. {near(str(order), ORDERS)}")
-    if tau not in TAUS:
-        raise BadParameter(f"no τ of kind {tau!r}. {near(str(tau), TAUS)}")
+        check_known("order", order, ORDERS, " of judging")
+    check_known("τ of kind", tau, TAUS)
     check_whole(1, batch=batch)
     check_whole(0, seed=seed)
     name, wanted = one_measure(measure)

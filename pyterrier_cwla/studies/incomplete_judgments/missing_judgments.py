@@ -377,6 +377,12 @@ def compared(levels: tuple[float, ...], difference: Array, low: Array, high: Arr
     return pd.DataFrame(columns).iloc[:-1]
 
 
+def times_of(drawn: Array, number: int) -> Array:
+    """Return how often each of ``number`` items was drawn [draws × number]."""
+    at = drawn + number * np.arange(len(drawn))[:, None]
+    return np.bincount(at.ravel(), minlength=len(drawn) * number).reshape(-1, number).astype(float)
+
+
 POOLS = ("whole", "judged")
 _HITS = 1 << 20  # judged documents per chunk of scored rankings
 _RANKINGS = 1 << 15

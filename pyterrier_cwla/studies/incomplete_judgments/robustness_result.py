@@ -11,14 +11,24 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ...errors import BadParameter, many, near, some
+from ...errors import BadParameter, many, some
 from ...measures.of_ir_measures import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
-from ..correlation import TAUS, percentiles, signs_of, where_less_is_better
+from ..correlation import TAUS, check_known, percentiles, signs_of, where_less_is_better
 from ..report import Finding, Picture, Study, Table
-from .missing_judgments import KNEE, Depths, Fractions, Orders, compared, knee_table, level_table, mean_of_known
+from .missing_judgments import (
+    KNEE,
+    Depths,
+    Fractions,
+    Orders,
+    compared,
+    knee_table,
+    level_table,
+    mean_of_known,
+    times_of,
+)
 
 Array = np.ndarray
 #: Result with all judgments, then with the remaining ones ("accepted" means H₀ accepted), as in the paper.
@@ -84,9 +94,8 @@ class PairTests:
         for start in range(0, self.resamples, step):
             drawn = of_pairs.integers(pairs, size=(min(step, self.resamples - start), 1, pairs))
             cells = drawn + pairs * of_seeds.integers(seeds, size=(len(drawn), seeds, pairs))
-            cells = cells.reshape(-1, pairs) + seeds * pairs * np.arange(len(drawn) * seeds)[:, None]
-            times = np.bincount(cells.ravel(), minlength=seeds * pairs * len(cells)).astype(np.float32)
-            counts = flat @ times.reshape(len(cells), -1).T  # whole numbers, exact in single precision
+            times = times_of(cells.reshape(-1, pairs), seeds * pairs).astype(np.float32)
+            counts = flat @ times.T  # whole numbers, exact in single precision
             counts = counts.reshape(4, levels, measures, len(drawn), seeds).transpose(0, 3, 4, 1, 2).astype(float)
             found.append((accuracy(counts).mean(axis=1), mean_of_known(g_mean(counts), axis=1)))
         accurate, geometric = zip(*found, strict=True)
@@ -387,8 +396,7 @@ class Robustness(Study):
             If the study does not have a measure.
         """
         for name in (first, second):
-            if name not in self.measures:
-                raise BadParameter(f"no measure {name!r} in this study. {near(name, self.measures)}")
+            check_known("measure", name, self.measures, " in this study")
         return self.order.above(first, second)
 
     @cached_property
@@ -778,8 +786,7 @@ def _plot(study: Robustness, column: str, ax: Any, what: tuple[str, str], measur
     table = curves_of(study, column)
     names = list(study.measures) if measures is None else list(measures)
     for name in names:
-        if name not in study.measures:
-            raise BadParameter(f"no measure {name!r} in this study. {near(str(name), study.measures)}")
+        check_known("measure", name, study.measures, " in this study")
     ax = axes_of(ax, (7, _height(len(names))))
     x = _places(study)
     curves = {name: (x[::-1], table.loc[table.measure == name, "value"].to_numpy()[::-1]) for name in names}

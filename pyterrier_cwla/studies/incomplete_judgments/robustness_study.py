@@ -14,7 +14,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import of_columns
-from ...errors import BadJudgments, BadParameter, BadRun, check_share, check_whole, many, near, some
+from ...errors import BadJudgments, BadParameter, BadRun, check_share, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
@@ -24,6 +24,7 @@ from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     TAUS,
+    check_known,
     percentiles,
     rounded,
     sign_of_scores,
@@ -46,6 +47,7 @@ from .missing_judgments import (
     of_pairs,
     parts,
     plain_judgments,
+    times_of,
     without_group,
 )
 from .robustness_result import PairTests, Robustness, infap_pool_note
@@ -139,18 +141,12 @@ class Resampling:
         cells = rng.integers(seeds, size=(self.resamples, seeds, queries)) * queries + drawn
         found = []
         for part in parts(self.resamples, _CELLS // (len(flat) * seeds)):
-            times = _counts(cells[part].reshape(-1, queries), seeds * queries)
+            times = times_of(cells[part].reshape(-1, queries), seeds * queries)
             means = (flat @ times.T / queries).reshape(levels, measures, runs, -1, seeds)
             means = np.ascontiguousarray(means.transpose(3, 0, 1, 4, 2))
             found.append(tau(means, means[:, -1:], self.kind))  # the last level is the same for all seeds
         taus = np.concatenate(found)
         return {"tau": mean_of_known(taus), "undefined": np.isnan(taus).sum(axis=-1)}
-
-
-def _counts(drawn: Array, number: int) -> Array:
-    """Return how often each of ``number`` items was drawn [draws × number]."""
-    at = drawn + number * np.arange(len(drawn))[:, None]
-    return np.bincount(at.ravel(), minlength=len(drawn) * number).reshape(-1, number).astype(float)
 
 
 def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
@@ -431,8 +427,7 @@ class Settings:
     seed: int
 
     def __post_init__(self) -> None:
-        if self.tau not in TAUS:
-            raise BadParameter(f"no τ of kind {self.tau!r}. {near(str(self.tau), TAUS)}")
+        check_known("τ of kind", self.tau, TAUS)
         check_share(0.05, alpha=self.alpha)
         check_share(0.95, confidence=self.confidence)
         check_whole(1, seeds=self.seeds)

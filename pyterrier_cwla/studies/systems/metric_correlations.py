@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadJudgments, BadParameter, check_whole, many, near, some
+from ...errors import BadJudgments, BadParameter, check_whole, many, some
 from ...errors.sanitise import in_picture
 from ...evaluation.driver import scores_by_query
 from ...evaluation.run_comparison import check_answers, check_settings, measures_by_name, names_and_queries
@@ -33,7 +33,18 @@ from ...rendering.figures import (
     titled,
 )
 from ...tasks.hashing import fingerprint
-from ..correlation import half_width, rbo, signs_of, tau, times_drawn, where_less_is_better, why_negated, with_direction
+from ..correlation import (
+    around,
+    check_known,
+    half_width,
+    rbo,
+    signs_of,
+    tau,
+    times_drawn,
+    where_less_is_better,
+    why_negated,
+    with_direction,
+)
 from ..report import Finding, Picture, Study, Table
 
 Array = np.ndarray
@@ -221,16 +232,11 @@ def metric_agreement(
     tau_lowest = tau(*means[list(pairs[lowest])])
     columns: dict[str, Any] = {"measure": [names[i] for i, _ in pairs], "other": [names[j] for _, j in pairs]}
     for (kind, (_, of)), values in zip(AGREEMENTS.items(), found, strict=True):
-        resampled = [of(means[i], means[j]) for i, j in pairs]
-        half = np.array([half_width(of_pair, confidence, queries) for of_pair in resampled])
-        least = 0.0 if kind == "rbo" else -1.0
-        columns |= {
-            kind: values,
-            f"{kind}_low": np.maximum(values - half, least),
-            f"{kind}_high": np.minimum(values + half, 1),
-        }
+        resampled = np.array([of(means[i], means[j]) for i, j in pairs])
+        low, high = around(values, resampled, confidence, queries, 0.0 if kind == "rbo" else -1.0)
+        columns |= {kind: values, f"{kind}_low": low, f"{kind}_high": high}
         if kind == "tau_b":
-            above = np.array([half_width(of_pair - tau_lowest, confidence, queries) for of_pair in resampled])
+            above = half_width(resampled - tau_lowest, confidence, queries)
             columns["as_low"] = ~(values - values[lowest] > above)
     about = {
         "version": __version__,
@@ -287,8 +293,7 @@ class MetricAgreement(Study):
         from scipy.cluster.hierarchy import leaves_list, linkage
         from scipy.spatial.distance import squareform
 
-        if kind not in AGREEMENTS:
-            raise BadParameter(f"no agreement {kind!r}. {near(str(kind), AGREEMENTS)}")
+        check_known("agreement", kind, AGREEMENTS)
         names = list(self.scores)
         square = pd.DataFrame(np.eye(len(names)), names, names)
         for row in self.table.to_dict("records"):
@@ -344,8 +349,7 @@ class MetricAgreement(Study):
             If the study does not have a measure.
         """
         for name in (x, y):
-            if name not in self.scores:
-                raise BadParameter(f"no measure {name!r} in this study. {near(str(name), self.scores)}")
+            check_known("measure", name, self.scores, " in this study")
         check_whole(0, k=k)
         ranks = {f"rank_{of}": self._ranks[name] for of, name in (("x", x), ("y", y))}
         own = {"run": self.scores.index, **ranks, "shift": ranks["rank_x"] - ranks["rank_y"]}

@@ -29,7 +29,7 @@ from ...evaluation.significance import (
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label_ends, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
-from ..correlation import half_width, times_drawn
+from ..correlation import around, check_known, half_width, times_drawn
 from ..report import Finding, Picture, Study, Table, draw_curves
 from .metric_correlations import Cube, without_answers
 
@@ -337,7 +337,8 @@ class Power(Study):
         BadParameter
             If the test is unknown.
         """
-        column = f"p_{_known(test)}"
+        check_known("test", test, POWER_TESTS)
+        column = f"p_{test}"
         found = self.pairs[["measure", "first", "second", column]].sort_values(column, kind="stable")
         found = pd.concat([found[found["measure"] == name] for name in self.table["measure"]], ignore_index=True)
         return found.rename(columns={column: "p"}).assign(place=found.groupby("measure").cumcount() + 1)
@@ -360,7 +361,8 @@ class Power(Study):
         BadParameter
             If the test is unknown.
         """
-        column = f"p_{_known(test)}"
+        check_known("test", test, POWER_TESTS)
+        column = f"p_{test}"
         frames = []
         for name in self.table["measure"]:
             p = np.sort(self.pairs.loc[self.pairs["measure"] == name, column].to_numpy())
@@ -535,13 +537,13 @@ class Power(Study):
 def _row(piece: Piece, alpha: float, correction: str | None, queries: int) -> dict[str, Any]:
     """Return the row of a measure in the table."""
     shares = {test: float((piece[f"p_{test}"] < alpha).mean()) for test in POWER_TESTS}
-    half = half_width(piece["resampled"], 0.95, queries)
+    low, high = around(shares["t"], piece["resampled"], 0.95, queries, 0.0)
     row = {
         "pairs": len(piece["p_t"]),
         "same": int(piece["same"].sum()),
         "t": shares["t"],
-        "t_low": max(shares["t"] - half, 0.0),
-        "t_high": min(shares["t"] + half, 1.0),
+        "t_low": low,
+        "t_high": high,
         **{test: share for test, share in shares.items() if test != "t"},
     }
     if correction is not None:
@@ -559,12 +561,6 @@ def _contrasts(table: pd.DataFrame, resampled: Mapping[str, Array], queries: int
         difference, half = power[one] - power[other], half_width(resampled[one] - resampled[other], 0.95, queries)
         rows.append((one, other, difference, difference - half, difference + half))
     return pd.DataFrame(rows, columns=["measure", "other", "difference", "low", "high"])
-
-
-def _known(test: str) -> str:
-    if test not in POWER_TESTS:
-        raise BadParameter(f"no test {test!r}. {near(str(test), POWER_TESTS)}")
-    return test
 
 
 _MARKS: dict[str, dict[str, Any]] = {

@@ -37,6 +37,7 @@ from ..correlation import (
     LABELS,
     TESTED,
     check_coefficient,
+    check_known,
     rounded,
     signs_of,
     where_less_is_better,
@@ -392,8 +393,7 @@ class UserAgreement(Study):
         ----------
         Moffat et al. (2022), Figures 1 and 3.
         """
-        if measure not in self.scores:
-            raise BadParameter(f"no measure is called {measure!r}. {near(str(measure), self.scores.columns)}")
+        check_known("measure is called", measure, self.scores)
         bins = min(10, max(2, len(self.scores) // 15)) if bins is None else bins
         check_whole(2, bins=bins)
         score = pd.Series(rounded(self.scores[measure]))
@@ -816,8 +816,8 @@ def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -
     table = pd.DataFrame(index=pd.Index(scores.columns, name="measure"))
     constant = np.ptp(rounded(scores), axis=0) == 0
     if cells is None:
-        if baseline is not None and baseline not in table.index:
-            raise BadParameter(f"no measure is called {baseline!r}. {near(str(baseline), table.index)}")
+        if baseline is not None:
+            check_known("measure is called", baseline, table.index)
         table["kind"] = np.where(constant, "X", "")
         table["compared_with"] = [None if name == baseline else baseline for name in table.index]
         return table

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...behaviour.clicks.click_positions import weighted_correlation
-from ...errors import BadParameter, BadRatings, check_whole, near
+from ...errors import BadParameter, BadRatings, check_whole
 from ...evaluation.significance import corrected, t_test
 from ..correlation import (
     AGREED,
@@ -18,6 +18,7 @@ from ..correlation import (
     NRMSE,
     WEIGHTED_PEARSON,
     around,
+    check_known,
     plain_name,
     rounded,
     standardised,
@@ -428,8 +429,7 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
     [0.072, -0.072, 0.0]
     """
     x, y = rounded(x), rounded(y)
-    if coefficient not in CORRELATIONS:
-        raise BadParameter(f"no coefficient {coefficient!r}. {near(str(coefficient), CORRELATIONS)}")
+    check_known("coefficient", coefficient, CORRELATIONS)
     if weights is not None and coefficient != "pearson":
         raise BadParameter(f"coefficient={coefficient!r} does not take weights: only 'pearson' does.")
     if coefficient == "pearson":

@@ -15,7 +15,7 @@ from ...errors import BadParameter, BadRatings, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
-from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
+from ..correlation import around, check_known, columns_where_less_is_better, signs_of, times_drawn, why_negated
 from ..report import Finding, Picture, Study, Table
 from .rating_correlations import above_group_means, standardised_columns
 
@@ -188,8 +188,7 @@ class VirtualSystems(Study):
         Chapelle et al. (2009), Table 6.
         """
         columns = self.table.columns.drop(["target", "measure"])
-        if what not in columns:
-            raise BadParameter(f"no column {what!r}. {near(str(what), columns)}")
+        check_known("column", what, columns)
         return self.table.pivot(index="target", columns="measure", values=what).loc[
             self.about["targets"], self.about["measures"]
         ]
