@@ -377,7 +377,7 @@ def half_width(resampled: Array, confidence: float, units: int) -> Array:
 
 
 def around(
-    value: Array, resampled: Array, confidence: float, units: int, lowest: float = -1.0, highest: float = 1.0
+    value: Array | float, resampled: Array, confidence: float, units: int, lowest: float = -1.0, highest: float = 1.0
 ) -> Array:
     """Return intervals around ``value`` [n]: lower and upper ends [2 × n], clipped to the possible range."""
     half = half_width(resampled, confidence, units)

@@ -99,16 +99,20 @@ class Search:
         """Search; the candidates ``start`` are always scored."""
         self.try_values(start)
         sizes = [len(of.choices) or np.inf for of in self.ranges.values()]
-        if np.prod(sizes) <= self.most:
+        every = np.prod(sizes) <= self.most
+        if every:
             self.try_values([dict(zip(self.ranges, v)) for v in product(*(r.choices for r in self.ranges.values()))])
-            self._need_some()
-            return
-        if len(sizes) == 1:
+        elif len(sizes) == 1:
             (name, only), *_ = self.ranges.items()
             self.try_values([{name: value} for value in only.grid(_SCAN)[:: -(-len(only.grid(_SCAN)) // self.most)]])
         else:
             self._try(self._scattered())
-        self._need_some()
+        if not self.values:
+            raise BadParameter("no candidate satisfies where=.")
+        if np.isnan(self.found[:, 0]).all():
+            raise BadParameter("the scores are constant for every candidate: the objective is not defined.")
+        if every:
+            return
         step = _WIDEST if len(sizes) > 1 else 0.5 / _SCAN
         while step >= (_FINEST if len(sizes) > 1 else _FINEST / 4):
             for _ in range(_ROUNDS):
@@ -171,12 +175,6 @@ class Search:
         least = np.array([step if not r.choices else max(step, 1 / len(r.choices)) for r in self.ranges.values()])
         places = self.places[numbers][:, None] + directions * least
         return np.clip(places, 0, 1).reshape(-1, d)
-
-    def _need_some(self) -> None:
-        if not self.values:
-            raise BadParameter("no candidate satisfies where=.")
-        if np.isnan(self.found[:, 0]).all():
-            raise BadParameter("the scores are constant for every candidate: the objective is not defined.")
 
 
 def _place(of: Range, value: Any) -> float:
@@ -364,7 +362,11 @@ class Fit(Study):
         rows = []
         for name in self.ranges:
             fitted, numbers = self.folds[name].dropna(), are_numbers(self.candidates[name])
-            low, middle, high = fitted.quantile([0.05, 0.5, 0.95]) if numbers else (None, _most(fitted), None)
+            low, middle, high = (
+                fitted.quantile([0.05, 0.5, 0.95])
+                if numbers
+                else (None, next(iter(fitted.value_counts().index), None), None)
+            )
             rows.append(
                 {
                     "parameter": name,
@@ -485,11 +487,6 @@ def are_numbers(column: pd.Series) -> bool:
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
-def _most(values: pd.Series) -> Any:
-    """Return the most frequent value, or None if there is none."""
-    return next(iter(values.value_counts().index), None)
-
-
 def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
     """Convert columns of mixed types to texts, because files cannot store them."""
     mixed = [name for name in frame if frame[name].dtype == object]
@@ -516,14 +513,12 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     matplotlib Axes
     """
     ax = axes_of(ax)
-    curve = study.curve(name)
-    span, fitted, value = study.ranges[name], study.values[name], study.about["value"]
+    curve, about, span = study.curve(name), study.about, study.ranges[name]
     texts = not are_numbers(curve[name])
     order = list(span.choices)
-    x = curve[name].map(order.index) if texts else curve[name]
-    chosen = study.folds[name].dropna()
-    chosen = chosen.map(order.index) if texts else chosen
-    curve = curve.assign(x=x.astype(float)).sort_values("x")
+    place_of: Callable[[Any], float] = order.index if texts else float
+    chosen = study.folds[name].dropna().map(place_of)
+    curve = curve.assign(x=curve[name].map(place_of).astype(float)).sort_values("x")
     if span.log:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
@@ -533,32 +528,30 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     ax.set_ylim(low - 0.14 * room, high + 0.2 * room)
     if not texts:
         marks = np.full(len(chosen), low - 0.09 * room)
-        ax.plot(chosen.astype(float), marks, "|", color=GREY, markersize=9, alpha=0.7, zorder=1)
-    here = order.index(fitted) if texts else fitted
-    ax.plot([here], [value], "o", color=SCORE, markersize=6, zorder=3)
+        ax.plot(chosen, marks, "|", color=GREY, markersize=9, alpha=0.7, zorder=1)
     middle = (curve["x"].min() * curve["x"].max()) ** 0.5 if span.log else (curve["x"].min() + curve["x"].max()) / 2
-    left = here <= middle
-    ax.annotate(f"fitted: {in_picture(fitted)}, {value:.3f}", (here, value), xytext=(6 if left else -6, 6), color=SCORE,
-                textcoords="offset points", ha="left" if left else "right", bbox=label_box(ax), fontsize=9)  # fmt: skip
-    default = (study.about["default"] or {}).get(name)
+    shown = [("fitted", study.values[name], about["value"], {"marker": "o", "markersize": 6, "color": SCORE}, (6, 6))]
+    default = (about["default"] or {}).get(name)
     if default is not None and default in span:
-        place, height = (order.index(default) if texts else default), study.about["default_value"]
-        height = min(max(height, low), high)
-        ax.plot([place], [height], "X", color=GREY, markersize=7, zorder=3)
+        cross = {"marker": "X", "markersize": 7, "color": GREY}
+        shown.append(("default", default, about["default_value"], cross, (7, -14)))
+    for what, given, value, look, (beside, above) in shown:
+        place, height = place_of(given), min(max(value, low), high)
         right = place <= middle
-        ax.annotate(f"default: {in_picture(default)}, {study.about['default_value']:.3f}", (place, height), color=GREY,
-                    xytext=(7 if right else -7, -14), textcoords="offset points", ha="left" if right else "right",
-                    bbox=label_box(ax), fontsize=9)  # fmt: skip
+        ax.plot([place], [height], linestyle="none", zorder=3, **look)
+        ax.annotate(f"{what}: {in_picture(given)}, {value:.3f}", (place, height), color=look["color"],
+                    xytext=(beside if right else -beside, above), textcoords="offset points",
+                    ha="left" if right else "right", bbox=label_box(ax), fontsize=9)  # fmt: skip
     if texts:
         counted = [f"{in_picture(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(order)]
         ax.set_xticks(range(len(order)), counted)
         ax.set_xlim(-0.5, len(order) - 0.5)
     how = "below: how often chosen" if texts else "marks: chosen"
     ax.set_xlabel(f"{in_picture(name)} ({how} without each of {len(study.folds):,} folds)")
-    objective = study.about["objective"]
+    objective = about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
-    return titled(ax, f"Agreement with ratings by {in_picture(name)} · {title_of(study.about)}")
+    return titled(ax, f"Agreement with ratings by {in_picture(name)} · {title_of(about)}")
 
 
 _TOGETHER = 128  # candidates scored per chunk

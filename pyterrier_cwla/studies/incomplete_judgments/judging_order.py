@@ -178,10 +178,6 @@ class NextJudgments(Study):
         """Title of the report."""
         return f"Documents to judge next: {sizes_of(self.about)}"
 
-    @property
-    def _order(self) -> str:
-        return "expected_change" if "expected_change" in self.documents else "change"
-
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
         return {

@@ -507,18 +507,12 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
     assert whole.judgment is not None
     pool, levels = whole.pool, len(kept)
     topic = np.arange(len(whole)) if whole.topic is None else whole.topic
-    if hidden:
-        level, hit = (part.ravel() for part in np.indices((levels, len(whole.rank))))
-        of_level, judged = (part.ravel() for part in np.indices(kept.shape))
-    else:
-        level, hit = np.nonzero(kept[:, whole.judgment])
-        of_level, judged = np.nonzero(kept)
-    grade, pool_grade = whole.grade[hit], pool.grade[judged]
+    of_hits = kept[:, whole.judgment]
+    (level, hit), (of_level, judged) = np.nonzero(of_hits | hidden), np.nonzero(kept | hidden)
+    grade = np.where(of_hits[level, hit], whole.grade[hit], -1)
+    pool_grade = np.where(kept[of_level, judged], pool.grade[judged], -1)
     place = np.full(kept.shape, -1)
     place[of_level, judged] = np.arange(len(judged))
-    if hidden:
-        grade = np.where(kept[:, whole.judgment].ravel(), grade, -1)
-        pool_grade = np.where(kept.ravel(), pool_grade, -1)
     return Rankings.of_hits(
         np.tile(whole.n, levels),
         level * len(whole) + whole.query[hit],

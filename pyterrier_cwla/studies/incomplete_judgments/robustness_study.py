@@ -710,33 +710,35 @@ def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -
     frames = []
     for number, name in enumerate(masking.measures):
         full, without = means[number, -1], means[number, group, rows]
-        better = means[number] * sign_of_scores(masking.measures[name])
-        rank, rank_without = (_ranks(better[at], rows) for at in (np.full(len(rows), -1), group))
+        rank, rank_without = _ranks(means[number] * sign_of_scores(masking.measures[name]), group)
         columns = {"rank": rank, "rank_without": rank_without, "falls": rank_without - rank}
         names = {"measure": name, "group": [groups[g] for g in group], "run": masking.runs}
         frames.append(pd.DataFrame({**names, "score": full, "score_without": without, **columns}))
     return pd.concat(frames, ignore_index=True)
 
 
-def _ranks(means: Array, own: Array) -> Array:
-    """Return the rank of each run in its own order of all runs [orders × runs (× resamples)]."""
-    means = rounded(means)
-    return np.stack([1 + (order > order[run]).sum(axis=0) for run, order in zip(own, means)])
+def _ranks(better: Array, group: Array) -> tuple[Array, Array]:
+    """Return the rank of each run among all runs, by all judgments and without its group's own.
+
+    ``better`` [(groups + 1) × runs (× resamples)] has the scores without each group, and by all judgments.
+    """
+    better = rounded(better)
+    by_all, without = (
+        np.stack([1 + (better[of] > better[of, run]).sum(axis=0) for run, of in enumerate(groups)])
+        for groups in (np.full(len(group), -1), group)
+    )
+    return by_all, without
 
 
 def _falls(
     masking: Masking, group: Array, scores: Array, changes: pd.DataFrame, confidence: float, resamples: int, seed: int
 ) -> pd.DataFrame:
     """Return mean numbers of ranks by which runs fall and move, with percentile intervals centred on these means."""
-    own, topics = np.arange(len(group)), times_drawn(masking.queries, resamples, seed) / masking.queries
+    topics = times_drawn(masking.queries, resamples, seed) / masking.queries
     rows = []
     for number, name in enumerate(masking.measures):
-        better = scores[number] * sign_of_scores(masking.measures[name])
-        full = rounded(better[-1] @ topics)
-        falls = np.empty((len(own), resamples))
-        for run in own:
-            without = rounded(better[group[run]] @ topics)
-            falls[run] = (without > without[run]).sum(axis=0) - (full > full[run]).sum(axis=0)
+        rank, rank_without = _ranks(scores[number] * sign_of_scores(masking.measures[name]) @ topics, group)
+        falls = rank_without - rank
         row: dict[str, Any] = {"measure": name}
         mine = changes.loc[changes.measure == name, "falls"].to_numpy()
         for what, value, drawn in (

@@ -100,10 +100,20 @@ class UserAgreement(Study):
             parts["differences"] = at.loc[at["compared_with"].notna(), ["compared_with"]].join(self._columns(*ends))
         if "nrmse" in at:
             parts["prediction"] = at[["compared_with", *(c for c in at if c.startswith("nrmse"))]]
+        about, correction = self.about, self.about["correction"]
+        after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
+        tests = "infinitesimal jackknife over users"
+        if about["users"] is None:
+            tests = "Williams' t for r, infinitesimal jackknife over ratings"
         captions = {
             "agreement": ("Agreement with users", f"{self._how} X: the same score for all rated items."),
-            "differences": ("Differences from the measure compared with", self._tests),
-            "prediction": ("Errors of predicted ratings", self._prediction),
+            "differences": ("Differences from the measure compared with", f"{self._whose}; {tests}{after}."),
+            "prediction": (
+                "Errors of predicted ratings",
+                f"{self._whose}; {about.get('nrmse')}; the mean rating alone has"
+                f" {about.get('nrmse_of_the_mean', np.nan):.3f}. The paired t-test over folds is far too liberal; the"
+                " other p is corrected for the overlap of folds (Nadeau and Bengio).",
+            ),
         }
         tables = {name: Table(*captions[name], frame.reset_index()) for name, frame in parts.items()}
         if self.grid is None:
@@ -115,25 +125,6 @@ class UserAgreement(Study):
     def _columns(self, *ends: str) -> pd.DataFrame:
         names = [f"{name}{end}" for name in TESTED for end in ends]
         return self.table[[name for name in names if name in self.table]]
-
-    @property
-    def _tests(self) -> str:
-        pearson = "Williams' t for r, " if self.about["users"] is None else ""
-        correction = self.about["correction"]
-        after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
-        return f"{self._whose}; {pearson}infinitesimal jackknife over {self._units}{after}."
-
-    @property
-    def _units(self) -> str:
-        return "ratings" if self.about["users"] is None else "users"
-
-    @property
-    def _prediction(self) -> str:
-        mean = self.about.get("nrmse_of_the_mean", np.nan)
-        return (
-            f"{self._whose}; {self.about.get('nrmse')}; the mean rating alone has {mean:.3f}. The paired t-test over"
-            " folds is far too liberal; the other p is corrected for the overlap of folds (Nadeau and Bengio)."
-        )
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
@@ -450,6 +441,8 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
     -------
     matplotlib Axes
     """
+    from matplotlib.patches import Rectangle
+
     numbers, texts = study.cells(coefficient), study.marked_cells(coefficient)
     ax = axes_of(ax, (7, 1.3 + 0.36 * len(numbers)))
     values = numbers.to_numpy(float)
@@ -471,9 +464,12 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
                 color=colour_on(colours(shade[i, j] / 1.6)) if np.isfinite(shade[i, j]) else GREY,
                 fontweight="bold" if best[i, j] else "normal")  # fmt: skip
         if best[i, j]:
-            ax.add_patch(_frame(j, i))
+            corner = j - 0.47, i - 0.44
+            ax.add_patch(Rectangle(corner, 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4))
     above = [in_picture(_short(a, numbers.columns)) for a in numbers.columns]
-    ax.set_xticks(range(columns), [_broken(a) if size < _SMALL else a for a in above], fontsize=min(size + 1, 9))
+    ax.set_xticks(
+        range(columns), [a.replace("(", "\n(", 1) if size < _SMALL else a for a in above], fontsize=min(size + 1, 9)
+    )
     ax.set_yticks(range(rows), [in_picture(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
     ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
     ax.spines[["left", "bottom"]].set_visible(False)
@@ -499,17 +495,6 @@ def _explained(texts: Any, reference: str) -> str:
 
 def _mathematical(name: str) -> str:
     return name.replace("τ_b", r"$\tau_b$")
-
-
-def _broken(name: str) -> str:
-    """Break the name of a measure or function before its parameters."""
-    return name.replace("(", "\n(", 1)
-
-
-def _frame(x: int, y: int) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((x - 0.47, y - 0.44), 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4)
 
 
 def _short(text: str, others: Any) -> str:
@@ -614,7 +599,8 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
     looks, curves = {}, {}
     for number, level in enumerate(levels):
         share = table[level].to_numpy()
-        colour = _level_colour(number, len(levels), level if pairs else None)
+        shade = number / max(len(levels) - 1, 1)
+        colour = {"-1": SCORE, "0": GAIN, "1": STAY}[level] if pairs else cell_colours()(shade)
         ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour,
                edgecolor=ax.get_facecolor(), linewidth=0.5)  # fmt: skip
         name = _PREFERRED[level] if pairs else level
@@ -630,13 +616,6 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
     ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
     what = "Which side users prefer, by the difference" if pairs else ratings
     return titled(ax, f"{what} · {study._whose}")
-
-
-def _level_colour(number: int, levels: int, preference: str | None) -> Any:
-    if preference is not None:
-        return {"-1": SCORE, "0": GAIN, "1": STAY}[preference]
-    share = number / max(levels - 1, 1)
-    return cell_colours()(share)
 
 
 _FEW_USERS = 20

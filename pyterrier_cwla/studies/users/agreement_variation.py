@@ -347,12 +347,12 @@ class Splits(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        return {"splits": Table(self.title, self._caption(), self.table.astype({"part": str}))}
+        return {"splits": Table(self.title, how_resampled(self.about), self.table.astype({"part": str}))}
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
         size = (7.0, _height(self))
-        return {"splits": Picture(self.title, self._caption(), partial(plot_splits, self), self.parts, size)}
+        return {"splits": Picture(self.title, how_resampled(self.about), partial(plot_splits, self), self.parts, size)}
 
     def headline(self) -> str:
         """Return what was found, in one sentence."""
@@ -410,9 +410,6 @@ class Splits(Study):
             *why_negated(about["less_is_better"]),
             *why_not_all(about),
         ]
-
-    def _caption(self) -> str:
-        return how_resampled(self.about)
 
 
 def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Array]:
@@ -684,7 +681,7 @@ class Sensitivity(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        return {"sensitivity": Table(self.title, self._caption(), self.table)}
+        return {"sensitivity": Table(self.title, how_resampled(self.about), self.table)}
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
@@ -693,11 +690,11 @@ class Sensitivity(Study):
         for kind in self.coefficients:
             name = LABELS[kind]
             found[f"sensitivity_{kind}"] = Picture(
-                f"{name} {along}", self._caption(), partial(plot_sensitivity, self, kind), self.curves(kind)
+                f"{name} {along}", how_resampled(self.about), partial(plot_sensitivity, self, kind), self.curves(kind)
             )
             found[f"change_{kind}"] = Picture(
                 f"Change of {name} {along}, from the first value",
-                self._caption(),
+                how_resampled(self.about),
                 partial(plot_change, self, kind),
                 self.curves(f"{kind}_change"),
             )
@@ -776,9 +773,6 @@ class Sensitivity(Study):
             *why_negated(self.about["less_is_better"]),
             *why_not_all(self.about),
         ]
-
-    def _caption(self) -> str:
-        return how_resampled(self.about)
 
 
 def _layout(values: int, weighted: bool) -> Layout:

@@ -112,7 +112,8 @@ def virtual_systems(
     codes, start, size = _groups(table[topic])
     above = above_group_means(numbers, codes)
     k = len(names)
-    products = _products(above, start, size, k)
+    # Variances of the columns of each query, and covariances of measures with targets.
+    products = np.add.reduceat(_multiplied(above, k), start) / (size - 1)[:, None]
     limit = _ratio(products.sum(axis=0), k).ravel()
     drawn = _ratio(times_drawn(len(size), resamples, seed).T @ products, k).reshape(resamples, -1).T
     low, high = around(limit, drawn, confidence, len(size))
@@ -347,14 +348,6 @@ def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -
         second += second >= first  # any but the first
         differences[some] = (numbers[start + first] - numbers[start + second]).mean(axis=1)
     return differences
-
-
-def _products(above: Array, start: Array, size: Array, k: int) -> Array:
-    """Return, for each query, the variances of the columns and the covariances of measures with targets.
-
-    The shape is [queries × (columns + k × targets)].
-    """
-    return np.add.reduceat(_multiplied(above, k), start) / (size - 1)[:, None]
 
 
 def _multiplied(rows: Array, k: int) -> Array:
