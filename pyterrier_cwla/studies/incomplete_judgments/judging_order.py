@@ -25,7 +25,7 @@ from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, check_known, rounded, tau
 from ..report import Finding, Picture, Study, Table, draw_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks
-from .robustness_study import hash_of_input
+from .robustness_study import all_pairs, hash_of_input
 
 Array = np.ndarray
 DEVIATIONS = 3
@@ -403,11 +403,6 @@ def compared_pairs(means: Array, changes: PairChanges, which: Array, pairs: str)
     squares = changes.sums()[2]
     still = are_open(means[first] - means[second], squares[first, second])
     return which[still] if still.any() else which
-
-
-def all_pairs(runs: int) -> Array:
-    """Return all pairs of runs, ordered by the first one."""
-    return np.stack(np.triu_indices(runs, 1), axis=1)
 
 
 def _pairs(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -173,20 +173,17 @@ def lacking(judgments: Judgments) -> list[str]:
     return [judgments.qids[query] for query in np.flatnonzero(fails)]
 
 
-def checked_groups(groups: Mapping[str, Any], runs: Iterable[str]) -> dict[str, list[str]]:
-    """Return the runs of each group by its name; every run must have a group."""
-    runs = list(runs)
+def checked_groups(groups: Mapping[str, Any], runs: Sequence[str]) -> tuple[Array, list[str]]:
+    """Return the number of the group of each run, and the names of the groups; every run must have a group."""
     without = [run for run in runs if run not in groups or groups[run] is None or groups[run] != groups[run]]
     if without:
         raise BadParameter(
             f"{some(without)} {'has' if len(without) == 1 else 'have'} no group: groups= must name one for each run."
         )
-    found: dict[str, list[str]] = {}
-    for run in runs:
-        found.setdefault(str(groups[run]), []).append(run)
-    if len(found) < 2:
-        raise BadParameter(f"all runs are in one group, {next(iter(found))!r}: give two or more groups.")
-    return found
+    group, names = pd.factorize(np.array([str(groups[run]) for run in runs], object))
+    if len(names) < 2:
+        raise BadParameter(f"all runs are in one group, {names[0]!r}: give two or more groups.")
+    return group, list(names)
 
 
 def without_group(has: Array, group: Array, groups: int) -> Array:

@@ -149,9 +149,14 @@ class Resampling:
         return {"tau": mean_of_known(taus), "undefined": np.isnan(taus).sum(axis=-1)}
 
 
+def all_pairs(runs: int) -> Array:
+    """Return all pairs of runs [pairs × 2], ordered by the first one."""
+    return np.stack(np.triu_indices(runs, 1), axis=1)
+
+
 def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
     """Return distinct random pairs of runs [pairs × 2]; all pairs if there are no more."""
-    pairs = np.stack(np.triu_indices(runs, 1), axis=1)
+    pairs = all_pairs(runs)
     if number is None or number >= len(pairs):
         return pairs
     return pairs[np.sort(np.random.default_rng([seed, 2]).choice(len(pairs), number, replace=False))]
@@ -659,27 +664,24 @@ def groups_left_out(
     if depth is not None:
         check_whole(1, depth=depth)
     masking, short = ready(qrels, runs, measures, complete, pool)
-    of_group = checked_groups({str(run): group for run, group in groups.items()}, masking.runs)
-    group = np.empty(len(masking.runs), np.int64)
-    for number, names in enumerate(of_group.values()):
-        group[[masking.runs.index(name) for name in names]] = number
+    group, names = checked_groups({str(run): group for run, group in groups.items()}, masking.runs)
     whole, queries = masking.whole, masking.queries
-    kept = without_group(_retrieved(masking, depth), group, len(of_group))
+    kept = without_group(_retrieved(masking, depth), group, len(names))
     lost = pd.DataFrame(
         {
-            "group": list(of_group),
-            "runs": [len(names) for names in of_group.values()],
+            "group": names,
+            "runs": np.bincount(group),
             "judgments": (~kept).sum(axis=1),
             "relevant": (~kept & (whole.pool.grade > 0)).sum(axis=1),
         }
     )
     kept = np.concatenate([kept, np.ones((1, kept.shape[1]), bool)])
     scores = masking.scores(whole, kept).reshape(len(masking.measures), len(kept), len(masking.runs), queries)
-    changes = _changes(masking, list(of_group), group, scores)
+    changes = _changes(masking, names, group, scores)
     about = {
         "version": __version__,
         "measures": {name: repr(measure) for name, measure in masking.measures.items()},
-        "groups": len(of_group),
+        "groups": len(names),
         "runs": len(masking.runs),
         "queries": queries,
         "judgments": kept.shape[1],

@@ -120,10 +120,6 @@ class Cube:
             "input": fingerprint(self.values, self.runs, self.queries),
         }
 
-    def table(self) -> pd.DataFrame:
-        """Return the means: a row for each run, a column for each measure."""
-        return pd.DataFrame(self.means.T, pd.Index(self.runs, name="run"), list(self.measures))
-
 
 def without_answers(about: Mapping[str, Any]) -> list[str]:
     """Return a sentence on unanswered queries, if there are any: their number, and the runs with most of them."""
@@ -246,7 +242,8 @@ def metric_agreement(
         "seed": seed,
         "intervals": "standard error of the bootstrap over queries, with Student's t",
     }
-    return MetricAgreement(pd.DataFrame(columns), cube.table(), about)
+    scores = pd.DataFrame(cube.means.T, pd.Index(cube.runs, name="run"), names)
+    return MetricAgreement(pd.DataFrame(columns), scores, about)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

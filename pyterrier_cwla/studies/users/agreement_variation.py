@@ -370,9 +370,6 @@ class Splits(Study):
 
     def findings(self) -> list[str]:
         """Return the findings, with the picture that they rest on."""
-        return [Finding(sentence, "splits") for sentence in self._sentences()]
-
-    def _sentences(self) -> list[str]:
         found = []
         for name, rows in self.parts.groupby("measure", sort=False):
             whole = self.table[(self.table["measure"] == name) & (self.table["kind"] != "part")]
@@ -396,7 +393,7 @@ class Splits(Study):
             )
             if (rows["correlation"] < overall["all"]).all():
                 found.append(f"{name}: in every part the correlation is below that over all (amalgamation).")
-        return found
+        return [Finding(sentence, "splits") for sentence in found]
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
@@ -741,9 +738,6 @@ class Sensitivity(Study):
 
     def findings(self) -> list[str]:
         """Return the findings, with the picture that they rest on."""
-        return [Finding(sentence, "sensitivity_pearson") for sentence in self._sentences()]
-
-    def _sentences(self) -> list[str]:
         p, found = self.about["parameter"], []
         for name, rows in self.table.groupby("measure", sort=False):
             if rows["pearson"].isna().all():
@@ -761,7 +755,7 @@ class Sensitivity(Study):
                 f" {best['pearson_change']:+.3f} ({self.about['confidence']:.0%} interval"
                 f" {best['pearson_change_low']:+.3f} to {best['pearson_change_high']:+.3f})."
             )
-        return found
+        return [Finding(sentence, "sensitivity_pearson") for sentence in found]
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
