@@ -483,12 +483,7 @@ def _with_predictions(
     grades = np.array(changes.grades)
     if grades[0] > 0:
         grades, largest = np.append(0.0, grades), np.concatenate([np.zeros((1, largest.shape[1])), largest])
-    known = np.flatnonzero(~np.isnan(grade))
-    above = np.clip(np.searchsorted(grades, grade[known]), 1, len(grades) - 1)
-    low, high = grades[above - 1], grades[above]
-    share = (grade[known] - low) / (high - low)
-    expected = np.full(len(grade), np.nan)
-    expected[known] = (1 - share) * largest[above - 1, known] + share * largest[above, known]
+    expected = np.array([np.interp(own, grades, by_grade) for own, by_grade in zip(grade, largest.T, strict=True)])
     at = documents.columns.get_loc("runs")
     documents.insert(at, "predicted", grade)
     documents.insert(at + 1, "expected_change", rounded(expected))
@@ -496,12 +491,10 @@ def _with_predictions(
 
 
 def _ordered(documents: pd.DataFrame) -> pd.DataFrame:
-    by = ["change", "mean_change"]
-    if "expected_change" in documents:
-        by = ["expected_change", *by]
-    falling = [*by, "best_rank"]
-    up = [False] * len(by) + [True]
-    return documents.sort_values(falling, ascending=up, kind="stable", na_position="last", ignore_index=True)
+    falling = [name for name in ("expected_change", "change", "mean_change") if name in documents]
+    up = [False] * len(falling) + [True]
+    by = [*falling, "best_rank"]
+    return documents.sort_values(by, ascending=up, kind="stable", na_position="last", ignore_index=True)
 
 
 def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
