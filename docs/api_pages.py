@@ -108,7 +108,9 @@ def _functions_and_classes(prefix: str, things: Mapping[str, Any]) -> Iterator[t
             yield prefix + name, thing
         elif inspect.ismodule(thing) and prefix:
             own = {
-                key: value for key, value in vars(thing).items() if getattr(value, "__module__", "") == thing.__name__
+                key: value
+                for key, value in vars(thing).items()
+                if getattr(value, "__module__", "") == thing.__name__ and key in getattr(thing, "__all__", vars(thing))
             }
             yield from _functions_and_classes(
                 f"{prefix}{name}.", {key: value for key, value in own.items() if key[0] != "_"}

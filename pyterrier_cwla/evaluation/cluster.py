@@ -41,6 +41,8 @@ from .streaming import Segments, TableScores, extras_of, in_words, joined, refus
 if TYPE_CHECKING:
     from distributed import Client
 
+__all__ = ["evaluate", "workers"]
+
 _CUT = 1 << 20  # rows per task that joins the rows of split queries
 _ROWS = 1 << 20  # rows of results per partition
 _EACH = 8  # largest number of tasks per thread

@@ -640,7 +640,7 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     if beyond and not all(map(counts_unseen, task.metrics)):
         notes.append(
             f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown or"
-            " 0, so time and items count only down to the end of the list: give unseen= to count those below it."
+            " zero, so time and items count only down to the end of the list: give unseen= to count those below it."
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")

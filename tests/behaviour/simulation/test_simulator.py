@@ -161,7 +161,7 @@ def test_unseen_items_without_effort_are_not_counted(C):
     assert users["items"].max() == 3
     assert users["time"].max() == 14
     assert row["score"] == pytest.approx(row["analytic"], abs=5 * row["error"] + 1e-9)
-    assert any("unknown or 0" in note for note in found.notes)
+    assert any("unknown or zero" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("C", ["hyperbolic(0.5,60)", "log_logistic(0.7,60)", "rbp(0.9999999)", "dcg"])
