@@ -428,7 +428,7 @@ class Aligned:
         rankings = list(self._found.values())
         for kind in ("some_answered", "condensed"):
             rankings += [vars(found)[kind] for found in rankings if kind in vars(found)]
-        of_rankings = [cache for found in rankings for cache in (found.pool.memory, found._gains, found.views)]
+        of_rankings = [cache for found in rankings for cache in (found.pool.memory, found.views)]
         return [self.judgments.pool.memory, *of_rankings]
 
 

@@ -172,10 +172,10 @@ class DocumentTable(ABC):
     """The names in ``values``, grouped by meaning."""
     reserved: ClassVar[str] = ""
     """Name that tables cannot have."""
-    _named: ClassVar[dict[str, Any]]
+    named: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
-        cls._named = {}
+        cls.named = {}
         cls.values = tuple(name for names in cls.meanings for name in names)
 
     def __init__(
@@ -230,8 +230,8 @@ class DocumentTable(ABC):
         if not name.isidentifier() or name == cls.reserved:
             other = f" and other than {cls.reserved!r}" if cls.reserved else ""
             raise BadParameter(f"a table's name is a word, such as 'robust04'{other}, not {name!r}.")
-        cls._named[name] = cls.of(table, name)
-        found: Self = cls._named[name]
+        cls.named[name] = cls.of(table, name)
+        found: Self = cls.named[name]
         return found
 
     @classmethod
@@ -240,17 +240,17 @@ class DocumentTable(ABC):
         table = cls._held(table)
         if isinstance(table, cls):
             if table.path is None:
-                cls._named.setdefault(table.name, table)
+                cls.named.setdefault(table.name, table)
             return table
 
         def unknown(name: str) -> str:
-            named = [one for one, known in cls._named.items() if not known.anonymous]
+            named = [one for one, known in cls.named.items() if not known.anonymous]
             return (
                 f"{cls.what}={name!r} is neither a file nor the name of a table. "
                 f"{near(name, named) + ' ' if named else ''}register_{cls.what}(name, table) names one."
             )
 
-        found: Self = bind(table, cls._named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
+        found: Self = bind(table, cls.named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
         return found
 
     @classmethod

@@ -287,7 +287,7 @@ class Duplicates(DocumentTable):
 
 
 _NOTHING = pa.nulls(0, pa.large_string())
-Duplicates._named[RUN] = Duplicates(RUN, (_NOTHING, np.array([], np.int64), _NOTHING))
+Duplicates.named[RUN] = Duplicates(RUN, (_NOTHING, np.array([], np.int64), _NOTHING))
 
 
 def register_duplicates(name: str, table: Any) -> Duplicates:

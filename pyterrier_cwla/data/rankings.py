@@ -271,7 +271,6 @@ class Rankings:
     place: Array | None = None
     shared: bool = True
     views: dict[Hashable, Any] = field(default_factory=dict)
-    _gains: dict[Hashable, Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.n)
@@ -356,7 +355,7 @@ class Rankings:
             other = pool.remembered(
                 key, lambda: Pool(pool.queries, pool.query, grades(pool.grade), pool.judgments, pool.words)
             )
-            self.views[key] = replace(self, grade=grades(self.grade), pool=other, views={}, _gains={})
+            self.views[key] = replace(self, grade=grades(self.grade), pool=other, views={})
         return cast(Rankings, self.views[key])
 
     def emptied(self, which: Array) -> Rankings:
@@ -425,19 +424,19 @@ class Rankings:
         """Return the gains of the hits; those of built-in gain functions are cached."""
         if not metric.gain.built_in:
             return metric.gains(self.grades(metric))
-        key = (metric.gain.key, metric.max_rel, metric.idle_duplicates)
-        if key not in self._gains:
-            self._gains[key] = metric.gains(self.grades(metric))
-        return self._gains[key]
+        key = ("gains", metric.gain.key, metric.max_rel, metric.idle_duplicates)
+        if key not in self.views:
+            self.views[key] = metric.gains(self.grades(metric))
+        return cast(Array, self.views[key])
 
     def grades(self, metric: MetricLike) -> Array:
         """Return the grades of the hits, with 0 for duplicates without gain."""
         if metric.idle_duplicates is None:
             return self.grade
         key = ("grades", metric.idle_duplicates)
-        if key not in self._gains:
-            self._gains[key] = np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
-        return self._gains[key]
+        if key not in self.views:
+            self.views[key] = np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
+        return cast(Array, self.views[key])
 
     def words(self, metric: MetricLike, queries: Array, width: int, quantity: Quantity = LENGTH) -> Array:
         """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.

@@ -300,7 +300,9 @@ def _discounts(walk: Walk) -> np.ndarray:
         spent = walk.expected_effort if "expected_effort" in reads(metric.A) else 1.0
         return np.broadcast_to((walk.V - walk.staying) * phi * credit / spent, (1, width))[0]
     refuse_beyond_memory(4 * 8 * width * width, f"the discounts of {width:,} ranks")
-    one_each = View(view.i, np.eye(width), np.eye(width), view.totals, view._e, view.unseen)
+    one_each = View(
+        view.i, np.eye(width), np.eye(width), view.totals, None if metric.unit_effort else view.e, view.unseen
+    )
     return np.broadcast_to(_SameUsers(walk, one_each).score, (width, 1))[:, 0]
 
 

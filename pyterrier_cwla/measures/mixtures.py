@@ -166,11 +166,11 @@ class _Mixture(Combination):
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name == "measures":
-            self._bound["measures"] = parts = _measures_by_class(value)
+            self.bound["measures"] = parts = _measures_by_class(value)
             return {name: repr(part) for name, part in parts.items()}
         if isinstance(value, str) and value == "uniform":
             return value
-        shares, classes = _shares(value), self._bound.get("measures", {})
+        shares, classes = _shares(value), self.bound.get("measures", {})
         return {name: shares[name] for name in classes} if classes.keys() == shares.keys() else shares
 
     def _param_repr(self, v: Any) -> str:
@@ -197,11 +197,11 @@ class _Mixture(Combination):
     @property
     def parts(self) -> dict[str, Measure]:
         """Measures by class."""
-        if "measures" not in self._bound:
+        if "measures" not in self.bound:
             raise BadParameter(
                 "Mixture needs measures=, such as Mixture(measures={'hasty':'TBG(half_life=60)','other':'TBG'})."
             )
-        return cast("dict[str, Measure]", self._bound["measures"])
+        return cast("dict[str, Measure]", self.bound["measures"])
 
     @property
     def shares(self) -> dict[str, float]:
@@ -242,7 +242,7 @@ class _Mixture(Combination):
     @property
     def shown_params(self) -> dict[str, Any]:
         """Parameters as tables show them: with the names of the measures."""
-        named = {name: str(part) for name, part in self._bound.get("measures", {}).items()}
+        named = {name: str(part) for name, part in self.bound.get("measures", {}).items()}
         return {**self.params, **({"measures": named} if named else {})}
 
     @property
@@ -250,18 +250,18 @@ class _Mixture(Combination):
         """Measures of the classes."""
         return [*self.parts.values()]
 
-    def _pinned(self, known: dict[object, Any]) -> Self:
-        new = {n: part._pinned(known) if isinstance(part, CWLAMeasure) else part for n, part in self.parts.items()}
+    def pinned(self, known: dict[object, Any]) -> Self:
+        new = {n: part.pinned(known) if isinstance(part, CWLAMeasure) else part for n, part in self.parts.items()}
         return self if all(new[name] is part for name, part in self.parts.items()) else self._of(new)
 
     def _of(self, parts: dict[str, Measure]) -> Self:
         return cast(Self, renamed(self(measures=parts), self.label))
 
     def _has_functions_of(self, other: Measure) -> bool:
-        return isinstance(other, _Mixture) and self._bound.get("measures") == other._bound.get("measures")
+        return isinstance(other, _Mixture) and self.bound.get("measures") == other.bound.get("measures")
 
     def __sizeof__(self) -> int:
-        return super().__sizeof__() + sum(map(getsizeof, self._bound.get("measures", {}).values()))
+        return super().__sizeof__() + sum(map(getsizeof, self.bound.get("measures", {}).values()))
 
 
 def _measures_by_class(value: Any) -> dict[str, Measure]:

@@ -69,7 +69,7 @@ class CWLAMeasure(ShownMeasure):
 
     def __init__(self, *, label: str | None = None, **params: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._bound: dict[str, Any] = {}  # the functions and tables behind the names in self.params
+        self.bound: dict[str, Any] = {}  # the functions and tables behind the names in self.params
         known = {p.name: p for p in self.PARAMETERS}
         for name in params:
             if name not in known:
@@ -115,11 +115,11 @@ class CWLAMeasure(ShownMeasure):
         if value is None and parameter.default is None:
             return None
         if isinstance(parameter.allowed, SpecOf):
-            self._bound[parameter.name] = spec = parse(value, parameter.allowed.kind)
+            self.bound[parameter.name] = spec = parse(value, parameter.allowed.kind)
             return str(spec)
         calibrated = isinstance(parameter.allowed, Calibrated)
         if (bind := bind_calibration if calibrated else _BINDERS.get(parameter.allowed)) is not None:
-            self._bound[parameter.name] = named = bind(value)
+            self.bound[parameter.name] = named = bind(value)
             return named.name
         if parameter.allowed == END:
             with suppress(BadParameter):  # the metric raises it
@@ -139,16 +139,17 @@ class CWLAMeasure(ShownMeasure):
             given = dict(zip(names, args, strict=False)) | kwargs
             text = ", ".join(f"{name}={shown(value)}" for name, value in given.items())
             raise BadParameter(f"{self.__name__} takes parameters by name: write {self.__name__}({text}).")
-        return type(self)(**{**self.params, **self._bound, **kwargs}) if kwargs else self
+        return type(self)(**{**self.params, **self.bound, **kwargs}) if kwargs else self
 
-    def _pinned(self, known: dict[object, Any]) -> Self:
+    def pinned(self, known: dict[object, Any]) -> Self:
+        """Return this measure with the present content of its files; `known` has the tables read so far."""
         new: dict[str, Any] = {}
-        for name, bound in self._bound.items():
+        for name, bound in self.bound.items():
             if isinstance(bound, CWLAMeasure):
-                new[name] = bound._pinned(known)
+                new[name] = bound.pinned(known)
             elif getattr(bound, "follows_a_file", False):
                 new[name] = _as_now(bound, known)
-        if any(new[name] is not self._bound[name] for name in new):
+        if any(new[name] is not self.bound[name] for name in new):
             return cast(Self, self(**new)._renamed(self.label))
         return self
 
@@ -162,12 +163,12 @@ class CWLAMeasure(ShownMeasure):
         return other
 
     def _has_functions_of(self, other: Measure) -> bool:
-        if not isinstance(other, CWLAMeasure) or not same_functions(self._bound, other._bound):
+        if not isinstance(other, CWLAMeasure) or not same_functions(self.bound, other.bound):
             return False
-        return "measure" not in self._bound or bool(self._bound["measure"] == other._bound["measure"])
+        return "measure" not in self.bound or bool(self.bound["measure"] == other.bound["measure"])
 
     def __sizeof__(self) -> int:
-        return super().__sizeof__() + sum(map(getsizeof, self._bound.values()))
+        return super().__sizeof__() + sum(map(getsizeof, self.bound.values()))
 
     def __copy__(self) -> Self:
         return self
@@ -199,9 +200,9 @@ class CWLAMeasure(ShownMeasure):
     def shown_params(self) -> dict[str, Any]:
         """Parameters as tables show them: without the tables and calibrations that have no name."""
         return {
-            name: str(self._bound[name]) if isinstance(self._bound.get(name), Measure) else value
+            name: str(self.bound[name]) if isinstance(self.bound.get(name), Measure) else value
             for name, value in self.params.items()
-            if not getattr(self._bound.get(name), "anonymous", False)
+            if not getattr(self.bound.get(name), "anonymous", False)
         }
 
     def _written(self, params: dict[str, Any]) -> str:
@@ -225,9 +226,9 @@ class RowMeasure(CWLAMeasure):
         """Raise an error if the parameters do not make a metric."""
         if self._metric is not None:
             return
-        tables = (self._bound.get(name) for name in ("lengths", "duplicates", "doc_seconds"))
+        tables = (self.bound.get(name) for name in ("lengths", "duplicates", "doc_seconds"))
         try:
-            self._metric = self.ROW.metric({**self.params, **self._bound}, *tables)
+            self._metric = self.ROW.metric({**self.params, **self.bound}, *tables)
         except CWLAError as error:
             if self.__name__ in str(error):
                 raise
@@ -255,14 +256,15 @@ class RowMeasure(CWLAMeasure):
         return None if self.metric.C.fact("ignores_zero_gain") else "lower"
 
     def _current(self, highest: float | None) -> Metric:
-        return self._pinned({}).metric
+        return self.pinned({}).metric
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced."""
         return super().__call__(*args, **kwargs).reading(self._default)
 
-    def _pinned(self, known: dict[object, Any]) -> Self:
-        measure = super()._pinned(known)._with_default
+    def pinned(self, known: dict[object, Any]) -> Self:
+        """Return this measure with the present content of its files and of the default table."""
+        measure = super().pinned(known)._with_default
         default = measure._default
         return measure if default is None or not default.follows_a_file else measure.reading(_as_now(default, known))
 
@@ -309,7 +311,7 @@ class CountMeasure(CWLAMeasure):
 
     def validate_params(self) -> None:
         """Raise an error if the gain function needs ``max_rel``."""
-        gain = self._bound.get("gain")
+        gain = self.bound.get("gain")
         if gain is not None and gain.part.wants_max_rel:
             raise BadParameter(
                 f"{self}: {gain.keyword} needs max_rel, and {self.__name__} does not have this parameter. Use a gain"
@@ -318,7 +320,7 @@ class CountMeasure(CWLAMeasure):
 
     def computation(self) -> Computation:
         """Return the computation of the measure."""
-        return self.COUNT.computation({**self.params, **self._bound})
+        return self.COUNT.computation({**self.params, **self.bound})
 
     @property
     def better(self) -> Better | None:
@@ -328,12 +330,12 @@ class CountMeasure(CWLAMeasure):
     @property
     def named_content(self) -> list[tuple[object, ...]]:
         """Keys of the functions among the parameters."""
-        return [bound.key for bound in self._bound.values()]
+        return [bound.key for bound in self.bound.values()]
 
     @property
     def content(self) -> dict[str, object]:
         """Functions among the parameters."""
-        return dict(self._bound)
+        return dict(self.bound)
 
 
 def _measure_class(row: Row) -> type[RowMeasure]:

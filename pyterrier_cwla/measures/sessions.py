@@ -472,7 +472,7 @@ class _SessionCWLA(SessionMeasure):
                     f"{self.__name__} needs {' and '.join(f'{name}=' for name in lacking)}, as in"
                     f" {self.__name__}(C='rbp(0.8)',A='etg',rho=0.5,max_rel=3)."
                 )
-            own = {k: v for k, v in {**self.params, **self._bound}.items() if k not in ("rho", "delta")}
+            own = {k: v for k, v in {**self.params, **self.bound}.items() if k not in ("rho", "delta")}
             try:
                 CWLA.ROW.metric(own)
             except CWLAError as error:

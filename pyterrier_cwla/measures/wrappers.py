@@ -36,7 +36,7 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
     Later changes of the files do not affect them. Each file is hashed once, and read only if its content is new.
     """
     known: dict[object, Any] = {}
-    return [measure._pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
+    return [measure.pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
 
 
 class Wrapper(CWLAMeasure):
@@ -50,7 +50,7 @@ class Wrapper(CWLAMeasure):
         inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
             raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
-        self._bound["measure"] = inner
+        self.bound["measure"] = inner
         return repr(inner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
@@ -61,7 +61,7 @@ class Wrapper(CWLAMeasure):
 
     def _near_parameter(self, name: str, given: dict[str, Any]) -> str:
         with suppress(CWLAError):
-            inner = measures_of([given.get("measure", self._bound.get("measure"))])[0]
+            inner = measures_of([given.get("measure", self.bound.get("measure"))])[0]
             if name in inner.SUPPORTED_PARAMS:
                 return f"Write {self.__name__}(measure={inner(**{name: given[name]})!r})."
         return super()._near_parameter(name, given)
@@ -78,9 +78,9 @@ class Wrapper(CWLAMeasure):
     @property
     def inner(self) -> Measure:
         """Measure that this one wraps."""
-        if "measure" not in self._bound:
+        if "measure" not in self.bound:
             raise BadParameter(f"{self.__name__} needs measure=, such as {self.__name__}(measure='TBG').")
-        inner: Measure = self._bound["measure"]
+        inner: Measure = self.bound["measure"]
         return inner
 
     @property
@@ -150,7 +150,7 @@ def innermost_measures(measure: Measure) -> list[Measure]:
 def files_of(measures: Iterable[Measure]) -> Iterator[str]:
     """Yield the paths of files that measures name: tables of lengths, duplicates and parameters, and calibrations."""
     for measure in measures:
-        for part in measure._bound.values() if isinstance(measure, CWLAMeasure) else ():
+        for part in measure.bound.values() if isinstance(measure, CWLAMeasure) else ():
             if isinstance(part, Measure):
                 yield from files_of([part])
             elif isinstance(part, dict):
@@ -336,7 +336,7 @@ class _IntentAware(Wrapper):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "weights":
             return super()._canonical(parameter, value)
-        self._bound["weights"] = weights = bind_weights(value)
+        self.bound["weights"] = weights = bind_weights(value)
         return weights.name
 
     TAKES = "a measure computed here, not itself a mean over intents or queries, such as 'TBG' or 'AP'"
@@ -349,7 +349,7 @@ class _IntentAware(Wrapper):
     @property
     def weights(self) -> IntentWeights:
         """Probabilities of the intents."""
-        return self._bound.get("weights") or bind_weights("uniform")
+        return self.bound.get("weights") or bind_weights("uniform")
 
     def users_by_intent(self, judgments: Judgments) -> list[tuple[dict[int, str], Array, Judgments]]:
         """Return the users of the first intent of every query, of the second, and so on; the last ones find nothing.
@@ -432,7 +432,7 @@ class _ByTopic(Combination, Wrapper):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "parameters":
             return super()._canonical(parameter, value)
-        self._bound["parameters"] = table = bind_topic_parameters(value)
+        self.bound["parameters"] = table = bind_topic_parameters(value)
         return table.name
 
     def _takes(self, inner: Measure) -> bool:
@@ -446,11 +446,11 @@ class _ByTopic(Combination, Wrapper):
     @property
     def table(self) -> TopicParameters:
         """Parameters by topic."""
-        if "parameters" not in self._bound:
+        if "parameters" not in self.bound:
             raise BadParameter(
                 "ByTopic needs parameters=, such as ByTopic(measure='TBG', parameters={'q1': {'half_life': 60}})."
             )
-        table: TopicParameters = self._bound["parameters"]
+        table: TopicParameters = self.bound["parameters"]
         return table
 
     @property

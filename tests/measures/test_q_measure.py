@@ -106,7 +106,7 @@ def test_queries_do_not_change_each_other():
     """Gains whose sums are inexact in floats are added separately for each query."""
     rng = np.random.default_rng(3)
     lists = [rng.choice([np.nan, 0, 1, 2, 3], size) / 10 * 10 for size in rng.integers(1, 40, 30)]
-    gain = MEASURES["QMeasure"](gain="threshold(0.1, 0.2, 0.4)")._bound["gain"]
+    gain = MEASURES["QMeasure"](gain="threshold(0.1, 0.2, 0.4)").bound["gain"]
     together = q_measure(Rankings.of_gains(lists), gain=gain)
     assert together.tolist() == [q_measure(Rankings.of_gains([one]), gain=gain)[0] for one in lists]
 
