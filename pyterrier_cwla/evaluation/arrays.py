@@ -48,7 +48,7 @@ def score(
         Grades (or gains) of all judged items of each query, retrieved or not, for totals and ideal rankings. By
         default, the retrieved items are the only ones.
     lengths : list of float or list of lists, optional
-        Number of words of each item, in the form of `grades`, for a measure that reads lengths.
+        Number of words of each item, in the form of `grades`, for a measure that reads lengths; others ignore them.
     **options
         Options of C and A; a measure has parameters instead.
 
@@ -72,7 +72,7 @@ def score(
     Returns
     -------
     float, or ndarray of shape (n_queries,)
-        One float for one ranking, an array for several.
+        One float for one ranking, an array for several: the values by query of :func:`evaluate`.
 
     Raises
     ------
@@ -99,12 +99,17 @@ def score(
     0.932492
     """
     if measure is not None:
-        if C is not None or A is not None or options:
-            extra = next(iter(options), "A" if C is None else "C")
-            raise BadParameter(f"{extra}= is for C= and A=: give a measure its parameters, as in 'RBP(p=0.8,rel=1)'.")
+        if C is not None or A is not None:
+            raise BadParameter("give a measure, or C= and A=, not both.")
+        for name in options:
+            known = f"{name}= belongs to C= and A=: give the measure its parameters, as in 'RBP(p=0.8,rel=1)'."
+            raise BadParameter(
+                known if name in _OPTIONS else f"no option {name!r}. {near(name, ('judged', 'lengths'))}"
+            )
         return _score_of_measure(grades, measure, judged, lengths)
     if C is None or A is None:
-        raise BadParameter("give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A=.")
+        missing = "" if C is A else f"{'C' if C is None else 'A'}= is missing: "
+        raise BadParameter(f"{missing}give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A=.")
     if lengths is not None:
         raise BadParameter("lengths= needs a measure that reads them, such as 'TBG'; with C and A, give efforts=.")
     metric = _metric(C, A, options)
@@ -179,9 +184,11 @@ def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> A
     (one,) = measures_of([measure])
     needs = needs_of(one)
     if needs.intents or needs.scores or {needs.duplicates, needs.seconds} != {"none"} or needs.lengths == "table":
+        way_out = (
+            "pass lengths= to score, not to the measure" if needs.lengths == "table" else "use evaluate(qrels, run)"
+        )
         raise BadParameter(
-            f"{one} is not defined by lists of grades: it reads intents, scores, or a table of documents. Use"
-            " evaluate(qrels, run, measures)."
+            f"{one} is not defined by lists of grades: it reads intents, scores, or a table of documents: {way_out}."
         )
     if needs.lengths != "none" and lengths is None:
         raise BadParameter(f"{one} needs lengths=, the number of words of each item.")

@@ -227,9 +227,8 @@ def _scattered(source: Source, part: Part, row: int, segments: Segments, number:
     run, query = segments.ids(number)
     return MalformedFile(
         f"{part.path}: row {row + 1:,}: query {query!r} of run {run!r} continues here, after rows of other queries."
-        f" {source} is larger"
-        " than the memory limit, and is read in parts: the rows of a query must be one after the other. Sort them:"
-        f" {source.sort_command}"
+        f" {source} is larger than the memory limit, and is read in parts: the rows of a query must be one after the"
+        f" other. Sort them, or use the cluster: {source.sort_command}"
     )
 
 

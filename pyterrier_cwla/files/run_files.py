@@ -357,7 +357,7 @@ class _RowGroups(Part):
             (query_id, *_) = _columns(self.path, file.schema_arrow, self.run, ("query_id",))["query_id"]
         keys = [query_id, "run"] if self.run is None or "run=" in self.path else [query_id]
         code = f"pd.read_parquet({path!r}).sort_values({keys}, kind='stable').to_parquet('sorted.parquet', index=False)"
-        return f"python -c {shlex.quote(f'import pandas as pd; {code}')}"
+        return f"python -c {shlex.quote(f'import pandas as pd; {code}')}  # where it fits; DuckDB sorts on the disk"
 
     def ids(self) -> Iterator[pa.Table]:
         return self._read(("query_id",))

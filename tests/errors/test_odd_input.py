@@ -428,7 +428,7 @@ def test_groups_that_the_splitter_refuses():
     y = pd.Series(Y, index=pd.Index(QID, name="qid"))
     with pytest.raises(BadParameter, match=r"cv=.* does not split these rows: .*"):
         out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=np.array([1, "1"] * 6, object))
-    with pytest.raises(BadParameter, match="groups has the shape"):
+    with pytest.raises(BadParameter, match="groups has 3 values, but there are 12 rows"):
         out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=[4, 4, 4])
 
 

@@ -210,7 +210,7 @@ def test_a_run_larger_than_memory_needs_the_rows_of_a_query_one_after_the_other(
         evaluate(qrels, path, ["AP"])
     with pytest.raises(MalformedFile) as error:
         list(stream(qrels, path, ["AP"]))
-    said, _, command = str(error.value).partition("Sort them: ")
+    said, _, command = str(error.value).partition("Sort them, or use the cluster: ")
     assert said.startswith(f"{name}: row 3: query 'q1' of run {run.replace('all', 'a')!r} continues here")
     subprocess.run(command, shell=True, check=True)
     (sorted_file,) = Path().glob("sorted.*")

@@ -451,9 +451,9 @@ def simulate(
 
     Below the list (``end="open"``), items have no gain and the effort of an unseen item. If that effort is unknown, or
     0 and users leave because of effort, time and items count only down to the end of the list. Users who never leave
-    have an infinite number of items and a score of 0; ``never`` is their share. Users who would leave after more than
-    4,194,304 items below the list are refused. Under ap1, gain that was not retrieved lies at infinity, which no user
-    reaches, so the mean number of items is less than V⁺.
+    have an infinite number of items and a score of 0; ``never`` is their share. It is an error if more than one in a
+    million users would inspect more than 4,194,304 items below the list. Under ap1, gain that was not retrieved lies at
+    infinity, which no user reaches, so the mean number of items is less than V⁺.
 
     Parameters
     ----------

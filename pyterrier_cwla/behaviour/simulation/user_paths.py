@@ -365,6 +365,7 @@ def standard_error(values: Array, sampling: str) -> float:
 WHAT = ("gain", "time", "items", "score")
 _FIRST = 16  # ranks that all users are simulated for
 _CELLS = 1 << 16  # users × ranks per chunk
+_PATIENT = 1e-6  # share of users who may inspect more items below the list than the limit
 _EFFORTS = frozenset({"e", "E", "E_before"})  # names of a view
 
 
@@ -530,13 +531,14 @@ class Course:
         """
         never = np.broadcast_to(walk.staying > 0, patience.shape)
         m = np.where(never, np.inf, self._ranks_beyond(walk, patience))
-        far = np.count_nonzero((m > FARTHEST) & ~never)
-        if far:
+        patient = np.full_like(patience[:, :1], _PATIENT)
+        if ((self._ranks_beyond(walk, patient) > FARTHEST) & (walk.staying <= 0)).any():
             raise BadParameter(
-                f"{far:,} of {m.size:,} users below the results would inspect more than {FARTHEST:,} of them under"
-                f" {self.metric.C.keyword}: give C a k, end='stop', a rank as end=, or a C under which users leave"
-                " earlier."
+                f"more than one in {1 / _PATIENT:,.0f} users would inspect more than {FARTHEST:,} items below the"
+                f" results under {self.metric.C.keyword}: give a cutoff (such as @1000), C a k, end='stop', a rank as"
+                " end=, or a C under which users leave earlier."
             )
+        m = np.where(never, m, np.minimum(m, FARTHEST))
         known = not np.isnan(m).any()
         with np.errstate(divide="ignore", invalid="ignore"):
             felt = np.asarray(

@@ -331,7 +331,7 @@ def _ratio(above: Array, below: Array) -> Array:
 #: Correlations that differ by less count as equal.
 SAME = 1e-10
 
-_CELLS_of_dependent_correlations = 1 << 22  # signs of pairs per chunk
+_SIGNS = 1 << 22  # signs of pairs per chunk
 
 
 def williams_test(r_xy: Any, r_zy: Any, r_xz: Any, n: int) -> tuple[Array, Array]:
@@ -475,7 +475,7 @@ def _of_signs(x: Array, y: Array) -> Array:
     x = np.array([np.unique(row, return_inverse=True)[1] for row in x], np.int32)
     y = np.unique(y, return_inverse=True)[1].astype(np.int32)
     s = np.empty(x.shape)
-    for rows in np.array_split(np.arange(n), n * n // _CELLS_of_dependent_correlations + 1):
+    for rows in np.array_split(np.arange(n), n * n // _SIGNS + 1):
         of_y = _signs(y, rows)
         for number, row in enumerate(x):
             s[number, rows] = (_signs(row, rows) * of_y).sum(axis=1, dtype=np.int64)

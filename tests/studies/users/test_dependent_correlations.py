@@ -187,7 +187,7 @@ def test_the_standard_error_over_users_is_about_the_bootstrap_s_over_users(coeff
 def test_many_pairs_are_looked_at_in_parts(monkeypatch):
     x, y = ratings_and_scores(6)
     whole = influence(x, y, "tau_b")
-    monkeypatch.setattr("pyterrier_cwla.studies.users.rating_correlations._CELLS_of_dependent_correlations", 100)
+    monkeypatch.setattr("pyterrier_cwla.studies.users.rating_correlations._SIGNS", 100)
     assert influence(x, y, "tau_b").tolist() == whole.tolist()
 
 
