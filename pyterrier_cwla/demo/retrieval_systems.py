@@ -123,11 +123,12 @@ class BM25(pt.Transformer):
         if len(inp):
             queries = _bm25s().tokenize(inp["query"].tolist(), stopwords=None, return_ids=False, show_progress=False)
             documents, scores = _engine(self.index, self.k1, self.b, self.method).retrieve(
-                queries,
-                k=min(self.num_results, len(self.index.docnos)),
-                show_progress=False,
-                backend_selection="numpy",
+                queries, k=len(self.index.docnos), show_progress=False, backend_selection="numpy"
             )
+            # Equal scores are in descending order of ids: which of them bm25s puts first depends on the processor.
+            descending = np.lexsort((-np.argsort(np.argsort(self.index.docnos))[documents], -scores))
+            best = descending[:, : self.num_results]
+            documents, scores = (np.take_along_axis(values, best, axis=1) for values in (documents, scores))
         query, rank = np.nonzero(scores > 0)
         found = documents[query, rank]
         return inp.iloc[query].reset_index(drop=True).assign(

@@ -441,10 +441,10 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
     -------
     matplotlib Axes
     """
-    from matplotlib.patches import Rectangle
-
     numbers, texts = study.cells(coefficient), study.marked_cells(coefficient)
     ax = axes_of(ax, (7, 1.3 + 0.36 * len(numbers)))
+    from matplotlib.patches import Rectangle  # after the check that matplotlib is installed
+
     values = numbers.to_numpy(float)
     low, high = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else (0.0, 1.0)
     low = min(low, 0.0)
