@@ -101,10 +101,11 @@ def score(
     if measure is not None:
         if C is not None or A is not None:
             raise BadParameter("give a measure, or C= and A=, not both.")
-        for name in options:
-            known = f"{name}= belongs to C= and A=: give the measure its parameters, as in 'RBP(p=0.8,rel=1)'."
+        _refuse_unknown(options.keys() - _OPTIONS, ("judged", "lengths"))
+        if options:
+            first = next(iter(options))
             raise BadParameter(
-                known if name in _OPTIONS else f"no option {name!r}. {near(name, ('judged', 'lengths'))}"
+                f"{first}= belongs to C= and A=: give the measure its parameters, as in 'RBP(p=0.8,rel=1)'."
             )
         return _score_of_measure(grades, measure, judged, lengths)
     if C is None or A is None:
@@ -251,10 +252,13 @@ class _GradedLists:
 _OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "cutoff")
 
 
+def _refuse_unknown(names: Iterable[str], known: Sequence[str]) -> None:
+    for name in sorted(names):
+        raise BadParameter(f"no option {name!r}. {near(name, known)}")
+
+
 def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
-    for name in options:
-        if name not in _OPTIONS:
-            raise BadParameter(f"no option {name!r}. {near(name, _OPTIONS)}")
+    _refuse_unknown(options.keys() - _OPTIONS, _OPTIONS)
     if options.get("efforts") is not None and options.get("effort") not in (None, "given"):
         raise BadParameter("give efforts= (a number for each item) or effort= (a function of grades), not both.")
     choices: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What functions of a view or of documents read, whether two functions are the same, and checks of users' functions."""
+"""Names that functions of a view or of documents read, identity of functions, and checks of users' functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of measures expect: ranks over time, saves, stops, and the system that they prefer."""
+"""Expected values of users of measures: ranks over time, saves, stops, and the preferred system."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which documents to judge next, and simulations of judging in different orders."""
+"""Order in which documents are judged: the next ones for a comparison, and simulations of several orders."""
 
 from __future__ import annotations
 
