@@ -178,7 +178,8 @@ def frame_of(rows: Any) -> pd.DataFrame:
             return pd.DataFrame(rows if isinstance(rows, dict) else list(rows))
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise BadLog(f"a log needs a DataFrame or a list of dicts; these rows cannot be converted: {error}.") from error
-    raise BadLog(f"a log needs a DataFrame or a list of dicts, not {type(rows).__name__}.")
+    of_file = f" InteractionLog.read({str(rows)!r}) reads a file." if isinstance(rows, str | os.PathLike) else ""
+    raise BadLog(f"a log needs a DataFrame or a list of dicts, not {type(rows).__name__}.{of_file}")
 
 
 def checked(
@@ -224,6 +225,13 @@ def checked(
     order = [*(c for c in COLUMNS if c in rows), *(c for c in rows if c not in COLUMNS)]
     rows = rows[order].sort_values([*SESSION, "rank"], kind="stable", ignore_index=True)
     return rows, check.excluded
+
+
+def _validated(given: Any, broken: str) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Return rows of any form, validated, and the excluded sessions; errors contain the labels of rows."""
+    frame = frame_of(given)
+    labels = frame.index.to_numpy()
+    return checked(frame.reset_index(drop=True), broken, lambda row: f"row {labels[row]}", "log")
 
 
 def _without_empty(rows: pd.DataFrame) -> pd.DataFrame:
@@ -494,8 +502,8 @@ def _plain(value: Any) -> Any:
 class InteractionLog:
     """Validated log of what users did with results.
 
-    One row is one result that one user saw in one session. ``behaviour.logs.log.COLUMNS`` lists the columns.
-    Build logs with :meth:`of` or :meth:`read`, which validate the rows.
+    One row is one result that one user saw in one session. ``behaviour.logs.log.COLUMNS`` lists the columns. Rows are
+    always validated: by :meth:`of`, by :meth:`read`, and by the constructor, as by :meth:`of`.
 
     Attributes
     ----------
@@ -512,6 +520,14 @@ class InteractionLog:
     rows: pd.DataFrame
     excluded: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    _valid: pd.DataFrame | None = field(default=None, kw_only=True)
+    """The rows that were validated, which are not validated again."""
+
+    def __post_init__(self) -> None:
+        if self.rows is not self._valid:
+            rows, _ = _validated(self.rows, "error")
+            object.__setattr__(self, "rows", rows)
+            object.__setattr__(self, "_valid", rows)
 
     @classmethod
     def of(cls, rows: Any, broken: str = "error") -> InteractionLog:
@@ -555,9 +571,8 @@ class InteractionLog:
         duplicate, time, cut_off.
         Only one user: estimates have no intervals.
         """
-        frame = frame_of(rows)
-        labels = frame.index.to_numpy()
-        return cls(*checked(frame.reset_index(drop=True), broken, lambda row: f"row {labels[row]}", "log"))
+        valid, excluded = _validated(rows, broken)
+        return cls(valid, excluded, _valid=valid)
 
     @classmethod
     def read(cls, path: AnyPath, broken: str = "error") -> InteractionLog:
@@ -583,9 +598,9 @@ class InteractionLog:
             As :meth:`of`; the message contains the file and the line.
         """
         frame, place, about = read(os.fsdecode(path))
-        log = cls(*checked(frame, broken, place, f"log {os.fsdecode(path)}"))
-        counts = pd.Series(about.get("excluded", {}), dtype=int).add(pd.Series(log.excluded, dtype=int), fill_value=0)
-        return replace(log, excluded=counts.astype(int).to_dict(), notes=(*about.get("notes", ()), *log.notes))
+        rows, excluded = checked(frame, broken, place, f"log {os.fsdecode(path)}")
+        counts = pd.Series(about.get("excluded", {}), dtype=int).add(pd.Series(excluded, dtype=int), fill_value=0)
+        return cls(rows, counts.astype(int).to_dict(), tuple(about.get("notes", ())), _valid=rows)
 
     def save(self, path: AnyPath) -> None:
         """Write the log to a file that :meth:`read` reads.
@@ -638,7 +653,7 @@ class InteractionLog:
         rows = self.rows[np.asarray(which, bool)].reset_index(drop=True)
         if rows.empty:
             raise BadLog("only(…) selects none of the log's rows.")
-        return replace(self, rows=rows)
+        return replace(self, rows=rows, _valid=rows)
 
     @property
     def seen(self) -> Array:

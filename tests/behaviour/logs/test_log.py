@@ -2,6 +2,7 @@
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log, click_log
+from pyterrier_cwla.behaviour.logs.calibration import calibrate
 from pyterrier_cwla.behaviour.logs.log import COLUMNS, InteractionLog
 from pyterrier_cwla.errors import BadLog, BadParameter, MalformedFile
 from pyterrier_cwla.measures.calibrations import NUMBERS
@@ -97,6 +99,24 @@ def test_parquet_keeps_what_was_left_out_and_the_notes(tmp_path):
     log.save(tmp_path / "log.parquet")
     back = InteractionLog.read(tmp_path / "log.parquet")
     assert (back.excluded, back.notes) == (log.excluded, log.notes)
+
+
+def test_the_constructor_validates_and_sorts_as_of_does():
+    frame, expected = base(), InteractionLog.of(base())
+    mixed = InteractionLog(frame.iloc[::-1].astype({"clicked": int}), notes=("mixed",))
+    pd.testing.assert_frame_equal(mixed.rows, expected.rows)
+    assert mixed.notes == ("mixed",)
+    with pytest.raises(BadLog, match=r"row 12 .*the rank is not a positive integer"):
+        InteractionLog(damaged({(12, "rank"): 0}))
+    with pytest.raises(BadLog, match="a document that was not clicked"):
+        replace(expected, rows=expected.rows.assign(clicked=False, saved=False))
+    assert replace(expected, notes=("kept",)).rows is expected.rows  # rows of a log are not validated again
+
+
+def test_a_path_in_place_of_rows_names_the_reader():
+    for path in ("log.csv", Path("log.csv")):
+        with pytest.raises(BadLog, match=r"InteractionLog\.read\('log\.csv'\) reads a file"):
+            calibrate(path)
 
 
 def test_all_forms_give_the_same_log():
