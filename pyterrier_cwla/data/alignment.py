@@ -79,6 +79,11 @@ class JudgedPairs:
         rows.unchecked = False
         return np.concatenate([row for row, _ in found]), np.concatenate([pair for _, pair in found])
 
+    def judged(self, rows: RunRows, row: Array) -> Array:
+        """Return those of some rows of a run, in ascending order, whose documents are judged."""
+        hashes = id_columns.hashes(id_columns.taken(rows.columns.doc_id, row), self.salt)
+        return self._confirmed(rows, row, hashes + of_queries(rows.numbers[rows.segment(row)]))[0]
+
     def _filter(self, queries: Array) -> tuple[Array, np.uint64]:
         """Return a mask of the upper bits in the keys of the pairs of some queries, and the shift to these bits.
 
@@ -468,8 +473,7 @@ class Rows(RunRows):
             twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
             if len(twice):
                 self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
-        if not self._ordered:
-            self._sort_ties(row)
+        self._sort_ties(row)
         segment = self.segment(row)
         query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
         place = query * (int(rank.max(initial=0)) + 1) + rank
@@ -499,16 +503,20 @@ class Rows(RunRows):
         Judged documents are those with a grade above 0 if `all_judged` is False. With several intents, a document
         counts once for each.
         """
-        given = self.judgments
-        judged = [given] if given.pair_keys.repeat is None else [own for _, own in given.intents]
-        for own in judged:
+        for own in self._judgments:
             if (own, all_judged) not in self._counts and (own, True) not in self._counts:
                 self.rankings(all_judged, own)
-        found = [self._counts.get((own, True)) or self._counts[own, all_judged] for own in judged]
+        found = [self._counts.get((own, True)) or self._counts[own, all_judged] for own in self._judgments]
         answered = self.query >= 0
         top = self._by_run(self.query[answered], np.minimum(self.sizes[answered], TOP))
         none = np.zeros(self.runs, np.int64)
         return top, sum((top for top, _ in found), none), sum((every for _, every in found), none)
+
+    @cached_property
+    def _judgments(self) -> list[Judgments]:
+        """The judgments, or those of each intent if a document is judged for several."""
+        given = self.judgments
+        return [given] if given.pair_keys.repeat is None else [own for _, own in given.intents]
 
     @property
     def overlap(self) -> Overlap:
@@ -524,6 +532,25 @@ class Rows(RunRows):
             every = self._counted(all_judged=True)
             found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
         return [self._explained(number, one) for number, one in enumerate(found)]
+
+    @property
+    def overlaps_of_parts(self) -> list[Overlap]:
+        """Overlap of the rows of each run, for sums over parts of the run, and the lengths replaced so far.
+
+        All judged documents in the top ten are counted, because other parts may have few relevant ones. Only the rows
+        of the top ten are looked up for this.
+        """
+        answered = self.query >= 0
+        first = self.starts[answered]
+        place = ranges(first, first + np.minimum(self.sizes[answered], TOP))
+        self._sort_ties(self._rows_at(place))
+        row = np.sort(self._rows_at(place))
+        of_rows = [self._by_run(self.query[self.segment(own.side(True).judged(self, row))]) for own in self._judgments]
+        judged = sum(of_rows, np.zeros(self.runs, np.int64)).tolist()
+        return [
+            replace(found, judged=number, lengths=self.replaced_lengths)
+            for found, number in zip(self.overlaps, judged, strict=True)
+        ]
 
     def _counted(self, all_judged: bool) -> list[Overlap]:
         counts = (count.tolist() for count in self.counts(all_judged))

@@ -292,8 +292,11 @@ class RunRows(RankedRows):
 
     def _sort_ties(self, hits: Array | None) -> None:
         """Sort equal scores by document id, descending, for ties that involve a hit, or for all ties (hits=None)."""
+        if self._ordered:
+            return
         score = self.score  # in rank order up to ties
         if hits is None:
+            self._ordered = True
             same = np.flatnonzero(score[1:] == score[:-1])
             same = same[self.segment(same) == self.segment(same + 1)]
             tied = distinct(np.concatenate([same, same + 1]))
@@ -301,7 +304,7 @@ class RunRows(RankedRows):
             tied = self._tied_with(np.sort(self._place(hits)))
         if not len(tied):
             return
-        row_at = tied if self._moved is None else self._rows_at(tied)
+        row_at = self._rows_at(tied)
         new_group = np.ones(len(tied), bool)
         new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
         order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(of_numbers(row_at)))
@@ -326,7 +329,8 @@ class RunRows(RankedRows):
         return places
 
     def _rows_at(self, places: Array) -> Array:
-        assert self._moved is not None
+        if self._moved is None:
+            return places
         rows, moved_to = self._moved
         order = np.argsort(moved_to)
         at = np.minimum(np.searchsorted(moved_to, places, sorter=order), len(order) - 1)
@@ -343,9 +347,7 @@ class RunRows(RankedRows):
 
     def in_rank_order(self, values: Array) -> Array:
         """Return the values of rows, grouped by query in rank order."""
-        if not self._ordered:
-            self._sort_ties(None)
-            self._ordered = True
+        self._sort_ties(None)
         if self._moved is None:
             return values
         rows, places = self._moved

@@ -328,7 +328,7 @@ class TableScores:
         aligned = Aligned([rows])
         try:
             values = {m: found.reshape(len(runs), -1) for m, found in self.evaluator.values(aligned).items()}
-            for run, overlap in zip(runs, rows.overlaps, strict=True):
+            for run, overlap in zip(runs, rows.overlaps_of_parts, strict=True):
                 self.overlaps[run] = self.overlaps.get(run, Overlap()) + overlap
             return [
                 self._scored(run, np.flatnonzero(answered), {m: found[number] for m, found in values.items()})
@@ -352,7 +352,7 @@ class TableScores:
             aligned = Aligned([rows := Rows(self.judgments, _columns(table))])
             try:
                 values = self.evaluator.values(aligned)
-                self.overlaps[run] = self.overlaps.get(run, Overlap()) + rows.overlap
+                self.overlaps[run] = self.overlaps.get(run, Overlap()) + rows.overlaps_of_parts[0]
                 return self._scored(run, rows.query[rows.query >= 0], values)
             finally:
                 aligned.release()

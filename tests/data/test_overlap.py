@@ -10,6 +10,7 @@ from ir_measures import AP, NumRet, nDCG
 
 from pyterrier_cwla import CWLA, evaluate, explain, stream
 from pyterrier_cwla.cli.app import main
+from pyterrier_cwla.data.alignment import Judgments, Rows
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
@@ -73,11 +74,8 @@ def test_a_run_whose_top_ten_is_hardly_judged(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_judged_documents_of_110_are_enough(name, tmp_path, request):
+def test_two_judged_documents_of_110_are_enough(name, tmp_path):
     """One of the two is relevant."""
-    if name == "dask_partitions":
-        reason = "a partition with relevant documents does not count judged documents that are not relevant"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
     assert not warned(name, few(RUN, 2), tmp_path)
 
 
@@ -137,6 +135,16 @@ def test_runs_by_name_are_named_and_parts_of_a_run_are_added_up(tmp_path, monkey
         for call in (lambda: pd.concat(stream(QRELS, tmp_path / "run.txt", ["AP"])),
                      lambda: evaluate(QRELS, tmp_path / "run.txt", ["AP"])):  # fmt: skip
             assert len(told(call)) == expected
+
+
+@pytest.mark.parametrize("scores", ["distinct", "equal", "in reverse"])
+def test_parts_count_all_judged_documents_in_the_top_ten(scores):
+    judgments = Judgments(QRELS)
+    score = {"distinct": RUN.score, "equal": RUN.score * 0, "in reverse": -RUN.score}[scores]
+    run = RUN.assign(score=score)
+    _, judged, _ = Rows(judgments, run).counts(all_judged=True)
+    parts = [Rows(judgments, part) for _, part in run.groupby("query_id")]
+    assert sum(rows.overlaps_of_parts[0].judged for rows in parts) == judged[0] > 0
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
