@@ -41,7 +41,7 @@ _TOPIC = 34  # characters of a topic's name
 #: Note below tables with bold type, if higher scores are better for all measures.
 BOLD = "Bold: the highest."
 NOT_CORRECTED = "Intervals are not corrected: one may exclude 0 where there is no mark."
-EFFECT = "d_z: the mean over the standard deviation of the differences of queries."
+EFFECT = "d_z is the mean of the differences of queries, divided by their standard deviation."
 _ROWS = 15  # runs in a notebook
 _P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
 #: Columns that are left out next if the terminal is narrow, with their names in the note.
@@ -237,7 +237,7 @@ class Comparison(ComparedRuns):
 
         * ``difference``: ``score`` minus the score of the baseline, and ``difference_low``, ``difference_high``: its
           confidence interval;
-        * ``effect``: Cohen's d_z, the mean over the standard deviation of the differences of queries;
+        * ``effect``: Cohen's d_z, the mean of the differences of queries divided by their standard deviation;
         * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests;
         * ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
           comparisons of the table (uncorrected if ``correction=None``).

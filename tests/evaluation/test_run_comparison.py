@@ -741,7 +741,7 @@ def test_narrow_terminals_say_what_is_left_out(clear):
         text = " ".join(printed(clear, width).split())
         assert text.endswith(f"Left out at this width: {', '.join(steps[:left_out])}.")
         assert ("In brackets" in text) == (left_out < 5)
-        assert ("d_z: " in text) == (left_out < 3)
+        assert ("d_z is the mean" in text) == (left_out < 3)
         assert "Δ: " in text
         assert "p-values" in text
 
