@@ -56,6 +56,7 @@ def test_power():
     assert headline.startswith(best["measure"])
     assert f"{best['t']:.0%} of 10 pairs of 5 runs" in headline
     assert f"{least['measure']} finds {least['t']:.0%}, the fewest" in headline
+    assert found.tables()["power"].caption.startswith("Shares of 10 pairs of 5 runs with p < 0.2, uncorrected; ")
     one = power(*systems(), ["AP"])
     assert one.headline() == f"AP finds {one.table['t'].iloc[0]:.0%} of 10 pairs of 5 runs significantly different."
     nothing = power(*systems(2, same=True), MEASURES)

@@ -378,9 +378,8 @@ class Power(Study):
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
         how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._of}."
-        beside = f" Corrected: {CORRECTIONS[self.about['correction']]}, over all pairs of a measure." * bool(
-            self.about["correction"]
-        )
+        correction = self.about["correction"]
+        beside = f" Corrected: {CORRECTIONS[correction]}, over all pairs of a measure." if correction else ""
         apart = "Differences of power by the t-test, with 95 % intervals (bootstrap over queries)."
         return {
             "power": Table("Power", how + beside, self.table),
