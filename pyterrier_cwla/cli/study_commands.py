@@ -18,7 +18,6 @@ from .arguments import (
     SESSIONS_HELP,
     BoundMeasures,
     Commands,
-    Force,
     JudgedBy,
     LengthsFile,
     Measures,
@@ -40,6 +39,9 @@ if TYPE_CHECKING:
     from ..studies.report import Study
     from ..studies.users.ratings import Rated
 
+ForceReport = Annotated[
+    bool, typer.Option("--force", help="Replace the files of a report in the folder; other files and inputs stay.")
+]
 Published = StrEnum("Published", ["chiir24", "jiang", "tiangong"])
 """Published studies whose data are available."""
 Holes = StrEnum("Holes", ["fractions", "depth", "groups"])
@@ -140,7 +142,7 @@ def robustness(
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
-    force: Force = False,
+    force: ForceReport = False,
 ) -> None:  # over 50 lines: half of them are options  # fmt: skip
     """Study how measures change when judgments are missing: system rankings and tests of pairs.
 
@@ -205,7 +207,7 @@ def next_documents(
     all_topics: Annotated[bool, typer.Option("--all-topics", help="Include topics without judgments.")] = False,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    force: Force = False,
+    force: ForceReport = False,
 ) -> None:  # over 50 lines: half of them are options
     """List the unjudged documents whose judgment could change a comparison of runs, the next one to judge first.
 
@@ -247,7 +249,7 @@ def power(
     missing: WhereMissing = None,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
-    force: Force = False,
+    force: ForceReport = False,
 ) -> None:
     """Count the pairs of systems that each measure distinguishes, by four tests of all pairs.
 
@@ -274,7 +276,7 @@ def agreement(
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
     seed: Seed = 0,
-    force: Force = False,
+    force: ForceReport = False,
 ) -> None:
     """Compare the system rankings of measures: Kendall's τ, rank-biased overlap, outliers.
 
@@ -314,7 +316,7 @@ def users(
     resamples: Resamples = 1000,
     cv: Folds = 10,
     seed: Seed = 0,
-    force: Force = False,
+    force: ForceReport = False,
 ) -> None:
     """Compare measures with the ratings of users; without -m, all combinations of C and A.
 
@@ -366,7 +368,7 @@ def fit(
     cv: Folds = 10,
     seed: Seed = 0,
     n_jobs: Jobs = 1,
-    force: Force = False,
+    force: ForceReport = False,
 ) -> None:  # fmt: skip
     """Fit parameters of a measure to ratings of users, and estimate the improvement by cross-validation.
 

@@ -844,7 +844,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes], title: str, force: 
             raise BadParameter(
                 f"{name!r} is not a valid file name of a report: names of tables and pictures contain no slashes."
             )
-    old = check_folder(folder, force)
+    old = check_folder(folder, force, names=contents)
     try:
         for name in contents:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -859,7 +859,7 @@ def write_files(folder: Path, contents: Mapping[str, bytes], title: str, force: 
     _save_manifest(folder, contents, title)
 
 
-def check_folder(folder: Path, force: bool, inputs: Iterable[Path] = ()) -> list[str]:
+def check_folder(folder: Path, force: bool, inputs: Iterable[Path] = (), names: Collection[str] = ()) -> list[str]:
     """Check that a report may be written to a folder, and return the names of the files that its manifest lists.
 
     Parameters
@@ -870,6 +870,8 @@ def check_folder(folder: Path, force: bool, inputs: Iterable[Path] = ()) -> list
         Whether existing files may be replaced.
     inputs : iterable of Path, default=()
         Existing input files, which the report must neither replace nor remove.
+    names : collection of str, default=()
+        Files that the report will have, as far as they are known.
 
     Raises
     ------
@@ -879,16 +881,21 @@ def check_folder(folder: Path, force: bool, inputs: Iterable[Path] = ()) -> list
     places, inputs = [folder / name for name in (PAGE, ABOUT, MANIFEST)], [*inputs]
     for within in (folder / "tables", folder / "pictures"):
         places += within.iterdir() if within.is_dir() and not within.is_symlink() else [within]
-    for path in filter(os.path.lexists, places):
+    found = list(filter(os.path.lexists, places))
+    for path in found:
         if path.is_symlink() or not path.is_file() or (path.parent == folder and not path.suffix):
             raise BadParameter(f"{path}: is in the way of the report. {_WAY_OUT}")
         if any(os.path.samefile(file, path) for file in inputs):
             raise BadParameter(f"{path}: is an input, and the report would replace it. Write it to another folder.")
-        if not force:
-            raise BadParameter(
-                f"{path}: the file exists. Write the report to another folder, or replace the files with force=True."
-            )
-    return _listed(folder / MANIFEST)
+    listed = _listed(folder / MANIFEST)
+    if found and not force:
+        own = [folder / name for name in (PAGE, ABOUT, MANIFEST, *listed, *names)]
+        replaced = [path for path in found if path in own]
+        way_out = "replace the files with force=True" if replaced else "move the file away: it is not of a report"
+        raise BadParameter(
+            f"{(replaced or found)[0]}: the file exists. Write the report to another folder, or {way_out}."
+        )
+    return listed
 
 
 def cannot_write(folder: Path, error: OSError, option: str = "") -> BadParameter:

@@ -146,6 +146,17 @@ def test_existing_files_are_replaced_with_force_only(name, tmp_path):
     assert content(tmp_path)["more.csv"] == before["more.csv"]
 
 
+@pytest.mark.parametrize("name", ["tables/notes.csv", "pictures/photo.png"])
+def test_a_file_of_the_user_is_not_said_to_be_replaced(name, tmp_path):
+    """With force the file would stay."""
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("of the user")
+    message = rf"{name}: the file exists. Write the report to another folder, or move the file away: it is not of a rep"
+    with pytest.raises(CWLAError, match=message):
+        Plain().report(tmp_path)
+    assert content(tmp_path) == {name: b"of the user"}
+
+
 @pytest.mark.parametrize("changed", [None, "tables/scores.csv", "report.html"])
 def test_a_report_is_replaced_with_force_only(changed, tmp_path):
     """Whether it was edited is not known."""
