@@ -92,9 +92,8 @@ def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequ
     table.add_row("", "total", *(decimal(total[name]) if name in total else "" for name in [*ranks][1:]), style="bold")
     console.print(table)
     console.print()
-    meanings = {"share": "share of the users", "adds": "share times score, or what a rank adds to the score"}
-    prose(console, " · ".join(f"{name}: {meaning}" for name, meaning in meanings.items()))
-    for line in notes:
+    about = "share: share of the users · adds: share times score, or what a rank adds to the score"
+    for line in [about, *notes]:
         prose(console, line)
 
 

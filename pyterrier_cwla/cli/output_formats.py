@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol
@@ -31,7 +30,7 @@ class Format(StrEnum):
     @classmethod
     def of(cls, path: Path) -> Format:
         """Return the format for the extension of a file; raise BadParameter if it is unknown."""
-        known = {kind.suffix: form for form, kind in _KINDS.items()}
+        known = {suffix: form for form, suffix in _SUFFIXES.items()}
         if path.suffix.lower() not in known:
             raise BadParameter(f"-o {path}: the name must end in {', '.join(known)}, or give the format with --format.")
         return known[path.suffix.lower()]
@@ -58,38 +57,19 @@ class Results(Protocol):
         """Return the notes for readers of a file in this format."""
 
 
-@dataclass(frozen=True)
-class _Kind:
-    suffix: str
-    write_text: Callable[[Results, IO[str] | None], object] | None = None
-    """Writer to a file, or to stdout without one; None for binary formats."""
-
-
-def _write_csv(results: Results, file: IO[str] | None) -> None:
-    from ..files.table_writers import write_csv
-
-    write_csv(results.table, file or sys.stdout)
-
-
-def _write_json_lines(results: Results, file: IO[str] | None) -> None:
-    from ..files.table_writers import write_json_lines
-
-    write_json_lines(results.table, file or sys.stdout)
-
-
-_KINDS = {
-    Format.csv: _Kind(".csv", _write_csv),
-    Format.jsonl: _Kind(".jsonl", _write_json_lines),
-    Format.parquet: _Kind(".parquet"),
-    Format.latex: _Kind(".tex", lambda results, file: (file or sys.stdout).write(results.latex())),
-    Format.table: _Kind(".txt", lambda results, file: results.print(screen(file))),
+_SUFFIXES = {
+    Format.csv: ".csv",
+    Format.jsonl: ".jsonl",
+    Format.parquet: ".parquet",
+    Format.latex: ".tex",
+    Format.table: ".txt",
 }
 
 
 def format_for(form: Format | None, output: Path | None) -> Format:
     """Return the format from ``--format`` or else from the file name; check that it can be written there."""
     form = form or (Format.of(output) if output else Format.table)
-    if _KINDS[form].write_text is None and output is None:
+    if form is Format.parquet and output is None:
         raise BadParameter(f"--format {form} needs a file: -o FILE.")
     if output is not None and not output.parent.is_dir():
         raise BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
@@ -98,17 +78,27 @@ def format_for(form: Format | None, output: Path | None) -> Format:
 
 def write_results(results: Results, form: Format, path: Path | None) -> None:
     """Write results to a file or to stdout, then the notes to stderr (a text table contains them)."""
-    write_text = _KINDS[form].write_text
     if path is None:
-        assert write_text is not None
-        write_text(results, None)
-    elif write_text is None:
+        _write_text(results, form, None)
+    elif form is Format.parquet:
         from ..files.table_writers import write_rows
 
         write_rows([results.table], form, path, results.origin)
     else:
         with written(path) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
-            write_text(results, file)
+            _write_text(results, form, file)
     if form is not Format.table:
         for text in results.notes_beside(form):
             note(text)
+
+
+def _write_text(results: Results, form: Format, file: IO[str] | None) -> None:
+    """Write results in a text format to a file, or to stdout without one."""
+    from ..files.table_writers import write_csv, write_json_lines
+
+    if form is Format.table:
+        results.print(screen(file))
+    elif form is Format.latex:
+        (file or sys.stdout).write(results.latex())
+    else:
+        (write_csv if form is Format.csv else write_json_lines)(results.table, file or sys.stdout)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import chain, groupby
+from operator import attrgetter
 from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -198,13 +199,18 @@ class InFiles:
         self.parts = []
         for named, some_sources in groupby(self.sources, lambda source: source.name is not None):
             for alike in [[*some_sources]] if named else [[source] for source in some_sources]:
-                parts = _in_turn([part for source in alike for part in _placed(source)], together)
+                # Absolute paths are independent of the working directory of a worker.
+                placed = [replace(part, path=os.path.abspath(part.path)) for source in alike for part in source.parts]
+                parts = [_Parts(tuple(placed[at : at + together])) for at in range(0, len(placed), together)]
                 mine = client.map(_row_counts, parts, pure=False)
                 self.parts += parts
                 counts += mine
                 names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
                 runs += zip(map(str, alike), names, strict=True)
-        check_names(client.gather(runs))
+        names_of_runs = RunNames()  # raises an error for equal names
+        for place, of_place in client.gather(runs):
+            for run in of_place:
+                names_of_runs.add(run, place)
         return counts
 
     def check_rows(self, runs: list[Any]) -> None:
@@ -241,11 +247,11 @@ class InFrames:
     def counted(self, client: Client) -> list[Any]:
         """Return futures of the row counts of partitions."""
         ids = [name for name in self.wanted if name in ("run", "query_id")]
-        return self._done(client, _counted, ids)
+        return self._done(client, _row_counts, ids)
 
     def scored(self, client: Client, **how: Any) -> list[Any]:
         """Return futures of the scores of partitions."""
-        return self._done(client, _scored_frame, self.wanted, **how)
+        return self._done(client, _scored, self.wanted, **how)
 
     def check_rows(self, runs: list[str]) -> None:
         """Raise MalformedFile if the frame is empty; `runs` are the names of all runs with rows."""
@@ -259,7 +265,8 @@ class InFrames:
         from dask import delayed
 
         frames = self.frame[[name for one in wanted for name in self.names[one]]].to_delayed()
-        return client.compute([delayed(task, pure=False)(frame, number, **how) for number, frame in enumerate(frames)])
+        parts = [delayed(_Frame)(frame, number) for number, frame in enumerate(frames)]
+        return client.compute([delayed(task, pure=False)(part, **how) for part in parts])
 
 
 @dataclass(frozen=True)
@@ -279,15 +286,6 @@ class _Parts:
         return chain.from_iterable(part.tables(extras) for part in self.parts)
 
 
-def _in_turn(parts: list[Part], together: int) -> list[_Parts]:
-    return [_Parts(tuple(parts[at : at + together])) for at in range(0, len(parts), together)]
-
-
-def _placed(source: Source) -> list[Part]:
-    """Return the parts with absolute paths, which are independent of the working directory of a worker."""
-    return [replace(part, path=os.path.abspath(part.path)) for part in source.parts]
-
-
 @dataclass(frozen=True)
 class _Frame:
     """A partition with the interface of a part of a file."""
@@ -295,48 +293,42 @@ class _Frame:
     frame: pd.DataFrame
     number: int
 
+    def ids(self) -> Iterator[pa.Table]:
+        with self._named():
+            yield pa.table(self._ids())
+
     def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
-        with _of_partition(self.number):
+        with self._named():
             columns = run_columns(self.frame.loc[:, self.frame.columns != "run"])
             given = {name: getattr(columns, name) for name in EXTRAS}
-            ids = _ids(self.frame) | {"doc_id": columns.doc_id, "score": columns.value}
+            ids = self._ids() | {"doc_id": columns.doc_id, "score": columns.value}
             yield pa.table(ids | {name: given[name] for name in extras if given[name] is not None})
 
+    def _ids(self) -> dict[str, Any]:
+        named = NamedColumns(self.frame, "run", "score", BadRun)
+        run = named.get("run")
+        run = pa.repeat(pa.scalar("run", pa.large_string()), len(self.frame)) if run is None else run
+        ids = {"run": run, "query_id": named["query_id"]}
+        return {name: strings(column, name, "run", BadRun) for name, column in ids.items()}
 
-def _counted(frame: pd.DataFrame, number: int) -> pa.Table:
-    with _of_partition(number):
-        return _total([_segments_of(pa.table(_ids(frame)))])
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Name the partition in errors."""
+        try:
+            yield
+        except CWLAError as error:
+            raise type(error)(f"partition {self.number}: {error}") from error
 
 
-def _row_counts(parts: _Parts) -> pa.Table:
-    """Return the number of rows of each query of each run in some parts, and in how many segments they are."""
-    return _total([_segments_of(table) for table in parts.ids()])
+def _row_counts(part: _Parts | _Frame) -> pa.Table:
+    """Return the number of rows of each query of each run in a part, and in how many segments they are."""
+    return _total([_segments_of(table) for table in part.ids()])
 
 
 def _segments_of(table: pa.Table) -> pa.Table:
     segments = Segments(table)
     run, query, *numbers = map(of_numbers, (segments.run, segments.query, segments.sizes, np.ones_like(segments.sizes)))
     return pa.table([segments.runs.take(run), segments.queries.take(query), *numbers], [*_COUNTS])
-
-
-def _scored_frame(frame: pd.DataFrame, number: int, **how: Any) -> _Scored:
-    return _scored(_Frame(frame, number), **how)
-
-
-def _ids(frame: pd.DataFrame) -> dict[str, Any]:
-    named = NamedColumns(frame, "run", "score", BadRun)
-    run = named.get("run")
-    run = pa.repeat(pa.scalar("run", pa.large_string()), len(frame)) if run is None else run
-    ids = {"run": run, "query_id": named["query_id"]}
-    return {name: strings(column, name, "run", BadRun) for name, column in ids.items()}
-
-
-@contextmanager
-def _of_partition(number: int) -> Iterator[None]:
-    try:
-        yield
-    except CWLAError as error:
-        raise type(error)(f"partition {number}: {error}") from error
 
 
 def sent_to(client: Client, measures: Sequence[Measure], judgments: Judgments) -> Any:
@@ -368,7 +360,7 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
     rows = sum(part.rows for part in summaries)
     if rows != outline.rows:
         raise _changed(f"{rows:,} rows were scored, and {outline.rows:,} counted")
-    results = list(zip([part.runs for part in summaries], client.map(_results, scored, pure=False)))
+    results = list(zip([part.runs for part in summaries], client.map(attrgetter("results"), scored, pure=False)))
     for bundle in sorted({number for part in summaries for number in part.bundles}):
         having = [(part.bundles[bundle], of) for part, of in zip(summaries, scored) if bundle in part.bundles]
         pieces = client.map(_bundle, [of for _, of in having], number=bundle, pure=False)
@@ -433,14 +425,6 @@ def _runs(counts: list[pa.Table]) -> list[str]:
     return joined(counts)["run"].unique().to_pylist()
 
 
-def check_names(runs: list[tuple[str, list[str]]]) -> None:
-    """Raise BadRun if two runs have the same name; `runs` pairs each place with the names of its runs."""
-    names = RunNames()
-    for place, of_place in runs:
-        for run in of_place:
-            names.add(run, place)
-
-
 class _Sent:
     """Pickled measures and judgments that workers exchange; each worker builds one evaluator from them."""
 
@@ -497,7 +481,7 @@ class _Summary:
     bundles: dict[int, set[str]]
 
 
-def _scored(part: Any, sent: _Sent, split: _Split, bundles: int) -> _Scored:
+def _scored(part: _Parts | _Frame, sent: _Sent, split: _Split, bundles: int) -> _Scored:
     scoring, rows, results, rests = TableScores(sent.evaluator), 0, [], []
     for table in part.tables(extras_of(sent.evaluator.measures)):
         segments = Segments(table)
@@ -519,10 +503,6 @@ def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
 def _summary(scored: _Scored) -> _Summary:
     bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
     return _Summary(scored.rows, scored.results.runs, bundles)
-
-
-def _results(scored: _Scored) -> _Results:
-    return scored.results
 
 
 def _bundle(scored: _Scored, number: int) -> pa.Table:

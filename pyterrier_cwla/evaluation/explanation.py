@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import zip_longest
@@ -161,11 +161,8 @@ class Explanation:
         """
         return plot_explanation(self, ax, depth, docnos)
 
-    def __repr__(self) -> str:
-        return str(self)
-
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
         table = self.table.head(20).to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
         more = f"\n… {len(self.table) - 20} more ranks in .table" if len(self.table) > 20 else ""
@@ -466,8 +463,9 @@ class ExplainedMixture:
         their share times what it adds to their score. ``adds`` is the sum over the classes. Its sum over the ranks is
         the score, but for what lies below the table (``totals["beyond"]``).
         """
-        longest = max(self.explanations.values(), key=lambda one: len(one.table)).table.set_index("rank")
-        known = {name: one.table.set_index("rank").reindex(longest.index) for name, one in self.explanations.items()}
+        tables = {name: one.table.set_index("rank") for name, one in self.explanations.items()}
+        longest = max(tables.values(), key=len)
+        known = {name: table.reindex(longest.index) for name, table in tables.items()}
         adds = {
             name: self.shares[name] * one.contributions.reindex(longest.index, fill_value=0.0)
             for name, one in self.explanations.items()
@@ -475,13 +473,12 @@ class ExplainedMixture:
         seen = {
             column: sum(self.shares[name] * table[column] for name, table in known.items()) for column in ("V", "L")
         }
-        columns = {"docno": longest["docno"], **self._grades(known), **seen, "adds": sum(adds.values())}
+        columns = {"docno": longest["docno"], **self._grades(longest, known), **seen, "adds": sum(adds.values())}
         return pd.DataFrame({**columns, **{f"adds: {name}": values for name, values in adds.items()}})
 
-    def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
+    def _grades(self, longest: pd.DataFrame, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
         """Return the columns of grades, which are the same for all classes."""
-        longest = max(self.explanations, key=lambda name: len(self.explanations[name].table))
-        return {"grade": known[longest]["grade"]}
+        return {"grade": longest["grade"]}
 
     @property
     def totals(self) -> pd.DataFrame:
@@ -517,11 +514,8 @@ class ExplainedMixture:
         """The measure and the query."""
         return f"{self.measure} of query {self.query}"
 
-    def __repr__(self) -> str:
-        return str(self)
-
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         parts = [
             table.to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
             for table in (self.totals, self.table.head(_SHOWN))
@@ -549,7 +543,7 @@ class ExplainedIntents(ExplainedMixture):
     judged intent", which adds nothing.
     """
 
-    def _grades(self, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
+    def _grades(self, longest: pd.DataFrame, known: dict[str, pd.DataFrame]) -> dict[str, pd.Series[float]]:
         return {f"grade: {name}": table["grade"] for name, table in known.items() if name != NO_INTENT}
 
 
@@ -690,13 +684,10 @@ class ExplainedPair:
         scores = f"{first} scores {one:.4f} and {second} {other:.4f}, a difference of {other - one:+.4f}."
         where = f"{self.where_different[:1].upper()}{self.where_different[1:]}."
         ranks = sorted({rank for rank in (self.first_difference, self.first_gain_difference) if rank})
-        return [scores, where, *(f"Rank {rank:,}: {'; '.join(self._has_at(rank))}." for rank in ranks)]
-
-    def __repr__(self) -> str:
-        return str(self)
+        return [scores, where, *(f"Rank {rank:,}: {'; '.join(_in_words(self.at(rank)))}." for rank in ranks)]
 
     @sanitised
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         table, shown = self.table, last_shown(list(self._pair), 20)
         text = table.head(shown).to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
         more = f"\n… {len(table) - shown} more ranks in .table" if len(table) > shown else ""
@@ -717,16 +708,17 @@ class ExplainedPair:
         pairs = zip_longest(*(one.table[column].head(seen) for one in self._pair), fillvalue=missing)
         return next((rank for rank, (first, second) in enumerate(pairs, 1) if first != second), None)
 
-    def _has_at(self, rank: int) -> list[str]:
-        """Return what each run has at a rank, in words."""
-        return [_in_words(str(run), row) for run, row in self.at(rank).iterrows()]
 
-
-def _in_words(run: str, row: pd.Series[Any]) -> str:
-    if not isinstance(row["docno"], str) or not row["docno"]:
-        return f"{run} has no document"
-    grade = "not judged" if pd.isna(row["grade"]) else f"grade {row['grade']:g}"
-    return f"{run} has {row['docno']} ({grade}), which gains {row['gain']:.4g} and adds {row['adds']:.4g} to the score"
+def _in_words(at_rank: pd.DataFrame) -> Iterator[str]:
+    """Yield what each run has at a rank."""
+    for run, row in at_rank.iterrows():
+        if not isinstance(row["docno"], str) or not row["docno"]:
+            yield f"{run} has no document"
+            continue
+        grade = "not judged" if pd.isna(row["grade"]) else f"grade {row['grade']:g}"
+        yield (
+            f"{run} has {row['docno']} ({grade}), which gains {row['gain']:.4g} and adds {row['adds']:.4g} to the score"
+        )
 
 
 def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair | ExplainedMixture:

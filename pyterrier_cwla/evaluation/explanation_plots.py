@@ -309,15 +309,12 @@ def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[
     """Draw values of ranks as steps, each one rank wide; return the keys of the legend."""
     from matplotlib.lines import Line2D
 
+    keys = []
     for name, values in curves.items():
-        look = {"color": looks[name]["color"], "linestyle": looks[name].get("linestyle", "-")}
-        ax.stairs(values, np.arange(len(values) + 1) + 0.5, baseline=None, linewidth=1.8, **look)
-    return [
-        Key(
-            Line2D([], [], color=looks[name]["color"], linestyle=looks[name].get("linestyle", "-"), linewidth=1.8), name
-        )
-        for name in curves
-    ]
+        look = {"color": looks[name]["color"], "linestyle": looks[name].get("linestyle", "-"), "linewidth": 1.8}
+        ax.stairs(values, np.arange(len(values) + 1) + 0.5, baseline=None, **look)
+        keys.append(Key(Line2D([], [], **look), name))
+    return keys
 
 
 def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, percent: bool = False) -> float:
