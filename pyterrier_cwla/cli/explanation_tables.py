@@ -230,7 +230,7 @@ def _cell(name: str, value: Any) -> str | Text:
 
 _ONE_OF = {
     "measure": "A measure of this package.",
-    "ir_measures": "A measure of ir_measures, computed here with the same values.",
+    "ir_measures": "A measure of ir_measures, computed here with the same values, except where documents tie.",
 }
 _OF_MEASURES = ("measure", "ir_measures", "session")
 _ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "norm": "norm"}

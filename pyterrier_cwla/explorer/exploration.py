@@ -504,7 +504,9 @@ def _dict(request: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _grades(grades: Any) -> list[float | None]:
     """Return grades as numbers, and None for documents that are not judged."""
     if isinstance(grades, str | bytes) or not isinstance(grades, Iterable):
-        raise BadParameter("give the grades of a ranking as a list, such as [2, 0, 1].")
+        raise BadParameter(
+            f"give the grades of a ranking as a list, such as [2, 0, 1], not {grades!r:.40}; a measure is measure=."
+        )
     found: list[float | None] = []
     for rank, grade in enumerate(grades, 1):
         if grade is None or (isinstance(grade, float | np.floating) and math.isnan(grade)):
