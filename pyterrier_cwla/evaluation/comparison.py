@@ -139,6 +139,10 @@ class ComparedRuns:
         """Yield the tables and notes for a console."""
         raise NotImplementedError
 
+    def measure_or_first(self, measure: str | None) -> str:
+        """Return the name of a measure of the comparison, by default of the first."""
+        return chosen_of("measure", measure if measure is None else [measure], self.measures)[0]
+
     def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
         """Return the scores of two runs by query, and their difference.
 
@@ -173,10 +177,8 @@ class ComparedRuns:
         2           1.0  0.5         0.5
         1           1.0  1.0         0.0
         """
-        measure = self.measures[0] if measure is None else measure
-        for what, name, known in (("run", a, self.runs), ("run", b, self.runs), ("measure", measure, self.measures)):
-            if name not in known:
-                raise BadParameter(f"no {what} {name!r} in the comparison. {near(str(name), map(str, known))}")
+        measure = self.measure_or_first(measure)
+        chosen_of("run", [a, b], self.runs)
         if a == b:
             raise BadParameter(f"{a!r} is given twice: there is no difference to show. Give two runs.")
         values = self.by_query[measure]
@@ -408,7 +410,7 @@ class Comparison(ComparedRuns):
         measure : str, optional
             Name of the measure; by default the first.
         """
-        measure = self.measures[0] if measure is None else measure
+        measure = self.measure_or_first(measure)
         rows = self.table[self.table["measure"] == measure].set_index("run")["score"]
         order = rows.sort_values(ascending=self.about["better"][measure] == "lower", kind="stable").index.tolist()
         order.sort(key=lambda run: run != self.about["baseline"])
@@ -518,8 +520,8 @@ def plot_comparison(
     found: Any, measures: Iterable[str] | None = None, runs: Iterable[Any] | None = None, width: float = 7.0
 ) -> Any:
     """Plot the scores of all runs, with one panel per measure; see :meth:`Comparison.plot`."""
-    shown = _chosen("measure", measures, found.measures)
-    names = _chosen("run", runs, found.runs)
+    shown = chosen_of("measure", measures, found.measures)
+    names = chosen_of("run", runs, found.runs)
     cells = found.cells()
     scores = found.table.set_index(["measure", "run"]).sort_index()
     sign = -1 if found.about["better"][shown[0]] == "lower" else 1
@@ -558,7 +560,7 @@ def plot_comparison(
     return axes
 
 
-def _chosen(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> list[Any]:
+def chosen_of(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> list[Any]:
     """Return the chosen names, or all."""
     if names is None:
         return list(known)
@@ -614,7 +616,7 @@ def plot_topics(
     found: Any, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Axes | None = None
 ) -> Axes:
     """Plot the difference of two runs topic by topic; see :meth:`Comparison.plot_topics`."""
-    measure = found.measures[0] if measure is None else measure
+    measure = found.measure_or_first(measure)
     by_topic = found.differences(a, b, measure)
     finite = by_topic[np.isfinite(by_topic["difference"])]
     if finite.empty:
@@ -663,10 +665,7 @@ def _draw_topics(ax: Axes, names: Sequence[str], difference: Any, named: int, ro
             widths[value < 0] = max(widths[value < 0], _LETTER * len(name))
     if 2 * named < n:
         between = slice(named, n - named)
-        text, right = (
-            f"{many(n - 2 * named, 'topic')}{' between' if named else ''}",
-            bool(difference[between].sum() < 0),
-        )
+        text, right = many(n - 2 * named, "topic") + " between" * bool(named), bool(difference[between].sum() < 0)
         _write_beside_zero(ax, text, middles[between].mean(), right, color=GREY)
         widths[right] = max(widths[right], _LETTER * len(text))
     ax.set_xlim(_limits(difference, widths[0], widths[1], room))

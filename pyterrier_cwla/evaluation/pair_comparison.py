@@ -15,7 +15,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import BadParameter, many, near
+from ..errors import BadParameter, many
 from ..errors.sanitise import in_picture, sanitised
 from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, elided, text_colour, titled
 from ..rendering.latex import escaped, floating_table, table_row, tabular
@@ -124,12 +124,6 @@ class PairComparison(ComparedRuns):
         """Names of the baselines; all runs if all pairs are compared."""
         return self.about["baselines"] or self.runs
 
-    def _chosen(self, measure: str | None) -> str:
-        """Return the name of a measure, by default of the first."""
-        if measure is not None and measure not in self.measures:
-            raise BadParameter(f"no measure {measure!r} in the comparison. {near(str(measure), self.measures)}")
-        return measure or self.measures[0]
-
     def rows(self, measure: str | None = None) -> pd.DataFrame:
         """Return the rows of a measure, each pair also in the other direction, by (run, baseline).
 
@@ -146,7 +140,7 @@ class PairComparison(ComparedRuns):
         BadParameter
             If there is no such measure.
         """
-        return self._rows(self.table, self._chosen(measure))
+        return self._rows(self.table, self.measure_or_first(measure))
 
     def _rows(self, table: pd.DataFrame, measure: str) -> pd.DataFrame:
         one = table[table["measure"] == measure]
@@ -176,7 +170,7 @@ class PairComparison(ComparedRuns):
         return self._matrix(measure, ("▲", "▼"))
 
     def _matrix(self, measure: str | None, marks: tuple[str, str]) -> pd.DataFrame:
-        measure = self._chosen(measure)
+        measure = self.measure_or_first(measure)
         places = self.places(measure)
         symbols = ("", *marks)  # of marks 0, 1 and −1
         cells = self._cells(measure, lambda row: fixed_point(row["difference"], places, "+") + symbols[row["mark"]])
@@ -186,7 +180,7 @@ class PairComparison(ComparedRuns):
 
     def _cells(self, measure: str | None, written: Callable[[Mapping[str, Any]], str]) -> pd.DataFrame:
         """Return a matrix of runs (rows) and baselines (columns) with the text of each pair's row."""
-        rows = self._rows(self._shown, self._chosen(measure))
+        rows = self._rows(self._shown, self.measure_or_first(measure))
         texts = {place: written(row) for place, row in rows.to_dict("index").items()}
         texts |= {(run, run): "·" for run in self.runs}
         cells = [[texts.get((run, baseline), "") for baseline in self.baselines] for run in self.runs]
@@ -266,7 +260,7 @@ class PairComparison(ComparedRuns):
             raise BadParameter(f"layout={layout!r} must be 'matrix' or 'list'.")
         if measure is None and len(self.measures) > 1:
             return "\n".join(self.to_latex(one, caption, label and f"{label}-{one}", layout) for one in self.measures)
-        measure = self._chosen(measure)
+        measure = self.measure_or_first(measure)
         lines, texts = (self._matrix_in_latex if layout == "matrix" else self._list_in_latex)(measure)
         if caption is None:
             caption = typeset(" ".join([f"{measure}.", *self.notes(("↑", "↓")), *texts, self.of_wins]))
@@ -309,7 +303,7 @@ class PairComparison(ComparedRuns):
         -------
         matplotlib Axes
         """
-        measure = self._chosen(measure)
+        measure = self.measure_or_first(measure)
         return plot_pairs(self, measure, self._rows(self._shown, measure), ax)
 
     def plot_wins(self, measure: str | None = None, pairs: int = 20, ax: Any = None) -> Any:
@@ -328,7 +322,7 @@ class PairComparison(ComparedRuns):
         -------
         matplotlib Axes
         """
-        measure = self._chosen(measure)
+        measure = self.measure_or_first(measure)
         return plot_wins(self, measure, self._table[self._table["measure"] == measure], pairs, ax)
 
     @sanitised
@@ -494,9 +488,10 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     letters = int(np.clip(0.3 * width / _LETTER, 6, _NAME))
     room = (0.9 * width - letters * _LETTER - 0.9) / len(columns)  # inches per column
     _mark_cells(ax, values, significant, found.places(measure), room >= _NUMBER)
-    rows_named, columns_named = len(order) <= _MOST_NAMES, room >= _UPRIGHT
-    _name_ticks(ax.set_yticks, order if rows_named else [], letters)
-    _name_ticks(ax.set_xticks, columns if columns_named else [], letters, rotation=90)
+    shown = [_name(run, letters) for run in order if len(order) <= _MOST_NAMES]
+    ax.set_yticks(np.arange(len(shown)), shown, fontsize=8)
+    shown = [_name(run, letters) for run in columns if room >= _UPRIGHT]
+    ax.set_xticks(np.arange(len(shown)), shown, fontsize=8, rotation=90)
     ax.tick_params(length=0)
     for side in ax.spines.values():
         side.set_visible(False)
@@ -529,10 +524,6 @@ def _mark_cells(ax: Axes, values: Any, significant: Any, places: int, numbers: b
     for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
         text = f"{values[row, column]:+.{places}f}"
         ax.text(column, row, text, ha="center", va="center", fontsize=7, color=text_colour())
-
-
-def _name_ticks(set_ticks: Any, runs: list[Any], letters: int, **look: Any) -> None:
-    set_ticks(np.arange(len(runs)), [_name(run, letters) for run in runs], fontsize=8, **look)
 
 
 def _name(run: Any, letters: int) -> str:
