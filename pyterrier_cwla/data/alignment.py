@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from ..errors import BadJudgments, BadRun, shown, some, warn
 from ..files import id_columns
-from ..files.arrow_arrays import of_numbers, to_numpy
+from ..files.arrow_arrays import chunks_of, of_numbers, one_chunk, to_numpy
 from ..files.id_columns import Ids, KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces, written
 from .columns import Array, Columns, distinct, judgment_columns, numbers, strings
 from .lengths import ReplacedLengths
@@ -294,9 +294,7 @@ class Judgments:
                 "the judgments have no intents: they have no column 'iteration' (in a TREC file the second field,"
                 " which must have different values)."
             )
-        encoded = pc.dictionary_encode(self.columns.iteration)
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
+        encoded = one_chunk(self.columns.iteration).dictionary_encode()
         names = encoded.dictionary.to_pylist()
         pairs, of_row = np.unique(self.row_query * len(names) + to_numpy(encoded.indices), return_inverse=True)
         query = pairs // max(len(names), 1)
@@ -705,10 +703,7 @@ def is_dict_of_dicts(run: Any) -> bool:
 
 def _concatenated(ids: Iterable[Ids]) -> Ids:
     """Return the ids of several columns as one array of strings."""
-    chunks = (written(column) for column in ids)
-    return pa.concat_arrays(
-        [part for chunk in chunks for part in (chunk.chunks if isinstance(chunk, pa.ChunkedArray) else [chunk])]
-    )
+    return pa.concat_arrays(_listed(chunks_of(written(column)) for column in ids))
 
 
 def _listed(parts: Iterable[Iterable[Any]]) -> list[Any]:

@@ -13,7 +13,18 @@ from numpy.typing import NDArray
 
 from ..errors import BadJudgments, BadRun, CWLAError, encodable, if_swapped, shown, some
 from ..files import id_columns
-from ..files.arrow_arrays import Named, NotReal, is_null, of_numbers, reals, the_only, to_numpy
+from ..files.arrow_arrays import (
+    Named,
+    NotReal,
+    as_arrow,
+    is_binary,
+    is_null,
+    is_text,
+    of_numbers,
+    reals,
+    the_only,
+    to_numpy,
+)
 from ..files.id_columns import Ids
 from ..tasks.hashing import fingerprint, of_strings
 
@@ -186,11 +197,8 @@ def _refuse_several(names: Any) -> None:
 
 def _as_text(column: Any, error: type[CWLAError]) -> Ids:
     """Return names of intents, which may be numbers, as Arrow strings."""
-    if hasattr(column, "to_arrow"):
-        column = column.to_arrow()
     try:
-        array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
-        return pc.fill_null(pc.cast(array, pa.large_string()), "")
+        return pc.fill_null(pc.cast(as_arrow(column), pa.large_string()), "")
     except (pa.ArrowException, TypeError, UnicodeEncodeError):
         raise error("iteration of the judgments must be strings or whole numbers, one kind in all rows.") from None
 
@@ -299,7 +307,7 @@ def columns_of_table(table: Any) -> list[Named]:
 def identifiers(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
     """Return a column of ids as Arrow strings; columns with a short dictionary keep it."""
     array = _arrow(column, name, what, error)
-    if pa.types.is_dictionary(array.type) and _is_string(array.type.value_type) and len(array):
+    if pa.types.is_dictionary(array.type) and is_text(array.type) and len(array):
         array = id_columns.checked(array)
         if id_columns.are_encoded(array):
             return array
@@ -325,11 +333,11 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
     array = _arrow(column, name, what, error)
     if pa.types.is_dictionary(array.type):
         array = pc.cast(array, array.type.value_type)
-    if not _is_string(array.type):
+    if not is_text(array.type):
         if len(array) and array.null_count < len(array):
             raise error(
                 f"{name} of the {what} must be strings, and this column is {array.type}: convert it with"
-                f" {'.str.decode()' if _is_binary(array.type) else '.astype(str)'}{_on_both(what)}."
+                f" {'.str.decode()' if is_binary(array.type) else '.astype(str)'}{_on_both(what)}."
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:
@@ -349,7 +357,7 @@ def _arrow(column: Any, name: str, what: str, error: type[CWLAError]) -> Ids:
         if str(getattr(column, "dtype", "")) != "object" and not isinstance(column, tuple | list):
             return pa.array(column)
         array = pa.array(column, from_pandas=True)  # with an explicit type, Arrow would turn bytes into strings
-        if _is_string(array.type) or pa.types.is_null(array.type):
+        if is_text(array.type) or pa.types.is_null(array.type):
             return array
     except UnicodeEncodeError:
         row = next(row for row, v in enumerate(column) if isinstance(v, str) and not encodable(v))
@@ -379,14 +387,6 @@ def _conversion(column: Any, to: str) -> str:
 
 def _on_both(what: str) -> str:
     return " on both sides" if what in ("run", "judgments") else ""
-
-
-def _is_string(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
-
-
-def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind))
 
 
 def numbers(

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from ..errors import BadParameter, CWLAError
 from ..errors.extras import needed
 from ..errors.sanitise import sanitised
-from ..files.arrow_arrays import filled, of_booleans, of_numbers, to_numpy
+from ..files.arrow_arrays import as_arrow, chunks_of, filled, of_booleans, of_numbers, to_numpy
+from ..files.formats import read_table
 from ..files.id_columns import Ids, hashes, places, written
+from ..files.table_readers import DUPLICATES
 from ..tasks.progress import bar
 from .columns import Array, strings
 from .document_tables import DocumentTable, Split, documents, duplicates_html, tokeniser_named
@@ -259,8 +261,7 @@ class Duplicates(DocumentTable):
     def _checked(cls, doc_id: Ids, values: Any, column: str) -> Clusters:
         """Return the documents of clusters of two or more, the cluster of each, and the original of each cluster."""
         if column == "cluster":  # names of clusters may also be document ids
-            names = values.to_arrow() if hasattr(values, "to_arrow") else pa.array(values, from_pandas=True)
-            names = pc.cast(names, pa.large_string())
+            names = pc.cast(as_arrow(values), pa.large_string())
             codes = _codes(_only(pc.not_equal(names, ""), names))
             _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
             return _components(doc_id, doc_id.take(of_numbers(first[cluster])))
@@ -274,9 +275,7 @@ class Duplicates(DocumentTable):
 
     @classmethod
     def _read(cls, path: str) -> Clusters:
-        from ..files.formats import read_duplicates
-
-        table = read_duplicates(path)
+        table = read_table(path, DUPLICATES)
         column = next(name for name in cls.values if name in table.column_names)
         return cls._checked(strings(table["doc_id"], "doc_id", cls.what, BadParameter), table[column], column)
 
@@ -398,7 +397,7 @@ def _components(doc_id: Ids, original: Ids) -> Clusters:
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
-    names = pa.chunked_array([*_chunks(doc_id), *_chunks(original)], pa.large_string())
+    names = pa.chunked_array([*chunks_of(doc_id), *chunks_of(original)], pa.large_string())
     names = names.combine_chunks().dictionary_encode()
     repeating, repeated = np.split(to_numpy(names.indices), 2)
     n = len(names.dictionary)
@@ -431,7 +430,3 @@ def _codes(names: Ids) -> Array:
     holes = codes < 0
     codes[holes] = codes.max(initial=-1) + 1 + np.arange(holes.sum())
     return codes
-
-
-def _chunks(column: Ids) -> list[pa.Array]:
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from ..errors import BadParameter, CWLAError, MissingLength, MissingSeconds, shown
 from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
-from ..files.formats import read_pisa_index
+from ..files.formats import read_pisa_index, read_table
 from ..files.id_columns import Ids, places
+from ..files.table_readers import LENGTHS, SECONDS, Kind
 from ..tasks.progress import bar
 from .columns import Floats, numbers, strings
 from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
@@ -88,6 +89,8 @@ class NumberTable(DocumentTable):
 
     quantity: ClassVar[Quantity]
     """What the numbers are."""
+    kind: ClassVar[Kind]
+    """Kind of the files with these numbers."""
     meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     def __len__(self) -> int:
@@ -144,6 +147,11 @@ class NumberTable(DocumentTable):
     @classmethod
     def _content(cls, columns: tuple[Ids, Floats]) -> tuple[str, Ids, NDArray[np.uint64]]:
         return "table", columns[0], columns[1].view(np.uint64)
+
+    @classmethod
+    def _read(cls, path: str) -> tuple[Ids, Floats]:
+        table, of = read_table(path, cls.kind), cls.quantity
+        return strings(table["doc_id"], "doc_id", of.nouns, of.error), to_numpy(table[of.column])
 
     def _rows(self) -> pa.Table:
         return pa.table(dict(zip(("docno", self.quantity.column), self._columns, strict=True)))
@@ -213,7 +221,7 @@ class Lengths(NumberTable):
     225.0
     """
 
-    quantity, what, meanings = LENGTH, "lengths", (("doc_length", "words", "length"),)
+    quantity, what, meanings, kind = LENGTH, "lengths", (("doc_length", "words", "length"),), LENGTHS
     default: ClassVar[Lengths | None] = None
     """Table of measures without ``lengths=`` for runs without a column ``doc_length``."""
 
@@ -224,27 +232,7 @@ class Lengths(NumberTable):
         except CWLAError:  # the file is missing or is not a table
             return f"<p>{escape(repr(self))}</p>"
 
-    def words(self, doc_id: Ids) -> Floats:
-        """Return the lengths of documents in words.
-
-        Parameters
-        ----------
-        doc_id : Arrow array of str, shape (n_rows,)
-            Document ids, dictionary-encoded or not.
-
-        Returns
-        -------
-        ndarray of float, shape (n_rows,)
-            Lengths; NaN for documents that are not in the table.
-        """
-        return self.of_documents(doc_id)
-
-    @staticmethod
-    def _read(path: str) -> tuple[Ids, Floats]:
-        from ..files.formats import read_lengths
-
-        table = read_lengths(path)
-        return strings(table["doc_id"], "doc_id", "lengths", MissingLength), to_numpy(table["doc_length"])
+    words = NumberTable.of_documents
 
 
 @overload
@@ -412,14 +400,7 @@ class Seconds(NumberTable):
     22.5
     """
 
-    quantity, what, meanings = COST, "doc_seconds", (("doc_seconds", "seconds"),)
-
-    @staticmethod
-    def _read(path: str) -> tuple[Ids, Floats]:
-        from ..files.formats import read_seconds
-
-        table = read_seconds(path)
-        return strings(table["doc_id"], "doc_id", "costs", MissingSeconds), to_numpy(table["doc_seconds"])
+    quantity, what, meanings, kind = COST, "doc_seconds", (("doc_seconds", "seconds"),), SECONDS
 
 
 def register_doc_seconds(name: str, table: Any) -> Seconds:

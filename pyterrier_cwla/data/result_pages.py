@@ -9,7 +9,8 @@ import numpy as np
 
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, near, shown
 from ..files.atomic import AnyPath
-from ..files.formats import read_costs_of_elements, read_pages, read_qrels
+from ..files.formats import read_qrels, read_table
+from ..files.table_readers import ELEMENT_COSTS, PAGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,7 @@ def read_result_pages(path: AnyPath) -> pd.DataFrame:
     >>> read_result_pages(file)[["doc_id", "score", "element"]].values.tolist()
     [['d7', -1.0, 'web'], ['d2', -2.0, 'image']]
     """
-    pages: pd.DataFrame = read_pages(path).to_pandas()
+    pages: pd.DataFrame = read_table(path, PAGES).to_pandas()
     place = pages.groupby("query_id", sort=False).cumcount()
     return pages.assign(score=-1.0 - place)[["query_id", "doc_id", "score", "element"]]
 
@@ -86,7 +87,7 @@ def read_element_costs(path: AnyPath) -> dict[str, float]:
     >>> read_element_costs(file)
     {'web': 12.5, 'image': 2.0}
     """
-    table = read_costs_of_elements(path)
+    table = read_table(path, ELEMENT_COSTS)
     return dict(zip(table["doc_id"].to_pylist(), table["doc_seconds"].to_pylist(), strict=True))
 
 

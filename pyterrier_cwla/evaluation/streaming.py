@@ -19,12 +19,11 @@ from ..data.columns import Array, Columns, distinct
 from ..data.lengths import COST, LENGTH
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
-from ..files.arrow_arrays import of_numbers, of_strings, to_numpy
+from ..files.arrow_arrays import is_text, of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
 from ..files.inputs import RunNames, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, Part, Source, sources
-from ..files.table_readers import is_text
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.parallel import ahead

@@ -40,13 +40,13 @@ def of_strings(texts: Sequence[str]) -> pa.Array:
 
 def to_numpy(column: pa.Array | pa.ChunkedArray) -> Array:
     """Return an Arrow column as a NumPy array."""
-    kind = column.type
+    kind, column = column.type, one_chunk(column)
     if not column.null_count:
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
-            return np.from_dlpack(one_chunk(column))
+            return np.from_dlpack(column)
         if pa.types.is_boolean(kind):
-            return _booleans(one_chunk(column))
-    return column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy()
+            return _booleans(column)
+    return column.to_numpy(zero_copy_only=False)
 
 
 def filled(numbers: pa.Array | pa.ChunkedArray) -> Array:
@@ -66,11 +66,34 @@ def first_row(mask: pa.Array | pa.ChunkedArray) -> int | None:
     return row if len(rows) and rows[row] else None
 
 
-def one_chunk(column: Any) -> Any:
+def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    """Return the Arrow arrays that a column consists of."""
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column as one Arrow array."""
-    if not isinstance(column, pa.ChunkedArray):
-        return column
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays([*column.chunks, pa.nulls(0, column.type)])
+    chunks = chunks_of(column)
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays([*chunks, pa.nulls(0, column.type)])
+
+
+def as_arrow(column: Any) -> pa.Array | pa.ChunkedArray:
+    """Return a column of pandas, polars or Arrow, or a list, as an Arrow array; NaN becomes null."""
+    if hasattr(column, "to_arrow"):
+        column = column.to_arrow()
+    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+
+
+def is_binary(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of bytes."""
+    return pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
 
 
 def _booleans(bits: pa.Array) -> Array:
@@ -111,30 +134,23 @@ def _first_difference(first: Any, second: Any) -> int | None:
         same = pc.fill_null(pc.equal(first, second), False)
     except pa.ArrowException:  # numbers and texts are never equal
         same = pa.repeat(False, len(first))
-    same = pc.or_(same, pc.and_(*missing))
-    row = pc.index(same, False).as_py()
-    return None if row < 0 else int(row)
+    return first_row(pc.invert(pc.or_(same, pc.and_(*missing))))
 
 
 def _array(column: Any) -> Any:
     """Return the column as an Arrow array with one type for texts and one for numbers."""
     try:
-        if hasattr(column, "to_arrow"):
-            column = column.to_arrow()
-        array = column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
+        array = as_arrow(column)
     except (pa.ArrowException, TypeError, UnicodeEncodeError, OverflowError):  # mixed or unknown types
         array = pa.array([str(value).encode("utf-8", "backslashreplace").decode() for value in column])
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     if pa.types.is_boolean(array.type):
         return array.cast(pa.int64())
-    text = pa.types.is_string(array.type) or pa.types.is_string_view(array.type)
-    return array.cast(pa.large_string()) if text else array
+    return array.cast(pa.large_string()) if is_text(array.type) else array
 
 
 _TIMES = np.datetime64 | np.timedelta64  # NumPy counts timedelta64 among the integers
-
-
 _REAL_TYPES = (
     *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean),
     *(pa.types.is_decimal, pa.types.is_null),

@@ -17,12 +17,9 @@ from .id_columns import first_repeat
 from .memory_limit import open_file, unpacked
 from .table_readers import (
     DUPLICATES,
-    ELEMENT_COSTS,
     LENGTHS,
-    PAGES,
     QRELS,
     RUN,
-    SECONDS,
     Kind,
     Place,
     empty,
@@ -58,7 +55,7 @@ def read_run(path: AnyPath) -> pa.Table:
         If the file is not a run, has a NaN score, or has a document twice in the ranking of a query. The message names
         the file and the line. Infinite scores are allowed.
     """
-    return run_with(path, RUN.optional)
+    return read_table(path, RUN)
 
 
 def run_with(path: AnyPath, extras: Collection[str], check: bool = True) -> pa.Table:
@@ -66,10 +63,7 @@ def run_with(path: AnyPath, extras: Collection[str], check: bool = True) -> pa.T
 
     With ``check=False``, documents may occur twice in the ranking of a query.
     """
-    table, place = _read(path, RUN.of(extras))
-    if check:
-        _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
-    return table
+    return read_table(path, RUN.of(extras), check)
 
 
 def read_qrels(path: AnyPath) -> pa.Table:
@@ -91,12 +85,9 @@ def read_qrels(path: AnyPath) -> pa.Table:
     MalformedFile
         If the file does not contain judgments, or if a pair is judged twice (for the same intent).
     """
-    table, place = _read(path, QRELS)
-    _refuse_infinite(table, place, "relevance", -np.inf)
-    if "iteration" in table.column_names and len(table["iteration"].unique()) == 1:
-        table = table.drop_columns("iteration")
-    _refuse_repeats(table, place, "document {doc_id!r} is judged twice for query {query_id!r}")
-    return table
+    table = read_table(path, QRELS)
+    one_intent = "iteration" in table.column_names and len(table["iteration"].unique()) == 1
+    return table.drop_columns("iteration") if one_intent else table
 
 
 def read_lengths(path: AnyPath) -> pa.Table:
@@ -117,81 +108,7 @@ def read_lengths(path: AnyPath) -> pa.Table:
     MalformedFile
         If the file does not contain lengths, if a length is negative or not finite, or if a document has two.
     """
-    table, place = _read(path, LENGTHS)
-    _refuse_infinite(table, place, "doc_length", 0.0)
-    _refuse_repeats(table, place, "document {doc_id!r} has a second length")
-    return table
-
-
-def read_seconds(path: AnyPath) -> pa.Table:
-    """Read known costs of documents in seconds.
-
-    Parameters
-    ----------
-    path : path
-        File with two columns, docno and seconds, in the formats of :func:`read_lengths`.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns doc_id and doc_seconds.
-
-    Raises
-    ------
-    MalformedFile
-        If the file does not contain seconds, if a number is negative or not finite, or if a document has two.
-    """
-    table, place = _read(path, SECONDS)
-    _refuse_infinite(table, place, "doc_seconds", 0.0)
-    _refuse_repeats(table, place, "document {doc_id!r} has a second cost")
-    return table
-
-
-def read_pages(path: AnyPath) -> pa.Table:
-    """Read a run whose second field is the type of each element, as in cwl_eval.
-
-    Parameters
-    ----------
-    path : path
-        Text file (topic element docno rank score tag), plain or compressed by gzip or zstd.
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns query_id, element and doc_id, in the order of the file.
-
-    Raises
-    ------
-    MalformedFile
-        If the file does not have this format, or has a document twice for a query.
-    """
-    table, place = _read(path, PAGES)
-    _refuse_repeats(table, place, "document {doc_id!r} stands twice in the ranking of query {query_id!r}")
-    return table
-
-
-def read_costs_of_elements(path: AnyPath) -> pa.Table:
-    """Read the costs of types of elements, as in cost files of cwl_eval.
-
-    Parameters
-    ----------
-    path : path
-        Text file (element cost).
-
-    Returns
-    -------
-    pyarrow.Table
-        Columns doc_id (the types) and doc_seconds (the costs).
-
-    Raises
-    ------
-    MalformedFile
-        If the file does not have this format, if a cost is negative or infinite, or if a type has two.
-    """
-    table, place = _read(path, ELEMENT_COSTS)
-    _refuse_infinite(table, place, "doc_seconds", 0.0)
-    _refuse_repeats(table, place, "element type {doc_id!r} has a second cost")
-    return table
+    return read_table(path, LENGTHS)
 
 
 def read_duplicates(path: AnyPath) -> pa.Table:
@@ -213,11 +130,7 @@ def read_duplicates(path: AnyPath) -> pa.Table:
     MalformedFile
         If the file does not contain duplicates, or if a document stands in two rows.
     """
-    table, place = _read(path, DUPLICATES)
-    if table.num_columns < 2:
-        raise MalformedFile(f"{os.fsdecode(path)}: no column duplicate_of or cluster, or the column is empty.")
-    _refuse_repeats(table, place, "document {doc_id!r} is in the table twice")
-    return table
+    return read_table(path, DUPLICATES)
 
 
 def find_runs(directory: AnyPath) -> list[Path]:
@@ -252,7 +165,23 @@ def is_data(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-def _read(path: AnyPath, kind: Kind) -> tuple[pa.Table, Place]:
+def read_table(path: AnyPath, kind: Kind, check: bool = True) -> pa.Table:
+    """Read a table of a kind from a file; the tables of :func:`read_run` and the other readers.
+
+    Parameters
+    ----------
+    path : path
+        Text file, plain or compressed by gzip or zstd, or Parquet file.
+    kind : Kind
+        Kind of table, such as ``PAGES`` or ``SECONDS``.
+    check : bool, default=True
+        Whether to search for pairs of query and document in two rows.
+
+    Raises
+    ------
+    MalformedFile
+        If the file does not have this format, has a number that is not allowed, or has a pair twice.
+    """
     path = os.fsdecode(path)
     try:
         packing = packing_of(path)
@@ -263,17 +192,20 @@ def _read(path: AnyPath, kind: Kind) -> tuple[pa.Table, Place]:
             table, data = text_table(path, unpacked(path, packing), kind)
             place = partial(in_text, path, data)
     except (OSError, pa.ArrowException) as error:
-        raise unreadable(path, error) from error
+        reason = getattr(error, "strerror", None) or f"{error}. Is the file complete? If not, copy or write it again."
+        raise MalformedFile(f"{path}: {reason}") from error
     if not table.num_rows and kind is not DUPLICATES:  # a collection may have no duplicates
         raise empty(path, kind)
     refuse_missing(table, place, kind)
-    return table, place
-
-
-def unreadable(path: str, error: Exception) -> MalformedFile:
-    """Return the error for a file that the system or Arrow cannot read."""
-    reason = getattr(error, "strerror", None)
-    return MalformedFile(f"{path}: {reason or f'{error}. Is the file complete? If not, copy or write it again.'}")
+    if kind is DUPLICATES and table.num_columns < 2:
+        raise MalformedFile(f"{path}: no column duplicate_of or cluster, or the column is empty.")
+    if kind.least is not None:
+        _refuse_infinite(table, place, *kind.least)
+    row = _first_repeat(table) if check else None
+    if row is not None:
+        ids = {column: table[column][row].as_py() for column in table.column_names}
+        raise MalformedFile(f"{place(row)}: {kind.twice.format(**ids)}")
+    return table
 
 
 def packing_of(path: str) -> str | None:
@@ -316,13 +248,6 @@ def _refuse_infinite(table: pa.Table, place: Place, column: str, least: float) -
     if len(wrong):
         row = int(wrong[0])
         raise MalformedFile(f"{place(row)}: {column} is {float(values[row])} for {pair_in(table, row)}")
-
-
-def _refuse_repeats(table: pa.Table, place: Place, message: str) -> None:
-    row = _first_repeat(table)
-    if row is not None:
-        ids = {column: table[column][row].as_py() for column in table.column_names}
-        raise MalformedFile(f"{place(row)}: {message.format(**ids)}")
 
 
 def _first_repeat(table: pa.Table) -> int | None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from .arrow_arrays import filled, of_numbers, one_chunk, to_numpy
+from .arrow_arrays import chunks_of, filled, of_numbers, one_chunk, to_numpy
 
 Array = np.ndarray
 Ids: TypeAlias = pa.Array | pa.ChunkedArray
@@ -31,7 +31,7 @@ def of_one_dictionary(ids: Ids) -> Ids:
     The dictionary of each chunk must not contain a string twice. Dictionary codes pay off if the dictionary is clearly
     shorter than the column; merging two dictionaries costs ten times as much.
     """
-    chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
+    chunks = chunks_of(ids)
     words = sum(len(chunk.dictionary) for chunk in chunks)
     if words * (2 if len(chunks) == 1 else 16) > len(ids):
         return written(ids)
@@ -44,8 +44,7 @@ def checked(ids: Ids) -> Ids:
 
     Ids and entries of dictionaries may be null.
     """
-    chunks = ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
-    words = [chunk.dictionary for chunk in chunks]
+    words = [chunk.dictionary for chunk in chunks_of(ids)]
     if ids.null_count or any(w.null_count or len(w.unique()) < len(w) for w in words if len(w) <= len(ids)):
         return written(ids)
     return of_one_dictionary(ids)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from ..errors import ARE_JUDGMENTS, ARE_OF_BEIR, IS_A_RUN, MalformedFile, if_swapped
-from .arrow_arrays import are_real, plain, the_only
+from .arrow_arrays import are_real, is_binary, is_text, plain, the_only
 from .memory_limit import check_room, has_room
 
 Place = Callable[[int], str]
@@ -37,11 +37,17 @@ class Kind:
         come first.
     optional : tuple of str
         Columns that may be missing or empty in Parquet files.
+    least : tuple of (str, float), optional
+        Column of finite numbers, and the smallest allowed number.
+    twice : str
+        Error for a second row of a query and document, with the names of columns in braces.
     """
 
     fields: dict[str, str]
     names: dict[str, str]
     optional: tuple[str, ...] = ()
+    least: tuple[str, float] | None = None
+    twice: str = "document {doc_id!r} stands twice in the ranking of query {query_id!r}"
 
     def of(self, extras: Collection[str]) -> Kind:
         """Return the kind with only these optional columns."""
@@ -73,27 +79,37 @@ QRELS = Kind(
     fields={"topic": "query_id", "iteration": "iteration", "docno": "doc_id", "relevance": "relevance"},
     names=_IDS | {"relevance": "relevance", "label": "relevance", "iteration": "iteration"},
     optional=("iteration",),
+    least=("relevance", -np.inf),
+    twice="document {doc_id!r} is judged twice for query {query_id!r}",
 )
 _DOCUMENTS = {"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
 LENGTHS = Kind(
     fields={"docno": "doc_id", "words": "doc_length"},
     names=_DOCUMENTS | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+    least=("doc_length", 0.0),
+    twice="document {doc_id!r} has a second length",
 )
 SECONDS = Kind(
     fields={"docno": "doc_id", "seconds": "doc_seconds"},
     names=_DOCUMENTS | {"doc_seconds": "doc_seconds", "seconds": "doc_seconds"},
+    least=("doc_seconds", 0.0),
+    twice="document {doc_id!r} has a second cost",
 )
 PAGES = Kind(
     fields={"topic": "query_id", "element": "element", "docno": "doc_id", "rank": "", "score": "", "tag": ""},
     names=_IDS | {"element": "element"},
 )
 ELEMENT_COSTS = Kind(
-    fields={"element": "doc_id", "cost": "doc_seconds"}, names={"element": "doc_id", "cost": "doc_seconds"}
+    fields={"element": "doc_id", "cost": "doc_seconds"},
+    names={"element": "doc_id", "cost": "doc_seconds"},
+    least=("doc_seconds", 0.0),
+    twice="element type {doc_id!r} has a second cost",
 )
 DUPLICATES = Kind(
     fields={"docno": "doc_id", "duplicate_of": "duplicate_of"},
     names=_DOCUMENTS | {"duplicate_of": "duplicate_of", "cluster": "cluster"},
     optional=("duplicate_of", "cluster"),
+    twice="document {doc_id!r} is in the table twice",
 )
 
 
@@ -153,13 +169,6 @@ def grades(values: pa.ChunkedArray) -> pa.ChunkedArray:
     with suppress(pa.ArrowException):
         return floats.cast(pa.int64())
     return floats
-
-
-def is_text(kind: pa.DataType) -> bool:
-    """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
 _MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
@@ -488,7 +497,8 @@ def check_parquet(path: str, file: pyarrow.parquet.ParquetFile, names: list[str]
     groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
     size = sum(group.total_byte_size + 8 * len(names) * group.num_rows for group in groups)
     check_room(path, size, held=2)
-    texts = [field.name for field in file.schema_arrow if field.name in names and _is_long(field.type)]
+    long = [field.name for field in file.schema_arrow if is_text(field.type) or is_binary(field.type)]
+    texts = [name for name in long if name in names]
     if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
         return
     encoded = open_parquet(path, read_dictionary=texts, pre_buffer=False)
@@ -499,11 +509,6 @@ def check_parquet(path: str, file: pyarrow.parquet.ParquetFile, names: list[str]
                 size += (longest or 0) * group.num_rows
             break
         check_room(path, size, held=2)
-
-
-def _is_long(kind: pa.DataType) -> bool:
-    """Return whether one value may take many bytes."""
-    return is_text(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
 
 
 def in_parquet(path: str, row: int) -> str:

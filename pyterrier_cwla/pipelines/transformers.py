@@ -16,6 +16,7 @@ from ..data.document_tables import DocumentTable, Split, tokeniser_named
 from ..data.duplicates import RUN, Duplicates, ShingleSets, check_similarity, first_alike
 from ..data.lengths import Lengths, Seconds
 from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
+from ..files.arrow_arrays import one_chunk
 
 
 class ByParameters(pt.Transformer):
@@ -351,9 +352,7 @@ def _strings(inp: pd.DataFrame, name: str) -> Any:
 
 def _different(texts: Any) -> tuple[list[str], np.ndarray]:
     """Distinct texts, and the index of the text of each row."""
-    if isinstance(texts, pa.ChunkedArray):
-        texts = texts.combine_chunks()
-    encoded = texts.dictionary_encode()
+    encoded = one_chunk(texts).dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 

@@ -10,7 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..files.arrow_arrays import filled, to_numpy
+from ..files.arrow_arrays import chunks_of, filled, to_numpy
+from ..files.id_columns import written
 
 
 def fingerprint(*parts: Any) -> str:
@@ -45,8 +46,7 @@ def of_table(table: pa.Table) -> str:
 def of_strings(column: pa.Array | pa.ChunkedArray) -> str:
     """Return a hash of Arrow strings that does not depend on chunks and encoding; nulls differ from empty texts."""
     sizes, letters = hashlib.sha256(), hashlib.sha256()
-    for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-        chunk = chunk.cast(pa.large_string())
+    for chunk in map(written, chunks_of(column)):
         sizes.update(filled(pc.binary_length(chunk)).data)
         chunk = chunk.fill_null("") if chunk.null_count else chunk
         _, offsets, data = chunk.buffers()

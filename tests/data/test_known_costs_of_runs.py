@@ -6,7 +6,8 @@ import pytest
 from pyterrier_cwla import CWLA, IntentAware, evaluate, scorer
 from pyterrier_cwla.data import Seconds, register_doc_seconds, without_files
 from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, MissingSeconds, NotPassed
-from pyterrier_cwla.files.formats import read_run, read_seconds
+from pyterrier_cwla.files.formats import read_run, read_table
+from pyterrier_cwla.files.table_readers import SECONDS
 from pyterrier_cwla.learning import LambdaMART, measure_score
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
@@ -119,11 +120,11 @@ def test_words_and_seconds_have_different_tables():
 def test_tables_have_names_files_and_errors(tmp_path):
     path = tmp_path / "costs.tsv"
     path.write_text("docno\tseconds\na\t2\nb\t3.5\n")
-    assert read_seconds(path).to_pydict() == {"doc_id": ["a", "b"], "doc_seconds": [2.0, 3.5]}
+    assert read_table(path, SECONDS).to_pydict() == {"doc_id": ["a", "b"], "doc_seconds": [2.0, 3.5]}
     table = Seconds.load(path)
     assert (len(table), table.mean, repr(table)) == (2, 2.75, f"<costs {str(path)!r}: 2 documents, mean 2.8 seconds>")
     table.save(tmp_path / "saved.parquet")
-    assert read_seconds(tmp_path / "saved.parquet").equals(read_seconds(path))
+    assert read_table(tmp_path / "saved.parquet", SECONDS).equals(read_table(path, SECONDS))
     register_doc_seconds("videos", path)
     assert MEASURE(doc_seconds="videos").params["doc_seconds"] == "videos"
     with pytest.raises(BadParameter, match=r"neither a file nor the name of a table\. Near: 'videos'"):
