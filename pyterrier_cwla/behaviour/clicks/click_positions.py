@@ -12,10 +12,10 @@ import pandas as pd
 from ...data.columns import Array
 from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...errors.sanitise import in_picture, sanitised
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, text_colour, titled
-from ..logs.estimators import over_users, printed
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, titled
+from ..logs.estimators import over_users, printed, sizes_of
 from ..logs.log import SESSION, InteractionLog, as_log, left_out
-from ..logs.observed_browsing import draw_dots, draw_lines, labelled, sizes_of, survival_of_lists
+from ..logs.observed_browsing import draw_dots, draw_ranks, survival_of_lists
 
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
 _BORDER = 1e-6
@@ -61,9 +61,7 @@ class PositionModel:
     log: InteractionLog = field(repr=False)
 
     def __repr__(self) -> str:
-        return printed(
-            f"Position model of {many(self.sessions, 'session')} of {many(self.users, 'user')}", self.table, self.notes
-        )
+        return printed(f"Position model of {sizes_of(self)}", self.table, self.notes)
 
     def beside(self, measures: Any, depth: int | None = None) -> pd.DataFrame:
         """Return b_p and the share V(p) of users who inspect rank p under each measure.
@@ -623,13 +621,9 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     """
     table = model.beside(measures, depth)
     ax = axes_of(ax)
-    draw_dots(ax, table.index.to_numpy(), table["b"], table["low"], table["high"], text_colour())
-    of_measures = labelled(table.drop(columns=["b", "low", "high"]), measures)
-    draw_lines(ax, of_measures, "users of the log, from clicks", table["b"])
-    ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("share who examine the rank")
-    ax.set_ylim(0, 1.08 * max(1.0, float(np.nanmax(table["high"].fillna(table["b"])))))
+    draw_ranks(ax, table, "b", table.drop(columns=["b", "low", "high"]), measures, table["b"], "clicks")
+    highest = max(1.0, float(np.nanmax(table["high"].fillna(table["b"]))))
+    ax.set(ylim=(0, 1.08 * highest), ylabel="share who examine the rank")
     what = "How many users examine each rank, relative to rank 1 (b of the log, V of measures)"
     return titled(ax, f"{what} · {sizes_of(model)}")
 
@@ -659,10 +653,7 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     for name, (shift, colour, mark) in looks.items():
         draw_dots(ax, x + shift, table[name], table[f"{name} low"], table[f"{name} high"], colour, mark)
     name_columns(ax, x, [str(grade) for grade in table["grade"]])
-    ax.set_xlim(-0.6, len(table) - 0.6)
-    ax.set_ylim(0, 1.05)
-    ax.set_xlabel("grade")
-    ax.set_ylabel("probability")
+    ax.set(xlim=(-0.6, len(table) - 0.6), ylim=(0, 1.05), xlabel="grade", ylabel="probability")
     going_on = f"{in_picture(model.gamma)} of users go on if not satisfied (γ)"
     titled(ax, f"How results of each grade attract and satisfy users · {going_on} · {sizes_of(model)}")
     ends = {text: ([x[-1] + 0.25], [table[name].iloc[-1]]) for name, text in names.items()}

@@ -358,6 +358,9 @@ class Results:
         # In a log with document_seconds, a click without seconds does not count as a view.
         self.view = self.read if log.has("document_seconds") else self.clicked
         self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
+        self.on_summary = log.floats("summary_seconds")
+        # Only sums over a session are meaningful.
+        self.summaries_timed = np.bincount(self.session, ~np.isnan(self.on_summary))[self.session] > 0
         self.grade = log.floats("grade")
         self.judged = ~np.isnan(self.grade)
         self.relevant = self.grade >= rel
@@ -373,6 +376,11 @@ class Results:
             return self.seen.astype(float)
         first_row = np.append(True, self.session[1:] != self.session[:-1])
         return np.where(first_row, self.last[self.session], 0).astype(float)
+
+    def of_summaries(self) -> tuple[Array, Array]:
+        """Return the seconds of each user on inspected summaries, and the number of these, in sessions with seconds."""
+        spent = self.by_user(self.looked_at, np.nan_to_num(self.on_summary))
+        return spent, self.by_user(self.summaries_timed, self.summaries)
 
     def weights(self) -> Array:
         """Return the number of summaries that each user inspected."""
@@ -515,14 +523,12 @@ def _summary_seconds(found: Results) -> None:
     if not found.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
         return
-    seconds = found.log.floats("summary_seconds")
-    timed = np.bincount(found.session, ~np.isnan(seconds))[found.session] > 0
     found.note(
-        (found.looked_at & np.isnan(seconds) & timed).sum(),
+        (found.looked_at & np.isnan(found.on_summary) & found.summaries_timed).sum(),
         "{:,} inspected results have no seconds on the summary, in sessions with seconds on others. They"
         " count as 0, which is right if the next result includes them; otherwise T_S is too low.",
     )
-    spent, ranks = found.by_user(found.looked_at, np.nan_to_num(seconds)), found.by_user(timed, found.summaries)
+    spent, ranks = found.of_summaries()
     found.add("summary_seconds", "unweighted", unweighted(spent, ranks), ranks.sum())
     if not found.add("summary_seconds", "weighted", pooled(spent, ranks), ranks.sum(), used=True):
         found.missing["summary_seconds"] = "no summary was inspected: no user clicked"
@@ -535,8 +541,7 @@ def _shares_of_time(found: Results) -> None:
     views, total = found.by_user(found.read), found.by_user(found.read, found.on_document)
     found.two_ways("seconds_per_view", total, views)
     if found.log.has("summary_seconds"):
-        seconds = found.log.floats("summary_seconds")
-        summaries = found.by_user(~np.isnan(seconds), seconds)
+        summaries = found.by_user(~np.isnan(found.on_summary), found.on_summary)
         found.two_ways("share_on_summaries", summaries, summaries + total, n=found.users)
 
 

@@ -56,6 +56,23 @@ def printed(title: str, table: Any, notes: Sized = ()) -> str:
     return harmless("\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])]))
 
 
+def sizes_of(found: Any) -> str:
+    """Return the numbers of sessions and users as text."""
+    return f"{many(found.sessions, 'session')} of {many(found.users, 'user')}"
+
+
+def estimates_of(*columns: Array) -> list[Estimate]:
+    """Return estimates from their values, both ends of their intervals, and their numbers of observations."""
+    rows = zip(*columns, strict=True)
+    return [Estimate(float(value), float(low), float(high), round(float(n))) for value, low, high, n in rows]
+
+
+def ratios(totals: Array) -> Array:
+    """Return the first half of the totals divided by the second half; NaN for divisors of 0."""
+    on, of = np.split(totals, 2)
+    return np.divide(on, of, out=np.full(on.shape, np.nan), where=of > 0)
+
+
 def over_users(
     sums: Array, statistic: Callable[[Array], Array], confidence: float, resamples: int, seed: int
 ) -> tuple[Array, Array]:

@@ -30,7 +30,8 @@ from ...rendering.figures import (
     text_colour,
     titled,
 )
-from .estimators import Estimate, Ratio, over_users, pooled, printed
+from .calibration_estimates import Results
+from .estimators import Estimate, Ratio, estimates_of, over_users, pooled, printed, ratios, sizes_of
 from .log import InteractionLog, as_log, highest, numbered_sessions
 
 
@@ -63,11 +64,7 @@ class Continuing:
     log: InteractionLog = field(repr=False)
 
     def __repr__(self) -> str:
-        return printed(
-            f"C(i) from {self.source}, {many(self.sessions, 'session')} of {many(self.users, 'user')}",
-            self.table,
-            self.notes,
-        )
+        return printed(f"C(i) from {self.source}, {sizes_of(self)}", self.table, self.notes)
 
     def spec(self, depth: int | None = None) -> str:
         """Return the smoothed C(1), C(2), … as a continuation, for ``CWLA(C=…)``.
@@ -222,11 +219,11 @@ def _continuing(
         if (deepest > last_rank).any():
             raise BadParameter(f"last_rank={last_rank}: the log has sessions that go down to rank {deepest.max()}.")
         kept |= deepest == last_rank
-    some, lines = deepest > 0, list(notes)
+    some, notes = deepest > 0, (*log.notes, *notes)
     if not some.all():
-        lines.append(f"{(~some).sum():,} of {len(some):,} sessions are excluded: they have no {source.split()[-1]}")
+        notes += (f"{(~some).sum():,} of {len(some):,} sessions are excluded: they have no {source.split()[-1]}",)
     if (kept & some).any():
-        lines.append(f"{(kept & some).sum():,} sessions were interrupted or reached the end of their list (censored)")
+        notes += (f"{(kept & some).sum():,} sessions were interrupted or reached the end of their list (censored)",)
     user = np.unique(user[some], return_inverse=True)[1]
     left, went_on = _by_rank(deepest[some], user, kept[some])
     at_risk = went_on + left
@@ -234,7 +231,7 @@ def _continuing(
     if not known.any():
         raise BadLog(f"the {source} of the log contain no continuation and no end of a session.")
     left, went_on, at_risk = left[known], went_on[known], at_risk[known]
-    low, high = over_users(np.vstack([went_on, at_risk]), _ratio, *bootstrap)
+    low, high = over_users(np.vstack([went_on, at_risk]), ratios, *bootstrap)
     on, of = went_on.sum(axis=1), at_risk.sum(axis=1)
     table = pd.DataFrame(
         {
@@ -247,7 +244,7 @@ def _continuing(
             "smoothed": (on + prior * on.sum() / of.sum()) / (of + prior),
         }
     )
-    return Continuing(table, source, len(user), left.shape[1], (*log.notes, *lines), log)
+    return Continuing(table, source, len(user), left.shape[1], notes, log)
 
 
 def _by_rank(deepest: Array, user: Array, kept: Array) -> tuple[Array, Array]:
@@ -266,17 +263,12 @@ def _by_rank(deepest: Array, user: Array, kept: Array) -> tuple[Array, Array]:
     """
     users, depth = int(user.max(initial=-1)) + 1, int(deepest.max(initial=0))
 
-    def ended(sessions: Array) -> Array:
+    def ended(sessions: Any) -> Array:
         place = deepest[sessions] * users + user[sessions]
         return np.bincount(place, minlength=(depth + 1) * users).reshape(depth + 1, users)[1:].astype(float)
 
-    came_to = ended(np.ones(len(kept), bool))
+    came_to = ended(slice(None))
     return ended(~kept), np.cumsum(came_to[::-1], axis=0)[::-1] - came_to
-
-
-def _ratio(totals: Array) -> Array:
-    on, of = np.split(totals, 2)
-    return np.divide(on, of, out=np.full(on.shape, np.nan), where=of > 0)
 
 
 def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
@@ -330,17 +322,15 @@ def survival_of_lists(log: Any, measures: Any, depth: int) -> pd.DataFrame:
 
 def _rankings(log: InteractionLog) -> Rankings:
     """Return the lists of all sessions as rankings."""
-    rows = log.rows
-    number, _ = numbered_sessions(log)
-    rank = rows["rank"].to_numpy()
-    n = highest(number, rank, number.max(initial=-1) + 1)
-    topic, topics = pd.factorize(rows["topic"], sort=True)
+    number, user = numbered_sessions(log)
+    rank = log.rows["rank"].to_numpy()
+    n = highest(number, rank, len(user))
+    topic, topics = pd.factorize(log.rows["topic"], sort=True)
     grade = log.floats("grade")
     judged = ~np.isnan(grade)
-    known = rows.assign(number=topic)[judged].drop_duplicates(["number", "docno"]).sort_values("number")
-    pool = Pool(
-        len(topics), known["number"].to_numpy(), known["grade"].to_numpy(float) if judged.any() else np.zeros(0)
-    )
+    known = pd.DataFrame({"topic": topic, "docno": log.rows["docno"], "grade": grade})[judged]
+    known = known.drop_duplicates(["topic", "docno"]).sort_values("topic")
+    pool = Pool(len(topics), known["topic"].to_numpy(), known["grade"].to_numpy())
     of_topic = np.zeros(len(n), np.int64)
     of_topic[number] = topic
     return Rankings.of_hits(n, number[judged], rank[judged], grade[judged], pool, topic=of_topic)
@@ -364,18 +354,18 @@ def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
     number, _ = numbered_sessions(log)
     rank = log.rows["rank"].to_numpy() - 1
     grade, words = np.nan_to_num(log.floats("grade")).clip(0), log.floats("words")
-    lacking = int(rankings.n.sum()) - int((~np.isnan(words)).sum())
+    results = int(rankings.n.sum())
+    lacking = results - np.count_nonzero(~np.isnan(words))
     if metric.needs_words and lacking:
         raise BadLog(
-            f"{metric.effort.keyword} needs the column words for every result; {lacking:,} of"
-            f" {int(rankings.n.sum()):,} results (including missing ranks) have no value."
+            f"{metric.effort.keyword} needs the column words for every result; {lacking:,} of {results:,} results"
+            " (including missing ranks) have no value."
         )
-
     if metric.needs_seconds:
         raise BadLog(f"{metric.effort.keyword} reads known costs of documents, which logs do not have.")
 
     def efforts(queries: Array, width: int) -> Array:
-        grades, lengths = np.zeros((len(rankings), width)), np.zeros((len(rankings), width))
+        grades, lengths = np.zeros((2, len(rankings), width))
         inside = rank < width
         grades[number[inside], rank[inside]] = grade[inside]
         lengths[number[inside], rank[inside]] = words[inside]
@@ -522,38 +512,34 @@ def grade_efforts(
     """
     log = as_log(log)
     _check(log, summary_seconds)
-    user, names = pd.factorize(log.rows["user"])
-    clicked, seconds = log.flags("clicked"), log.floats("document_seconds")
-    seen, timed = log.seen, clicked & ~np.isnan(seconds)
-    grade = log.rows["grade"].clip(lower=0).to_numpy(float)
-    grades = np.unique(grade[seen & ~np.isnan(grade)])
+    found = Results(log, "seen", rel=1)
+    grade = np.maximum(found.grade, 0)
+    grades = np.unique(grade[found.seen & found.judged])
     if not len(grades):
         raise BadLog("efforts by grade need grades: no result that was seen has a grade.")
-
-    def by_user(which: Array, values: Array | None = None) -> Array:
-        return np.bincount(user[which], None if values is None else values[which], len(names)).astype(float)
-
     clicks, times = [], []
     for one in grades:
-        alike = seen & (grade == one)
-        clicks.append(pooled(by_user(alike & clicked), by_user(alike)))
-        times.append(pooled(by_user(alike & timed, seconds), by_user(alike & timed)))
+        alike = found.seen & (grade == one)
+        clicks.append(pooled(found.by_user(alike & found.clicked), found.by_user(alike)))
+        times.append(pooled(found.by_user(alike & found.read, found.on_document), found.by_user(alike & found.read)))
     labels = [float_or_int(g) for g in grades]
     silent = [label for label, ratio in zip(labels, times) if np.isnan(ratio.value)]
     if silent:
         raise BadLog(f"no clicked result of grade {some(silent)} has seconds, so t_click is unknown.")
     if summary_seconds is None:
-        on_summaries, (session, _) = log.floats("summary_seconds"), numbered_sessions(log)
-        known = np.bincount(session, ~np.isnan(on_summaries))[session] > 0  # only sums over a session are meaningful
-        summary = pooled(by_user(seen & known, np.nan_to_num(on_summaries)), by_user(seen & known))
+        summary = pooled(*found.of_summaries())
         if np.isnan(summary.value):
             raise BadLog("no seen result is in a session with 'summary_seconds': give summary_seconds=.")
     else:  # the same in all resamples
-        summary = pooled(summary_seconds * np.ones(len(names)), np.ones(len(names)))
-    found = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
-    p_click, reading, total, relative = (dict(zip(labels, found[at:])) for at in range(1, len(found), len(labels)))
-    notes = _notes(log, seen, grade, clicked, timed)
-    return GradeEfforts(found[0], p_click, reading, total, relative, len(names), notes)
+        summary = pooled(np.full(found.users, summary_seconds), np.ones(found.users))
+    found.note((found.seen & ~found.judged).sum(), "{:,} seen results are unjudged and contribute only to t_summary")
+    found.note(
+        (found.seen & found.judged & found.clicked & ~found.read).sum(),
+        "{:,} clicked results have no seconds and contribute only to P_click",
+    )
+    estimates = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
+    of_grades = (dict(zip(labels, estimates[at:])) for at in range(1, len(estimates), len(labels)))
+    return GradeEfforts(estimates[0], *of_grades, found.users, tuple(found.notes))
 
 
 def _check(log: InteractionLog, summary_seconds: float | None) -> None:
@@ -573,32 +559,23 @@ def _estimates(
     summary: Ratio, clicks: list[Ratio], times: list[Ratio], given: float | None, bootstrap: tuple[float, int, int]
 ) -> list[Estimate]:
     """Return t_summary, then P_click, t_click, t and relative effort of each grade; `given` is a given t_summary."""
-    grades, ratios = len(clicks), [summary, *clicks, *times]
+    grades, parts = len(clicks), [summary, *clicks, *times]
 
     def numbers(totals: Array) -> Array:
-        top, bottom = np.split(totals, 2)
-        shares = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom > 0)
+        shares = ratios(totals)
         t = shares[0] + shares[1 : grades + 1] * shares[grades + 1 :]
         return np.vstack([shares, t, t / t[-1:]])
 
-    sums = np.vstack([[r.top for r in ratios], [r.bottom for r in ratios]])
+    sums = np.vstack([[part.top for part in parts], [part.bottom for part in parts]])
     value = numbers(sums.sum(axis=1, keepdims=True))[:, 0]
     varies = np.ones(len(value), bool)
     varies[-1] = False  # the highest grade's effort is the unit
-    n = np.array([r.bottom.sum() for r in ratios] + [c.bottom.sum() for c in clicks] * 2)
+    n = np.array([part.bottom.sum() for part in (*parts, *clicks, *clicks)])
     if given is not None:
         value[0], varies[0], n[0] = given, False, 0  # without the rounding errors of sums
     low, high = np.full((2, len(value)), np.nan)
     low[varies], high[varies] = over_users(sums, lambda totals: numbers(totals)[varies], *bootstrap)
-    return [Estimate(float(v), float(a), float(b), int(c)) for v, a, b, c in zip(value, low, high, n, strict=True)]
-
-
-def _notes(log: InteractionLog, seen: Array, grade: Array, clicked: Array, timed: Array) -> tuple[str, ...]:
-    counts = {
-        "seen results are unjudged and contribute only to t_summary": seen & np.isnan(grade),
-        "clicked results have no seconds and contribute only to P_click": seen & clicked & ~timed & ~np.isnan(grade),
-    }
-    return (*log.notes, *(f"{which.sum():,} {what}" for what, which in counts.items() if which.any()))
+    return estimates_of(value, low, high, n)
 
 
 def _written(numbers: dict[float, Estimate], digits: int) -> str:
@@ -632,13 +609,9 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
         C = pd.DataFrame(V.to_numpy()[1:] / V.to_numpy()[:-1], index=table.index, columns=V.columns)
     ax = axes_of(ax)
     ax.plot(table.index, table["smoothed"], color=GAIN, linewidth=5, alpha=0.5, zorder=0, solid_capstyle="round")
-    draw_dots(ax, table.index.to_numpy(), table["C"], table["low"], table["high"], text_colour())
-    draw_lines(ax, labelled(C, measures), f"users of the log, from {found.source}", table["smoothed"])
+    draw_ranks(ax, table, "C", C, measures, table["smoothed"], found.source)
     lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
-    ax.set_ylim(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02)
-    ax.locator_params(axis="x", integer=True)
-    ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("share who continue (C)")
+    ax.set(ylim=(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02), ylabel="share who continue (C)")
     return titled(ax, f"How many users continue after each rank (broad line: smoothed) · {sizes_of(found)}")
 
 
@@ -671,9 +644,8 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
                     ha="right", fontsize=8)  # fmt: skip
     ax.set_xlim(-0.75, last + 0.35)
     name_columns(ax, x, [str(grade) for grade in table["grade"]])
-    ax.set_ylim(0, 1.15 * float(np.nanmax(table["t high"].fillna(table["t"]))))
-    ax.set_xlabel("grade")
-    ax.set_ylabel("effort (seconds)")
+    highest = np.nanmax(table["t high"].fillna(table["t"]))
+    ax.set(ylim=(0, 1.15 * highest), xlabel="grade", ylabel="effort (seconds)")
     what = "Seconds to examine a result (in brackets: relative to the highest grade)"
     titled(ax, f"{what} · {many(efforts.users, 'user')}")
     looks = {"summary": {"color": GREY}, "document, if clicked": {"color": STAY}}
@@ -691,29 +663,27 @@ def draw_dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, 
     )
 
 
-def labelled(curves: pd.DataFrame, measures: Any) -> pd.DataFrame:
-    """Return curves of measures with the texts by which these were given, which show all parameters."""
-    given = [measures] if isinstance(measures, str) else list(measures)
-    if len(given) != len(curves.columns):
-        return curves
-    return curves.set_axis(
-        [one if isinstance(one, str) else name for one, name in zip(given, curves.columns, strict=True)], axis=1
-    )
+def draw_ranks(
+    ax: Any, table: pd.DataFrame, value: str, curves: pd.DataFrame, measures: Any, named: pd.Series, source: str
+) -> None:
+    """Draw a column of a table over the ranks, with its intervals, and a line per measure.
 
-
-def draw_lines(ax: Any, curves: pd.DataFrame, of_log: str, logged: pd.Series) -> None:
-    """Draw one line per measure, with its name at the right end, beside the name of the curve of the log."""
+    The name of the log is at the right end of `named`, those of the measures at the right ends of their curves: the
+    texts by which these were given, which show all parameters.
+    """
     if len(curves.columns) > len(COLOURS):
         raise BadParameter(
             f"{len(curves.columns)} measures are too many to distinguish in a plot: give up to {len(COLOURS)}."
         )
-    looks = {name: measure_look(number) for number, name in enumerate(curves)}
-    for name, look in looks.items():
-        ax.plot(curves.index, curves[name], **look | {"marker": ""}, linewidth=1.4, zorder=1)
-    ends = {name: (curves.index, curves[name]) for name in curves}
-    label_ends(ax, {of_log: (logged.index, logged), **ends}, {of_log: {"color": text_colour()}, **looks})
-
-
-def sizes_of(found: Any) -> str:
-    """Return the numbers of sessions and users as text."""
-    return f"{many(found.sessions, 'session')} of {many(found.users, 'user')}"
+    given = [measures] if isinstance(measures, str) else list(measures)
+    if len(given) == len(curves.columns):
+        curves = curves.set_axis([one if isinstance(one, str) else name for one, name in zip(given, curves)], axis=1)
+    draw_dots(ax, table.index.to_numpy(), table[value], table["low"], table["high"], text_colour())
+    of_log = f"users of the log, from {source}"
+    ends, looks = {of_log: (named.index, named)}, {of_log: {"color": text_colour()}}
+    for number, name in enumerate(curves):
+        ends[name], looks[name] = (curves.index, curves[name]), measure_look(number)
+        ax.plot(*ends[name], **looks[name] | {"marker": ""}, linewidth=1.4, zorder=1)
+    label_ends(ax, ends, looks)
+    ax.locator_params(axis="x", integer=True)
+    ax.set_xlabel("rank (documents)")
