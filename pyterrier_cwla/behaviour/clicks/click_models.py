@@ -16,11 +16,12 @@ from ...data.alignment import Judgments
 from ...data.columns import Array, judgment_columns
 from ...errors import BadJudgments, BadLog, BadParameter, many, some
 from ...files.inputs import loaded
-from ...measures.named import measures_of
+from ...measures.named import CWLA, measures_of
 from ...measures.of_ir_measures import followed
 from ...measures.provider import prepare
-from ..logs.estimators import Estimate, over_users, printed
-from ..logs.log import InteractionLog, as_log, highest
+from ...model.language import float_or_int
+from ..logs.estimators import Estimate, estimates_of, over_users, printed, sizes_of
+from ..logs.log import SESSION, InteractionLog, as_log, highest
 
 #: Name of the group of results without a grade.
 UNJUDGED = "unjudged"
@@ -62,15 +63,10 @@ class ClickedLists:
         """Rank of the last click of each list; 0 without clicks."""
         return (self.clicked * self._ranks).max(axis=0)
 
-    @cached_property
-    def shown(self) -> Array:
-        """Mask of the results in the lists."""
-        return self._ranks <= self.n
-
     @property
-    def cells(self) -> tuple[Array, Array]:
-        """Masks of the results shown and of the results clicked."""
-        return self.shown & (self.code >= 0), self.clicked
+    def shown(self) -> Array:
+        """Mask of the results in the lists that can be clicked."""
+        return (self._ranks <= self.n) & (self.code >= 0)
 
     @cached_property
     def last_code(self) -> Array:
@@ -142,14 +138,27 @@ class ClickedLists:
             examined[i] = np.where(i < self.last, 1.0, examined[i - 1] * left * goes_on[i - 1])
         return examined, satisfied, log_likelihood
 
-    def sums(self, theta: Array) -> Sums:
-        """Compute the expected successes and trials of all parameters, [parameters × users]."""
+    def sums(self, theta: Array) -> tuple[Array, Array, float]:
+        """Compute the expected successes and trials of a of all groups, s of all groups and γ, and the log-likelihood.
+
+        Returns
+        -------
+        on, of : ndarray, shape (2·n_groups + 1, n_users)
+            Successes and trials.
+        log_likelihood : float
+            Log-likelihood of the parameters.
+        """
         examined, satisfied, log_likelihood = self.expected(theta)
         choices = examined * (self._ranks < self.n) - self.of_last * satisfied
         clicks, decided = self._clicks
         successes = (clicks, self.by(self.last_code, satisfied), self._by_user(examined[1:]))
         trials = (self.by(self.code, examined), decided, self._by_user(choices))
-        return Sums(np.vstack(successes), np.vstack(trials), log_likelihood)
+        return np.vstack(successes), np.vstack(trials), log_likelihood
+
+    def totals(self, theta: Array) -> tuple[Array, Array, float]:
+        """Compute the same as `sums`, over all users, [parameters]."""
+        on, of, log_likelihood = self.together.sums(theta)
+        return on[:, 0], of[:, 0], log_likelihood
 
     @cached_property
     def _clicks(self) -> tuple[Array, Array]:
@@ -165,27 +174,10 @@ class ClickedLists:
     def _by_user(self, cells: Array) -> Array:
         return np.bincount(self.user, cells.sum(axis=0), minlength=self.users)[None, :]
 
-    @property
+    @cached_property
     def together(self) -> ClickedLists:
         """The same lists with a single user."""
         return replace(self, user=np.zeros_like(self.user), users=1)
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """Expected successes and trials of the parameters: a of all groups, s of all groups, γ.
-
-    Attributes
-    ----------
-    on, of : ndarray, shape (2·n_groups + 1, n_users)
-        Successes and trials.
-    log_likelihood : float
-        Log-likelihood of the parameters.
-    """
-
-    on: Array
-    of: Array
-    log_likelihood: float
 
 
 def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedLists:
@@ -232,18 +224,15 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
     return ClickedLists(row, np.append(code, -1)[row], clicked, n, user, names, len(users))
 
 
-def em(lists: ClickedLists, theta: Array, update: Callable[[Array, Sums], Array]) -> tuple[Array, Array, bool]:
+def em(lists: ClickedLists, theta: Array, update: Callable[[Array, Array, Array], Array]) -> tuple[Array, Array, bool]:
     """Iterate EM; return the parameters, the log-likelihood of each step, and whether EM converged."""
-    together, steps = lists.together, []
-    for _ in range(_MOST_STEPS):
-        sums = together.sums(theta)
-        steps.append(sums.log_likelihood)
-        new = update(theta, sums)
-        converged = np.abs(new - theta).max() < _TOLERANCE
-        theta = new
-        if converged:
-            return theta, np.array(steps), True
-    return theta, np.array(steps), False
+    steps, converged = [], False
+    while not converged and len(steps) < _MOST_STEPS:
+        on, of, log_likelihood = lists.totals(theta)
+        steps.append(log_likelihood)
+        last, theta = theta, update(theta, on, of)
+        converged = bool(np.abs(theta - last).max() < _TOLERANCE)
+    return theta, np.array(steps), converged
 
 
 def four_digits(value: float) -> float:
@@ -343,16 +332,16 @@ class PredictedRelevance:
         qrels = loaded(qrels, "qrels")
         given = judgment_columns(qrels)
         judged = pd.DataFrame({"query_id": given.query_id, "doc_id": given.doc_id, "relevance": given.value})
+        judged = judged.astype({"query_id": str, "doc_id": str})
         if given.iteration is not None and len(given.iteration.unique()) > 1:
             raise BadLog("clicks do not distinguish intents: give the judgments of one intent at a time.")
         if not self.by_grade:
             raise BadLog(
                 "R(g) is unknown for all grades, so relevance cannot be converted to grades: the log needs grades."
             )
-        shown = self.table[(self.table["sessions"] >= least) & self.table["topic"].isin(judged["query_id"].astype(str))]
-        known = pd.MultiIndex.from_frame(judged[["query_id", "doc_id"]].astype(str))
-        new = shown[~pd.MultiIndex.from_frame(shown[["topic", "docno"]].astype(str)).isin(known)]
-        new = new[new["relevance"].notna()]
+        pairs, known = self.table.set_index(["topic", "docno"]), judged.set_index(["query_id", "doc_id"])
+        of_topics = self.table["topic"].isin(judged["query_id"]) & ~pairs.index.isin(known.index)
+        new = self.table[of_topics & (self.table["sessions"] >= least) & self.table["relevance"].notna()]
         relevance = new["relevance"].to_numpy()
         values = np.array(list(self.by_grade.values()))
         nearest = np.array(list(self.by_grade))[np.abs(relevance[:, None] - values).argmin(axis=1)]
@@ -361,7 +350,7 @@ class PredictedRelevance:
         else:
             grade = nearest if rounded else self._interpolated(relevance)
         added = pd.DataFrame({"query_id": new["topic"], "doc_id": new["docno"], "relevance": grade})
-        both = pd.concat([judged.astype({"query_id": str, "doc_id": str}), added], ignore_index=True)
+        both = pd.concat([judged, added], ignore_index=True)
         both.attrs["added"] = pd.Series(nearest).value_counts().sort_index().to_dict()
         return both.rename(columns=_PYTERRIERS) if "qid" in getattr(qrels, "columns", ()) else both
 
@@ -503,15 +492,14 @@ def dbn_from_clicks(
     >>> print(model.gamma, model.relevance[1], sep="; ")
     0.827 [0.8, 0.856]; 0.411 [0.356, 0.464]
     """
-    log = as_log(log)
-    lists, log = _lists_of(log, gaps)
+    lists, log = _lists_of(as_log(log), gaps)
     groups = len(lists.names)
-    if not lists.sums(np.full(2 * groups + 1, 0.5)).of[groups : 2 * groups].any():
+    start = np.full(2 * groups + 1, 0.5)
+    if not lists.totals(start)[1][groups:-1].any():
         raise BadLog(
             "no list has a result below its last click, so satisfaction is not identified: the log needs a row for each"
             " result shown. In cascade_from_clicks(log), each click satisfies."
         )
-    start = np.full(2 * groups + 1, 0.5)
     return _model(lists, log, start, gamma, (confidence, resamples, seed))
 
 
@@ -573,8 +561,7 @@ def cascade_from_clicks(
     >>> print(cascade_from_clicks(log, gamma=1, resamples=50).relevance[2].value)
     0.5
     """
-    log = as_log(log)
-    lists, log = _lists_of(log, gaps)
+    lists, log = _lists_of(as_log(log), gaps)
     several = int((lists.clicked.sum(axis=0) > 1).sum())
     if several:
         note = f"{several:,} of {len(lists.n):,} lists have clicks below the first, which are ignored"
@@ -629,21 +616,19 @@ class ClickModel:
     _theta: Array = field(repr=False)
 
     def __repr__(self) -> str:
-        return printed(
-            f"Clicks of {many(self.sessions, 'session')} of {many(self.users, 'user')}; γ = {self.gamma}",
-            self.table,
-            self.notes,
-        )
+        return printed(f"Clicks of {sizes_of(self)}; γ = {self.gamma}", self.table, self.notes)
 
     @property
     def table(self) -> pd.DataFrame:
         """Results shown, clicks, and a, s and R with the ends of their intervals; one row per grade."""
-        code = self._lists.code
-        shown, clicks = (np.bincount(code[which], minlength=len(self.attraction)) for which in self._lists.cells)
+        lists = self._lists
+        shown, clicks = (
+            np.bincount(lists.code[which], minlength=len(lists.names)) for which in (lists.shown, lists.clicked)
+        )
         columns: dict[str, Any] = {"grade": list(self.attraction), "shown": shown, "clicks": clicks}
         for name, numbers in (("a", self.attraction), ("s", self.satisfaction), ("R", self.relevance)):
-            for end in ("value", "low", "high"):
-                columns[name if end == "value" else f"{name} {end}"] = [getattr(e, end) for e in numbers.values()]
+            for column, end in ((name, "value"), (f"{name} low", "low"), (f"{name} high", "high")):
+                columns[column] = [getattr(e, end) for e in numbers.values()]
         return pd.DataFrame(columns)
 
     @property
@@ -689,8 +674,6 @@ class ClickModel:
         ----------
         Chapelle et al. (2009), sections 7.1 and 7.2.
         """
-        from ...measures.named import CWLA
-
         return CWLA(C=self.C, A=A, gain=self.gain)
 
     def predicted(self, prior: float = 10) -> PredictedRelevance:
@@ -728,25 +711,25 @@ class ClickModel:
         grade = np.zeros(documents, np.int64)
         grade[lists.code[lists.code >= 0]] = by_grade.code[lists.code >= 0]
 
-        sums = by_grade.together.sums(theta)
+        on, of, _ = by_grade.totals(theta)
         centres = []
         for at, numbers in ((0, self.attraction), (groups, self.satisfaction)):
             identified = np.isfinite([e.value for e in numbers.values()])
             here = slice(at, at + groups)
-            pooled = sums.on[here][identified].sum() / max(sums.of[here][identified].sum(), 1)
-            given = numbers is self.satisfaction and sums.of[here].sum() == 0  # every click satisfies
+            pooled = on[here][identified].sum() / max(of[here][identified].sum(), 1)
+            given = numbers is self.satisfaction and of[here].sum() == 0  # every click satisfies
             centre = np.where(identified, theta[here], pooled)
             centres.append((centre if given else np.clip(centre, 0.01, 0.99))[grade])
         middle = np.append(np.concatenate(centres), theta[-1])
 
-        def maximised(theta: Array, sums: Sums) -> Array:
-            return np.append((sums.on[:-1, 0] + prior * middle[:-1]) / (sums.of[:-1, 0] + prior), middle[-1])
+        def maximised(_: Array, on: Array, of: Array) -> Array:
+            return np.append((on[:-1] + prior * middle[:-1]) / (of[:-1] + prior), middle[-1])
 
         found, _, converged = em(lists, middle, maximised)
         a, s = found[:documents], found[documents:-1]
         table = rows.loc[pd.Series(document).drop_duplicates().index, ["topic", "docno", "grade"]]
         table = table.sort_values(["topic", "docno"], ignore_index=True)
-        sessions = np.bincount(lists.code[lists.cells[0]], minlength=documents)
+        sessions = np.bincount(lists.code[lists.shown], minlength=documents)
         table = table.assign(a=a, s=s, relevance=a * s, error=_errors(lists, found, prior, middle), sessions=sessions)
         values = {g: e.value for g, e in self.relevance.items() if g != UNJUDGED and np.isfinite(e.value)}
         return PredictedRelevance(table, values, converged)
@@ -756,9 +739,9 @@ def _lists_of(log: InteractionLog, gaps: str) -> tuple[ClickedLists, Interaction
     """Return the lists of a log by grade, and the log without interrupted sessions."""
     if gaps not in ("error", "passed", "closed"):
         raise BadParameter(f"gaps={gaps!r}: give 'error', 'passed' or 'closed'.")
-    if log.has("cut_off") and log.rows["cut_off"].any():
-        out = log.rows["cut_off"].to_numpy(bool)
-        number = log.rows.loc[out, ["user", "session"]].drop_duplicates().shape[0]
+    out = log.flags("cut_off")
+    if out.any():
+        number = len(log.rows.loc[out, SESSION].drop_duplicates())
         log = replace(log.only(~out), excluded={**log.excluded, "interrupted (cut_off)": number})
     rows = log.rows
     if not rows["clicked"].any():
@@ -767,8 +750,8 @@ def _lists_of(log: InteractionLog, gaps: str) -> tuple[ClickedLists, Interaction
         raise BadLog("the log has no column 'grade', which R(g) needs.")
     grades = np.sort(rows["grade"].dropna().unique())
     code = np.where(rows["grade"].isna(), len(grades), np.searchsorted(grades, rows["grade"]))
-    names = [int(grade) if grade.is_integer() else grade for grade in grades.tolist()]
-    return listed(rows, code, (*names, UNJUDGED) if (code == len(grades)).any() else tuple(names), gaps), log
+    names = *map(float_or_int, grades), *([UNJUDGED] if rows["grade"].isna().any() else [])
+    return listed(rows, code, names, gaps), log
 
 
 def _model(
@@ -779,14 +762,13 @@ def _model(
         if not 0 < gamma <= 1:
             raise BadParameter(f"gamma={gamma!r}: give a probability above 0, or None to estimate it.")
         start[-1] = gamma
-    of = lists.together.sums(start).of[:, 0]
+    _, of, _ = lists.totals(start)
     identified = (of > 0) & (start < 1)  # without the satisfaction of the cascade model, which is 1
     if gamma is None and not identified[-1]:
         raise BadLog("no list continues after a result that did not satisfy, so γ is not identified: give gamma=.")
     identified[-1] = gamma is None
 
-    def maximised(theta: Array, sums: Sums) -> Array:
-        on, of = sums.on[:, 0], sums.of[:, 0]
+    def maximised(theta: Array, on: Array, of: Array) -> Array:
         return np.where(identified, np.divide(on, of, out=theta.copy(), where=of > 0), theta)
 
     theta, steps, converged = em(lists, start, maximised)
@@ -807,16 +789,11 @@ def _model(
         notes.append(
             "the likelihood is flat in some direction: the parameters are not identified and have no intervals"
         )
-    n = lists.together.sums(theta).of[:, 0]
-    ends = zip(np.append(value, R), low, high, np.append(n, n[:groups]), strict=True)
-    estimates = [Estimate(float(v), float(a), float(b), round(float(c))) for v, a, b, c in ends]
-    attraction, satisfaction, relevance = (
-        dict(zip(lists.names, estimates[at : at + groups], strict=True)) for at in (0, groups, 2 * groups + 1)
-    )
-    return ClickModel(
-        attraction, satisfaction, relevance, estimates[2 * groups], steps, converged, len(lists.n), lists.users,
-        tuple(notes), lists, log, theta,
-    )  # fmt: skip
+    _, n, _ = lists.totals(theta)
+    estimates = estimates_of(np.append(value, R), low, high, np.append(n, n[:groups]))
+    of_grades = (dict(zip(lists.names, estimates[at:])) for at in (0, groups, 2 * groups + 1))
+    sizes = len(lists.n), lists.users
+    return ClickModel(*of_grades, estimates[2 * groups], steps, converged, *sizes, tuple(notes), lists, log, theta)
 
 
 def _identification_notes(names: tuple, value: Array, on_border: Array) -> list[str]:
@@ -841,7 +818,7 @@ def _intervals(
     lists: ClickedLists,
     theta: Array,
     inside: Array,
-    maximised: Callable[[Array, Sums], Array],
+    maximised: Callable[[Array, Array, Array], Array],
     bootstrap: tuple[float, int, int],
 ) -> tuple[Array, Array, bool]:
     """Compute the intervals of all parameters and R(g), and whether the likelihood is flat in a direction.
@@ -855,31 +832,31 @@ def _intervals(
     low, high = np.full((2, len(theta) + len(theta) // 2), np.nan)
     if not len(free):
         return low, high, False
-    eta, together = logit(theta[free]), lists.together
+    eta = logit(theta[free])
 
     def mapped(at: Array) -> Array:
         moved = theta.copy()
         moved[free] = expit(at)
-        return logit(maximised(moved, together.sums(moved))[free])
+        on, of, _ = lists.totals(moved)
+        return logit(maximised(moved, on, of)[free])
 
     step = 1e-4
     DM = np.column_stack([(mapped(eta + h) - mapped(eta - h)) / (2 * step) for h in step * np.eye(len(free))])
-    flat = bool(np.abs(np.linalg.eigvals(DM)).max() > 1 - 1e-5)
-    if flat:
+    if np.abs(np.linalg.eigvals(DM)).max() > 1 - 1e-5:
         return low, high, True
     correction = np.linalg.inv(np.eye(len(free)) - DM)
-    sums = lists.sums(theta)
+    on, of, _ = lists.sums(theta)
     groups = len(theta) // 2
     a, s = inside[:groups], inside[groups:-1]
     moves = np.flatnonzero((a & (s | (theta[groups:-1] == 1))) | (s & (theta[:groups] == 1)))
 
     def refitted(totals: Array) -> Array:
-        on, of = totals[: len(free)], totals[len(free) :]
+        on, of = np.split(totals, 2)
         shares = (on + theta[free, None]) / (of + 1)  # one more observation at the estimate avoids 0, 1 and 0/0
         values = np.repeat(theta[:, None], totals.shape[1], axis=1)
         values[free] = expit(eta[:, None] + correction @ (logit(shares) - eta[:, None]))
         return np.vstack([values[free], values[moves] * values[groups + moves]])
 
     which = np.concatenate([free, len(theta) + moves])
-    low[which], high[which] = over_users(np.vstack([sums.on[free], sums.of[free]]), refitted, *bootstrap)
+    low[which], high[which] = over_users(np.vstack([on[free], of[free]]), refitted, *bootstrap)
     return low, high, False
