@@ -128,8 +128,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _ways_out(words: Sequence[str], table: str = "--lengths") -> str:
     """Return the options for document lengths, or costs, that are not given yet: a sentence with a leading blank."""
     given = {word.partition("=")[0] for word in words}
-    options = [option for option in (f"{table} FILE", "--missing mean") if option.split()[0] not in given]
-    return f" On the command line: {', '.join(options)}." if options else ""
+    mean = "--missing mean" if table in given else "for a few missing ones, --missing mean"
+    ways = {table: f"{table} FILE", "--missing": mean}
+    options = [way for option, way in ways.items() if option not in given]
+    return f" On the command line: {'; '.join(options)}." if options else ""
 
 
 def _fail(message: str) -> int:

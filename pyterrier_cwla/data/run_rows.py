@@ -64,7 +64,7 @@ def words_of_rows(
         words = np.asarray(column, float)
     else:
         raise quantity.error(
-            f"the {quantity.nouns} of documents are needed: give {quantity.parameter}= (a table, a path or a name),"
+            f"the {quantity.nouns} of documents are needed: give {quantity.parameter}=, a table, a path or a name,"
             f" {quantity.ways}"
         )
     if metric.missing == "mean" and note is not None:
@@ -169,7 +169,7 @@ def _without_holes(
     raise quantity.error(
         f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
         f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
-        f" {quantity.parameter}= a table that has them, read fewer documents with @k, or give missing='mean'."
+        f" {quantity.parameter}=, a table that has them, read fewer documents with @k, or give missing='mean'."
     )
 
 

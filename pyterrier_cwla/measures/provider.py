@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections import deque
@@ -24,7 +25,7 @@ from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFin
 from .labels import by_name, is_labelled_other, redefined, renamed, unknown_parameter
 from .named import measures_of
 from .of_ir_measures import computation_of, needs_of
-from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, layers, pinned
+from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, innermost_measures, layers, pinned
 
 
 class LabelProvider(providers.Provider):
@@ -222,7 +223,10 @@ def naming(measure: Measure) -> Iterator[None]:
     except BadJudgments as error:
         raise BadJudgments(f"{measure}: {error}") from None
     except MissingLength as error:
-        raise type(error)(f"{measure}: {error}") from None
+        # These errors name parameters of the measure, which are no parameters of the call.
+        name = innermost_measures(measure)[0].NAME
+        text = re.sub(r"(?<=[Gg]ive )(\w+)=('mean')?", lambda way: f"{name}({way[1]}={way[2] or '…'})", str(error))
+        raise type(error)(f"{measure}: {text}") from None
     except NoFiniteValue as error:
         raise NoFiniteValue(f"{measure}: {error}") from None
 

@@ -179,6 +179,8 @@ def _check_function(value: Any, names: list[str], where: str) -> None:
 
 #: Keyword of each kind of function in measures, for errors.
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
+#: First argument of each kind of function, for errors.
+_INPUTS = {"gain": "grade", "effort": "documents", "continuation": "view", "aggregation": "view", "discount": "i"}
 LONGEST = 10_000
 """Number of characters that a text of the language may have."""
 _MOST = sys.float_info.max
@@ -408,6 +410,12 @@ class Part:
         hints = get_type_hints(function, include_extras=True)
         function.__annotations__ = hints  # resolved here, because the names in them are not pickled with the function
         given = list(inspect.signature(function).parameters.values())
+        if not given or given[0].kind is inspect.Parameter.KEYWORD_ONLY or _is_parameter(given[0], hints):
+            name = _INPUTS[kind]
+            raise BadParameter(
+                f"@{kind}: the first parameter of {self.name!r} must be {name}, the input of the function, as in"
+                f" def {self.name}({name}, …)."
+            )
         self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
         self.many = next((p.name for p in self.parameters if p.many), None)
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
@@ -467,6 +475,11 @@ def _version(version: object, where: str) -> str | int | None:
     )
 
 
+def _is_parameter(p: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+    """Return whether an argument has a default value or a range, as parameters have and inputs do not."""
+    return p.default is not _NOTHING or get_origin(hints.get(p.name)) is Annotated
+
+
 def _parameter(p: inspect.Parameter, hint: Any) -> Parameter:
     many = p.kind is inspect.Parameter.VAR_POSITIONAL
     for option in (hint, *get_args(hint)):
@@ -506,7 +519,7 @@ def decorator(kind: str, doc: str) -> Decorator:
 
     def decorate(function: Any = None, *, version: str | int | None = None, **facts: Any) -> Any:
         def register(function: Callable[..., Any]) -> Part:
-            if not callable(function) or not hasattr(function, "__name__"):
+            if not callable(function) or not getattr(function, "__name__", "").isidentifier():
                 raise BadParameter(f"@{kind} must decorate a function with a name, not {shown(function)}.")
             new = Part(kind, function, version, **facts)
             old = TABLES[kind].get(new.name)

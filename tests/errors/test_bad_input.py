@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from ir_measures import AP
 
-from pyterrier_cwla import CWLA, TBG, Residual, continuation, evaluate, register_lengths
+from pyterrier_cwla import CWLA, TBG, Mixture, Residual, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, MissingLength, UnknownSpec
 from tests.support.generated import collection
 
@@ -298,16 +298,20 @@ def test_what_is_no_run_at_all(odd):
 
 
 def test_no_lengths_at_all():
-    assert "give lengths= (a table, a path or a name), or a column doc_length" in complaint(
-        MissingLength, GOOD_QRELS, GOOD_RUN, TBG
-    )
+    for measure in (TBG, TBG(half_life=60) @ 5, Residual(measure="TBG"), Mixture(measures={"a": "TBG"})):
+        message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure)
+        assert "give TBG(lengths=…), a table, a path or a name, or a column doc_length" in message
 
 
 @pytest.mark.parametrize("measure", [TBG, CWLA(C="rbp(0.5)", A="avg", gain="clicksave", effort="time", unseen=9)])
 def test_some_documents_without_a_length_are_counted_and_named(measure):
     message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
     assert "2 of 3 have none (topic '301': 'b', 'c')" in message
-    assert "Give lengths= a table that has them, read fewer documents with @k, or give missing='mean'." in message
+    name = measure.NAME
+    way_out = (
+        f"Give {name}(lengths=…), a table that has them, read fewer documents with @k, or give {name}(missing='mean')"
+    )
+    assert f"{way_out}." in message
     many = {"q": {f"d{number}": 1 for number in range(20)}}
     of_another = complaint(MissingLength, many, many, measure(lengths={"d0": 100}))
     assert "19 of 20 have none" in of_another

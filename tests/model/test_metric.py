@@ -154,14 +154,26 @@ def test_a_gain_that_reads_what_changes_gets_new_totals_and_ideals(C, norm):
     assert after == scoring.score(metric, pair()).tolist() != before
 
 
-OWN = {
-    "C": lambda told: continuation(lambda view: 1 - 0.5 * view.r if told["later"] else 0.5 + 0 * view.i),
-    "gain": lambda told: gain(lambda grade: (grade / 3) ** (1 + told["later"])),
-    "effort": lambda told: effort(lambda documents: 2 + told["later"] + (documents.grade > 0)),
-    "effort by words": lambda told: effort(
-        lambda documents: documents.words if told["later"] else 1.0 + 0 * documents.grade
-    ),
-}
+def own(what, told):
+    """Return a user's function whose values depend on what it is told."""
+
+    @continuation
+    def goes_on(view):
+        return 1 - 0.5 * view.r if told["later"] else 0.5 + 0 * view.i
+
+    @gain
+    def powered(grade):
+        return (grade / 3) ** (1 + told["later"])
+
+    @effort
+    def dearer(documents):
+        return 2 + told["later"] + (documents.grade > 0)
+
+    @effort
+    def patient(documents):
+        return documents.words if told["later"] else 1.0 + 0 * documents.grade
+
+    return {"C": goes_on, "gain": powered, "effort": dearer, "effort by words": patient}[what]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +185,7 @@ OWN = {
 def test_what_a_users_function_says_and_reads_may_change(what, C, A, value):
     """The same measure on the same rankings gives new values when the function changes."""
     told = {"later": False}
-    parts = {"C": C, "A": A, "max_rel": 3, "lengths": WORDS} | {what.split()[0]: OWN[what](told)}
+    parts = {"C": C, "A": A, "max_rel": 3, "lengths": WORDS} | {what.split()[0]: own(what, told)}
     parts |= {"unseen": 5} if "words" in what else {}
     rankings, metric = pair(), CWLA(**parts).metric
     before = COMPUTE[value](metric, rankings).tolist()

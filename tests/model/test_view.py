@@ -1,6 +1,7 @@
 """Attributes and methods of views: beyond the list as for explicit items, and at hits as for all ranks."""
 
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from pyterrier_cwla import aggregation, continuation, effort, gain, score
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from pyterrier_cwla.evaluation import residual
-from pyterrier_cwla.model import discount
+from pyterrier_cwla.model import In, discount
 from pyterrier_cwla.model.view import View
 
 GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
@@ -236,11 +237,33 @@ def test_odd_shapes_of_gains_and_efforts_are_errors():
         score([1, 0, 1], C="rbp(0.8)", A="erg", effort="three_efforts")
 
 
-@pytest.mark.parametrize("odd", ["bored", 3, np, partial(max, 1)])
+@pytest.mark.parametrize("odd", ["bored", 3, np, partial(max, 1), lambda view: 0.5])
 @pytest.mark.parametrize("decorator", [continuation, aggregation, gain, effort])
 def test_what_is_no_function_is_an_error(decorator, odd):
     with pytest.raises(BadParameter, match=rf"@{decorator.__name__} must decorate a function with a name, not .*\."):
         decorator(odd)
+
+
+@pytest.mark.parametrize(
+    ("decorator", "first"), [(continuation, "view"), (aggregation, "view"), (gain, "grade"), (effort, "documents")]
+)
+def test_a_function_without_its_input_is_an_error(decorator, first):
+    def nothing():
+        return 0.5
+
+    def by_name(*, view):
+        return 0.5
+
+    def has_a_default(phi=0.5):
+        return phi
+
+    def has_a_range(phi: Annotated[float, In("[0, 1]")]):
+        return phi
+
+    for odd in (nothing, by_name, has_a_default, has_a_range):
+        says = rf"@{decorator.__name__}: the first parameter of '{odd.__name__}' must be {first}, the input of the"
+        with pytest.raises(BadParameter, match=says):
+            decorator(odd)
 
 
 @pytest.mark.parametrize("name", [*NAMES, *ENDLESS])
