@@ -42,6 +42,9 @@ class Fractions:
 
     levels: tuple[Any, ...]
     random = True
+    few = 0.1  # highest of the low levels
+    axis = "judgments that are kept (%)"
+    at = "With {} of the judgments"
 
     def __post_init__(self) -> None:
         shares = [_fraction(level) for level in self.levels]
@@ -76,6 +79,9 @@ class Depths:
 
     levels: tuple[Any, ...]
     random = False
+    few = 10
+    axis = "depth of the pool (documents per run)"
+    at = "With a pool of {}"
 
     def __post_init__(self) -> None:
         for depth in self.levels:
@@ -209,15 +215,34 @@ KNEE = 0.9
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
+class ByLevel:
+    """Levels of judgments and names of measures, for tables of what is computed for each of both."""
+
+    levels: tuple[float, ...]
+    measures: list[str]
+
+    def apart(self, values: Array, first: str, second: str) -> Array:
+        """Return values [… × measures] of the first measure minus those of the second."""
+        return values[..., self.measures.index(first)] - values[..., self.measures.index(second)]
+
+    def rows(self, columns: Mapping[str, Array]) -> pd.DataFrame:
+        """Return a row for each level and measure, from columns [levels × measures]."""
+        index = pd.MultiIndex.from_product([self.levels, self.measures], names=["level", "measure"])
+        return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
+
+    def compared(self, difference: Array, low: Array, high: Array) -> pd.DataFrame:
+        """Return a row for each level but the last: a difference, its interval, and the verdict if it is above 0."""
+        verdict = np.select([low > 0, high < 0], ["yes", "no"], "undecided")
+        columns = {"level": self.levels, "difference": difference, "low": low, "high": high, "verdict": verdict}
+        return pd.DataFrame(columns).iloc[:-1]
+
+
+@dataclass(frozen=True, eq=False)
+class Orders(ByLevel):
     """Orders of runs at each level of judgments.
 
     Attributes
     ----------
-    levels : tuple of float
-        Levels of judgments.
-    measures : list of str
-        Names of the measures.
     scores : ndarray, shape (seeds, levels, measures, runs, queries)
         Scores; the last level has all judgments.
     resampled : ndarray, shape (resamples, levels, measures)
@@ -230,8 +255,6 @@ class Orders:
         Level of the intervals.
     """
 
-    levels: tuple[float, ...]
-    measures: list[str]
     scores: Array
     resampled: Array
     undefined: Array
@@ -280,28 +303,25 @@ class Orders:
             "high": np.minimum(high, 1),
             "lowest_seed": np.fmin.reduce(self.by_seed),
             "highest_seed": np.fmax.reduce(self.by_seed),
-            "tau_a": mean_of_known(tau(self.means, truth, "a"), axis=0),
-            "tau_b": mean_of_known(tau(self.means, truth, "b"), axis=0),
+            **{f"tau_{kind}": mean_of_known(tau(self.means, truth, kind), axis=0) for kind in ("a", "b")},
             "discordant_pairs": kendall_distance(self.means, truth, tied=0.0).mean(axis=0),
         }
-        return level_table(self.levels, self.measures, columns)
+        return self.rows(columns)
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Compare two measures: the difference of τ at each level, with interval and verdict.
 
         The verdict is "undecided" if the interval of the difference contains 0. Both measures share the same resamples.
         """
-        one, other = self.measures.index(first), self.measures.index(second)
-        difference = self.tau[:, one] - self.tau[:, other]
-        low, high = self.interval(difference, self.resampled[:, :, one] - self.resampled[:, :, other])
-        return compared(self.levels, difference, low, high)
+        difference = self.apart(self.tau, first, second)
+        return self.compared(difference, *self.interval(difference, self.apart(self.resampled, first, second)))
 
     def mean_above(self, first: str, second: str, most: float) -> tuple[float, float, float]:
         """Return the difference of mean τ over the levels up to ``most``, and the ends of its interval."""
         some = np.array(self.levels) <= most
-        one, other = self.measures.index(first), self.measures.index(second)
-        difference = mean_of_known((self.tau[:, one] - self.tau[:, other])[some])
-        resampled = mean_of_known((self.resampled[:, :, one] - self.resampled[:, :, other])[:, some])
+        difference, resampled = (
+            mean_of_known(self.apart(of, first, second)[..., some]) for of in (self.tau, self.resampled)
+        )
         low, high = self.interval(difference, resampled)
         return float(difference), float(low), float(high)
 
@@ -359,19 +379,6 @@ def knee_table(levels: tuple[float, ...], measures: list[str], curve: Array, by_
             "falls_again_at": [at[0] if at else np.nan for at in falls],
         }
     )
-
-
-def level_table(levels: tuple[float, ...], measures: list[str], columns: Mapping[str, Array]) -> pd.DataFrame:
-    """Return a row for each level and measure, from columns [levels × measures]."""
-    index = pd.MultiIndex.from_product([levels, measures], names=["level", "measure"])
-    return pd.DataFrame({name: values.ravel() for name, values in columns.items()}, index).reset_index()
-
-
-def compared(levels: tuple[float, ...], difference: Array, low: Array, high: Array) -> pd.DataFrame:
-    """Return a row for each level but the last: a difference, its interval, and the verdict whether it is above 0."""
-    verdict = np.select([low > 0, high < 0], ["yes", "no"], "undecided")
-    columns = {"level": levels, "difference": difference, "low": low, "high": high, "verdict": verdict}
-    return pd.DataFrame(columns).iloc[:-1]
 
 
 def times_of(drawn: Array, number: int) -> Array:
@@ -460,17 +467,14 @@ class Masking:
         if not new.all():  # with few judgments, small shares are equal subsets
             return self.scores(whole, kept[new])[:, np.cumsum(new) - 1]
         found = np.empty((len(self.measures), len(kept), len(whole)))
+        pooled = {measure: needs_of(measure).pooled for measure in self.measures.values()}
         at_a_time = min(_HITS // max(len(whole.rank), 1), _RANKINGS // max(len(whole), 1))
         for levels in parts(len(kept), at_a_time):
-            for pooled in (False, True):
-                mine = {name: m for name, m in self.measures.items() if needs_of(m).pooled == pooled}
-                if not mine:
-                    continue
-                evaluator = CWLAEvaluator(list(mine.values()), self.judgments)
-                values = evaluator.values(Left(masked(whole, kept[levels], pooled and self.pool == "whole")))
-                for number, (name, measure) in enumerate(self.measures.items()):
-                    if name in mine:
-                        found[number, levels] = values[measure].reshape(-1, len(whole))
+            values: dict[Measure, Array] = {}
+            for kind in {*pooled.values()}:
+                evaluator = CWLAEvaluator([measure for measure in pooled if pooled[measure] == kind], self.judgments)
+                values |= evaluator.values(Left(masked(whole, kept[levels], kind and self.pool == "whole")))
+            found[:, levels] = [values[measure].reshape(-1, len(whole)) for measure in self.measures.values()]
         return found
 
 

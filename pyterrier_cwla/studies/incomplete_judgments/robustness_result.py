@@ -18,17 +18,7 @@ from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
 from ..correlation import TAUS, check_known, percentiles, signs_of, where_less_is_better
 from ..report import Finding, Picture, Study, Table
-from .missing_judgments import (
-    KNEE,
-    Depths,
-    Fractions,
-    Orders,
-    compared,
-    knee_table,
-    level_table,
-    mean_of_known,
-    times_of,
-)
+from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
 
 Array = np.ndarray
 #: Result with all judgments, then with the remaining ones ("accepted" means H₀ accepted), as in the paper.
@@ -38,15 +28,11 @@ _NO_TESTS = "this study tested no pairs of runs: compute it with pairs=, such as
 
 
 @dataclass(frozen=True, eq=False)
-class PairTests:
+class PairTests(ByLevel):
     """Significant differences between pairs of runs at each level of judgments.
 
     Attributes
     ----------
-    levels : tuple of float
-        Levels of judgments.
-    measures : list of str
-        Names of the measures.
     p : ndarray, shape (seeds, levels, measures, pairs)
         p-values; the last level has all judgments of the pair's pool.
     alpha, confidence : float
@@ -55,8 +41,6 @@ class PairTests:
         Number of bootstrap resamples and their seed.
     """
 
-    levels: tuple[float, ...]
-    measures: list[str]
     p: Array
     alpha: float
     confidence: float
@@ -108,21 +92,19 @@ class PairTests:
         C(1,2). g-mean is the mean over the seeds for which it is defined; ``g_mean_undefined`` counts the others.
         """
         columns = dict(zip(CELLS, self.by_seed.mean(axis=1), strict=True))
-        columns["false_positives"], columns["false_negatives"] = columns[CELLS[2]], columns[CELLS[1]]
+        columns |= {"false_positives": columns[CELLS[2]], "false_negatives": columns[CELLS[1]]}
         geometric = g_mean(self.by_seed)
         means = self.accuracy, mean_of_known(geometric, axis=0)
         for name, values, resampled in zip(("accuracy", "g_mean"), means, self._resampled):
             low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence)
             columns |= {name: values, f"{name}_low": low, f"{name}_high": high}
         columns["g_mean_undefined"] = np.isnan(geometric).sum(axis=0)
-        return level_table(self.levels, self.measures, columns)
+        return self.rows(columns)
 
     def above(self, first: str, second: str) -> pd.DataFrame:
         """Compare the accuracy of two measures: its difference at each level, with interval and verdict."""
-        one, other = self.measures.index(first), self.measures.index(second)
-        accurate = self._resampled[0]
-        low, high = percentiles((accurate[:, :, one] - accurate[:, :, other]).T, self.confidence)
-        return compared(self.levels, self.accuracy[:, one] - self.accuracy[:, other], low, high)
+        difference, resampled = (self.apart(of, first, second) for of in (self.accuracy, self._resampled[0]))
+        return self.compared(difference, *percentiles(resampled.T, self.confidence))
 
     def confusion(self, level: int, seed: int = 0) -> pd.DataFrame:
         """Return numbers of pairs at the level and for the seed at these positions; two rows for each measure."""
@@ -289,9 +271,7 @@ class Robustness(Study):
     def headline(self) -> str:
         """Return which measure keeps the order of runs best and which least, with few judgments, in one sentence."""
         level = (_low_levels(self) or self.holes.levels[:-1] or self.holes.levels)[-1]
-        table = self.order.table()
-        rows = table[table.level == level].dropna(subset="tau")
-        rows = rows.sort_values("tau", ascending=False, kind="stable")
+        rows = _best_first(self.order.table(), level, "tau").dropna(subset="tau")
         if rows.empty:
             return "No measure tells the runs apart."
         best, least = rows.iloc[0], rows.iloc[-1]
@@ -301,9 +281,8 @@ class Robustness(Study):
         if best.tau - least.tau < 1e-9:
             return f"{at}, all {len(rows):,} measures keep {runs} equally well, with {tau} {best.tau:.2f}."
         second = rows.iloc[1].measure
-        table = self.above(best.measure, second)
-        sure = (table.verdict[table.level == level] == "yes").all()
-        chance = "" if sure else f"; its lead over {second} is undecided"
+        verdict = self.above(best.measure, second).set_index("level").verdict.get(level, "yes")
+        chance = "" if verdict == "yes" else f"; its lead over {second} is undecided"
         return (
             f"{at}, {best.measure} keeps {runs} best ({tau} {best.tau:.2f}{chance}), and {least.measure} least"
             f" ({least.tau:.2f})."
@@ -465,15 +444,20 @@ def _levels(study: Robustness) -> list[float]:
 
 def _low_levels(study: Robustness) -> list[float]:
     """Return the levels of few judgments: shares up to 10 %, and pools of up to ten documents."""
-    return [level for level in study.holes.levels[:-1] if level <= (0.1 if study.holes.random else 10)]
+    return [level for level in study.holes.levels[:-1] if level <= study.holes.few]
+
+
+def _best_first(table: pd.DataFrame, level: float, by: str) -> pd.DataFrame:
+    """Return the rows of a level, the highest value first."""
+    return table[table.level == level].sort_values(by, ascending=False, kind="stable")
 
 
 def _orders(study: Robustness) -> list[str]:
     table = study.order.table()
     said = []
     for level in _levels(study):
-        rows = table[table.level == level].sort_values("tau", ascending=False, kind="stable")
-        values = ", ".join(f"{row.measure} {_with_ends(row.tau, row.low, row.high)}" for row in rows.itertuples())
+        rows = _best_first(table, level, "tau").itertuples()
+        values = ", ".join(f"{row.measure} {_with_ends(row.tau, row.low, row.high)}" for row in rows)
         said.append(f"{_at(study, level)}, {TAUS[study.about['tau']]} to the order by all judgments is {values}.")
     return said
 
@@ -489,28 +473,25 @@ def _comparisons(study: Robustness) -> list[str]:
         claims = [*pairwise(chain), (chain[0], chain[-1])]
     else:
         at = np.isin(study.holes.levels, low)
-        names = list(study.measures)
         order = np.argsort(-study.order.tau[at].mean(axis=0), kind="stable")
-        claims = [(names[one], names[other]) for one, other in pairwise(order)]
-    for first, second in claims:
-        difference, lower, upper = study.order.mean_above(first, second, low[-1])
-        verdict = "yes" if lower > 0 else "no, below it" if upper < 0 else "undecided"
-        table = study.above(first, second)
+        claims = list(pairwise(np.array([*study.measures], object)[order]))
+    found = {(first, second): study.order.mean_above(first, second, low[-1]) for first, second in claims}
+    for (first, second), (difference, lower, upper) in found.items():
+        verdict = "Yes" if lower > 0 else "No, below it" if upper < 0 else "Undecided"
         said.append(
             f"Is {first} above {second} with few judgments ({study.holes.says(low[0])} to"
-            f" {study.holes.says(low[-1])})? {verdict.capitalize()}: the mean difference of τ is"
-            f" {_with_ends(difference, lower, upper, sign='+')}. Level by level: {_by_verdict(study, table)}."
+            f" {study.holes.says(low[-1])})? {verdict}: the mean difference of τ is"
+            f" {_with_ends(difference, lower, upper, sign='+')}. Level by level:"
+            f" {_by_verdict(study, study.above(first, second))}."
         )
         if chain and study.tests is not None:
-            tests = study.tests.above(first, second)
             said.append(
                 f"{_OF_TESTS} {first} more accurate than by {second}, over these pairs and topics? Level by level:"
-                f" {_by_verdict(study, tests)}."
+                f" {_by_verdict(study, study.tests.above(first, second))}."
             )
     if chain:
-        ends = [study.order.mean_above(one, other, low[-1])[1:] for one, other in claims]
-        holds = all(lower > 0 for lower, _ in ends)
-        against = [f"{one} is below {other}" for (one, other), (_, upper) in zip(claims, ends) if upper < 0]
+        holds = all(lower > 0 for _, lower, _ in found.values())
+        against = [f"{first} is below {second}" for (first, second), (*_, upper) in found.items() if upper < 0]
         otherwise = f"is contradicted here: {', '.join(against)}" if against else "is not confirmed here"
         said.append(
             f"So the order {' above '.join(chain)} with few judgments{_as_in_the_paper(study, chain)}"
@@ -581,7 +562,7 @@ def _tests(study: Robustness) -> list[str]:
     table = study.tests.table()
     said = []
     for level in _levels(study)[:2]:
-        rows = table[table.level == level].sort_values("accuracy", ascending=False, kind="stable")
+        rows = _best_first(table, level, "accuracy")
         values = ", ".join(
             f"{row.measure} {_with_ends(row.accuracy, row.accuracy_low, row.accuracy_high)} (g-mean {row.g_mean:.2f},"
             f" {row.false_positives:.0f} false positives, {row.false_negatives:.0f} false negatives)"
@@ -622,9 +603,7 @@ def _ties(study: Robustness) -> list[str]:
 
 
 def _at(study: Robustness, level: float) -> str:
-    if study.holes.random:
-        return f"With {study.holes.says(level)} of the judgments"
-    return f"With a pool of {study.holes.says(level)}"
+    return study.holes.at.format(study.holes.says(level))
 
 
 def _with_ends(value: float, low: float, high: float, sign: str = "") -> str:
@@ -635,8 +614,12 @@ def _with_ends(value: float, low: float, high: float, sign: str = "") -> str:
 
 _MOST_BANDS = 4  # maximum number of bands: more would hide each other
 _OTHER = {"color": GREY, "linewidth": 0.6, "alpha": 0.5}  # lines of the measures of other panels
-_X_LABELS = {True: "judgments that are kept (%)", False: "depth of the pool (documents per run)"}
-_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+_TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # shares
+_CURVES = {
+    "tau": ("Order of runs with fewer judgments (line at 0.9: equivalent)", "τ to the order by all judgments"),
+    "accuracy": ("Significance of differences with fewer judgments (line at 0.9)", "accuracy (share of pairs)"),
+    "g_mean": ("Pairs without a significant difference, with fewer judgments", "g-mean"),
+}
 
 
 def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
@@ -662,11 +645,7 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     ----------
     Bompada et al. (2007), Figures 1 and 3.
     """
-    what = (
-        f"Order of runs with fewer judgments (line at 0.9: equivalent) · {study.sizes}",
-        "τ to the order by all judgments",
-    )
-    return _plot(study, "tau", ax, what, measures)
+    return _plot(study, "tau", ax, measures)
 
 
 def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
@@ -689,8 +668,7 @@ def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> An
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    what = f"Significance of differences with fewer judgments (line at 0.9) · {_tested(study)}"
-    return _plot(study, "accuracy", ax, (what, "accuracy (share of pairs)"), measures)
+    return _plot(study, "accuracy", ax, measures)
 
 
 def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
@@ -713,8 +691,7 @@ def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    what = f"Pairs without a significant difference, with fewer judgments · {_tested(study)}"
-    return _plot(study, "g_mean", ax, (what, "g-mean"), measures)
+    return _plot(study, "g_mean", ax, measures)
 
 
 def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
@@ -739,13 +716,13 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None)
     x = _places(study)
     curves, looks = {}, {}
     for number, (name, rows) in enumerate(table.groupby("comparison", sort=False)):
-        look = measure_look(number)
-        ax.plot(x[:-1], rows["difference"], markersize=3.5, linewidth=1.4, **look)
-        ax.fill_between(x[:-1], rows["low"], rows["high"], color=look["color"], alpha=0.13, linewidth=0)
-        curves[str(name)], looks[str(name)] = (x[-2::-1], rows["difference"].to_numpy()[::-1]), look
+        look = looks[str(name)] = measure_look(number)
+        ax.plot(x[:-1], rows.difference, markersize=3.5, linewidth=1.4, **look)
+        ax.fill_between(x[:-1], rows.low, rows.high, color=look["color"], alpha=0.13, linewidth=0)
+        curves[str(name)] = x[-2::-1], rows.difference.to_numpy()[::-1]
     ax.axhline(0, color=GREY, linewidth=0.8)
     _x_axis(study, ax, last=-1)
-    ax.set_xlabel(_X_LABELS[study.holes.random])
+    ax.set_xlabel(study.holes.axis)
     ax.set_ylabel("difference of τ")
     titled(ax, f"Which measure keeps the order of runs better: above 0, the first · {study.sizes}")
     label_ends(ax, curves, looks)
@@ -769,8 +746,7 @@ def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
     By default nDCG − infAP and infAP − bpref if the study has these measures, else each measure minus the next.
     """
     if comparisons is None:
-        chain = papers_chain(study.measures) or list(study.measures)
-        comparisons = list(pairwise(chain))
+        comparisons = list(pairwise(papers_chain(study.measures) or study.measures))
     if not comparisons:
         raise BadParameter("there is only one measure: nothing to compare it with.")
     frames = [study.above(one, other).assign(comparison=f"{one} − {other}") for one, other in comparisons]
@@ -781,7 +757,7 @@ def _height(measures: int) -> float:
     return 3.6 if measures <= _MOST_BANDS else 1.2 + 1.4 * -(-measures // 3)
 
 
-def _plot(study: Robustness, column: str, ax: Any, what: tuple[str, str], measures: Any) -> Any:
+def _plot(study: Robustness, column: str, ax: Any, measures: Any) -> Any:
     """Plot curves with bands: of up to four measures in one panel, of more in a panel for each measure."""
     table = curves_of(study, column)
     names = list(study.measures) if measures is None else list(measures)
@@ -789,12 +765,14 @@ def _plot(study: Robustness, column: str, ax: Any, what: tuple[str, str], measur
         check_known("measure", name, study.measures, " in this study")
     ax = axes_of(ax, (7, _height(len(names))))
     x = _places(study)
-    curves = {name: (x[::-1], table.loc[table.measure == name, "value"].to_numpy()[::-1]) for name in names}
+    rows = {name: table[table.measure == name] for name in names}
+    curves = {name: (x[::-1], of.value.to_numpy()[::-1]) for name, of in rows.items()}
     looks = {name: measure_look(number) for number, name in enumerate(study.measures)}
-    bands = {name: table.loc[table.measure == name, ["low", "high"]].to_numpy().T for name in names}
-    titled(ax, what[0])
-    ax.set_ylabel(what[1])
-    ax.set_xlabel(_X_LABELS[study.holes.random])
+    title, label = _CURVES[column]
+    tested = f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
+    titled(ax, f"{title} · {study.sizes if column == 'tau' else tested}")
+    ax.set_ylabel(label)
+    ax.set_xlabel(study.holes.axis)
     low = table[table.measure.isin(names)]["low"].min()
     limits = min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0, 1.02
     single = len(names) <= _MOST_BANDS
@@ -804,7 +782,7 @@ def _plot(study: Robustness, column: str, ax: Any, what: tuple[str, str], measur
             look = looks[name] | {"markersize": 3, "linewidth": 1.4} if mine else _OTHER
             one.plot(*curves[name], **look)
             if mine:
-                one.fill_between(x, *bands[name], color=look["color"], alpha=0.15, linewidth=0)
+                one.fill_between(x, rows[name].low, rows[name].high, color=look["color"], alpha=0.15, linewidth=0)
         if column != "g_mean":
             one.axhline(KNEE, color=GREY, linewidth=0.8)
         one.set_ylim(limits)
@@ -826,15 +804,9 @@ def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
     ax.set_xscale("log")
     ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))
     shown = list(ticks) if len(ticks) > 1 else list(range(len(x)))
-    says = [
-        f"{100 * level:g}" if study.holes.random else "all" if np.isinf(level) else f"{level:g}" for level in levels
-    ]
-    ax.set_xticks([x[at] for at in shown], [says[at] for at in shown])
+    says = [study.holes.says(levels[at]).removeprefix("depth ").removesuffix(" %") for at in shown]
+    ax.set_xticks(x[shown], says)
     ax.set_xticks([], minor=True)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()
     thin_ticks(ax)
-
-
-def _tested(study: Robustness) -> str:
-    return f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
