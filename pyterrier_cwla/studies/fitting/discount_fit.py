@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,26 +27,17 @@ from ..correlation import (
     sign_of_scores,
     weights_of,
 )
-from ..report import Finding, Picture, Study, Table
+from ..report import Finding, Picture, Table
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
 from ..users.ratings import Rated, how_resampled, title_of, why_not_all
-from .parameter_fit import (
-    OBJECTIVES,
-    beside_default,
-    check_fit,
-    folds_of,
-    gain_over_default,
-    gain_sentence,
-    how_folded,
-    of_default,
-)
+from .parameter_fit import Fitted, check_fit, folds_of, of_default
 
 _SHOWN = 5  # values of φ in a sentence
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DiscountFit(Study):
+class DiscountFit(Fitted):
     """Learned discount; the result of :func:`pyterrier_cwla.studies.fitting.discount_fit.fit_discount`.
 
     Attributes
@@ -77,26 +68,16 @@ class DiscountFit(Study):
     @property
     def phi(self) -> str:
         """Learned discount as text, ``"table(1,0.6,0.4)"``, for ``phi=`` of ``Cascade`` and for ``utility(…)``."""
-        return f"table({','.join(f'{value:.4g}' for value in self.discounts['phi'])})"
-
-    @property
-    def gain(self) -> dict[str, float] | None:
-        """Gain over the default in sample, and on held-out folds: mean, 95 % interval and p. None without default."""
-        return gain_over_default(self.folds, self.about)
+        return _table(self.discounts["phi"])
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        summary = [("learned", self.phi, self.about["value"], self.folds["held_out"].mean())]
-        if self.gain is not None:
-            both = self.folds.dropna(subset=["held_out"])
-            default = self.about["default"], self.about["default_value"], both["default"].mean()
-            summary.append(("default", *default))
-        where = how_folded(self.about)
+        where, known = self.how_folded, self.folds.dropna(subset=["held_out"])
         return {
             "summary": Table(
-                f"{OBJECTIVES[self.about['objective']].capitalize()}",
+                self.objective_words.capitalize(),
                 f"Held out: means of the folds for which φ was learned. {where}",
-                pd.DataFrame(summary, columns=["measure", "discount", "in_sample", "held_out"]),
+                self.summary("learned", self.phi, known.get("default"), "discount"),
             ),
             "discounts": Table(
                 "Discount φ of each rank",
@@ -118,22 +99,15 @@ class DiscountFit(Study):
         said = f"φ = {self.phi} fits the ratings best ({LABELS[self.about['objective']]} {self.about['value']:.2f})"
         if plain_name(self.about["objective"]) == AGREED:
             said = f"φ = {self.phi} agrees with a share of {self.about['value']:.2f} of the preferences"
-        gain = self.gain
-        return f"{said}." if gain is None else said + beside_default(gain, self.about["default"], self.about)
+        return self.beside_default(said)
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
-        what = OBJECTIVES[self.about["objective"]]
-        sentence = f"{self.measure} has {what} {self.about['value']:.3f} on the {how_folded(self.about)}"
-        found: list[str] = [Finding(sentence, "discounts")]
-        gain = self.gain
-        if gain is not None:
-            found.append(Finding(gain_sentence(gain, self.about["default"], self.about), "discounts"))
         rows = self.discounts.head(_SHOWN).itertuples()
         values = ", ".join(f"φ({row.rank}) = {row.phi:.3g} [{row.phi_low:.3g}, {row.phi_high:.3g}]" for row in rows)
         more = " and so on" if len(self.discounts) > _SHOWN else ""
-        found.append(Finding(f"{values}{more} ({self.about['confidence']:.0%} intervals).", "discounts"))
-        return found
+        learned = Finding(f"{values}{more} ({self.about['confidence']:.0%} intervals).", "discounts")
+        return [*self.values_found("discounts"), learned]
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
@@ -453,7 +427,7 @@ def _logistic(x: Array, counts: Array) -> Array:
     return d
 
 
-def _table(phi: Array) -> str:
+def _table(phi: Iterable[float]) -> str:
     return f"table({','.join(f'{value:.{_DIGITS}g}' for value in phi)})"
 
 

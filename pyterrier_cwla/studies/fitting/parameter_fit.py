@@ -98,15 +98,16 @@ class Search:
     def run(self, start: list[Values]) -> None:
         """Search; the candidates ``start`` are always scored."""
         self.try_values(start)
-        sizes = [len(of.choices) or np.inf for of in self.ranges.values()]
+        sizes = [of.size for of in self.ranges.values()]
         every = np.prod(sizes) <= self.most
         if every:
             self.try_values([dict(zip(self.ranges, v)) for v in product(*(r.choices for r in self.ranges.values()))])
         elif len(sizes) == 1:
-            (name, only), *_ = self.ranges.items()
-            self.try_values([{name: value} for value in only.grid(_SCAN)[:: -(-len(only.grid(_SCAN)) // self.most)]])
+            ((name, only),) = self.ranges.items()
+            values = only.grid(_SCAN)
+            self.try_values([{name: value} for value in values[:: -(-len(values) // self.most)]])
         else:
-            self._try(self._scattered())
+            self.try_values(self._scattered())
         if not self.values:
             raise BadParameter("no candidate satisfies where=.")
         if np.isnan(self.found[:, 0]).all():
@@ -117,7 +118,8 @@ class Search:
         while step >= (_FINEST if len(sizes) > 1 else _FINEST / 4):
             for _ in range(_ROUNDS):
                 before = self._highest()
-                self._try(self._around(np.unique([*self.best(), *self._best_in_halves()]), step))
+                around = self._around(np.unique([*self.best(), *self._best_in_halves()]), step)
+                self.try_values(self._values(around))
                 if len(self.values) >= self.most or not (self._highest() > before + _LITTLE).any():
                     break
             step /= 2
@@ -151,29 +153,25 @@ class Search:
             places = [[_place(self.ranges[name], values[name]) for name in self.ranges] for values in fresh]
             self.places = np.concatenate([self.places, np.array(places, float)])
 
-    def _try(self, places: Array) -> None:
-        self.try_values([{n: r.value(x) for (n, r), x in zip(self.ranges.items(), row)} for row in places.tolist()])
+    def _values(self, places: Array) -> list[Values]:
+        return [{n: r.value(x) for (n, r), x in zip(self.ranges.items(), row)} for row in places.tolist()]
 
-    def _scattered(self) -> Array:
-        """Return the points of a Sobol sequence that satisfy the condition."""
+    def _scattered(self) -> list[Values]:
+        """Return the candidates at points of a Sobol sequence that satisfy the condition."""
         from scipy.stats import qmc
 
-        points = qmc.Sobol(len(self.ranges), seed=self.rng).random(8 * _SCATTERED)
-        if self.where is None:
-            return points[:_SCATTERED]
-        names, ranges = list(self.ranges), list(self.ranges.values())
-        allowed = [self.where(**{n: r.value(x) for n, r, x in zip(names, ranges, row)}) for row in points.tolist()]
-        return points[allowed][:_SCATTERED]
+        points = self._values(qmc.Sobol(len(self.ranges), seed=self.rng).random(8 * _SCATTERED))
+        return [values for values in points if self.where is None or self.where(**values)][:_SCATTERED]
 
     def _around(self, numbers: Array, step: float) -> Array:
         """Return the positions one step away from those of these candidates."""
         d = len(self.ranges)
-        directions = np.concatenate([np.eye(d), -np.eye(d)])
+        directions = [np.eye(d), -np.eye(d)]
         if d > 1:
             random = self.rng.standard_normal((d, d))
-            directions = np.concatenate([directions, random / np.linalg.norm(random, axis=1, keepdims=True)])
-        least = np.array([step if not r.choices else max(step, 1 / len(r.choices)) for r in self.ranges.values()])
-        places = self.places[numbers][:, None] + directions * least
+            directions.append(random / np.linalg.norm(random, axis=1, keepdims=True))
+        least = np.array([max(step, 1 / of.size) for of in self.ranges.values()])
+        places = self.places[numbers][:, None] + np.concatenate(directions) * least
         return np.clip(places, 0, 1).reshape(-1, d)
 
 
@@ -203,37 +201,79 @@ def sign_of(objective: str) -> int:
     return -1 if plain_name(objective) == NRMSE else 1
 
 
-def gain_over_default(folds: pd.DataFrame, about: dict[str, Any]) -> dict[str, float] | None:
-    """Return the gain over the default in sample, and on held-out folds: mean, 95 % interval and p.
+class Fitted(Study):
+    """Result of a fit to ratings: a measure, and its objective in sample and on held-out folds, beside a default."""
 
-    Parameters
-    ----------
-    folds : DataFrame
-        A row for each fold, with the columns ``held_out`` and ``default``; without ``default``, the result is None.
-    about : dict
-        Settings of the fit: ``objective``, ``folds``, ``value`` and ``default_value``.
-    """
-    if "default" not in folds:
-        return None
-    sign = sign_of(about["objective"])
-    difference = sign * (folds["held_out"] - folds["default"]).dropna().to_numpy()
-    mean = reach = p = np.nan
-    if len(difference):
-        mean = float(difference.mean())
-    if len(difference) > 1:
-        from scipy.stats import t as student
+    measure: Measure
+    folds: pd.DataFrame
 
-        share = 1 / (about["folds"] - 1)  # n_test/n_train
-        reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
-        p = float(corrected_t_test(difference, share))
-    in_sample = sign * (about["value"] - about["default_value"])
-    return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
+    @property
+    def gain(self) -> dict[str, float] | None:
+        """Gain over the default in sample, and on held-out folds: mean, 95 % interval and p. None without default."""
+        if "default" not in self.folds:
+            return None
+        sign = sign_of(self.about["objective"])
+        difference = sign * (self.folds["held_out"] - self.folds["default"]).dropna().to_numpy()
+        mean = reach = p = np.nan
+        if len(difference):
+            mean = float(difference.mean())
+        if len(difference) > 1:
+            from scipy.stats import t as student
 
+            share = 1 / (self.about["folds"] - 1)  # n_test/n_train
+            reach = float(student.ppf(0.975, len(difference) - 1) * corrected_error(difference, share))
+            p = float(corrected_t_test(difference, share))
+        in_sample = sign * (self.about["value"] - self.about["default_value"])
+        return {"in_sample": in_sample, "held_out": mean, "low": mean - reach, "high": mean + reach, "p": p}
 
-def how_folded(about: dict[str, Any]) -> str:
-    """Return a caption that describes the ratings and the folds."""
-    folds = f"{about['repeats']} × {about['folds']} folds by {about['folds_by']}"
-    return f"{what_was_rated(about)}; {folds}, seed {about['seed']}."
+    @property
+    def objective_words(self) -> str:
+        """Name of the objective in titles and sentences."""
+        return OBJECTIVES[self.about["objective"]]
+
+    @property
+    def how_folded(self) -> str:
+        """Caption that describes the ratings and the folds."""
+        about = self.about
+        folds = f"{about['repeats']} × {about['folds']} folds by {about['folds_by']}"
+        return f"{what_was_rated(about)}; {folds}, seed {about['seed']}."
+
+    @property
+    def default_text(self) -> str:
+        """Default parameters or default discount as text."""
+        default = self.about["default"]
+        return parameters_text(default) if isinstance(default, dict) else str(default)
+
+    def summary(self, what: str, text: str, defaults: pd.Series, column: str) -> pd.DataFrame:
+        """Return the objective in sample and held out, of what was fitted and of the default."""
+        rows = [(what, text, self.about["value"], self.folds["held_out"].mean())]
+        if self.gain is not None:
+            rows.append(("default", self.default_text, self.about["default_value"], defaults.mean()))
+        return pd.DataFrame(rows, columns=["measure", column, "in_sample", "held_out"])
+
+    def beside_default(self, said: str) -> str:
+        """Return a headline that ends with whether the fit is better than the default on held-out folds."""
+        gain, default, held_out = self.gain, self.default_text, f"on held-out {self.about['folds_by']}s"
+        if gain is None:
+            return f"{said}."
+        if gain["low"] > 0:
+            return f"{said}, and {held_out} it is better than the default, {default}, by {gain['held_out']:.2f}."
+        if gain["high"] < 0:
+            return f"{said}, but {held_out} it is worse than the default, {default}."
+        return f"{said}, but whether it is better than the default, {default}, {held_out} is undecided."
+
+    def values_found(self, picture: str | None) -> list[str]:
+        """Return the findings about the objective on all ratings, and about the gain over the default."""
+        about, gain = self.about, self.gain
+        found = [f"{self.measure} has {self.objective_words} {about['value']:.3f} on the {self.how_folded}"]
+        if gain is not None:
+            found.append(
+                f"The default ({self.default_text}) has {about['default_value']:.3f} there:"
+                f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
+                f" held-out {about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
+                f" p = {gain['p']:.3f})."
+            )
+        return [Finding(sentence, picture) for sentence in found]
 
 
 def folds_of(train: Array, repeats: int) -> dict[str, Array]:
@@ -260,28 +300,8 @@ def check_fit(rated: Rated, cv: int, repeats: int) -> None:
         raise BadRatings("all ratings are the same: there is nothing to fit to.")
 
 
-def beside_default(gain: dict[str, float], default: str, about: dict[str, Any]) -> str:
-    """Return the end of a headline: whether a fit is better than the default on held-out folds."""
-    held_out = f"on held-out {about['folds_by']}s"
-    if gain["low"] > 0:
-        return f", and {held_out} it is better than the default, {default}, by {gain['held_out']:.2f}."
-    if gain["high"] < 0:
-        return f", but {held_out} it is worse than the default, {default}."
-    return f", but whether it is better than the default, {default}, {held_out} is undecided."
-
-
-def gain_sentence(gain: dict[str, float], default: str, about: dict[str, Any]) -> str:
-    """Return the finding about the gain over the default."""
-    return (
-        f"The default ({default}) has {about['default_value']:.3f} there:"
-        f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
-        f" held-out {about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
-        f" p = {gain['p']:.3f})."
-    )
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit(Study):
+class Fit(Fitted):
     """Fitted parameters of a measure; the result of :func:`pyterrier_cwla.studies.fitting.parameter_fit.fit`.
 
     Attributes
@@ -313,11 +333,6 @@ class Fit(Study):
         """Title of the report."""
         ratings = many(self.about["ratings"], "rating")
         return f"Fit of {', '.join(self.values)} to {ratings}: {parameters_text(self.values)}"
-
-    @property
-    def gain(self) -> dict[str, float] | None:
-        """Gain over the default in sample, and on held-out folds: mean, 95 % interval and p. None without default."""
-        return gain_over_default(self.folds, self.about)
 
     def curve(self, name: str) -> pd.DataFrame:
         """Return the objective on all ratings along a parameter, with the other parameters as fitted.
@@ -383,15 +398,12 @@ class Fit(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        where = how_folded(self.about)
-        summary = [("fitted", parameters_text(self.values), self.about["value"], self.folds["held_out"].mean())]
-        if self.gain is not None:
-            default = parameters_text(self.about["default"])
-            summary.append(("default", default, self.about["default_value"], self.folds["default"].mean()))
+        where = self.how_folded
         return {
             "summary": Table(
-                f"{OBJECTIVES[self.about['objective']].capitalize()}", f"Held out: means of folds. {where}",
-                pd.DataFrame(summary, columns=["measure", "parameters", "in_sample", "held_out"]),
+                self.objective_words.capitalize(),
+                f"Held out: means of folds. {where}",
+                self.summary("fitted", parameters_text(self.values), self.folds.get("default"), "parameters"),
             ),
             "parameters": Table(
                 "Parameters",
@@ -406,9 +418,9 @@ class Fit(Study):
         """Return the pictures of the report by file name."""
         return {
             f"parameter_{number}": Picture(
-                f"{OBJECTIVES[self.about['objective']].capitalize()} along {name}",
+                f"{self.objective_words.capitalize()} along {name}",
                 f"Other parameters as fitted; marks at the bottom: values chosen without each of"
-                f" {many(len(self.folds), 'fold')}. {how_folded(self.about)}",
+                f" {many(len(self.folds), 'fold')}. {self.how_folded}",
                 partial(plot_parameter, self, name),
                 _one_kind(self.curve(name)),
             )
@@ -419,25 +431,12 @@ class Fit(Study):
     def headline(self) -> str:
         """Return what was found, in one sentence."""
         values, objective = parameters_text(self.values), LABELS[self.about["objective"]]
-        said = f"{values} fits the ratings best ({objective} {self.about['value']:.2f})"
-        gain = self.gain
-        if gain is None:
-            return f"{said}."
-        return said + beside_default(gain, parameters_text(self.about["default"]), self.about)
+        return self.beside_default(f"{values} fits the ratings best ({objective} {self.about['value']:.2f})")
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
-        what = OBJECTIVES[self.about["objective"]]
-        drawn = {name: f"parameter_{number}" for number, name in enumerate(self.ranges, 1)}
-        first = next(iter(drawn.values()), None)
-        sentence = f"{self.measure} has {what} {self.about['value']:.3f} on the {how_folded(self.about)}"
-        found: list[str] = [Finding(sentence, first)]
-        gain = self.gain
-        if gain is not None:
-            sentence = gain_sentence(gain, parameters_text(self.about["default"]), self.about)
-            found.append(Finding(sentence, first))
-        folds = many(len(self.folds), "fold")
-        for row in self._rows():
+        found, folds = self.values_found("parameter_1"), many(len(self.folds), "fold")
+        for number, row in enumerate(self._rows(), 1):
             name, fitted = row["parameter"], row["fitted"]
             if are_numbers(self.candidates[name]):
                 sentence = (
@@ -451,7 +450,7 @@ class Fit(Study):
                     f"{name} = {fitted}, also chosen in {share:.0%} of the fits without one of {folds}; values within"
                     f" {self._nearly} of the best: {row['nearly_low']}."
                 )
-            found.append(Finding(sentence, drawn[name]))
+            found.append(Finding(sentence, f"parameter_{number}"))
         return found
 
     def limits(self) -> list[str]:
@@ -689,11 +688,10 @@ def fit(
 def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, progress: bool) -> bool:
     """Search, and score the curve of each parameter around the best candidate; return whether ``most`` was reached."""
     spans, most = search.ranges, search.most
-    all_there_are = float(np.prod([len(span.choices) or np.inf for span in spans.values()]))
-    at_most = int(min(most + _SLICE * len(spans), all_there_are))
-    inside = default is not None and all(default[name] in span for name, span in spans.items())
+    at_most = int(min(most + _SLICE * len(spans), float(np.prod([span.size for span in spans.values()]))))
+    start = [dict(default)] if default and all(default[name] in span for name, span in spans.items()) else []
     with counted(progress, "fitting", at_most, "candidates") as scored.count:
-        search.run([dict(default)] if default is not None and inside else [])
+        search.run(start)
         best = search.values[search.best()[0]]
         reached = len(search.values) >= most
         search.most = at_most

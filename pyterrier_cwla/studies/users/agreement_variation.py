@@ -141,6 +141,11 @@ class Range:
         )
 
     @property
+    def size(self) -> float:
+        """Number of values of a list, or infinity."""
+        return len(self.choices) or np.inf
+
+    @property
     def log(self) -> bool:
         """Whether the scale is logarithmic."""
         return not self.choices and self.low > 0 and self.high / self.low >= 100
@@ -818,10 +823,7 @@ def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
-    _drawn(study, coefficient, ax, "Agreement with ratings")
-    ax.set_ylabel(LABELS[coefficient])
-    return ax
+    return _drawn(study, coefficient, axes_of(ax), "Agreement with ratings", LABELS[coefficient])
 
 
 def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any:
@@ -844,12 +846,11 @@ def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any
     """
     ax = axes_of(ax)
     ax.axhline(0, color=GREY, linewidth=0.6)
-    _drawn(study, f"{coefficient}_change", ax, "Change of the agreement with ratings")
-    ax.set_ylabel(f"change of {LABELS[coefficient]}")
-    return ax
+    what, label = "Change of the agreement with ratings", f"change of {LABELS[coefficient]}"
+    return _drawn(study, f"{coefficient}_change", ax, what, label)
 
 
-def _drawn(study: Any, column: str, ax: Any, what: str) -> None:
+def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
     """Draw lines, bands and the title, which says which measure has a band if not all measures have one."""
     values, data = study.about["values"], study.curves(column)
     numbers = all(isinstance(value, int | float) for value in values)
@@ -874,3 +875,5 @@ def _drawn(study: Any, column: str, ax: Any, what: str) -> None:
     band = "" if few or highest is None else f" · band: {in_picture(highest)}"
     titled(ax, f"{what} by {in_picture(study.about['parameter'])} · {title_of(study.about)}{band}")
     label_ends(ax, curves, looks)
+    ax.set_ylabel(label)
+    return ax

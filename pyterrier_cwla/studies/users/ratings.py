@@ -19,6 +19,7 @@ from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
 from ...tasks.hashing import fingerprint
+from ..correlation import sign_of_scores
 
 Array = np.ndarray
 OnePer = Literal["pair", "user", "label"]
@@ -77,20 +78,21 @@ def reduced(table: pd.DataFrame, also: list[str]) -> tuple[pd.DataFrame, tuple[s
     first = np.flatnonzero(~pd.Series(pair).duplicated())
     if len(first) == len(table):
         return table, None
-    taken = [name for name in _ADDED if name in table]
-    if taken:
+    if taken := [name for name in _ADDED if name in table]:
         raise BadRatings(
             f"several labels of a pair are reduced to one, which adds the columns {some(_ADDED)}, but the ratings"
             f" already have {some(taken)}: rename {'it' if len(taken) == 1 else 'them'}, or give one_per='label'."
         )
     weights = table["n"].to_numpy(float) if "n" in table else np.ones(len(table))
     total = np.bincount(pair, weights)
-    same_order = (table["first"] == table["first"].iloc[first[pair]].to_numpy()).to_numpy()
+    same_order = table["first"].to_numpy() == table["first"].to_numpy()[first[pair]]
     label = np.where(same_order, 1.0, -1.0) * table["rating"].to_numpy(float)
     share = weights / total[pair]
     mean = np.bincount(pair, share * label)
     mean = np.where(np.abs(mean) > _NOISE * np.bincount(pair, share * np.abs(label)), mean, 0.0)
-    differing = _differing(table.drop(columns=["first", "second", "rating", "n"], errors="ignore"), first[pair])
+    others = table.drop(columns=["first", "second", "rating", "n"], errors="ignore")
+    texts = {name: np.array([repr(value) for value in others[name]]) for name in others}  # missing values are equal
+    differing = tuple(name for name, values in texts.items() if (values != values[first[pair]]).any())
     found = table.iloc[first].drop(columns=list(differing)).reset_index(drop=True).assign(rating=mean)
     if "n" in table:
         found["n"] = total
@@ -100,52 +102,17 @@ def reduced(table: pd.DataFrame, also: list[str]) -> tuple[pd.DataFrame, tuple[s
 
 def shared_by_users(table: pd.DataFrame) -> int:
     """Return the number of pairs labelled by several users, or 0 if no user labelled several pairs."""
-    pair, user = pair_numbers(table, []), pd.factorize(table["user"])[0]
-    each = pd.DataFrame({"pair": pair, "user": user}).drop_duplicates()
-    if not each["user"].duplicated().any():
-        return 0
-    return int((each.groupby("pair").size() > 1).sum())
-
-
-def labels_of(table: pd.DataFrame, left_out: tuple[str, ...] | None, users: bool) -> dict[str, Any] | None:
-    """Return what a study reports about the labels of pairs, or None if each pair has one.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Preferences.
-    left_out : tuple of str or None
-        Columns that :func:`reduced` did not keep, or None if labels were not reduced.
-    users : bool
-        Whether users are resampled.
-
-    Returns
-    -------
-    dict or None
-        ``labels``, ``preferences``, ``opposed`` (preferences with labels for both lists), ``undecided`` (those of them
-        whose mean is 0) and ``left_out`` of reduced labels; or ``repeated``, the number of rows whose pair has a row
-        before, if rows are resampled as if they were independent.
-    """
-    if left_out is not None:
-        opposed = table["opposed"].to_numpy(bool)
-        return {
-            "labels": int(table["labels"].sum()),
-            "preferences": len(table),
-            "opposed": int(opposed.sum()),
-            "undecided": int((opposed & (table["rating"] == 0)).sum()),
-            "left_out": list(left_out),
-        }
-    repeated = 0 if users else len(table) - len(np.unique(pair_numbers(table, [])))
-    return {"repeated": repeated} if repeated else None
+    each = pd.DataFrame({"pair": pair_numbers(table, []), "user": table["user"]}).drop_duplicates()
+    return int((each["pair"].value_counts() > 1).sum()) if each["user"].duplicated().any() else 0
 
 
 def from_labels(labels: Mapping[str, Any] | None) -> str:
-    """Format the number of reduced labels, from :func:`labels_of`: `` from 200 labels``, or an empty text."""
+    """Format the number of reduced labels, from :attr:`Rated.label_counts`: `` from 200 labels``, or an empty text."""
     return "" if labels is None or "repeated" in labels else f" from {many(labels['labels'], 'label')}"
 
 
 def why_reduced(labels: Mapping[str, Any] | None) -> list[str]:
-    """Return sentences on the labels of pairs, from :func:`labels_of`."""
+    """Return sentences on the labels of pairs, from :attr:`Rated.label_counts`."""
     if labels is None:
         return []
     if "repeated" in labels:
@@ -154,34 +121,29 @@ def why_reduced(labels: Mapping[str, Any] | None) -> list[str]:
             " are too short and p-values too small. Rated.preferences(…, one_per='pair') reduces the labels of a pair"
             " to one."
         ]
-    how = (
+    sentences = [
         f"{many(labels['labels'], 'label')} of pairs are reduced to {many(labels['preferences'], 'preference')}, each"
-        " the sign of the mean label"
-    )
-    if labels["opposed"]:
-        opposed, undecided = labels["opposed"], labels["undecided"]
-        how += f". {many(opposed, 'pair')} {'has' if opposed == 1 else 'have'} labels for both lists, of which"
-        how += f" {undecided:,} {'has' if undecided == 1 else 'have'} a mean of 0 (no preference)"
-    sentences = [f"{how}."]
+        " the sign of the mean label."
+    ]
+    if opposed := labels["opposed"]:
+        undecided = labels["undecided"]
+        sentences[0] += (
+            f" {many(opposed, 'pair')} {'has' if opposed == 1 else 'have'} labels for both lists, of which"
+            f" {undecided:,} {'has' if undecided == 1 else 'have'} a mean of 0 (no preference)."
+        )
     if "user" in labels["left_out"]:
         sentences.append(
             "Several users labelled the same pairs: intervals and tests resample pairs, and do not account for several"
             " pairs of one user. Rated.preferences(…, one_per='user') resamples users."
         )
-    others = [name for name in labels["left_out"] if name != "user"]
-    if others:
+    if others := [name for name in labels["left_out"] if name != "user"]:
         columns = f"column {others[0]!r} is" if len(others) == 1 else f"columns {some(others)} are"
         sentences.append(f"The {columns} left out: the labels of one pair have different values.")
     return sentences
 
 
-def _differing(table: pd.DataFrame, first: Array) -> tuple[str, ...]:
-    """Return the columns with a value that differs from that of the row ``first``, shape (rows,)."""
-    texts = {name: np.array([repr(value) for value in table[name]]) for name in table}  # missing values are equal
-    return tuple(name for name, values in texts.items() if (values != values[first]).any())
-
-
 _FEWEST = 3  # minimum number of ratings: the correlation of two is 1 or −1
+_IDS = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}  # columns with the rated items
 
 
 class _Lists:
@@ -278,9 +240,9 @@ class Rated:
         1  0.5     3.0
         2  0.0     1.0
         """
-        table = _frame(ratings, "query_id")
+        table = _frame(ratings, "list")
         if "user" in table:
-            _once(table, "list", ["query_id"])
+            _once(table, "list")
         shown = _Lists(qrels, run)
         _judged(table["query_id"], shown.judgments.qids, "rated list")
         return cls("list", _checked(table), shown)._not_all_empty()
@@ -321,7 +283,7 @@ class Rated:
         [0.5, 0.5, 0.0]
         """
         table = _frame(ratings, "session")
-        _once(table, "session", ["session"])
+        _once(table, "session")
         shown = _Sessions(qrels, run, sessions, judged_by)
         unknown = table["session"][~table["session"].isin(shown.asked.sessions)].unique()
         if len(unknown):
@@ -404,9 +366,9 @@ class Rated:
         """
         if one_per not in [None, *ONE_PER, "label"]:
             raise BadParameter(f"one_per={one_per!r} must be 'pair', 'user' or 'label'.")
-        table = _frame(preferences, "first", "second", rating="preference").rename(columns={"preference": "rating"})
+        table = _frame(preferences, "pair", "preference").rename(columns={"preference": "rating"})
         if "user" in table:
-            _once(table, "pair", ["first", "second"])
+            _once(table, "pair")
         elif one_per == "user":
             raise BadRatings("one_per='user' needs a column 'user' with the users who gave the labels: add it.")
         shown = _Lists(qrels, run)
@@ -453,10 +415,9 @@ class Rated:
         if not named:
             raise BadParameter("there is no measure: give some, such as measures=['nDCG@10', 'TBG'].")
         scores = self.shown.scores(named)
-        if self.what == "pair":
-            found = scores.loc[self.table["first"]].to_numpy() - scores.loc[self.table["second"]].to_numpy()
-        else:
-            found = scores.loc[self.table["query_id" if self.what == "list" else "session"]].to_numpy()
+        found, *second = (scores.loc[self.table[name]].to_numpy() for name in _IDS[self.what])
+        if second:
+            found = found - second[0]
         infinite = ~np.isfinite(found)
         if infinite.any():
             row, column = np.argwhere(infinite)[0]
@@ -559,17 +520,31 @@ class Rated:
 
     @property
     def label_counts(self) -> dict[str, Any] | None:
-        """Numbers of reduced or repeated labels of pairs, for reports; None if each pair has one label."""
-        return labels_of(self.table, self.label_columns, self.users is not None) if self.what == "pair" else None
+        """Numbers of labels of pairs, for reports; None if each pair has one label.
+
+        ``labels``, ``preferences``, ``opposed`` (preferences with labels for both lists), ``undecided`` (those of them
+        whose mean is 0) and ``left_out`` of reduced labels; or ``repeated``, the number of rows whose pair has a row
+        before, if rows are resampled as if they were independent.
+        """
+        if self.what != "pair":
+            return None
+        if self.label_columns is not None:
+            opposed = self.table["opposed"]
+            return {
+                "labels": int(self.table["labels"].sum()),
+                "preferences": len(self),
+                "opposed": int(opposed.sum()),
+                "undecided": int((opposed & (self.ratings == 0)).sum()),
+                "left_out": list(self.label_columns),
+            }
+        repeated = 0 if self.users is not None else len(self) - len(np.unique(pair_numbers(self.table, [])))
+        return {"repeated": repeated} if repeated else None
 
     @property
     def empty(self) -> int:
         """Number of ratings whose list or session, or one list of whose pair, has no results and therefore scores 0."""
         results = self.shown.results()
-        columns = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}[self.what]
-        return int(
-            (results.loc[self.table[columns].to_numpy().ravel()].to_numpy() == 0).reshape(len(self), -1).any(1).sum()
-        )
+        return int(np.any([results.loc[self.table[name]].to_numpy() == 0 for name in _IDS[self.what]], axis=0).sum())
 
     def _not_all_empty(self) -> Rated:
         if self.empty == len(self):
@@ -587,6 +562,11 @@ class Rated:
         values, counts = np.unique(self.ratings, return_counts=True)
         kinds = ", ".join(f"{value:g}: {count:,}" for value, count in zip(values, counts, strict=True))
         return f"<ratings of {many(len(self), self.what)}: {kinds if len(values) <= 9 else f'{len(values)} values'}>"
+
+
+def better_scores(rated: Rated, measures: Mapping[str, Measure]) -> pd.DataFrame:
+    """Return the scores of :meth:`Rated.scores`, negated where less is better, so that greater is better."""
+    return rated.scores(measures) * [sign_of_scores(measure) for measure in measures.values()]
 
 
 def what_was_rated(about: Mapping[str, Any]) -> str:
@@ -627,7 +607,8 @@ def why_left_out(left_out: Mapping[str, int]) -> list[str]:
     return [f"{many(sum(left_out.values()), 'rating')} left out ({why})."] if why else []
 
 
-def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
+def _frame(ratings: Any, what: str, rating: str = "rating") -> pd.DataFrame:
+    ids = _IDS[what]
     if hasattr(ratings, "to_pandas"):
         ratings = ratings.to_pandas()
     if isinstance(ratings, Mapping | pd.Series) and len(ids) == 1:
@@ -643,21 +624,23 @@ def _frame(ratings: Any, *ids: str, rating: str = "rating") -> pd.DataFrame:
         raise BadRatings("there are no ratings.")
     for name in ids:
         strings(table[name], name, "ratings", BadRatings)
-    if "user" in table and table["user"].isna().any():
+    if "user" in table and (without := int(table["user"].isna().sum())):
         raise BadRatings(
-            f"{many(int(table['user'].isna().sum()), 'rating')} of {len(table):,} have no 'user': add them, or drop the"
-            " column (then all ratings count as independent)."
+            f"{many(without, 'rating')} of {len(table):,} have no 'user': add them, or drop the column (then all"
+            " ratings count as independent)."
         )
     return table.reset_index(drop=True)
 
 
-def _once(table: pd.DataFrame, what: str, ids: list[str]) -> None:
+def _once(table: pd.DataFrame, what: str) -> None:
     """Raise BadRatings if a user rated the same item twice, which would then count twice."""
-    twice = np.flatnonzero(table.duplicated([*ids, "user"] if "user" in table else ids))
+    ids = _IDS[what]
+    twice = table[table.duplicated([*ids, "user"] if "user" in table else ids)]
     if len(twice):
-        row = table.iloc[twice[0]]
-        by = f" by user {row['user']!r}" if "user" in table else ""
-        others = "" if "user" in table else ", or add a column 'user' with the users who rated it"
+        row = twice.iloc[0]
+        by, others = "", ", or add a column 'user' with the users who rated it"
+        if "user" in table:
+            by, others = f" by user {row['user']!r}", ""
         raise BadRatings(
             f"{what} {' and '.join(repr(row[name]) for name in ids)} is rated twice{by} ({len(twice):,} such"
             f" {'row' if len(twice) == 1 else 'rows'}): keep one rating{others}."
