@@ -12,7 +12,7 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla import studies
 from pyterrier_cwla.cli import app as command_line
-from pyterrier_cwla.cli.output_formats import _KINDS, Format
+from pyterrier_cwla.cli.output_formats import _SUFFIXES, Format
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.files import formats
 from pyterrier_cwla.measures.diversity import DIVERSITY
@@ -52,16 +52,15 @@ FIRST_BYTES = {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}
 
 
 def test_every_output_format_says_how_it_is_written():
-    assert set(_KINDS) == set(Format)
-    suffixes = [kind.suffix for kind in _KINDS.values()]
-    assert len(set(suffixes)) == len(suffixes)
+    assert set(_SUFFIXES) == set(Format)
+    assert len(set(_SUFFIXES.values())) == len(_SUFFIXES)
 
 
 @pytest.mark.parametrize("form", [form for form in Format if form is not Format.table])
 def test_every_output_format_is_written(cli, tmp_path, form):
     (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
     (tmp_path / "run.txt").write_text("1 Q0 a 1 2.5 x\n")
-    output = tmp_path / f"scores{_KINDS[form].suffix}"
+    output = tmp_path / f"scores{_SUFFIXES[form]}"
     code, _, told = cli("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "AP", "-o", output)
     assert code == 0, told
     others = [one for one in tmp_path.glob("scores*") if one != output]
