@@ -55,11 +55,8 @@ class PairChanges:
     def of(cls, candidates: Candidates, judged: Array, which: Array, grades: Sequence[float]) -> PairChanges:
         """Compute the changes of all documents of the mask ``which`` if those of the mask ``judged`` are judged."""
         topics = candidates.masking.queries
-        parts = [list(candidates.changes(judged, grade, which)) for grade in grades]
-        nothing = np.zeros((0, len(candidates.masking.runs)))
-        documents = np.concatenate([np.zeros(0, np.int64), *(found for found, _ in parts[0])])
-        values = [np.concatenate([nothing, *(changes for _, changes in part)]) / topics for part in parts]
-        return cls(documents, tuple(grades), np.stack(values))
+        changes = [candidates.changes(judged, grade, which) / topics for grade in grades]
+        return cls(np.flatnonzero(which), tuple(grades), np.stack(changes))
 
     def sums(self) -> tuple[Array, Array, Array]:
         """Return, for each pair of runs, sums over documents of changes of the difference by the highest grade.
@@ -101,16 +98,15 @@ class PairChanges:
         shape = self.changes.shape[:2]
         largest, mean, pair = np.full(shape, -1.0), np.zeros(shape), np.zeros(shape, np.int64)
         first, starts = np.unique(compared[:, 0], return_index=True)
-        for level, changes in enumerate(self.changes):
-            for part in self._chunks(changes.shape[-1]):
-                for run, start, seconds in zip(first, starts, np.split(compared[:, 1], starts[1:]), strict=True):
-                    apart = np.abs(changes[part][:, [run]] - changes[part][:, seconds])
-                    best = apart.argmax(axis=1)
-                    value = np.take_along_axis(apart, best[:, None], axis=1)[:, 0]
-                    more = value > largest[level, part]
-                    largest[level, part] = np.where(more, value, largest[level, part])
-                    pair[level, part] = np.where(more, start + best, pair[level, part])
-                    mean[level, part] += apart.sum(axis=1) / len(compared)
+        for level, of_grade in enumerate(self.changes):
+            for part in self._chunks(of_grade.shape[-1]):
+                changes, here = of_grade[part], (level, part)
+                for run, start, seconds in zip(first, starts, np.split(compared[:, 1], starts[1:])):
+                    apart = np.abs(changes[:, [run]] - changes[:, seconds])
+                    value = apart.max(axis=1)
+                    pair[here] = np.where(value > largest[here], start + apart.argmax(axis=1), pair[here])
+                    largest[here] = np.maximum(value, largest[here])
+                    mean[here] += apart.sum(axis=1) / len(compared)
         grade = largest.argmax(axis=0)
         return largest, mean, pair[grade, np.arange(len(grade))], grade
 
@@ -133,8 +129,7 @@ def are_open(differences: Array, squares: Array) -> Array:
     squares : ndarray, of the same shape
         Σ δ² over the unjudged documents.
     """
-    open_pairs: Array = np.abs(differences) < DEVIATIONS * np.sqrt(squares) / 2
-    return open_pairs
+    return np.abs(differences) < DEVIATIONS * np.sqrt(squares) / 2
 
 
 PAIRS = ("open", "all")
@@ -184,7 +179,7 @@ class NextJudgments(Study):
             "documents": Table(
                 "Documents to judge, the next one first",
                 "Changes of the difference between the mean scores of two runs by one more judgment;"
-                f" {self._compared}; {sizes_of(self.about)}.",
+                f" {self._compared}.",
                 self.documents,
             ),
             "pairs": Table(
@@ -197,7 +192,12 @@ class NextJudgments(Study):
 
     @property
     def _compared(self) -> str:
-        return many(self.about["pairs_compared"], "pair") + " of runs compared"
+        return f"{many(self.about['pairs_compared'], 'pair')} of runs compared; {sizes_of(self.about)}"
+
+    @property
+    def _changing(self) -> int:
+        """Number of documents that can change a comparison."""
+        return int((self.documents["change"] > 0).sum())
 
     def covered(self) -> pd.DataFrame:
         """Return the share of the sum of all changes that the first documents have, in this order and by best rank.
@@ -216,15 +216,13 @@ class NextJudgments(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        sizes = f"{self._compared}; {sizes_of(self.about)}"
-        about = f"Shares of the sum of the largest changes of all unjudged documents; {sizes}."
+        about = f"Shares of the sum of the largest changes of all unjudged documents; {self._compared}."
         drawn = partial(plot_possible_changes, self)
         return {"changes": Picture("Possible changes by the number of judgments", about, drawn, self.covered())}
 
     def headline(self) -> str:
         """Return what was found, in one sentence."""
-        changing = int((self.documents["change"] > 0).sum())
-        if not changing:
+        if not self._changing:
             return f"No unjudged document can change a comparison of these runs by {self.about['measure']}."
         first = self.documents.iloc[0]
         return (
@@ -234,26 +232,22 @@ class NextJudgments(Study):
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
-        number, changing = len(self.documents), int((self.documents["change"] > 0).sum())
-        said: list[str] = []
-        if changing:
-            covered = self.covered()
-            at = min(_BATCH, number)
-            said.append(
-                Finding(
-                    f"The first {many(at, 'document')} of this order have {covered['this_order'].iloc[at]:.0%} of the"
-                    f" possible changes, and the first by best rank {covered['by_best_rank'].iloc[at]:.0%}.",
-                    "changes",
-                )
-            )
-        said.append(f"{changing:,} of {many(number, 'unjudged document')} can change a comparison.")
-        still = int(self.pairs["open"].sum())
-        said.append(
+        number, still = len(self.documents), self.pairs["open"].sum()
+        said = [
+            f"{self._changing:,} of {many(number, 'unjudged document')} can change a comparison.",
             f"The order of {still:,} of {many(len(self.pairs), 'pair')} of runs is open: the difference is less than"
-            f" {DEVIATIONS} times the standard deviation that independent judgments could add."
-        )
+            f" {DEVIATIONS} times the standard deviation that independent judgments could add.",
+        ]
         if not still:
             said.append("All pairs are compared.")
+        if self._changing:
+            at = min(_BATCH, number)
+            _, this_order, by_rank = self.covered().iloc[at]
+            first = (
+                f"The first {many(at, 'document')} of this order have {this_order:.0%} of the possible changes, and the"
+                f" first by best rank {by_rank:.0%}."
+            )
+            said.insert(0, Finding(first, "changes"))
         return said
 
     def limits(self) -> list[str]:
@@ -395,14 +389,9 @@ def grades_of(candidates: Candidates) -> tuple[float, ...]:
     return (*map(float, range(lowest, int(np.ceil(candidates.top)))), candidates.top)
 
 
-def compared_pairs(means: Array, changes: PairChanges, which: Array, pairs: str) -> Array:
-    """Return the pairs to compare [pairs × 2] of those in ``which``: the open ones, or all if none is open."""
-    if pairs == "all":
-        return which
-    first, second = which.T
-    squares = changes.sums()[2]
-    still = are_open(means[first] - means[second], squares[first, second])
-    return which[still] if still.any() else which
+def _open_or_all(pairs: Array, still: Array) -> Array:
+    """Return the pairs [pairs × 2] that are still open, or all if none is."""
+    return pairs[still] if still.any() else pairs
 
 
 def _pairs(
@@ -417,18 +406,10 @@ def _pairs(
     first, second = which.T
     falls, rises, squares = (sums[first, second] for sums in changes.sums())
     difference = means[first] - means[second]
-    names = np.array(runs, object)
-    table = pd.DataFrame(
-        {
-            "first": names[first],
-            "second": names[second],
-            "difference": difference,
-            "lowest": difference + falls,
-            "highest": difference + rises,
-            "open": are_open(difference, squares),
-        }
-    )
-    return table, compared_pairs(means, changes, which, pairs)
+    still = are_open(difference, squares)
+    table = pd.DataFrame(np.array(runs, object)[which], columns=["first", "second"])
+    table = table.assign(difference=difference, lowest=difference + falls, highest=difference + rises, open=still)
+    return table, _open_or_all(which, still) if pairs == "open" else which
 
 
 def _documents(candidates: Candidates, changes: PairChanges, compared: Array) -> pd.DataFrame:
@@ -469,9 +450,9 @@ def _with_predictions(
     if isinstance(predicted, PredictedRelevance):
         predicted = predicted.judgments(qrels)
     columns = prepare(loaded(predicted, "qrels")).columns
-    keys = zip(written(columns.query_id).to_pylist(), written(columns.doc_id).to_pylist(), strict=True)
-    grade_of = dict(zip(keys, np.maximum(columns.value, 0).tolist(), strict=True))
-    keys = zip(documents["query_id"], documents["doc_id"], strict=True)
+    keys = zip(written(columns.query_id).to_pylist(), written(columns.doc_id).to_pylist())
+    grade_of = dict(zip(keys, np.maximum(columns.value, 0).tolist()))
+    keys = zip(documents["query_id"], documents["doc_id"])
     grade = np.array([grade_of.get(key, np.nan) for key in keys], float)
     if (too_high := np.flatnonzero(grade > candidates.top)).size:
         row = documents.iloc[too_high[0]]
@@ -479,11 +460,10 @@ def _with_predictions(
             f"predicted: topic {row.query_id!r}: {row.doc_id!r} has grade {grade[too_high[0]]:g}, above the highest"
             f" grade, {candidates.top:g}. Correct the prediction, or give max_rel=."
         )
-    largest = changes.largest(compared)[0]
-    grades = np.array(changes.grades)
+    grades, largest = np.array(changes.grades), changes.largest(compared)[0]
     if grades[0] > 0:
-        grades, largest = np.append(0.0, grades), np.concatenate([np.zeros((1, largest.shape[1])), largest])
-    expected = np.array([np.interp(own, grades, by_grade) for own, by_grade in zip(grade, largest.T, strict=True)])
+        grades, largest = np.append(0.0, grades), np.pad(largest, ((1, 0), (0, 0)))
+    expected = [np.interp(own, grades, by_grade) for own, by_grade in zip(grade, largest.T)]
     at = documents.columns.get_loc("runs")
     documents.insert(at, "predicted", grade)
     documents.insert(at + 1, "expected_change", rounded(expected))
@@ -491,10 +471,9 @@ def _with_predictions(
 
 
 def _ordered(documents: pd.DataFrame) -> pd.DataFrame:
-    falling = [name for name in ("expected_change", "change", "mean_change") if name in documents]
-    up = [False] * len(falling) + [True]
-    by = [*falling, "best_rank"]
-    return documents.sort_values(by, ascending=up, kind="stable", na_position="last", ignore_index=True)
+    rising = {"expected_change": False, "change": False, "mean_change": False, "best_rank": True}
+    by = [name for name in rising if name in documents]
+    return documents.sort_values(by, ascending=[rising[name] for name in by], kind="stable", ignore_index=True)
 
 
 def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
@@ -518,8 +497,7 @@ def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
     names = {"this order": "this_order", "by best rank": "by_best_rank"}
     curves = {name: (data["judgments"].to_numpy(), 100 * data[column].to_numpy()) for name, column in names.items()}
     looks = draw_curves(ax, curves)
-    ax.set_xlabel("documents judged")
-    ax.set_ylabel("possible changes (%)")
+    ax.set(xlabel="documents judged", ylabel="possible changes (%)")
     titled(ax, f"Possible changes by the number of judgments · {sizes_of(study.about)}")
     label_ends(ax, curves, looks)
     return ax
@@ -562,11 +540,10 @@ class SimulatedJudging(Study):
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
         of = f"{self.about['judgments']:,} judgments of documents of these runs; {sizes_of(self.about)}."
+        tau = f"{TAUS[self.about['tau']]} to the order by all judgments; {of}"
         return {
             "needed": Table("Judgments needed", f"In steps of {self.about['batch']:,}, of {of}", self.needed),
-            "steps": Table(
-                "Order of runs", f"{TAUS[self.about['tau']]} to the order by all judgments; {of}", self.steps
-            ),
+            "steps": Table("Order of runs", tau, self.steps),
         }
 
     def pictures(self) -> dict[str, Picture]:
@@ -577,12 +554,12 @@ class SimulatedJudging(Study):
 
     def headline(self) -> str:
         """Return what was found, in one sentence."""
-        best = self.needed.sort_values(["same_order", "knee"], kind="stable").iloc[0]
-        others = self.needed[self.needed["order"] != best["order"]]
-        of = ", ".join(f"{row.same_order:,} by {row.order}" for row in others.itertuples())
+        rows = list(self.needed.itertuples())
+        best = min(rows, key=lambda row: (row.same_order, row.knee))
+        others = ", ".join(f"{row.same_order:,} by {row.order}" for row in rows if row is not best)
         return (
             f"The order of runs by all {self.about['judgments']:,} judgments needs {best.same_order:,} judgments if"
-            f" documents are judged by {best['order']}" + (f"; {of}." if of else ".")
+            f" documents are judged by {best.order}{'; ' if others else ''}{others}."
         )
 
     def findings(self) -> list[str]:
@@ -728,7 +705,11 @@ def _orders(candidates: Candidates, seed: int) -> dict[str, Order]:
         def order(judged: Array, left: Array) -> Array:
             changes = PairChanges.of(candidates, judged, left, grades)
             means = candidates.scores(judged).mean(axis=1)
-            largest, mean, *_ = changes.largest(compared_pairs(means, changes, which, pairs))
+            compared, (first, second) = which, which.T
+            if pairs == "open":
+                still = are_open(means[first] - means[second], changes.sums()[2][first, second])
+                compared = _open_or_all(which, still)
+            largest, mean, *_ = changes.largest(compared)
             keys = [-rounded(values.max(axis=0)) for values in (mean, largest)]
             return changes.documents[np.lexsort([best[changes.documents], *keys])]
 
@@ -742,24 +723,21 @@ def _steps(order: str, means: Array, full: Array, judgments: int, batch: int, ki
     number = np.minimum(np.arange(len(means)) * batch, judgments)
     tau_of = np.nan_to_num(tau(means, full[None], kind))
     first, second = all_pairs(len(full)).T
-    signs = [np.sign(of[..., first] - of[..., second]) for of in (rounded(means), full)]
-    different = (signs[0] != signs[1]).sum(axis=-1)
+    signs, by_all = (np.sign(of[..., first] - of[..., second]) for of in (rounded(means), full))
+    different = (signs != by_all).sum(axis=-1)
     return pd.DataFrame({"order": order, "judgments": number, "tau": tau_of, "different_pairs": different})
 
 
 def _needed(steps: pd.DataFrame) -> pd.DataFrame:
+    """Return the numbers of judgments from which on two conditions hold; the last number at the latest."""
     rows = []
     for order, own in steps.groupby("order", sort=False):
-        number = own["judgments"].to_numpy()
-        reached = {"knee": own["tau"] > KNEE, "same_order": own["different_pairs"] == 0}
-        rows.append({"order": order, **{name: _from(number, of.to_numpy()) for name, of in reached.items()}})
+        row = {"order": order}
+        for name, reached in (("knee", own["tau"] > KNEE), ("same_order", own["different_pairs"] == 0)):
+            first = max(np.flatnonzero(~reached), default=-1) + 1
+            row[name] = int(own["judgments"].iloc[min(first, len(own) - 1)])
+        rows.append(row)
     return pd.DataFrame(rows)
-
-
-def _from(number: Array, reached: Array) -> int:
-    """Return the number from which on a condition holds; the last number at the latest."""
-    missed = np.flatnonzero(~reached)
-    return int(number[min(missed[-1] + 1, len(number) - 1)]) if len(missed) else int(number[0])
 
 
 def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
@@ -781,8 +759,7 @@ def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
     curves = {name: (rows["judgments"].to_numpy(), rows["tau"].to_numpy()) for name, rows in by_order}
     looks = draw_curves(ax, curves)
     ax.axhline(KNEE, color=GREY, linewidth=0.7)
-    ax.set_xlabel("documents judged")
-    ax.set_ylabel(f"{TAUS[study.about['tau']]} to the order by all judgments")
+    ax.set(xlabel="documents judged", ylabel=f"{TAUS[study.about['tau']]} to the order by all judgments")
     titled(ax, f"Order of runs by the number of judgments · {sizes_of(study.about)}")
     label_ends(ax, curves, looks)
     return ax

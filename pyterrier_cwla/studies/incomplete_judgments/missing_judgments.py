@@ -683,8 +683,8 @@ class Candidates:
         masking = self.masking
         return masking.scores(masking.whole, judged[None])[0, 0].reshape(len(masking.runs), -1)
 
-    def changes(self, judged: Array, grade: float, which: Array) -> Iterator[tuple[Array, Array]]:
-        """Yield the changes of scores if one document gets a grade, topic by topic.
+    def changes(self, judged: Array, grade: float, which: Array) -> Array:
+        """Return the changes of the scores of topics if one document gets a grade.
 
         Parameters
         ----------
@@ -695,20 +695,18 @@ class Candidates:
         which : ndarray of bool, shape (judgments,)
             Documents to choose from.
 
-        Yields
-        ------
-        documents : ndarray of int, shape (n,)
-            Documents of one topic, as indices of judgments.
-        changes : ndarray, shape (n, runs)
-            Score of the topic with the grade, minus the score without it.
+        Returns
+        -------
+        ndarray, shape (n, runs)
+            Score of the document's topic with the grade, minus the score without it.
         """
-        scoring = _Scoring(self, judged, grade)
-        query = self.masking.whole.pool.query
-        now = self.scores(judged)
-        order = np.flatnonzero(which)
-        topics, starts = np.unique(query[order], return_index=True)
-        for topic, documents in zip(topics.tolist(), np.split(order, starts[1:])):
-            yield documents, scoring.of_topic(topic, documents) - now[:, topic]
+        scoring, now = _Scoring(self, judged, grade), self.scores(judged)
+        documents = np.flatnonzero(which)
+        topics, starts = np.unique(self.masking.whole.pool.query[documents], return_index=True)
+        changes = [np.zeros((0, len(self.masking.runs)))]
+        for topic, of_topic in zip(topics.tolist(), np.split(documents, starts[1:])):
+            changes.append(scoring.of_topic(topic, of_topic) - now[:, topic])
+        return np.concatenate(changes)
 
 
 class _Scoring:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -83,22 +82,21 @@ class Cube:
         cls, qrels: Any, runs: Mapping[str, Any], measures: Iterable[Any] | Mapping[str, Any], least: int = 2
     ) -> Cube:
         """Score runs with :func:`evaluate`; at least ``least`` runs and two judged queries are required."""
+        at_least = f"this study compares runs: give at least {least} by name, not"
         if not (is_runs(runs) or are_paths(runs)):
-            raise BadParameter(f"this study compares runs: give at least {least} by name, not one run.")
+            raise BadParameter(f"{at_least} one run.")
         named = measures_by_name(measures)
         by_query, answered = scores_by_query(qrels, runs, list(named.values()))
         names, queries = names_and_queries(by_query)
         if len(names) < least:
-            raise BadParameter(
-                f"this study compares runs: give at least {least} by name, not {many(len(names), 'run')}."
-            )
+            raise BadParameter(f"{at_least} {many(len(names), 'run')}.")
         names = list(map(str, names))
         if len(queries) < 2:
             raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
         values = np.stack([by_query[name].to_numpy(float).reshape(len(names), -1) for name in named])
         means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
         check_answers(answered, names, queries)
-        unanswered = {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n}
+        unanswered = {name: n for name, n in zip(names, (~answered).sum(axis=1).tolist()) if n}
         texts = {name: repr(m) for name, m in named.items()}
         return cls(texts, names, queries, values, means, unanswered, where_less_is_better(named))
 
@@ -216,23 +214,21 @@ def metric_agreement(
     names = list(cube.measures)
     if len(names) < 2:
         raise BadParameter(f"{names[0]!r} is the only measure: give two or more.")
-    pairs = list(combinations(range(len(names)), 2))
+    first, second = np.triu_indices(len(names), 1)
 
     better = cube.means * cube.signs[:, None]
-    found = np.array([[of(better[i], better[j]) for i, j in pairs] for _, of in AGREEMENTS.values()])
-    lowest = int(np.argmin(np.where(np.isnan(found[0]), np.inf, found[0])))
     units = np.array([unit_of(float(np.abs(of_measure).max())) for of_measure in cube.values])
     queries = len(cube.queries)
     means = cube.values / units[:, None, None] @ times_drawn(queries, resamples, seed) / queries
     means = np.moveaxis(means, -1, 1) * cube.signs[:, None, None]  # [measures × resamples × runs]
-    tau_lowest = tau(*means[list(pairs[lowest])])
-    columns: dict[str, Any] = {"measure": [names[i] for i, _ in pairs], "other": [names[j] for _, j in pairs]}
-    for (kind, (_, of)), values in zip(AGREEMENTS.items(), found, strict=True):
-        resampled = np.array([of(means[i], means[j]) for i, j in pairs])
+    columns: dict[str, Any] = {"measure": [names[i] for i in first], "other": [names[j] for j in second]}
+    for kind, (_, of) in AGREEMENTS.items():
+        values, resampled = (np.array([of(x[i], x[j]) for i, j in zip(first, second)]) for x in (better, means))
         low, high = around(values, resampled, confidence, queries, 0.0 if kind == "rbo" else -1.0)
         columns |= {kind: values, f"{kind}_low": low, f"{kind}_high": high}
         if kind == "tau_b":
-            above = half_width(resampled - tau_lowest, confidence, queries)
+            lowest = np.argmin(np.where(np.isnan(values), np.inf, values))
+            above = half_width(resampled - resampled[lowest], confidence, queries)
             columns["as_low"] = ~(values - values[lowest] > above)
     about = {
         "version": __version__,
@@ -348,13 +344,13 @@ class MetricAgreement(Study):
         for name in (x, y):
             check_known("measure", name, self.scores, " in this study")
         check_whole(0, k=k)
-        ranks = {f"rank_{of}": self._ranks[name] for of, name in (("x", x), ("y", y))}
-        own = {"run": self.scores.index, **ranks, "shift": ranks["rank_x"] - ranks["rank_y"]}
+        rank_x, rank_y = self._ranks[x], self._ranks[y]
+        own = {"run": self.scores.index, "rank_x": rank_x, "rank_y": rank_y, "shift": rank_x - rank_y}
         table = pd.DataFrame(own, self.scores.index)
         for place, name in enumerate((x, y), 1):
             free = f"{name}_" if name in [*own, "labelled"] else name
             table.insert(place, free, self.scores[name], allow_duplicates=True)
-        table = table.iloc[np.argsort(-table["shift"].abs(), kind="stable")].reset_index(drop=True)
+        table = table.sort_values("shift", key=lambda shift: -shift.abs(), kind="stable", ignore_index=True)
         return table.assign(labelled=(np.arange(len(table)) < k) & (table["shift"] != 0))
 
     def tables(self) -> dict[str, Table]:
@@ -397,8 +393,10 @@ class MetricAgreement(Study):
         return self.table.sort_values("tau_b", kind="stable")
 
     def _said(self, row: Any) -> str:
-        interval = f"{100 * self.about['confidence']:g} % interval {row.tau_b_low:.3f} to {row.tau_b_high:.3f}"
-        return f"{row.measure} and {row.other} order the runs with τ_b {row.tau_b:.3f}, {interval}"
+        return (
+            f"{row.measure} and {row.other} order the runs with τ_b {row.tau_b:.3f},"
+            f" {100 * self.about['confidence']:g} % interval {row.tau_b_low:.3f} to {row.tau_b_high:.3f}"
+        )
 
     def headline(self) -> str:
         """Return what was found, in one sentence."""
@@ -420,27 +418,23 @@ class MetricAgreement(Study):
         rows = list(self._sorted().dropna(subset="tau_b").itertuples())
         if not rows:
             return ["No correlation is defined: each measure gives all runs the same score."]
-        least = f": the least similar of {len(rows):,} pairs" if len(rows) > 1 else ""
-        said: list[str] = [Finding(f"{self._said(rows[0])}{least}.", "agreement")]
-        if len(rows) > 1:
-            said.append(Finding(f"{self._said(rows[-1])}: the most similar.", "agreement"))
-        as_low = [f"{row.measure} and {row.other}" for row in rows[1:] if row.as_low]
-        if as_low:
+        first, last, several = rows[0], rows[-1], len(rows) > 1
+        least = f": the least similar of {len(rows):,} pairs" if several else ""
+        similar = [f"{self._said(first)}{least}.", *([f"{self._said(last)}: the most similar."] if several else [])]
+        if as_low := [f"{row.measure} and {row.other}" for row in rows[1:] if row.as_low]:
             named = "; ".join(as_low[:4]) + (f"; and {len(as_low) - 4:,} more" if len(as_low) > 4 else "")
-            sentence = f"These pairs are not significantly more similar than the least similar pair: {named}."
-            said.append(Finding(sentence, "agreement"))
+            similar.append(f"These pairs are not significantly more similar than the least similar pair: {named}.")
         alike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_low >= _ALIKE]
-        unlike = [f"{row.measure} and {row.other}" for row in rows if row.tau_b_high < _ALIKE]
-        said.append(
+        unlike = sum(row.tau_b_high < _ALIKE for row in rows)
+        said = [
+            *(Finding(sentence, "agreement") for sentence in similar),
             f"Pairs whose whole interval of τ_b is at or above {_ALIKE:g} (equivalent in the usual sense):"
-            f" {'; '.join(alike) or 'none'}. Pairs whose whole interval is below it: {len(unlike):,} of {len(rows):,}."
-        )
-        x, y = rows[0].measure, rows[0].other
-        moved = self.scatter(x, y, 3).query("labelled")
-        moves = [f"{run} ({a:g} by {x}, {b:g} by {y})" for run, a, b in moved[["run", "rank_x", "rank_y"]].to_numpy()]
-        if moves:
-            sentence = f"{x} and {y} rank these runs most differently: {', '.join(moves)}."
-            said.append(Finding(sentence, "least_alike"))
+            f" {'; '.join(alike) or 'none'}. Pairs whose whole interval is below it: {unlike:,} of {len(rows):,}.",
+        ]
+        x, y = first.measure, first.other
+        moved = self.scatter(x, y, 3).query("labelled").itertuples()
+        if moves := [f"{row.run} ({row.rank_x:g} by {x}, {row.rank_y:g} by {y})" for row in moved]:
+            said.append(Finding(f"{x} and {y} rank these runs most differently: {', '.join(moves)}.", "least_alike"))
         return said
 
     def limits(self) -> list[str]:
@@ -480,19 +474,19 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
     values = square.to_numpy(copy=True)
     np.fill_diagonal(values, np.nan)
     ax = axes_of(ax, (7, _height(len(values))))
-    lowest = float(np.nanmin(values)) if np.isfinite(values).any() else 0.0
-    image = ax.pcolormesh(
-        values, cmap=cell_colours(), vmin=np.floor(10 * lowest) / 10 - 0.1, vmax=1, edgecolor=ax.get_facecolor(),
-        linewidth=1 if len(values) <= _NUMBERED else 0.2,
-    )  # fmt: skip
     names, count = list(square), len(values)
     numbered = count > _NUMBERED
+    lowest = np.nanmin(values) if np.isfinite(values).any() else 0.0
+    image = ax.pcolormesh(
+        values, cmap=cell_colours(), vmin=np.floor(10 * lowest) / 10 - 0.1, vmax=1, edgecolor=ax.get_facecolor(),
+        linewidth=0.2 if numbered else 1,
+    )  # fmt: skip
     name_rows(ax, np.arange(count) + 0.5, [f"{name}  {at + 1}" if numbered else name for at, name in enumerate(names)])
     wide, _ = room_of(ax)
     step = 1 if wide > 20 * count else 5
-    columns = range(step - 1, count, step)
     if numbered:
-        ax.set_xticks([at + 0.5 for at in columns], [str(at + 1) for at in columns], fontsize=7)
+        columns = np.arange(step, count + 1, step)
+        ax.set_xticks(columns - 0.5, map(str, columns), fontsize=7)
     else:
         name_columns(ax, np.arange(count) + 0.5, names)
     if 0.5 * wide > 22 * count:
@@ -540,11 +534,10 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
     points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()
     ax.plot(*points[~named].T, linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
     ax.plot(*points[named].T, linestyle="none", marker="s", markersize=4.5, color=SCORE)
-    ax.set_xlabel(in_picture(f"{with_direction(x, study.about)} (mean over queries)"))
-    ax.set_ylabel(in_picture(f"{with_direction(y, study.about)} (mean over queries)"))
-    rows = study.table
-    both = rows[["measure", "other"]].isin([x, y]).all(axis=1)
-    found = f" · τ_b = {rows.loc[both, 'tau_b'].iloc[0]:.3f}" if both.any() else ""
+    across, up = (in_picture(f"{with_direction(name, study.about)} (mean over queries)") for name in (x, y))
+    ax.set(xlabel=across, ylabel=up)
+    both = study.table[study.table[["measure", "other"]].isin([x, y]).all(axis=1)]
+    found = "".join(f" · τ_b = {value:.3f}" for value in both["tau_b"])
     titled(ax, f"The mean of each run by two measures{found} · {_title(study)}")
     label_points(ax, dict(zip(data["run"][named], points[named])), points, SCORE)
     return ax

@@ -242,13 +242,9 @@ def discriminative_power(
         raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more queries.")
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
     found = _tested(cube, Pieces(identity, cache_dir, progress, n_jobs), alpha, resamples, seed)
-    by_measure = zip(cube.measures, cube.values, found, strict=True)
-    pairs = [_pairs(name, of, piece, cube.runs) for name, of, piece in by_measure]
-    table = pd.DataFrame(
-        [{"measure": name, **_row(p, alpha, correction, len(cube.queries))} for name, p in zip(cube.measures, found)]
-    )
-    resampled = {name: piece["resampled"] for name, piece in zip(cube.measures, found, strict=True)}
-    contrasts = _contrasts(table, resampled, len(cube.queries))
+    pairs = [_pairs(name, of, found[name], cube.runs) for name, of in zip(cube.measures, cube.values)]
+    table = pd.DataFrame([_row(name, piece, alpha, correction, len(cube.queries)) for name, piece in found.items()])
+    contrasts = _contrasts(table, found, len(cube.queries))
     signs, lowest_p = lowest_p_of_randomisation(len(cube.queries), resamples)
     about = {
         "version": __version__,
@@ -265,15 +261,14 @@ def discriminative_power(
     return Power(table, contrasts, pd.concat(pairs, ignore_index=True), about)
 
 
-def _tested(cube: Cube, pieces: Pieces, alpha: float, resamples: int, seed: int) -> list[Piece]:
-    """Return the tests of all pairs for each measure; cache keys are the measure's text and scores."""
-    names = [f"{text} {fingerprint(of)}" for text, of in zip(cube.measures.values(), cube.values, strict=True)]
-    values = dict(zip(names, cube.values, strict=True))
+def _tested(cube: Cube, pieces: Pieces, alpha: float, resamples: int, seed: int) -> dict[str, Piece]:
+    """Return the tests of all pairs by measure; cache keys are the measure's text and scores."""
+    keys = [f"{text} {fingerprint(of)}" for text, of in zip(cube.measures.values(), cube.values)]
+    values = dict(zip(keys, cube.values))
     compute = partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed)
     layout = layout_of_pairs(len(cube.runs), resamples)
-    found = pieces.each(list(values), compute, "testing all pairs", "measures", layout=layout)
-    by_name = dict(zip(values, found, strict=True))
-    return [by_name[name] for name in names]
+    found = dict(zip(values, pieces.each(list(values), compute, "testing all pairs", "measures", layout=layout)))
+    return {name: found[key] for name, key in zip(cube.measures, keys)}
 
 
 def _pairs(measure: str, scores: Array, piece: Piece, runs: list[str]) -> pd.DataFrame:
@@ -338,10 +333,10 @@ class Power(Study):
             If the test is unknown.
         """
         check_known("test", test, POWER_TESTS)
-        column = f"p_{test}"
-        found = self.pairs[["measure", "first", "second", column]].sort_values(column, kind="stable")
-        found = pd.concat([found[found["measure"] == name] for name in self.table["measure"]], ignore_index=True)
-        return found.rename(columns={column: "p"}).assign(place=found.groupby("measure").cumcount() + 1)
+        found = self.pairs[["measure", "first", "second"]].assign(p=self.pairs[f"p_{test}"])
+        by_measure = found.groupby("measure", sort=False)
+        found = pd.concat([rows.sort_values("p", kind="stable") for _, rows in by_measure], ignore_index=True)
+        return found.assign(place=found.groupby("measure").cumcount() + 1)
 
     def levels(self, test: str = "t") -> pd.DataFrame:
         """Return the share of pairs with p below each level from 0.0001 to 0.1.
@@ -362,31 +357,28 @@ class Power(Study):
             If the test is unknown.
         """
         check_known("test", test, POWER_TESTS)
-        column = f"p_{test}"
         frames = []
-        for name in self.table["measure"]:
-            p = np.sort(self.pairs.loc[self.pairs["measure"] == name, column].to_numpy())
-            share = np.searchsorted(p, _LEVELS) / len(p)
+        for name, rows in self.pairs.groupby("measure", sort=False):
+            share = np.searchsorted(np.sort(rows[f"p_{test}"]), _LEVELS) / len(rows)
             frames.append(pd.DataFrame({"measure": name, "level": _LEVELS, "share": share}))
         return pd.concat(frames, ignore_index=True)
 
     def shares(self) -> pd.DataFrame:
         """Return the power of each measure by each test, the highest by the t-test first."""
         columns = ["measure", "t", "t_low", "t_high", *(test for test in POWER_TESTS if test != "t")]
-        return self.table[columns].sort_values("t", ascending=False, kind="stable").reset_index(drop=True)
+        return self.table[columns].sort_values("t", ascending=False, kind="stable", ignore_index=True)
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
         how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._of}."
         correction = self.about["correction"]
         beside = f" Corrected: {CORRECTIONS[correction]}, over all pairs of a measure." if correction else ""
-        apart = "Differences of power by the t-test, with 95 % intervals (bootstrap over queries)."
+        apart = f"Differences of power by the t-test, with 95 % intervals (bootstrap over queries). {self._of}."
         return {
             "power": Table("Power", how + beside, self.table),
-            "contrasts": Table("Pairs of measures", f"{apart} {self._of[0].upper()}{self._of[1:]}.",
-                               self.contrasts),
+            "contrasts": Table("Pairs of measures", apart, self.contrasts),
             "pairs": Table("All pairs", f"p-values of each pair of runs, uncorrected; {self._of}.", self.pairs),
-        }  # fmt: skip
+        }
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
@@ -443,19 +435,15 @@ class Power(Study):
         )
         tests = f"the t-test at {about['alpha']:g} over {about['queries']:,} queries"
         said: list[str] = [Finding(f"Of {self._pairs}, {tests} finds significant: {each}.", "levels")]
-        best = shares["measure"].iloc[0]
+        best, *others = shares["measure"]
         if not shares["t"].any():
             said.append(Finding("By no measure does any pair differ significantly.", "power"))
-        elif len(shares) > 1:
-            alike = [name for name in shares["measure"][1:] if not self.differ(best, name)]
-            less = [name for name in shares["measure"][1:] if name not in alike]
-            sentence = (
-                f"{best} has the most power"
-                + (f"; it is not significantly above {', '.join(alike)}" if alike else "")
-                + (f"; it is significantly above {', '.join(less)}" if less else "")
-                + "."
-            )
-            said.append(Finding(sentence, "levels"))
+        elif others:
+            alike = [name for name in others if not self.differ(best, name)]
+            less = [name for name in others if name not in alike]
+            not_above = f"; it is not significantly above {', '.join(alike)}" if alike else ""
+            above = f"; it is significantly above {', '.join(less)}" if less else ""
+            said.append(Finding(f"{best} has the most power{not_above}{above}.", "levels"))
         said.append(Finding(self._tests_compared(shares), "power"))
         if about["correction"]:
             said.append(self._after_correction(best))
@@ -463,14 +451,13 @@ class Power(Study):
 
     def _tests_compared(self, shares: pd.DataFrame) -> str:
         """Describe the differences between the tests, for the measure with the largest differences."""
-        tests = shares[list(POWER_TESTS)]
-        ranges = np.ptp(tests.to_numpy(), axis=1)
+        tests = shares.set_index("measure")[list(POWER_TESTS)]
+        ranges = tests.max(axis=1) - tests.min(axis=1)
         if not ranges.any():
             return "The four tests have the same power" + " by each measure" * (len(tests) > 1) + "."
-        widest = int(ranges.argmax())
-        each = ", ".join(f"{test} {share:.1%}" for test, share in tests.iloc[widest].items())
-        name = shares["measure"].iloc[widest]
-        return f"The four tests differ by up to {ranges[widest]:.1%} of the pairs ({name}: {each})."
+        widest = ranges.idxmax()
+        each = ", ".join(f"{test} {share:.1%}" for test, share in tests.loc[widest].items())
+        return f"The four tests differ by up to {ranges.max():.1%} of the pairs ({widest}: {each})."
 
     def _after_correction(self, best: str) -> str:
         """Describe the power of the t-test after the correction; ``best`` has the most power without it."""
@@ -479,7 +466,8 @@ class Power(Study):
         if not rows["t_corrected"].any():
             return f"{after} finds no significant pair."
         left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in rows.itertuples())
-        other = f"; {rows['measure'].iloc[0]} then has the most power" if rows["measure"].iloc[0] != best else ""
+        first = rows["measure"].iloc[0]
+        other = f"; {first} then has the most power" if first != best else ""
         return f"{after} still finds significant: {left}{other}."
 
     def differ(self, one: str, other: str) -> bool:
@@ -499,14 +487,10 @@ class Power(Study):
         BadParameter
             If the study has no such pair of measures.
         """
-        rows = self.contrasts
-        here = rows[
-            ((rows["measure"] == one) & (rows["other"] == other))
-            | ((rows["measure"] == other) & (rows["other"] == one))
-        ]
+        here = self.contrasts[self.contrasts[["measure", "other"]].isin([one, other]).all(axis=1)]
         if not len(here):
             raise BadParameter(f"no two measures {one!r}, {other!r}. {near(str(one), self.table['measure'])}")
-        return bool((here["low"].iloc[0] > 0) | (here["high"].iloc[0] < 0))
+        return bool(((here["low"] > 0) | (here["high"] < 0)).iloc[0])
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
@@ -521,30 +505,22 @@ class Power(Study):
             f"Randomisation has no p below {about['lowest_p_randomisation']:.2g}, and the bootstrap none between 0 and"
             f" {1 / about['resamples']:.2g}; therefore only t and Wilcoxon are corrected.",
         ]
-        same = self.table[self.table["same"] > 0]
-        if len(same):
-            counts = ", ".join(f"{row.measure} {row.same:,}" for row in same.itertuples())
-            said.append(f"Pairs with the same score on every query count as not significant: {counts}.")
-        if about["less_is_better"]:
-            named = ", ".join(about["less_is_better"])
+        if counts := [f"{row.measure} {row.same:,}" for row in self.table.itertuples() if row.same]:
+            said.append(f"Pairs with the same score on every query count as not significant: {', '.join(counts)}.")
+        if named := ", ".join(about["less_is_better"]):
             said.append(
                 f"Of {named}, less is better: a negative difference of a pair means that its first run is better."
             )
         return said + without_answers(about)
 
 
-def _row(piece: Piece, alpha: float, correction: str | None, queries: int) -> dict[str, Any]:
+def _row(name: str, piece: Piece, alpha: float, correction: str | None, queries: int) -> dict[str, Any]:
     """Return the row of a measure in the table."""
     shares = {test: float((piece[f"p_{test}"] < alpha).mean()) for test in POWER_TESTS}
-    low, high = around(shares["t"], piece["resampled"], 0.95, queries, 0.0)
-    row = {
-        "pairs": len(piece["p_t"]),
-        "same": int(piece["same"].sum()),
-        "t": shares["t"],
-        "t_low": low,
-        "t_high": high,
-        **{test: share for test, share in shares.items() if test != "t"},
-    }
+    t = shares.pop("t")
+    low, high = around(t, piece["resampled"], 0.95, queries, 0.0)
+    row = {"measure": name, "pairs": len(piece["p_t"]), "same": int(piece["same"].sum())}
+    row |= {"t": t, "t_low": low, "t_high": high, **shares}
     if correction is not None:
         for test in ("t", "wilcoxon"):
             row[f"{test}_corrected"] = float((corrected(piece[f"p_{test}"], correction) < alpha).mean())
@@ -553,11 +529,11 @@ def _row(piece: Piece, alpha: float, correction: str | None, queries: int) -> di
     return row
 
 
-def _contrasts(table: pd.DataFrame, resampled: Mapping[str, Array], queries: int) -> pd.DataFrame:
-    rows = []
-    power = dict(zip(table["measure"], table["t"], strict=True))
-    for one, other in combinations(power, 2):
-        difference, half = power[one] - power[other], half_width(resampled[one] - resampled[other], 0.95, queries)
+def _contrasts(table: pd.DataFrame, found: Mapping[str, Piece], queries: int) -> pd.DataFrame:
+    rows, power = [], table.set_index("measure")["t"]
+    for one, other in combinations(power.index, 2):
+        half = half_width(found[one]["resampled"] - found[other]["resampled"], 0.95, queries)
+        difference = power[one] - power[other]
         rows.append((one, other, difference, difference - half, difference + half))
     return pd.DataFrame(rows, columns=["measure", "other", "difference", "low", "high"])
 
@@ -593,13 +569,11 @@ def plot_power(study: Power, ax: Any = None) -> Any:
     for test, look in _MARKS.items():
         ax.plot(100 * data[test], height, linestyle="none", **{"markersize": 5, **look})
     name_rows(ax, height, list(data["measure"]))
-    ax.set_ylim(-0.6, len(data) - 0.4)
-    ax.set_xlabel(f"pairs of runs with p < {study.about['alpha']:g} (%)")
+    ax.set(ylim=(-0.6, len(data) - 0.4), xlabel=f"pairs of runs with p < {study.about['alpha']:g} (%)")
     ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)
     titled(ax, f"How many pairs of runs each measure tells apart · {_title(study)}")
-    lines = {"t": "-"}
-    key(ax, {look["label"]: {**look, "linestyle": lines.get(test, "none")} for test, look in _MARKS.items()})
+    key(ax, {look["label"]: {**look, "linestyle": "-" if test == "t" else "none"} for test, look in _MARKS.items()})
     return ax
 
 
@@ -623,16 +597,13 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
     matplotlib Axes
     """
     data = study.levels(test)
-    names = list(study.table["measure"])
-    ax = axes_of(ax, (7, max(3.2, 1.0 + 0.16 * len(names))))
+    ax = axes_of(ax, (7, max(3.2, 1.0 + 0.16 * len(study.table))))
     by_measure = data.groupby("measure", sort=False)
     curves = {name: (rows["level"].to_numpy(), 100 * rows["share"].to_numpy()) for name, rows in by_measure}
     looks = draw_curves(ax, curves)
     ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7)
-    ax.set_xscale("log")
-    ax.set_xlim(data["level"].iloc[0], data["level"].iloc[-1])
-    ax.set_xlabel(f"level of significance ({POWER_TESTS[test]})")
-    ax.set_ylabel("pairs of runs told apart (%)")
+    ax.set(xscale="log", xlim=_LEVELS[[0, -1]])
+    ax.set(xlabel=f"level of significance ({POWER_TESTS[test]})", ylabel="pairs of runs told apart (%)")
     titled(ax, f"Pairs told apart by the level of the test · {_title(study)}")
     label_ends(ax, curves, looks)
     return ax

@@ -92,55 +92,51 @@ class UserAgreement(Study):
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
-        at = self.table
-        described = at[["C", "A", "kind"]] if self.grid is not None else at[["kind"]]
-        parts = {"agreement": described.join(self._columns("", "_low", "_high", "_p"))}
+        at, about, tables = self.table, self.about, {}
+        if self.grid is not None:
+            tables["cells"] = Table(self._cells_title, self._marked, self.marked_cells().reset_index())
+        caption = f"{self._how} X: the same score for all rated items."
+        described = [name for name in ("C", "A", "kind") if name in at]
+        tables["agreement"] = self._table("Agreement with users", caption, described, "", "_low", "_high", "_p")
         if "tau_b_difference" in at:
+            correction = about["correction"]
+            after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
+            tests = "infinitesimal jackknife over users"
+            if about["users"] is None:
+                tests = "Williams' t for r, infinitesimal jackknife over ratings"
             ends = [f"_difference{end}" for end in ("", "_low", "_high", "_p", "_p_corrected")]
-            parts["differences"] = at.loc[at["compared_with"].notna(), ["compared_with"]].join(self._columns(*ends))
+            title, caption = "Differences from the measure compared with", f"{self._whose}; {tests}{after}."
+            tables["differences"] = self._table(title, caption, ["compared_with"], *ends)
         if "nrmse" in at:
-            parts["prediction"] = at[["compared_with", *(c for c in at if c.startswith("nrmse"))]]
-        about, correction = self.about, self.about["correction"]
-        after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
-        tests = "infinitesimal jackknife over users"
-        if about["users"] is None:
-            tests = "Williams' t for r, infinitesimal jackknife over ratings"
-        captions = {
-            "agreement": ("Agreement with users", f"{self._how} X: the same score for all rated items."),
-            "differences": ("Differences from the measure compared with", f"{self._whose}; {tests}{after}."),
-            "prediction": (
+            tables["prediction"] = Table(
                 "Errors of predicted ratings",
-                f"{self._whose}; {about.get('nrmse')}; the mean rating alone has"
-                f" {about.get('nrmse_of_the_mean', np.nan):.3f}. The paired t-test over folds is far too liberal; the"
-                " other p is corrected for the overlap of folds (Nadeau and Bengio).",
-            ),
-        }
-        tables = {name: Table(*captions[name], frame.reset_index()) for name, frame in parts.items()}
-        if self.grid is None:
-            return tables
-        name = LABELS[self.coefficient]
-        shown = {"cells": Table(f"{name} of each C with each A", self._marked, self.marked_cells().reset_index())}
-        return shown | tables
+                f"{self._whose}; {about['nrmse']}; the mean rating alone has {about['nrmse_of_the_mean']:.3f}. The"
+                " paired t-test over folds is far too liberal; the other p is corrected for the overlap of folds"
+                " (Nadeau and Bengio).",
+                at[["compared_with", *(c for c in at if c.startswith("nrmse"))]].reset_index(),
+            )
+        return tables
 
-    def _columns(self, *ends: str) -> pd.DataFrame:
-        names = [f"{name}{end}" for name in TESTED for end in ends]
-        return self.table[[name for name in names if name in self.table]]
+    def _table(self, title: str, caption: str, first: list[str], *ends: str) -> Table:
+        """Return a table of the first columns, in which no value is missing, and those of coefficients with endings."""
+        names = [*first, *(f"{name}{end}" for name in TESTED for end in ends if f"{name}{end}" in self.table)]
+        return Table(title, caption, self.table[names].dropna(subset=first).reset_index())
+
+    @property
+    def _cells_title(self) -> str:
+        return f"{LABELS[self.coefficient]} of each C with each A"
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        name = LABELS[self.coefficient]
-        pictures = {}
+        pictures, ranked = {}, self.ranked
         if self.grid is not None:
             size = (7.0, 1.3 + 0.36 * len(self.grid.C))
-            pictures["cells"] = Picture(
-                f"{name} of each C with each A", self._marked, partial(plot_cells, self), self.marked_cells(), size
-            )
-        ranked = self.ranked
+            draw = partial(plot_cells, self)
+            pictures["cells"] = Picture(self._cells_title, self._marked, draw, self.marked_cells(), size)
         if len(ranked):
-            size = (7.0, _height(len(ranked)))
-            pictures["agreement"] = Picture(
-                f"{name}, with intervals", self._how, partial(plot_agreement, self), ranked.reset_index(), size
-            )
+            title, size = f"{LABELS[self.coefficient]}, with intervals", (7.0, _height(len(ranked)))
+            draw = partial(plot_agreement, self)
+            pictures["agreement"] = Picture(title, self._how, draw, ranked.reset_index(), size)
         references = [name for name in ranked["compared_with"].iloc[:1].dropna() if self.table.loc[name, "kind"] != "X"]
         for measure in dict.fromkeys([*ranked.index[:1], *references]):
             what = "preferences" if self.rated.what == "pair" else "ratings"
@@ -160,12 +156,10 @@ class UserAgreement(Study):
             return "No measure tells the rated items apart."
         first, value = best.index[0], best[self.coefficient].iloc[0]
         said = f"{first} agrees best with {self._whose} ({LABELS[self.coefficient]} {value:.2f})"
-        name = f"{self.coefficient}_difference"
-        if name not in self.table or not self.table[f"{name}_p"].notna().any():
+        if not self.table.get(f"{self.coefficient}_difference_p", pd.Series(dtype=float)).notna().any():
             return f"{said}."
         marks, against = self.marks(), "the canonical metric of its row" if self.grid is not None else self.baseline
-        better = int((marks == "b").sum())
-        if better:
+        if better := int((marks == "b").sum()):
             verb = "agrees" if better == 1 else "agree"
             tested = many(better, "measure") if better > 1 or marks[first] != "b" else "it"
             return f"{said}; {tested} {verb} significantly better than {against}."
@@ -174,10 +168,9 @@ class UserAgreement(Study):
     def findings(self) -> list[str]:
         """Return the findings, with the pictures that they rest on."""
         pictures = list(self.pictures())
-        first = next((name for name in ("cells", "agreement") if name in pictures), None)
-        bands = next((name for name in pictures if name not in ("cells", "agreement")), None)
-        found = self._sentences()
-        return [Finding(one, bands if "predicts ratings" in one else first) for one in found]
+        main = [name for name in pictures if name in ("cells", "agreement")]
+        bands = [name for name in pictures if name not in main]
+        return [Finding(one, *(bands if "predicts ratings" in one else main)[:1]) for one in self._sentences()]
 
     def _sentences(self) -> list[str]:
         best = self.ranked
@@ -185,8 +178,7 @@ class UserAgreement(Study):
             return ["Every measure gives the same score to all rated items."]
         name = LABELS[self.coefficient]
         first, last = (self._with_interval(best.iloc[place]) for place in (0, -1))
-        alike = int((best[self.coefficient] > best[self.coefficient].iloc[0] - 1e-10).sum()) - 1
-        if alike:
+        if alike := int((best[self.coefficient] > best[self.coefficient].iloc[0] - 1e-10).sum()) - 1:
             first += f", like {many(alike, 'other')} with the same coefficient,"
         least = f"; {last} agrees least" if len(best) > 1 + alike else ""
         sentences = [f"{first} agrees best with users, by {name}{least}."]
@@ -246,8 +238,7 @@ class UserAgreement(Study):
         sentences += why_negated(about["less_is_better"])
         sentences += why_reduced(about["labels"])
         sentences += why_left_out(self.rated.left_out)
-        constant = list(self.table.index[self.table["kind"] == "X"])
-        if constant:
+        if constant := list(self.table.index[self.table["kind"] == "X"]):
             named = ", ".join(constant[:4]) + (", …" if len(constant) > 4 else "")
             sentences.append(f"The same score for all rated items (X): {many(len(constant), 'measure')} ({named}).")
         short = self.table["resamples"][self.table[self.coefficient].notna()]
@@ -257,14 +248,12 @@ class UserAgreement(Study):
                 " resamples, which do not count in its interval."
             )
         if "nrmse_difference_p_t" in self.table:
+            of_users = (
+                "but not for dependent ratings of one user" if about["users"] is None else "and keeps users together"
+            )
             sentences.append(
                 "Errors of folds are not independent: the paired t-test over them is far too liberal. The"
-                " corrected test roughly accounts for the overlap of folds,"
-                + (
-                    " but not for dependent ratings of one user."
-                    if about["users"] is None
-                    else " and keeps users together."
-                )
+                f" corrected test roughly accounts for the overlap of folds, {of_users}."
             )
         if self.rated.weights is not None:
             sentences.append(
@@ -283,21 +272,23 @@ class UserAgreement(Study):
 
     def _limits_of_users(self) -> list[str]:
         """Return sentences on the limits that follow from the sample of users."""
-        ratings, users = self.about["ratings"], self.about["users"]
+        users = self.about["users"]
         sentences = [f"{self._whose.capitalize()} show nothing about other kinds of users, tasks and lists."]
-        if users is None and "user" in self.rated.table:
-            sentences.append("All ratings are by one user: they show nothing about other users.")
-        elif users is None and "user" not in (self.rated.label_columns or ()):
-            sentences.append(
-                "Ratings count as independent: if users gave several, intervals are too short and p-values too small;"
-                " add a column 'user' to the ratings."
-            )
-        elif users is not None and users < ratings:
+        if users is None:
+            if "user" in self.rated.table:
+                sentences.append("All ratings are by one user: they show nothing about other users.")
+            elif "user" not in (self.rated.label_columns or ()):
+                sentences.append(
+                    "Ratings count as independent: if users gave several, intervals are too short and p-values too"
+                    " small; add a column 'user' to the ratings."
+                )
+            return sentences
+        if users < self.about["ratings"]:
             sentences.append(
                 "Intervals and tests account for several ratings of one user, but not for several users who rated the"
                 " same lists or topics."
             )
-        if users is not None and users < _FEW_USERS:
+        if users < _FEW_USERS:
             sentences.append(f"{many(users, 'user')} are too few for conclusions about users in general.")
         return sentences
 
@@ -308,17 +299,16 @@ class UserAgreement(Study):
 
     @property
     def _whose(self) -> str:
-        what = {"list": "rating", "session": "session rating", "pair": "preference"}[self.about["rated"]]
-        users = self.about["users"]
-        labels = from_labels(self.about["labels"])
-        return many(self.about["ratings"], what) + labels + (f" of {many(users, 'user')}" if users else "")
+        about = self.about
+        what = {"list": "rating", "session": "session rating", "pair": "preference"}[about["rated"]]
+        users = f" of {many(about['users'], 'user')}" if about["users"] else ""
+        return f"{many(about['ratings'], what)}{from_labels(about['labels'])}{users}"
 
     @property
     def ranked(self) -> pd.DataFrame:
         """Rows of the measures for which the coefficient is defined, best first."""
-        return self.table[self.table[self.coefficient].notna()].sort_values(
-            self.coefficient, ascending=False, kind="stable"
-        )
+        known = self.table.dropna(subset=self.coefficient)
+        return known.sort_values(self.coefficient, ascending=False, kind="stable")
 
     def marks(self, coefficient: str | None = None) -> pd.Series:
         """Return the mark of each measure in comparisons.
@@ -345,11 +335,10 @@ class UserAgreement(Study):
 
         ``°`` marks a number that does not depend on the order of the documents, if such cells are not shown as XX.
         """
-        hidden = self.table["kind"].where(self.table[coefficient or self.coefficient].isna(), "")
-        numbers = self.table[coefficient or self.coefficient].map("{:.3f}".format).str.replace("-", "−")
-        free = np.where(self.table["kind"] == "XX", "°", "")
-        marked = (numbers + free + " " + self.marks(coefficient)).str.strip()
-        return self._by_cell(marked.where(hidden == "", hidden))
+        values, kind = self.table[coefficient or self.coefficient], self.table["kind"]
+        free = np.where(kind == "XX", "°", "")
+        marked = values.map("{:.3f}".format).str.replace("-", "−") + free + " " + self.marks(coefficient)
+        return self._by_cell(marked.str.strip().where(values.notna() | (kind == ""), kind))
 
     def _by_cell(self, values: pd.Series) -> pd.DataFrame:
         if self.grid is None:
@@ -407,11 +396,11 @@ class UserAgreement(Study):
     @property
     def _marked(self) -> str:
         after = "; in brackets: not significant after the correction" if self.about["correction"] else ""
-        free = "°: the same for all orders of the same documents" if self.order_free == "number" else ""
+        free = "°" if self.order_free == "number" else "XX"
         return (
             f"{self._how} a: the canonical metric of the row; b: significantly better than a, c: significantly worse"
             f" (level {self.about['alpha']:g}){after}. X: the same score for all rated items"
-            f"; {free or 'XX: the same for all orders of the same documents'}."
+            f"; {free}: the same for all orders of the same documents."
         )
 
 
@@ -477,20 +466,20 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
     ax.set_xlabel("how a score follows from the ranking (A)")
     ax.xaxis.set_label_position("top")
     ax.set_ylabel("how users continue (C)")
-    return titled(ax, f"{name} of scores with {study._whose}{_explained(texts.to_numpy().ravel(), 'a')}")
+    return titled(ax, f"{name} of scores with {study._whose}{_explained([*texts.to_numpy().ravel()], 'a')}")
 
 
 def _explained(texts: Any, reference: str) -> str:
     """Return the meanings of the marks in these texts, for a title."""
-    meanings = {"a": "canonical metric of the row", "b": f"significantly better than {reference}",
-                "c": f"significantly worse than {reference}"}  # fmt: skip
     shown = {mark for text in texts for mark in text.partition(" ")[2] or text}
-    found = [f"{mark}: {meaning}" for mark, meaning in meanings.items() if mark in shown]
-    if found and "(" in shown:
-        found.append("(…): not after the correction")
-    if "X" in set(texts):
-        found.append("X: all scores are the same")
-    return "".join(f" · {part}" for part in found)
+    meanings = {
+        "a: canonical metric of the row": "a" in shown,
+        f"b: significantly better than {reference}": "b" in shown,
+        f"c: significantly worse than {reference}": "c" in shown,
+        "(…): not after the correction": "(" in shown,
+        "X: all scores are the same": "X" in texts,
+    }
+    return "".join(f" · {meaning}" for meaning, said in meanings.items() if said)
 
 
 def _mathematical(name: str) -> str:
@@ -545,10 +534,10 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
         ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
     name_rows(ax, y, list(rows.index))
     ax.locator_params(axis="x", nbins=5 if room_of(ax)[0] < 360 else 8)
-    ax.set_ylim(-0.7, len(rows) - 0.3)
-    ax.set_xlabel(f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval")
+    label = f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval"
+    ax.set(ylim=(-0.7, len(rows) - 0.3), xlabel=label)
     left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
-    titled(ax, f"Agreement of measures with {study._whose}{left}{_explained(marks, 'the reference')}")
+    titled(ax, f"Agreement of measures with {study._whose}{left}{_explained([*marks], 'the reference')}")
     if compared.any():
         dot = {"linestyle": "-", "marker": "o", "markersize": 5}
         key(ax, {"reference of comparisons": {**dot, "color": SCORE}, "others": {**dot, "color": STAY,
@@ -607,11 +596,9 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
         curves[name] = (edges[-2:], np.repeat(below[-1] + share[-1] / 2, 2))
         looks[name] = {"color": text_colour()}
         below = below + share
-    ax.set_xlim(edges[0], edges[-1])
-    ax.set_ylim(0, 1)
     label = f"{'difference of scores (first − second)' if pairs else 'score'} by {with_direction(measure, study.about)}"
-    ax.set_xlabel(in_picture(label))
-    ax.set_ylabel(f"share of {'preferences' if pairs else 'ratings'}")
+    ylabel = f"share of {'preferences' if pairs else 'ratings'}"
+    ax.set(xlim=(edges[0], edges[-1]), ylim=(0, 1), xlabel=in_picture(label), ylabel=ylabel)
     label_ends(ax, dict(reversed(curves.items())), looks)  # from the top, also where bands have no height
     ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
     what = "Which side users prefer, by the difference" if pairs else ratings
@@ -800,10 +787,9 @@ def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -
         table["kind"] = np.where(constant, "X", "")
         table["compared_with"] = [None if name == baseline else baseline for name in table.index]
         return table
-    table["C"], table["A"] = ([cell[place] for cell in cells] for place in (0, 1))
+    table["C"], table["A"] = zip(*cells)
     table["kind"] = np.where(constant, "X", list(cells.kinds.values()))
-    canonical = [(c, cells.canonical.get(c)) for c in table["C"]]
     table["compared_with"] = [
-        None if known in (None, a) else cell_name(c, known) for (c, known), a in zip(canonical, table["A"], strict=True)
+        None if cells.canonical.get(c, a) == a else cell_name(c, cells.canonical[c]) for c, a in cells
     ]
     return table
