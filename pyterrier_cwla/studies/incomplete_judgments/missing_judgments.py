@@ -47,8 +47,8 @@ class Fractions:
     at = "With {} of the judgments"
 
     def __post_init__(self) -> None:
-        shares = [_fraction(level) for level in self.levels]
-        object.__setattr__(self, "levels", tuple(float(share) for share in sorted({*shares, Fraction(1)})))
+        shares = {*map(_fraction, self.levels), Fraction(1)}
+        object.__setattr__(self, "levels", tuple(map(float, sorted(shares))))
 
     def kept(self, query: Array, grade: Array, first: Array, seed: Any) -> Array:
         """Return a mask [levels × judgments] of the kept judgments.
@@ -87,11 +87,11 @@ class Depths:
         for depth in self.levels:
             if not isinstance(depth, int | np.integer) or depth < 1:
                 raise BadParameter(f"depth {depth!r} must be a whole number of documents, 1 or more.")
-        object.__setattr__(self, "levels", (*sorted({float(depth) for depth in self.levels}), np.inf))
+        object.__setattr__(self, "levels", (*sorted({*map(float, self.levels)}), np.inf))
 
     def kept(self, query: Array, grade: Array, first: Array, seed: Any) -> Array:
         """Return a mask [levels × judgments]: whether ``first``, the best rank of a document, is at most k."""
-        return (first <= np.array(self.levels)[:, None]) | (np.array(self.levels) == np.inf)[:, None]
+        return first <= np.array(self.levels)[:, None]
 
     def says(self, level: float) -> str:
         """Format a level."""
@@ -159,8 +159,8 @@ def f_qrels(qrels: Any, fraction: float, seed: int = 0) -> pd.DataFrame:
     if isinstance(qrels, pd.DataFrame) and len(qrels) == len(stays):
         return qrels.iloc[rows]
     columns = judgments.columns
-    frame = {"query_id": columns.query_id.to_pylist(), "doc_id": columns.doc_id.to_pylist()}
-    return pd.DataFrame({**frame, "relevance": columns.value}).iloc[rows].reset_index(drop=True)
+    ids = {"query_id": columns.query_id.to_pylist(), "doc_id": columns.doc_id.to_pylist()}
+    return pd.DataFrame({**ids, "relevance": columns.value}).iloc[rows].reset_index(drop=True)
 
 
 def plain_judgments(qrels: Any) -> Judgments:
@@ -181,7 +181,7 @@ def lacking(judgments: Judgments) -> list[str]:
 
 def checked_groups(groups: Mapping[str, Any], runs: Sequence[str]) -> tuple[Array, list[str]]:
     """Return the number of the group of each run, and the names of the groups; every run must have a group."""
-    without = [run for run in runs if run not in groups or groups[run] is None or groups[run] != groups[run]]
+    without = [run for run in runs if pd.isna(groups.get(run))]
     if without:
         raise BadParameter(
             f"{some(without)} {'has' if len(without) == 1 else 'have'} no group: groups= must name one for each run."
@@ -331,10 +331,9 @@ class Orders(ByLevel):
         ends = [(1 - self.confidence) / 2, (1 + self.confidence) / 2]
         low, high = np.full((2, len(self.measures)), np.nan)
         for number, drawn in enumerate(np.moveaxis(centred, -1, 0)):
-            defined = ~np.isnan(drawn[:, -1])  # undefined if all judgments tie all runs
-            if defined.any():  # quantiles are levels or ∞, without interpolation
-                found = knee(self.levels, drawn[defined])
-                low[number], high[number] = np.quantile(found, ends, method="inverted_cdf")
+            defined = drawn[~np.isnan(drawn[:, -1])]  # undefined if all judgments tie all runs
+            if len(defined):  # quantiles are levels or ∞, without interpolation
+                low[number], high[number] = np.quantile(knee(self.levels, defined), ends, method="inverted_cdf")
         return knee_table(self.levels, self.measures, self.tau, self.by_seed).assign(low=low, high=high)
 
 
@@ -367,18 +366,12 @@ def knee_table(levels: tuple[float, ...], measures: list[str], curve: Array, by_
     """Return knees of curves [levels × measures], with the range of the knees of single seeds."""
     found, of_seeds = knee(levels, curve.T), knee(levels, np.moveaxis(by_seed, 1, -1))
     falls = [
-        [level for level, value in zip(levels, values, strict=True) if level > at and value <= KNEE]
-        for at, values in zip(found, curve.T, strict=True)
+        next((level for level, value in zip(levels, values) if level > at and value <= KNEE), np.nan)
+        for at, values in zip(found, curve.T)
     ]
-    return pd.DataFrame(
-        {
-            "measure": measures,
-            "knee": found,
-            "lowest_seed": of_seeds.min(axis=0),
-            "highest_seed": of_seeds.max(axis=0),
-            "falls_again_at": [at[0] if at else np.nan for at in falls],
-        }
-    )
+    lowest, highest = of_seeds.min(axis=0), of_seeds.max(axis=0)
+    columns = {"knee": found, "lowest_seed": lowest, "highest_seed": highest, "falls_again_at": falls}
+    return pd.DataFrame({"measure": measures, **columns})
 
 
 def times_of(drawn: Array, number: int) -> Array:
@@ -642,20 +635,16 @@ class Candidates:
 
     @classmethod
     def of(
-        cls,
-        qrels: Any,
-        runs: Any,
-        measure: Measure,
-        topics: str = "judged",
-        max_rel: float | None = None,
+        cls, qrels: Any, runs: Any, measure: Measure, topics: str = "judged", max_rel: float | None = None
     ) -> Candidates:
         """Align runs with their documents; ``topics="all"`` includes topics without judgments."""
         if topics not in TOPICS:
             raise BadParameter(f"topics={topics!r}: give 'judged' or 'all'.")
         runs = separate_runs(runs)
-        if len(runs) < 2:
-            found = many(len(runs), "run")
-            raise BadParameter(f"judgments are chosen to compare runs: give at least 2 by name, not {found}.")
+        if (found := len(runs)) < 2:
+            raise BadParameter(
+                f"judgments are chosen to compare runs: give at least 2 by name, not {many(found, 'run')}."
+            )
         _check(measure)
         measure = pinned([measure])[0]
         given = plain_judgments(qrels).columns
@@ -669,9 +658,7 @@ class Candidates:
         if not judgments.qids:
             raise BadJudgments("the judgments are empty: give topics='all' to choose documents for all topics.")
         masking = Masking.of(judgments, tables, {str(measure): measure}, "judged")
-        pool_order = np.arange(len(new))[judgments.pool_order]
-        judged = ~new[pool_order]
-        return cls(measure, masking, judged, top)
+        return cls(measure, masking, ~new[judgments.pool_order], top)
 
     @property
     def unjudged(self) -> Array:
@@ -734,7 +721,7 @@ class _Scoring:
         nowhere = np.zeros(runs, np.int64)
         pool = self._pool(topic, documents)
         scores = np.tile(self._scores(rankings, nowhere, pool), (len(documents), 1))
-        each = max(int((self.base.start[rankings + 1] - self.base.start[rankings]).max(initial=0)), 1)
+        each = max(int(np.diff(self.base.start)[rankings].max(initial=0)), 1)
         for part in parts(len(hit), _HITS // each):
             scores[number[part], run[part]] = self._scores(rankings[run[part]], whole.rank[hit[part]], pool)
         return scores
@@ -755,7 +742,7 @@ class _Scoring:
         at, row = at[other], row[other]
         new = np.flatnonzero(ranks)
         row, rank = np.append(row, new), np.append(base.rank[at], ranks[new])
-        grade = np.append(base.grade[at], np.full(len(new), self.grade))
+        grade = np.append(base.grade[at], [self.grade] * len(new))
         order = np.lexsort((rank, row))
         again = Rankings.of_hits(
             base.n[rankings],
@@ -793,13 +780,12 @@ def _highest_grade(measure: Measure, highest: float, given: float | None) -> flo
     """Return the given grade, ``max_rel`` of the measure if that is a parameter, or the highest of the judgments."""
     metrics = {inner: _metric(inner, highest) for inner in innermost_measures(measure)}
     limits = {inner: metric.max_rel for inner, metric in metrics.items() if metric and metric.max_rel is not None}
-    limit = min(limits.values(), default=None)
     if given is None:
-        own = [value for inner, value in limits.items() if "max_rel" in inner.SUPPORTED_PARAMS]
-        return float(min(own)) if own else highest
+        own = (value for inner, value in limits.items() if "max_rel" in inner.SUPPORTED_PARAMS)
+        return float(min(own, default=highest))
     if not 0 < given < np.inf:
         raise BadParameter(f"max_rel={given!r}: give the highest grade that a document may get, above 0.")
-    if limit is not None and given > limit:
+    if given > (limit := min(limits.values(), default=np.inf)):
         raise BadParameter(f"max_rel={given:g} is above the highest grade of {measure}, {limit:g}.")
     return float(given)
 
@@ -813,12 +799,11 @@ def _metric(measure: Measure, highest: float | None) -> Metric | None:
 
 def _with_retrieved(given: Columns, runs: Mapping[str, Columns], top: float, topics: str) -> tuple[Columns, Array]:
     """Return the judgments and all other retrieved documents, with the highest grade; and which of them are new."""
-    frames = [_pairs(columns) for columns in (given, *runs.values())]
-    pairs = pd.concat(frames, ignore_index=True)
+    pairs = pd.concat([_pairs(columns) for columns in (given, *runs.values())], ignore_index=True)
     judged = np.arange(len(pairs)) < len(given)
     wanted = judged | ~pairs.duplicated().to_numpy()
     if topics == "judged":
-        wanted &= pairs["query"].isin(frames[0]["query"].unique()).to_numpy()
+        wanted &= pairs["query"].isin(pairs["query"][judged].unique()).to_numpy()
     pairs, new = pairs[wanted], ~judged[wanted]
     query, document = (pa.array(pairs[name], pa.large_string()) for name in ("query", "document"))
     grade = np.where(new, top, 0).astype(np.result_type(given.value, np.asarray(top)))

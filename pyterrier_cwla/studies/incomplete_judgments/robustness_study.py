@@ -14,6 +14,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import of_columns
+from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, check_share, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
@@ -80,23 +81,25 @@ class Work:
     def scores(self, seed: int) -> Piece:
         """Return the scores of all runs [levels × measures × runs × queries]."""
         whole = self.masking.whole
-        kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), seed)
-        found = self.masking.scores(whole, kept).swapaxes(0, 1)
+        found = self.masking.scores(whole, self._kept(whole, seed)).swapaxes(0, 1)
         return {"scores": found.reshape(*found.shape[:2], len(self.masking.runs), -1)}
+
+    def _kept(self, whole: Rankings, seed: Any) -> Array:
+        return self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), seed)
 
     def differing(self, seed: int) -> Piece:
         """Return p of Wilcoxon's test for each pair of runs [levels × measures × pairs].
 
-        The judgments are those of the pair's own pool.
-                Judgments are sampled separately for each pair.
+        The judgments are those of the pair's own pool. They are sampled separately for each pair.
         """
         masking, queries, rng = self.masking, self.masking.queries, np.random.default_rng([seed, 1])
         levels, differences = len(self.holes.levels), []
         each = 2 * len(masking.whole.rank) / max(len(masking.runs), 1) * levels
         for part in parts(len(self.pairs), int(_PAIR_HITS / max(each, 1))):
             whole = of_pairs(masking.whole, queries, self.pairs[part])
-            kept = self.holes.kept(whole.pool.query, whole.pool.grade, best_ranks(whole), rng)
-            values = masking.scores(whole, kept).reshape(len(masking.measures), levels, -1, 2, queries)
+            values = masking.scores(whole, self._kept(whole, rng)).reshape(
+                len(masking.measures), levels, -1, 2, queries
+            )
             of_part = [without_noise(of[:, :, 0] - of[:, :, 1], np.abs(of).max(initial=0)) for of in values]
             differences.append(np.stack(of_part, axis=1))
         tested = np.concatenate(differences, axis=2)
@@ -182,12 +185,11 @@ def cached(masking: Masking, known: dict[str, Any], cache_dir: Any) -> tuple[dic
 
     The folder is None if a measure cannot be cached.
     """
-    if cache_dir is None:
+    measures = masking.measures.values()
+    names = {} if cache_dir is None else names_in_cache(measures)
+    if any(measure not in names for measure in measures):
         return known, None
-    names = names_in_cache(masking.measures.values())
-    if any(measure not in names for measure in masking.measures.values()):
-        return known, None
-    return {**known, "computed by": [names[measure] for measure in masking.measures.values()]}, cache_dir
+    return {**known, "computed by": [names[measure] for measure in measures]}, cache_dir
 
 
 def hash_of_input(masking: Masking) -> str:
@@ -406,15 +408,15 @@ def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: st
         raise BadJudgments(f"a study needs two judged topics, and there is {some(judgments.qids) or 'none'}.")
     masking = Masking.of(judgments, runs, measures_by_name(measures), pool)
     retrieved = dict(zip(masking.runs, masking.whole.n.reshape(len(runs), -1).sum(axis=1).tolist()))
-    short = {run: n for run, n in retrieved.items() if n < (complete or 0) * max(retrieved.values())}
-    if len(retrieved) - len(short) < 2:
+    longest = max(retrieved.values())
+    short = {run: n for run, n in retrieved.items() if n < (complete or 0) * longest}
+    left = [run for run in masking.runs if run not in short]
+    if len(left) < 2:
         raise BadRun(
-            f"only {many(len(retrieved) - len(short), 'run')} retrieved {complete:.0%} of the"
-            f" {max(retrieved.values()):,} documents of the longest run: give complete=None to keep all runs."
+            f"only {many(len(left), 'run')} retrieved {complete:.0%} of the {longest:,} documents of the longest run:"
+            " give complete=None to keep all runs."
         )
-    if short:
-        masking = masking.only([run for run in masking.runs if run not in short])
-    return masking, short
+    return masking.only(left) if short else masking, short
 
 
 @dataclass(frozen=True)
@@ -454,10 +456,8 @@ def _studied(
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)
     known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
-    work, pieces_of = (
-        Work(masking, holes, pairs),
-        partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs),
-    )
+    work = Work(masking, holes, pairs)
+    pieces_of = partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs)
 
     def by_seed(what: str, doing: str, **also: Any) -> Array:
         names = [f"{what} {seed}" for seed in range(how.seed, how.seed + how.seeds)]
@@ -546,10 +546,9 @@ class GroupsLeftOut(Study):
         sure = f"{100 * self.about['confidence']:g} % intervals over topics"
         return {
             "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._noted}", self.falls),
-            "changes": Table("Runs", f"With and without their group's own judgments; {self._noted}",
-                             self.changes),
+            "changes": Table("Runs", f"With and without their group's own judgments; {self._noted}", self.changes),
             "lost": Table("Groups", f"Judgments that only this group contributed; {self._sizes}.", self.lost),
-        }  # fmt: skip
+        }
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
@@ -562,26 +561,26 @@ class GroupsLeftOut(Study):
         rows = self.falls.sort_values("moves", kind="stable")
         least, most = rows.iloc[0], rows.iloc[-1]
         of = f"of {self.about['runs']:,} ranks in the mean"
-        said = f"Without its group's own judgments, a run moves by {least.moves:.2f} {of} by {least.measure}"
-        return (
-            f"{said}." if len(rows) == 1 else f"{said}, the least, and by {most.moves:.2f} by {most.measure}, the most."
-        )
+        end = f", the least, and by {most.moves:.2f} by {most.measure}, the most" if len(rows) > 1 else ""
+        return f"Without its group's own judgments, a run moves by {least.moves:.2f} {of} by {least.measure}{end}."
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
-        share = self.lost["judgments"].mean() / self.about["judgments"]
+        shares = self.lost["judgments"] / self.about["judgments"]
         said: list[str] = [
-            f"Without what it alone contributed, a group loses {share:.1%} of the judgments in the mean, and"
-            f" {self.lost['judgments'].max() / self.about['judgments']:.1%} at most."
+            f"Without what it alone contributed, a group loses {shares.mean():.1%} of the judgments in the mean, and"
+            f" {shares.max():.1%} at most."
         ]
         for row in self.falls.sort_values("moves", kind="stable").itertuples():
             runs = self.changes[self.changes.measure == row.measure]
             worst = runs.loc[runs.falls.idxmax()]
-            most = f"at most {worst.falls}, of {worst.run} from {worst['rank']} to {worst.rank_without}"
+            most = "none falls"
+            if worst.falls > 0:
+                most = f"at most {worst.falls}, of {worst.run} from {worst['rank']} to {worst.rank_without}"
             sentence = (
                 f"By {row.measure} a run falls by {row.falls:.2f} ranks [{row.falls_low:.2f}, {row.falls_high:.2f}] of"
                 f" {self.about['runs']:,} in the mean and moves by {row.moves:.2f} [{row.moves_low:.2f},"
-                f" {row.moves_high:.2f}]; {most if worst.falls > 0 else 'none falls'}."
+                f" {row.moves_high:.2f}]; {most}."
             )
             said.append(Finding(sentence, "falls"))
         return said
@@ -708,14 +707,13 @@ def _retrieved(masking: Masking, depth: int | None) -> Array:
 
 
 def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -> pd.DataFrame:
-    means, rows = scores.mean(axis=-1), np.arange(len(group))
+    names = {"group": [groups[number] for number in group], "run": masking.runs}
     frames = []
-    for number, name in enumerate(masking.measures):
-        full, without = means[number, -1], means[number, group, rows]
-        rank, rank_without = _ranks(means[number] * sign_of_scores(masking.measures[name]), group)
-        columns = {"rank": rank, "rank_without": rank_without, "falls": rank_without - rank}
-        names = {"measure": name, "group": [groups[g] for g in group], "run": masking.runs}
-        frames.append(pd.DataFrame({**names, "score": full, "score_without": without, **columns}))
+    for (name, measure), means in zip(masking.measures.items(), scores.mean(axis=-1)):
+        rank, without = _ranks(means * sign_of_scores(measure), group)
+        columns = {"score": means[-1], "score_without": means[group, np.arange(len(group))]}
+        columns |= {"rank": rank, "rank_without": without, "falls": without - rank}
+        frames.append(pd.DataFrame({"measure": name, **names, **columns}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -738,11 +736,10 @@ def _falls(
     """Return mean numbers of ranks by which runs fall and move, with percentile intervals centred on these means."""
     topics = times_drawn(masking.queries, resamples, seed) / masking.queries
     rows = []
-    for number, name in enumerate(masking.measures):
-        rank, rank_without = _ranks(scores[number] * sign_of_scores(masking.measures[name]) @ topics, group)
-        falls = rank_without - rank
+    for (name, measure), of_measure in zip(masking.measures.items(), scores):
+        rank, rank_without = _ranks(of_measure * sign_of_scores(measure) @ topics, group)
+        falls, mine = rank_without - rank, changes.loc[changes.measure == name, "falls"].to_numpy()
         row: dict[str, Any] = {"measure": name}
-        mine = changes.loc[changes.measure == name, "falls"].to_numpy()
         for what, value, drawn in (
             ("falls", mine.mean(), falls.mean(axis=0)),
             ("moves", np.abs(mine).mean(), np.abs(falls).mean(axis=0)),
