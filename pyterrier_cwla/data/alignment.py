@@ -32,23 +32,16 @@ class JudgedPairs:
 
     Parameters
     ----------
-    columns : Columns
+    judgments : Judgments
         All judgments.
-    row_query : ndarray of int, shape (n_judgments,)
-        Number of the query of each judgment.
-    pair_keys : PairKeys
-        Keys of all judgments.
     rows : ndarray of int
         Rows of the judgments to include.
-    queries : int
-        Number of queries.
     """
 
-    def __init__(self, columns: Columns, row_query: Array, pair_keys: PairKeys, rows: Array, queries: int) -> None:
-        self.columns, self.row_query, self.salt = columns, row_query, pair_keys.salt
-        self.rows, self.queries = rows, queries
-        self.grade = columns.value[rows]
-        self.keys = pair_keys.keys[rows]
+    def __init__(self, judgments: Judgments, rows: Array) -> None:
+        self.judgments, self.salt, self.rows = judgments, judgments.pair_keys.salt, rows
+        self.grade = judgments.columns.value[rows]
+        self.keys = judgments.pair_keys.keys[rows]
         self._last_filter: tuple[Array, Array, np.uint64] | None = None  # queries, mask and shift
 
     def match(self, rows: RunRows) -> tuple[Array, Array]:
@@ -110,8 +103,8 @@ class JudgedPairs:
         judged = self.rows[pair]
         start = int(row[0])
         ours = id_columns.taken(rows.columns.doc_id.slice(start, int(row[-1]) - start + 1), row - start)
-        same = to_numpy(pc.equal(ours, id_columns.taken(self.columns.doc_id, judged)))
-        same &= rows.judged_query[rows.segment(row)] == self.row_query[judged]
+        same = to_numpy(pc.equal(ours, id_columns.taken(self.judgments.columns.doc_id, judged)))
+        same &= rows.judged_query[rows.segment(row)] == self.judgments.row_query[judged]
         return row[same], pair[same]
 
     @cached_property
@@ -121,9 +114,9 @@ class JudgedPairs:
     @cached_property
     def _by_query(self) -> tuple[Array, Array]:
         """Indices of the pairs in order of queries, and the first one of each query."""
-        query = self.row_query[self.rows]
+        query = self.judgments.row_query[self.rows]
         order = np.argsort(query, kind="stable")
-        return order, np.searchsorted(query[order], np.arange(self.queries + 1))
+        return order, np.searchsorted(query[order], np.arange(len(self.judgments.qids) + 1))
 
 
 _NO_ROWS = np.zeros(0, np.int64)
@@ -258,8 +251,8 @@ class Judgments:
         if columns.value.dtype.kind == "f" and not np.isfinite(columns.value).all():
             row = int(np.argmin(np.isfinite(columns.value)))
             if np.isnan(columns.value[row]):
-                raise BadJudgments(f"{self.describe(row)} has no relevance (NaN).")
-            raise BadJudgments(f"{self.describe(row)} has the relevance {columns.value[row]}: grades are finite.")
+                raise BadJudgments(f"{columns.describe(row)} has no relevance (NaN).")
+            raise BadJudgments(f"{columns.describe(row)} has the relevance {columns.value[row]}: grades are finite.")
         self.qids = list(dict.fromkeys(names)) if qids is None else qids
         self.index = {qid: number for number, qid in enumerate(self.qids)}
         sizes = np.diff(np.append(starts, len(columns)))
@@ -297,23 +290,18 @@ class Judgments:
         encoded = one_chunk(self.columns.iteration).dictionary_encode()
         names = encoded.dictionary.to_pylist()
         pairs, of_row = np.unique(self.row_query * len(names) + to_numpy(encoded.indices), return_inverse=True)
-        query = pairs // max(len(names), 1)
+        query, name = np.divmod(pairs, max(len(names), 1))
         nth = np.arange(len(pairs)) - np.searchsorted(query, query)
         intents = []
         for number in range(nth.max(initial=-1) + 1):
-            called = {int(pair // len(names)): names[pair % len(names)] for pair in pairs[nth == number]}
-            rows = np.flatnonzero(nth[of_row] == number)
-            intents.append((called, self.only(rows)))
+            mine = nth == number
+            called = {query: names[place] for query, place in zip(query[mine].tolist(), name[mine].tolist())}
+            intents.append((called, self.only(np.flatnonzero(mine[of_row]))))
         return intents
 
     def only(self, rows: Array) -> Judgments:
         """Return some rows of the judgments, with the same queries."""
         return Judgments(self.columns.taken(rows), qids=self.qids)
-
-    def describe(self, row: int) -> str:
-        """Return the query and document of a row, for error messages."""
-        columns = self.columns
-        return f"topic {columns.query_id[row].as_py()!r}: {columns.doc_id[row].as_py()!r}"
 
     def side(self, all_judged: bool) -> JudgedPairs:
         """Return the judged pairs to match runs with: all pairs, or those with a grade above 0."""
@@ -321,7 +309,7 @@ class Judgments:
         if all_judged not in self._sides:
             self._no_pair_twice()
             rows = np.arange(len(self.columns)) if all_judged else self.relevant
-            self._sides[all_judged] = JudgedPairs(self.columns, self.row_query, self.pair_keys, rows, len(self.qids))
+            self._sides[all_judged] = JudgedPairs(self, rows)
         return self._sides[all_judged]
 
     @cached_property
@@ -333,7 +321,7 @@ class Judgments:
         row = self.pair_keys.repeat
         if row is not None:
             intents = " (for intents, use IntentAware)" if _several_intents(self.columns) else ""
-            raise BadJudgments(f"{self.describe(row)} is judged twice{intents}: keep one row.")
+            raise BadJudgments(f"{self.columns.describe(row)} is judged twice{intents}: keep one row.")
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""
@@ -341,7 +329,7 @@ class Judgments:
         if len(grades) and grades.max() > max_rel:
             row = int(np.flatnonzero(self.columns.value > max_rel)[0])
             raise BadJudgments(
-                f"{self.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}:"
+                f"{self.columns.describe(row)} has grade {self.columns.value[row]}, above max_rel={max_rel}:"
                 f" {way_out or f'give max_rel={grades.max()}'}, or correct the judgments."
             )
 
@@ -456,7 +444,7 @@ class Rows(RunRows):
     judgments: Judgments
 
     def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
-        super().__init__(judgments, judgments.index, run, check)
+        super().__init__(judgments, run if isinstance(run, Groups) else Groups.of(run, judgments.index), check)
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # result of the last look-up
         self._counts: dict[tuple[Judgments, bool], tuple[Array, Array]] = {}  # judged ones: top ten, and all ranks
 
@@ -495,8 +483,8 @@ class Rows(RunRows):
         run = query // max(len(self.judgments.qids), 1)
         return np.bincount(run, counted, minlength=self.runs).astype(np.int64)
 
-    def counts(self, all_judged: bool) -> tuple[Array, Array, Array]:
-        """Count documents in the top ten, judged ones among them, and judged ones at all ranks, for each run.
+    def counts(self, all_judged: bool) -> list[Overlap]:
+        """Return the numbers of documents in the top ten, of judged ones among them and of judged ones, for each run.
 
         Judged documents are those with a grade above 0 if `all_judged` is False. With several intents, a document
         counts once for each.
@@ -507,8 +495,7 @@ class Rows(RunRows):
         found = [self._counts.get((own, True)) or self._counts[own, all_judged] for own in self._judgments]
         answered = self.query >= 0
         top = self._by_run(self.query[answered], np.minimum(self.sizes[answered], TOP))
-        none = np.zeros(self.runs, np.int64)
-        return top, sum((top for top, _ in found), none), sum((every for _, every in found), none)
+        return [Overlap(*of_run) for of_run in zip(top.tolist(), *np.sum(found, axis=0).tolist(), strict=True)]
 
     @cached_property
     def _judgments(self) -> list[Judgments]:
@@ -520,14 +507,14 @@ class Rows(RunRows):
     def overlap(self) -> Overlap:
         """Overlap of the run, and the lengths that have been replaced so far."""
         (found,) = self.overlaps
-        return replace(found, lengths=self.replaced_lengths) if self.replaced_lengths else found
+        return replace(found, lengths=self.replaced_lengths)
 
     @cached_property
     def overlaps(self) -> list[Overlap]:
         """Overlap of each run; judged documents of grade 0 are counted only if few are relevant."""
-        found = self._counted(all_judged=False)
+        found = self.counts(all_judged=False)
         if any(one.is_low for one in found):
-            every = self._counted(all_judged=True)
+            every = self.counts(all_judged=True)
             found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
         return [self._explained(number, one) for number, one in enumerate(found)]
 
@@ -543,16 +530,11 @@ class Rows(RunRows):
         place = ranges(first, first + np.minimum(self.sizes[answered], TOP))
         self._sort_ties(self._rows_at(place))
         row = np.sort(self._rows_at(place))
-        of_rows = [self._by_run(self.query[self.segment(own.side(True).judged(self, row))]) for own in self._judgments]
-        judged = sum(of_rows, np.zeros(self.runs, np.int64)).tolist()
+        judged = [self._by_run(self.query[self.segment(own.side(True).judged(self, row))]) for own in self._judgments]
         return [
             replace(found, judged=number, lengths=self.replaced_lengths)
-            for found, number in zip(self.overlaps, judged, strict=True)
+            for found, number in zip(self.overlaps, np.sum(judged, axis=0).tolist(), strict=True)
         ]
-
-    def _counted(self, all_judged: bool) -> list[Overlap]:
-        counts = (count.tolist() for count in self.counts(all_judged))
-        return [Overlap(*of_run) for of_run in zip(*counts, strict=True)]
 
     def _explained(self, number: int, found: Overlap) -> Overlap:
         """Return the overlap of a run, with examples if it answers no judged query or is low."""
@@ -584,17 +566,17 @@ def _without_copies(columns: Columns) -> Columns:
     query, document, grade = columns.query_id, columns.doc_id, columns.value
     like_first = np.flatnonzero(to_numpy(pc.and_(pc.equal(query, query[0]), pc.equal(document, document[0]))))
     n = int(like_first[1]) if len(like_first) > 1 else len(columns)
-    copies = [Columns(query.slice(a, n), document.slice(a, n), grade[a : a + n]) for a in range(0, len(columns), n)]
-    first = copies[0]
-    if len(copies) == 1 or any(
-        len(copy) < n
-        or not (copy.query_id.equals(first.query_id) and copy.doc_id.equals(first.doc_id))
-        or not np.array_equal(copy.value, first.value)
-        for copy in copies[1:]
+    others = len(columns) - n
+    if (
+        others % n
+        or not (query.slice(n).equals(query.slice(0, others)) and document.slice(n).equals(document.slice(0, others)))
+        or not np.array_equal(grade[n:], grade[:others])
     ):
         return columns
     intent = columns.iteration
-    return first if intent is None else replace(first, iteration=intent.slice(0, n))
+    return Columns(
+        query.slice(0, n), document.slice(0, n), grade[:n], iteration=None if intent is None else intent.slice(0, n)
+    )
 
 
 class JointRows(Rows):

@@ -101,6 +101,15 @@ class Columns:
         starts = np.concatenate([[0], np.flatnonzero(id_columns.changes(names)) + 1])
         return starts, names.take(of_numbers(starts)).to_pylist()
 
+    def pair(self, row: int) -> tuple[str, str]:
+        """Return the query and document of a row."""
+        return self.query_id[row].as_py(), self.doc_id[row].as_py()
+
+    def describe(self, row: int) -> str:
+        """Return the query and document of a row, for error messages."""
+        query, document = self.pair(row)
+        return f"topic {query!r}: {document!r}"
+
     def taken(self, order: Array) -> Columns:
         """Return some rows of a run or of judgments."""
         rows = of_numbers(order)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -61,6 +61,10 @@ class Quantity:
     readers: str
     error: type[MissingLength]
     ways: str
+
+    def key(self, metric: Any) -> tuple[Hashable, ...]:
+        """Return the key of these numbers in caches of values of a metric."""
+        return self.name, getattr(metric, self.parameter), metric.default_lengths, metric.missing
 
     def table_of(self, metric: Any) -> NumberTable | None:
         """Return the table of a metric with its numbers of documents, if it has one."""

@@ -97,36 +97,6 @@ class PoolJudgments(Protocol):
         """Rows of the judgments in the order of the pool."""
 
 
-class FlatRows(Protocol):
-    """Rows of one or several runs, grouped by query in rank order."""
-
-    @property
-    def first(self) -> Array:
-        """First row of each judged query."""
-
-    @property
-    def has_doc_length(self) -> bool:
-        """Whether a run has a column of document lengths."""
-
-    @property
-    def tied(self) -> Array:
-        """Whether each row has the score of the row above it in its ranking."""
-
-    @property
-    def scores(self) -> Array:
-        """Score of each row as float64."""
-
-    @property
-    def places_by_exact_score(self) -> Array:
-        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
-
-    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
-        """Return the words, or the seconds, of all documents."""
-
-    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
-        """Return whether each row duplicates an earlier row of its ranking."""
-
-
 class RowsWithLengths(Protocol):
     """Rows of a run, grouped by query, with document lengths."""
 
@@ -186,9 +156,7 @@ class Pool:
 
     def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the cached value of a key, computed by `make` the first time."""
-        if key not in self.memory:
-            self.memory[key] = make()
-        return cast(T, self.memory[key])
+        return remembered(self.memory, key, make)
 
     @cached_property
     def positive(self) -> tuple[Array, Array]:
@@ -263,7 +231,7 @@ class Rankings:
     grade: Array
     start: Array
     pool: Pool
-    rows: FlatRows | None = None
+    rows: RankedRows | StackedRows | None = None
     efforts: Callable[[Array, int], Array] | None = None
     listed_rank: Array | None = None
     topic: Array | None = None
@@ -280,8 +248,7 @@ class Rankings:
         cls, n: Array, query: Array, rank: Array, grade: Array, pool: Pool | None = None, **more: Any
     ) -> Rankings:
         """Return rankings from hits that are ordered by query and rank."""
-        start = np.concatenate([[0], np.cumsum(np.bincount(query, minlength=len(n)))])
-        return cls(n, query, rank, grade, start, pool or Pool(len(n), query, grade), **more)
+        return cls(n, query, rank, grade, _starts(query, len(n)), pool or Pool(len(n), query, grade), **more)
 
     @classmethod
     def of_gains(cls, gains: Sequence[ArrayLike], pool: Pool | None = None, **more: Any) -> Rankings:
@@ -329,14 +296,11 @@ class Rankings:
         """Return the rankings cut after rank k, with all judgments."""
         if self.n.max(initial=0) <= k:
             return self
-        keep = self.rank <= k
-        listed = None if self.listed_rank is None else self.listed_rank[keep]
-        return self._with(np.minimum(self.n, k), keep, self.rank[keep], listed_rank=listed)
+        return self._kept(np.minimum(self.n, k), self.rank <= k)
 
     def only(self, keep: Array) -> Rankings:
         """Return the rankings with some of the hits, at the same ranks."""
-        listed = None if self.listed_rank is None else self.listed_rank[keep]
-        return self._with(self.n, keep, self.rank[keep], listed_rank=listed)
+        return self._kept(self.n, keep)
 
     def regraded(self, grades: Callable[[Array], Array], key: Hashable) -> Rankings:
         """Return the rankings with other grades of the same judgments.
@@ -351,25 +315,22 @@ class Rankings:
             Key under which the new grades of all judged documents are cached.
         """
         pool, key = self.pool, ("regraded", key)
-        if key not in self.views:
-            other = pool.remembered(
-                key, lambda: Pool(pool.queries, pool.query, grades(pool.grade), pool.judgments, pool.words)
-            )
-            self.views[key] = replace(self, grade=grades(self.grade), pool=other, views={})
-        return cast(Rankings, self.views[key])
+
+        def regrade() -> Rankings:
+            other = pool.remembered(key, lambda: replace(pool, grade=grades(pool.grade), memory={}))
+            return replace(self, grade=grades(self.grade), pool=other, views={})
+
+        return remembered(self.views, key, regrade)
 
     def emptied(self, which: Array) -> Rankings:
         """Return the rankings, without the items of those where `which` is true."""
-        keep = ~which[self.query]
-        listed = None if self.listed_rank is None else self.listed_rank[keep]
-        return self._with(np.where(which, 0, self.n), keep, self.rank[keep], listed_rank=listed)
+        return self._kept(np.where(which, 0, self.n), ~which[self.query])
 
-    def _with(self, n: Array, keep: Array, rank: Array, **more: Any) -> Rankings:
-        """Return the rankings with some of the hits, at new ranks."""
-        judgment = None if self.judgment is None else self.judgment[keep]
-        more |= {"judgment": judgment, "shared": self.shared}
-        fewer = Rankings.of_hits(n, self.query[keep], rank, self.grade[keep], self.pool, **more)
-        return replace(fewer, rows=self.rows, efforts=self.efforts, topic=self.topic, place=self.place)
+    def _kept(self, n: Array, keep: Array) -> Rankings:
+        """Return the rankings with these numbers of items and some of the hits, at the same ranks."""
+        names = ("query", "rank", "grade", "listed_rank", "judgment")
+        known = {name: values[keep] for name in names if (values := getattr(self, name)) is not None}
+        return replace(self, n=n, start=_starts(known["query"], len(n)), views={}, **known)
 
     @property
     def answered(self) -> Rankings:
@@ -400,13 +361,12 @@ class Rankings:
         The rankings must contain all judged documents. Documents with a grade below 0, which trec_eval uses for
         unjudged documents, are left out as well.
         """
-        keep = self.grade >= 0
-        query = self.query[keep]
-        n = np.bincount(query, minlength=len(self))
-        rank = places_within(n) + 1
         if self.efforts is not None:
             raise BadRun("judged_only takes no efforts=: leave the unjudged items out of gains and efforts yourself.")
-        return self._with(n, keep, rank, listed_rank=self.rank[keep])
+        keep = self.grade >= 0
+        n = np.bincount(self.query[keep], minlength=len(self))
+        fewer = self._kept(n, keep)
+        return replace(fewer, rank=places_within(n) + 1, listed_rank=fewer.rank)
 
     def hits_of(self, queries: Array) -> tuple[Array, Array, Array]:
         """Return the indices of the hits of some queries, the position of each query, and the number within it."""
@@ -425,18 +385,16 @@ class Rankings:
         if not metric.gain.built_in:
             return metric.gains(self.grades(metric))
         key = ("gains", metric.gain.key, metric.max_rel, metric.idle_duplicates)
-        if key not in self.views:
-            self.views[key] = metric.gains(self.grades(metric))
-        return cast(Array, self.views[key])
+        return remembered(self.views, key, lambda: metric.gains(self.grades(metric)))
 
     def grades(self, metric: MetricLike) -> Array:
         """Return the grades of the hits, with 0 for duplicates without gain."""
-        if metric.idle_duplicates is None:
+        copies = metric.idle_duplicates
+        if copies is None:
             return self.grade
-        key = ("grades", metric.idle_duplicates)
-        if key not in self.views:
-            self.views[key] = np.where(self._repeats(metric.idle_duplicates)[self._place_of_hits], 0, self.grade)
-        return cast(Array, self.views[key])
+        return remembered(
+            self.views, ("grades", copies), lambda: np.where(self._repeats(copies)[self._place_of_hits], 0, self.grade)
+        )
 
     def words(self, metric: MetricLike, queries: Array, width: int, quantity: Quantity = LENGTH) -> Array:
         """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
@@ -449,11 +407,12 @@ class Rankings:
             Numbers of words, or of seconds.
         """
         copies = metric.duplicates if quantity is LENGTH else None
-        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing, copies)
-        if key not in self.views:
+
+        def words() -> Array:
             flat = self._rows.words(metric, quantity)
-            self.views[key] = flat if copies is None else np.where(self._repeats(copies), 0.0, flat)
-        flat = cast(Array, self.views[key])
+            return flat if copies is None else np.where(self._repeats(copies), 0.0, flat)
+
+        flat = remembered(self.views, (*quantity.key(metric), copies), words)
         inside = np.arange(width)[None, :] < self.n[queries][:, None]
         place = self._first_rows[queries][:, None] + np.arange(width)[None, :]
         if self.listed_rank is not None:
@@ -508,7 +467,7 @@ class Rankings:
         return self._rows.first if self.place is None else self._rows.first[self.place]
 
     @property
-    def _rows(self) -> FlatRows:
+    def _rows(self) -> RankedRows | StackedRows:
         if self.rows is None:
             raise BadRun("documents have neither lengths nor known costs here: give efforts=, a number for each item.")
         return self.rows
@@ -559,6 +518,18 @@ class StackedRows:
             mine = None if listed is None else listed[(listed >= start) & (listed < end)] - start
             repeats.append(rows.repeats(duplicates, mine))
         return np.concatenate(repeats)
+
+
+def remembered(memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
+    """Return the value of a key in a cache, computed by `make` the first time."""
+    if key not in memory:
+        memory[key] = make()
+    return cast(T, memory[key])
+
+
+def _starts(query: Array, queries: int) -> Array:
+    """Return the index of the first hit of each ranking, and the number of hits; hits are ordered by ranking."""
+    return np.append(0, np.cumsum(np.bincount(query, minlength=queries)))
 
 
 def places_within(sizes: Array) -> Array:
@@ -673,10 +644,9 @@ class RankedRows(ABC):
 
     def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or the seconds, of all documents, grouped by query in rank order."""
-        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing)
-        if key not in self._flat:
-            self._flat[key] = self.in_rank_order(self.words_of_rows(metric, quantity))
-        return self._flat[key]
+        return remembered(
+            self._flat, quantity.key(metric), lambda: self.in_rank_order(self.words_of_rows(metric, quantity))
+        )
 
     @abstractmethod
     def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
@@ -696,12 +666,12 @@ class RankedRows(ABC):
         listed : ndarray of int, optional
             Rows to compare; all by default.
         """
-        key = ("clusters", duplicates)
-        if key not in self._flat:
-            self._flat[key] = self.in_rank_order(self.clusters(duplicates))
-        rows = len(self._flat[key])
+        clusters = remembered(
+            self._flat, ("clusters", duplicates), lambda: self.in_rank_order(self.clusters(duplicates))
+        )
+        rows = len(clusters)
         listed = np.arange(rows) if listed is None else listed
-        cluster = self._flat[key][listed]
+        cluster = clusters[listed]
         segment = np.searchsorted(self.starts, listed, side="right")
         _, first = np.unique(segment * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
         repeats = np.zeros(rows, bool)

@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import BadRun, MissingLength, shown, some
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
-from ..files.id_columns import Ids, repeated
+from ..files.id_columns import repeated
 from .columns import Array, Columns, Floats, descending_in_groups, distinct, run_columns
 from .duplicates import Duplicates
 from .lengths import LENGTH, NumberTable, Quantity, ReplacedLengths
-from .rankings import Judged, MetricLike, PoolJudgments, RankedRows, Rankings, RowsWithLengths
+from .rankings import Judged, MetricLike, PoolJudgments, RankedRows, Rankings, RowsWithLengths, remembered
 
 
 def words_of_rows(
@@ -68,9 +68,13 @@ def words_of_rows(
             f" {quantity.ways}"
         )
     if metric.missing == "mean" and note is not None:
-        name = "" if table is None else table.name
-        key = name if quantity is LENGTH else f"{quantity.column} {name}"
-        note(key, _replaced(words, needed, table, rows.pair, quantity))
+        holes = np.flatnonzero(np.isnan(words) & needed)
+        first = rows.pair(int(holes[0])) if len(holes) else ("", "")
+        key, name = "", None
+        if table is not None:
+            key, name = table.name, "" if table.anonymous and table.path is None else shown(table.name)
+        key = key if quantity is LENGTH else f"{quantity.column} {key}"
+        note(key, ReplacedLengths(len(holes), int(needed.sum()), *first, name, quantity))
     if metric.missing != "mean" and not needed.all():  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
     return _without_holes(words, needed, metric, table, rows.pair, quantity)
@@ -99,10 +103,10 @@ def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = L
         )
     else:
         words = table.of_documents(judgments.columns.doc_id)[judgments.pool_order]
-    keeps_copies = metric.duplicates is not None and metric.duplicate_gain == "keep" and quantity is LENGTH
-    if metric.duplicates is not None and keeps_copies:  # an upper bound: copies take no time
-        repeated = metric.duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
-        words = np.where(repeated, 0.0, words)
+    duplicates = metric.duplicates
+    if duplicates is not None and metric.duplicate_gain == "keep" and quantity is LENGTH:
+        repeated = duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
+        words = np.where(repeated, 0.0, words)  # an upper bound: copies take no time
     if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
         raise quantity.error(
             f"no judged document is in the table of {quantity.nouns}. Is the table of another collection?"
@@ -110,25 +114,8 @@ def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = L
     # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
     needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
 
-    def pair(at: int) -> tuple[str, str]:
-        columns, row = judgments.columns, np.arange(len(words))[judgments.pool_order][at]
-        return columns.query_id[row].as_py(), columns.doc_id[row].as_py()
-
-    return _without_holes(words, needed, metric, table, pair, quantity)
-
-
-def _replaced(
-    words: Array,
-    needed: Array,
-    table: NumberTable | None,
-    describe: Callable[[int], tuple[str, str]],
-    quantity: Quantity,
-) -> ReplacedLengths:
-    """Return the number of required lengths that the mean replaces."""
-    holes = np.flatnonzero(np.isnan(words) & needed)
-    first = describe(int(holes[0])) if len(holes) else ("", "")
-    name = None if table is None else "" if table.anonymous and table.path is None else shown(table.name)
-    return ReplacedLengths(len(holes), int(needed.sum()), *first, name, quantity)
+    row = np.arange(len(words))[judgments.pool_order]
+    return _without_holes(words, needed, metric, table, lambda at: judgments.columns.pair(row[at]), quantity)
 
 
 def _without_holes(
@@ -214,18 +201,17 @@ class RunRows(RankedRows):
     ----------
     judgments : Judged
         Judgments of the queries.
-    index : mapping of str to int
-        Number of each judged query.
-    run : DataFrame, dict of dicts, iterable of named tuples, Columns or Groups
-        Run.
+    groups : Groups
+        Rows of the run.
     check : bool
         Whether to search all rankings for repeated documents.
     """
 
-    def __init__(self, judgments: Judged, index: Mapping[str, int], run: Any, check: bool) -> None:
+    def __init__(self, judgments: Judged, groups: Groups, check: bool) -> None:
         self.judgments = judgments
-        groups = run if isinstance(run, Groups) else Groups.of(run, index)
         self.columns, self.names, self.query = groups.columns, groups.names, groups.query
+        self.doc_id, self.doc_length = self.columns.doc_id, self.columns.doc_length
+        self.doc_seconds = self.columns.doc_seconds
         self.replaced_lengths: dict[str, ReplacedLengths] = {}  # by name of the table; "" for the column
         self.starts = groups.starts
         self.ends = np.append(groups.starts[1:], len(self.columns)).astype(np.int64)
@@ -272,7 +258,9 @@ class RunRows(RankedRows):
         if not descends.all() or np.isnan(score[starts]).any():
             if np.isnan(score).any():
                 row = int(np.flatnonzero(np.isnan(score))[0])
-                raise BadRun(f"{self._describe(row)} has the score NaN: every document needs a number to be ranked by.")
+                raise BadRun(
+                    f"{self.columns.describe(row)} has the score NaN: every document needs a number to be ranked by."
+                )
             unsorted = distinct(self.segment(np.flatnonzero(~descends)))
             rows = ranges(starts[unsorted], self.ends[unsorted])
             group = np.repeat(unsorted, self.sizes[unsorted])
@@ -294,21 +282,16 @@ class RunRows(RankedRows):
         """Sort equal scores by document id, descending, for ties that involve a hit, or for all ties (hits=None)."""
         if self._ordered:
             return
-        score = self.score  # in rank order up to ties
         if hits is None:
-            self._ordered = True
-            same = np.flatnonzero(score[1:] == score[:-1])
-            same = same[self.segment(same) == self.segment(same + 1)]
-            tied = distinct(np.concatenate([same, same + 1]))
+            below = self.tied
+            tied = np.flatnonzero(below | np.append(below[1:], False)[: len(below)])
         else:
             tied = self._tied_with(np.sort(self._place(hits)))
-        if not len(tied):
-            return
-        row_at = self._rows_at(tied)
-        new_group = np.ones(len(tied), bool)
-        new_group[1:] = (np.diff(tied) > 1) | (score[tied[1:]] != score[tied[:-1]]) | (np.diff(self.segment(tied)) > 0)
-        order = id_columns.order_in_groups(np.cumsum(new_group), self.columns.doc_id.take(of_numbers(row_at)))
-        self._move(row_at[order], tied)
+        if len(tied):
+            row_at = self._rows_at(tied)
+            order = id_columns.order_in_groups(self._levels(tied), self.doc_id.take(of_numbers(row_at)))
+            self._move(row_at[order], tied)
+        self._ordered = hits is None
 
     def _tied_with(self, place: Array) -> Array:
         """Return the places whose score ties with one of the given places in the same query."""
@@ -320,13 +303,16 @@ class RunRows(RankedRows):
             return np.zeros(0, np.int64)
         segments = distinct(segment[up | down])
         rows = ranges(self.starts[segments], self.ends[segments])
-        group = np.cumsum(
-            np.concatenate([[True], (score[rows[1:]] != score[rows[:-1]]) | (np.diff(self.segment(rows)) > 0)])
-        )
+        group = self._levels(rows)
         wanted = np.zeros(group[-1] + 1, bool)
         wanted[group[np.searchsorted(rows, place[up | down])]] = True
         places: Array = rows[wanted[group]]
         return places
+
+    def _levels(self, place: Array) -> Array:
+        """Return the number of the score of each place; places ascend, and have all documents of their scores."""
+        new = (self.score[place[1:]] != self.score[place[:-1]]) | (np.diff(self.segment(place)) > 0)
+        return np.cumsum(np.append(True, new))
 
     def _rows_at(self, places: Array) -> Array:
         if self._moved is None:
@@ -373,24 +359,9 @@ class RunRows(RankedRows):
         return np.isin(np.arange(len(self.judgments.qids)), self.query)
 
     @property
-    def doc_id(self) -> Ids:
-        """Document ids, as Arrow strings."""
-        return self.columns.doc_id
-
-    @property
-    def doc_length(self) -> Array | None:
-        """Lengths of documents in words, if the run has them."""
-        return self.columns.doc_length
-
-    @property
-    def doc_seconds(self) -> Array | None:
-        """Known costs of documents in seconds, if the run has them."""
-        return self.columns.doc_seconds
-
-    @property
     def has_doc_length(self) -> bool:
         """Whether the run has a column of document lengths."""
-        return self.columns.doc_length is not None
+        return self.doc_length is not None
 
     def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or the seconds, of all documents, grouped by query in rank order.
@@ -403,13 +374,14 @@ class RunRows(RankedRows):
         except MissingLength:
             if last is None:
                 raise
-        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, "up to", last)
-        if key not in self._flat:
+
+        def words() -> Array:
             row = self.in_rank_order(np.arange(len(self.columns)))
             read = np.zeros(len(row), bool)
             read[row] = np.arange(len(row)) - np.repeat(self.starts, self.sizes) < last
-            self._flat[key] = self.in_rank_order(words_of_rows(metric, self, read, quantity=quantity))
-        return self._flat[key]
+            return self.in_rank_order(words_of_rows(metric, self, read, quantity=quantity))
+
+        return remembered(self._flat, (*quantity.key(metric), "up to", last), words)
 
     def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
         """Return the words, or the seconds, of all documents, in the order of the rows."""
@@ -421,14 +393,10 @@ class RunRows(RankedRows):
 
     def pair(self, row: int) -> tuple[str, str]:
         """Return the query and document of a row."""
-        return self.columns.query_id[row].as_py(), self.columns.doc_id[row].as_py()
-
-    def _describe(self, row: int) -> str:
-        query, document = self.pair(row)
-        return f"topic {query!r}: {document!r}"
+        return self.columns.pair(row)
 
     def _refuse_twice(self, row: int) -> None:
-        raise BadRun(f"{self._describe(row)} is retrieved twice: keep one row of each document.")
+        raise BadRun(f"{self.columns.describe(row)} is retrieved twice: keep one row of each document.")
 
     def refuse_repeats(self, queries: slice, keys: Array) -> None:
         """Raise BadRun if a document occurs twice in a ranking of these queries; `keys` are the keys of their pairs."""

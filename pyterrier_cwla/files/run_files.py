@@ -26,6 +26,7 @@ from .arrow_arrays import of_numbers, of_strings, to_numpy
 from .formats import find_runs, is_data, packing_of, refuse_missing
 from .memory_limit import has_room, limit_for, open_file
 from .table_readers import (
+    BUFFER,
     RUN,
     TYPES,
     columns_of,
@@ -37,6 +38,7 @@ from .table_readers import (
     open_parquet,
     refuse_text,
     single_spaced,
+    sizes_of_texts,
     split,
     unmarked,
 )
@@ -46,7 +48,6 @@ if TYPE_CHECKING:
 
 ROWS = 1 << 21
 """Approximate number of rows of a Parquet file that are read at a time."""
-_BUFFER = 1 << 20  # bytes
 _HELD = 3  # copies of the rows that are read at a time: one is scored, and one is read
 _BYTES_PER_LINE, _BYTES_PER_PACKED_LINE = 40, 8  # roughly
 _BYTES_PER_ROW = 50  # roughly, in memory
@@ -274,11 +275,8 @@ def _holds_runs(path: Path) -> bool:
 
 def _runs_in(folder: Path) -> list[Path]:
     datasets = [path for path in folder.glob("*.parquet") if path.is_dir() and is_data(path.name)]
-    return sorted([*datasets, *find_runs(folder)] if not datasets or _has_files(folder) else datasets)
-
-
-def _has_files(folder: Path) -> bool:
-    return any(path.is_file() and is_data(path.name) for path in folder.iterdir())
+    has_files = any(path.is_file() and is_data(path.name) for path in folder.iterdir())
+    return sorted([*datasets, *find_runs(folder)] if has_files or not datasets else datasets)
 
 
 def _stem(path: Path) -> str:
@@ -366,7 +364,7 @@ class _RowGroups(Part):
         return self._read(("query_id", "doc_id", "score", *extras))
 
     def _read(self, wanted: Collection[str]) -> Iterator[pa.Table]:
-        before, buffer = self.before, _BUFFER if self._is_large else 0
+        before, buffer = self.before, BUFFER if self._is_large else 0
         with (
             _opened(self.path),
             open_parquet(self.path, read_dictionary=self.encoded, pre_buffer=False, buffer_size=buffer) as file,
@@ -391,15 +389,8 @@ class _RowGroups(Part):
 
     def _check_room(self, metadata: pyarrow.parquet.FileMetaData, texts: list[str]) -> None:
         """Raise MalformedFile if texts exceed the memory limit once they are repeated from dictionaries."""
-        groups = [metadata.row_group(group) for group in self.row_groups]
-        if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=_HELD):
-            return
-        size = 0
-        with open_parquet(self.path, read_dictionary=texts, pre_buffer=False, buffer_size=_BUFFER) as file:
-            for number, group in zip(self.row_groups, groups, strict=True):
-                for first in file.iter_batches(1, [number], texts, use_threads=False):
-                    size += sum(map(id_columns.longest, first.columns)) * min(group.num_rows, ROWS)
-                    break
+        groups = {group: metadata.row_group(group) for group in self.row_groups}
+        size = sum(sizes_of_texts(self.path, groups, texts, _HELD, ROWS))
         if not has_room(size, held=_HELD):
             raise MalformedFile(
                 f"{self.path}: {min(self.rows, ROWS):,} rows, which are read at a time, may take {size:,} bytes once"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +18,7 @@ import pyarrow.csv
 
 from ..errors import ARE_JUDGMENTS, ARE_OF_BEIR, IS_A_RUN, MalformedFile, if_swapped
 from .arrow_arrays import are_real, is_binary, is_text, plain, the_only
+from .id_columns import longest
 from .memory_limit import check_room, has_room
 
 Place = Callable[[int], str]
@@ -400,6 +401,9 @@ def in_text(path: str, data: bytes, row: int, before: int = 0) -> str:
 if TYPE_CHECKING:
     import pyarrow.parquet
 
+BUFFER = 1 << 20
+"""Number of bytes of a Parquet file that are read at a time, if the file is not read completely."""
+
 
 def parquet_table(path: str, kind: Kind) -> pa.Table:
     """Return the columns of a kind of table from a Parquet file."""
@@ -494,21 +498,43 @@ def check_parquet(path: str, file: pyarrow.parquet.ParquetFile, names: list[str]
 
     A dictionary contains a text once, even if it occurs in 10⁹ rows.
     """
-    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
-    size = sum(group.total_byte_size + 8 * len(names) * group.num_rows for group in groups)
+    groups = {group: file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)}
+    size = sum(group.total_byte_size + 8 * len(names) * group.num_rows for group in groups.values())
     check_room(path, size, held=2)
     long = [field.name for field in file.schema_arrow if is_text(field.type) or is_binary(field.type)]
-    texts = [name for name in long if name in names]
-    if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups), held=2):
-        return
-    encoded = open_parquet(path, read_dictionary=texts, pre_buffer=False)
-    for number, group in enumerate(groups):
-        for first in encoded.iter_batches(1, [number], texts, use_threads=False):
-            for column in first.columns:
-                longest = pc.max(pc.binary_length(getattr(column, "dictionary", column))).as_py()
-                size += (longest or 0) * group.num_rows
-            break
+    for more in sizes_of_texts(path, groups, [name for name in long if name in names], held=2):
+        size += more
         check_room(path, size, held=2)
+
+
+def sizes_of_texts(
+    path: str, groups: Mapping[int, Any], texts: Sequence[str], held: int, together: int | None = None
+) -> Iterator[int]:
+    """Yield the largest size of the texts of each row group once they are repeated from dictionaries.
+
+    Nothing is read, and no size yielded, if the texts have room by the metadata alone.
+
+    Parameters
+    ----------
+    path : str
+        Path of the Parquet file.
+    groups : dict
+        Metadata of row groups by their numbers.
+    texts : sequence of str
+        Names of the columns of texts.
+    held : int
+        Number of copies in memory, as for ``has_room``.
+    together : int, optional
+        Largest number of rows that are read at a time; by default all of a row group.
+    """
+    if has_room(sum(len(texts) * group.total_byte_size * group.num_rows for group in groups.values()), held):
+        return
+    with open_parquet(path, read_dictionary=texts, pre_buffer=False, buffer_size=BUFFER) as file:
+        for number, group in groups.items():
+            first = next(file.iter_batches(1, [number], texts, use_threads=False), None)
+            if first is not None:
+                rows = group.num_rows if together is None else min(group.num_rows, together)
+                yield sum(map(longest, first.columns)) * rows
 
 
 def in_parquet(path: str, row: int) -> str:

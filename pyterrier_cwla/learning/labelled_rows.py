@@ -16,7 +16,7 @@ import pyarrow as pa
 from ..data.alignment import Judgments, Rows
 from ..data.columns import Array, Columns, descending_in_groups
 from ..data.lengths import LENGTH, Quantity, ReplacedLengths
-from ..data.rankings import Pool, RankedRows, Rankings
+from ..data.rankings import Pool, RankedRows, Rankings, remembered
 from ..data.run_rows import words_of_rows
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some, warn
 from ..files import id_columns
@@ -331,10 +331,11 @@ class LabelledJudgments:
 
     def words_of_rows(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
         """Return the lengths of all documents in words, or their known costs, in the order of groups."""
-        key = (quantity.name, getattr(metric, quantity.parameter), metric.default_lengths, metric.missing)
-        if key not in self._words:
-            self._words[key] = words_of_rows(metric, self, note=self._warn_of_lengths, quantity=quantity)
-        return self._words[key]
+        return remembered(
+            self._words,
+            quantity.key(metric),
+            lambda: words_of_rows(metric, self, note=self._warn_of_lengths, quantity=quantity),
+        )
 
     def _words_of_pool(self, metric: Any) -> Array:
         words = np.empty(len(self.order))

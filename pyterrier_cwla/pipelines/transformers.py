@@ -107,7 +107,26 @@ def _equal(one: Any, other: Any) -> bool:
     return len(one) == len(other) and one.content == other.content
 
 
-class DocLength(ByParameters):
+class _RowByRow(ByParameters):
+    """Base of transformers whose result for a row does not depend on other rows."""
+
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
+        """Return an equivalent pipeline for this transformer and ``% k``, in which the cutoff comes first.
+
+        Parameters
+        ----------
+        k : int
+            Number of results to keep for each query.
+
+        Returns
+        -------
+        pt.Transformer
+            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
+        """
+        return pt.RankCutoff(k) >> self
+
+
+class DocLength(_RowByRow):
     """Add the column ``doc_length`` (words), from a table of lengths or counted in the column ``text``.
 
     Parameters
@@ -168,23 +187,8 @@ class DocLength(ByParameters):
         words = np.array([len(split(text)) for text in texts], float)
         return inp.assign(doc_length=words[place])
 
-    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
-        """Return an equivalent pipeline for ``DocLength() % k``, in which the cutoff comes first.
 
-        Parameters
-        ----------
-        k : int
-            Number of results to keep for each query.
-
-        Returns
-        -------
-        pt.Transformer
-            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
-        """
-        return pt.RankCutoff(k) >> self
-
-
-class DocSeconds(ByParameters):
+class DocSeconds(_RowByRow):
     """Add the column ``doc_seconds``, the known cost of each document, from a table.
 
     Parameters
@@ -225,21 +229,6 @@ class DocSeconds(ByParameters):
         """
         pt.validate.columns(inp, includes=["docno"], context=self)
         return inp.assign(doc_seconds=self.seconds.current.of_documents(_strings(inp, "docno")))
-
-    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
-        """Return an equivalent pipeline for ``DocSeconds(table) % k``, in which the cutoff comes first.
-
-        Parameters
-        ----------
-        k : int
-            Number of results to keep for each query.
-
-        Returns
-        -------
-        pt.Transformer
-            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
-        """
-        return pt.RankCutoff(k) >> self
 
 
 class DuplicateOf(ByParameters):

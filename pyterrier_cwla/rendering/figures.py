@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from html import escape
+from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
 from typing import Any
@@ -168,23 +169,19 @@ def _parts(text: str, most: int, patterns: Sequence[str]) -> Iterator[str]:
 
 def text_colour() -> Any:
     """Return the colour of texts and of neutral marks, which differs between light and dark pages."""
-    with needed("figures need matplotlib", extra="plots"):
-        from matplotlib import rcParams
-    return rcParams["text.color"]
+    return _module("matplotlib").rcParams["text.color"]
 
 
 def cell_colours() -> Any:
     """Return a colour map for cells, from light to dark blue on any page. Texts on them have :func:`colour_on`."""
-    with needed("figures need matplotlib", extra="plots"):
-        from matplotlib.colors import LinearSegmentedColormap
-    return LinearSegmentedColormap.from_list("cells", _CELLS).with_extremes(bad=(0, 0, 0, 0))
+    colours = _module("matplotlib.colors").LinearSegmentedColormap.from_list("cells", _CELLS)
+    return colours.with_extremes(bad=(0, 0, 0, 0))
 
 
 def difference_colours() -> Any:
     """Return a colour map for differences: orange below 0, transparent at 0, blue above, on any page."""
-    with needed("figures need matplotlib", extra="plots"):
-        from matplotlib.colors import LinearSegmentedColormap
-    return LinearSegmentedColormap.from_list("differences", [COLOURS[1], "#ffffff00", COLOURS[0]])
+    ends = [COLOURS[1], "#ffffff00", COLOURS[0]]
+    return _module("matplotlib.colors").LinearSegmentedColormap.from_list("differences", ends)
 
 
 def colour_on(cell: Any) -> str:
@@ -211,9 +208,7 @@ def label_box(ax: Any) -> dict[str, Any]:
 @contextmanager
 def page_colours() -> Iterator[None]:
     """Draw figures inside this context whose text and background :func:`inline_svg` sets to the page's colours."""
-    with needed("figures need matplotlib", extra="plots"):
-        from matplotlib import rc_context
-    with rc_context(_ON_PAGES):
+    with _module("matplotlib").rc_context(_ON_PAGES):
         yield
 
 
@@ -286,9 +281,12 @@ def in_tags(pattern: str, new: str | Callable[[re.Match[str]], str], svg: str) -
 
 def pyplot() -> Any:
     """Return the module of matplotlib; errors name the extra that has it."""
+    return _module("matplotlib.pyplot")
+
+
+def _module(name: str) -> Any:
     with needed("figures need matplotlib", extra="plots"):
-        from matplotlib import pyplot
-    return pyplot
+        return import_module(name)
 
 
 _LINES = ("-", "--", ":", "-.", (0, (8, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (1, 3)), (0, (6, 2, 2, 2)))
@@ -714,7 +712,7 @@ def notebook_picture(draw: Callable[[Any], Any], inches: tuple[float, float], la
     with page_colours(), rc_context({"svg.fonttype": "none"}):  # texts as texts take a third of the space
         figure = Figure(figsize=inches, layout="constrained")
         draw(figure.subplots())
-        return _in_page(inline_svg(figure, label, "notebook"), inches[0])
+        return _in_page(figure, label, inches[0])
 
 
 def notebook_formula(latex: str) -> str:
@@ -751,12 +749,12 @@ def notebook_formula(latex: str) -> str:
         for line, height in zip(lines, heights, strict=True):
             figure.text(0.05 / inches[0], top, f"${line}$", fontsize=_FORMULA, va="top")
             top -= height / 72 / inches[1]
-        return _in_page(inline_svg(figure, latex, "notebook"), inches[0])
+        return _in_page(figure, latex, inches[0])
 
 
-def _in_page(svg: str, width: float) -> str:
-    """Return the picture in an element of at most `width` inches."""
-    svg = _without_what_no_reader_sees(svg)
+def _in_page(figure: Any, label: str, width: float) -> str:
+    """Return the figure in an element of at most `width` inches."""
+    svg = _without_what_no_reader_sees(inline_svg(figure, label, "notebook"))
     ids = f"cwla-{crc32(svg.encode()):08x}"  # equal pictures have equal ids, and notebooks do not change when run again
     svg = in_tags(r'( id="|href="#|url\(#)notebook-', rf"\g<1>{ids}-", svg)
     return f'<div style="max-width: {96 * width:.0f}px; --page: transparent">{svg}</div>'
@@ -767,8 +765,8 @@ def _without_what_no_reader_sees(svg: str) -> str:
     svg = re.sub(r"\s*\n\s*", " ", re.sub(r"<!--.*?-->", "", svg, flags=re.S))
     used = set(re.findall(r'(?:href="|url\()#([^")]*)', svg))
     svg = in_tags(r' id="([^"]*)"', lambda found: found.group() if found.group(1) in used else "", svg)
-    return in_tags(r' (?:d|x|y|width|height|transform)="[^"]*"', lambda found: _shorter(found.group()), svg)
 
+    def shorter(attribute: re.Match[str]) -> str:
+        return _LONG.sub(lambda found: f"{float(found.group()):.2f}", attribute.group())
 
-def _shorter(attribute: str) -> str:
-    return _LONG.sub(lambda found: f"{float(found.group()):.2f}", attribute)
+    return in_tags(r' (?:d|x|y|width|height|transform)="[^"]*"', shorter, svg)

@@ -142,9 +142,9 @@ def test_parts_count_all_judged_documents_in_the_top_ten(scores):
     judgments = Judgments(QRELS)
     score = {"distinct": RUN.score, "equal": RUN.score * 0, "in reverse": -RUN.score}[scores]
     run = RUN.assign(score=score)
-    _, judged, _ = Rows(judgments, run).counts(all_judged=True)
+    (expected,) = Rows(judgments, run).counts(all_judged=True)
     parts = [Rows(judgments, part) for _, part in run.groupby("query_id")]
-    assert sum(rows.overlaps_of_parts[0].judged for rows in parts) == judged[0] > 0
+    assert sum(rows.overlaps_of_parts[0].judged for rows in parts) == expected.judged > 0
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
