@@ -1,6 +1,7 @@
 """Reference implementation of all equations as loops, for comparison with the package, which it does not import.
 
-It computes one ranking at a time. Sums over the list are taken rank by rank. Sums beyond an open end are closed forms
+It computes one ranking at a time; the continuations and aggregations of the papers are those of :mod:`.loops`. Sums
+over the list are taken rank by rank. Sums beyond an open end are closed forms
 if the continuation is geometric there, explicit sums if it ends, and Euler-Maclaurin sums (`sum_all`) if V decreases
 like a power or a logarithm; `test_reference.py` compares these with mpmath at high precision.
 
@@ -15,6 +16,9 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+
+from . import loops
+from .loops import decay, per
 
 
 def score(
@@ -455,15 +459,10 @@ def _known(value, name):
 
 @dataclass
 class Walk:
-    """List of n items and the items beyond it; C uses the gains x, A the gains r."""
+    """List of n items and the items beyond it; C reads the view `seen`, A the view `felt`, whose gains may differ."""
 
-    r: list
-    x: list
-    e: list
-    unseen: float | None  # effort of an unseen item
-    beyond_r: float  # gain of an unseen item: 0, or the best gain for a residual
-    beyond_x: float
-    unretrieved: float  # gain x of relevant documents that are not in the list, for ap1 and ap2
+    seen: loops.View
+    felt: loops.View
     last: int | None  # last rank, after which all users have left; None with an open end
     continuation: tuple
     C: list = None
@@ -471,49 +470,33 @@ class Walk:
 
     @property
     def n(self):
-        return len(self.r)
+        return self.felt.n
+
+    @property
+    def r(self):
+        return self.felt.gains
+
+    @property
+    def e(self):
+        return self.felt.efforts
+
+    @property
+    def unseen(self):
+        return self.felt.unseen
 
     @property
     def remaining(self):
         """V(n+1), the share of users who continue beyond the list."""
         return self.V[self.n]
 
-    def spent(self, i):
-        """E(i)."""
-        beyond = i - self.n
-        return self.paid[min(i, self.n)] + (beyond * self.unseen_effort() if beyond > 0 else 0.0)
-
-    def seen_gain(self, i):
-        return self.x[i - 1] if i <= self.n else self.beyond_x
-
-    def found(self, i):
-        """G(i), the sum of the gains x."""
-        return self.prefix[min(i, self.n)] + max(0, i - self.n) * self.beyond_x
-
-    def cost(self, i):
-        return self.e[i - 1] if i <= self.n else self.unseen_effort()
-
     def unseen_effort(self):
-        if self.unseen is None:
-            raise ValueError("the value depends on the effort of unseen items: give unseen=")
-        return self.unseen
+        return self.felt.e(self.n + 1)
 
     def __post_init__(self):
-        self.prefix = [0.0]
-        self.paid = [0.0]
-        for e in self.e:
-            self.paid.append(self.paid[-1] + e)
-        self.later = [self.unretrieved]  # Σ_{j>i} x_j, including unretrieved gain
-        self.later_by_rank = [0.0]  # Σ_{j>i} x_j/j; unretrieved gain at infinity has weight 0
-        for x in self.x:
-            self.prefix.append(self.prefix[-1] + x)
-        for i in range(self.n, 0, -1):
-            self.later.insert(0, self.later[0] + self.x[i - 1])
-            self.later_by_rank.insert(0, self.later_by_rank[0] + self.x[i - 1] / i)
         self.C = [go_on(self, i) for i in range(1, self.n + 1)]
         self.V = [1.0 if self.last != 0 else 0.0]
         if self.continuation[0] == "patience" and self.last != 0:
-            self.V = [patience_left(self, 1, **self.continuation[1])]
+            self.V = [patience_left(self.seen, 1, **self.continuation[1])]
         for c in self.C:
             self.V.append(self.V[-1] * c)  # Eq. 1
 
@@ -543,14 +526,12 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
         unretrieved = math.fsum(as_seen(g) for g in judged) - math.fsum(as_seen(g) for g in grades)
         if unretrieved < 0:
             raise ValueError("judged must include the judged items of the ranking")
+    efforts = [effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)]
+    x = [beyond_x if best and g is None else as_seen(g) for g in grades]
+    r = [beyond_r if best and g is None else gain_of(g, gain, max_rel) for g in grades]
     return Walk(
-        r=[beyond_r if best and g is None else gain_of(g, gain, max_rel) for g in grades],
-        x=[beyond_x if best and g is None else as_seen(g) for g in grades],
-        e=[effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)],
-        unseen=unseen,
-        beyond_r=beyond_r,
-        beyond_x=beyond_x,
-        unretrieved=unretrieved,
+        seen=loops.View(x, efforts, unseen, beyond_x, unretrieved),
+        felt=loops.View(r, efforts, unseen, beyond_r),
         last={"open": None, "stop": len(grades)}.get(end, end),
         continuation=(name, parameters),
     )
@@ -561,94 +542,35 @@ def go_on(walk, i):
     if walk.last is not None and i >= walk.last:
         return 0.0
     name, parameters = walk.continuation
-    c = float(CONTINUATIONS[name](walk, i, **parameters))
+    c = float(CONTINUATIONS[name](walk.seen, i, **parameters))
     if not -1e-12 <= c <= 1 + 1e-12:
         raise ValueError(f"C({i}) = {c} of {name} is no probability")
     return min(1.0, max(0.0, c))
 
 
-def prec(walk, i, k):
-    """Eq. 7."""
-    return 1 if i < k else 0
-
-
-def rbp(walk, i, phi):
-    """Eq. 8."""
-    return phi
-
-
-def dcg(walk, i, k=None):
-    """Eq. 9."""
-    return math.log2(i + 1) / math.log2(i + 2) if k is None or i < k else 0
-
-
-def ap1(walk, i):
-    """Eq. 10; C = 1 for queries without relevant documents."""
-    S = walk.later_by_rank
-    if S[0] == 0:
-        return 1
-    return S[min(i, walk.n)] / S[min(i - 1, walk.n)] if S[min(i - 1, walk.n)] > 0 else 0
-
-
-def ap2(walk, i):
-    """Eq. 22; C = 1 for queries without relevant documents."""
-    later = walk.later
-    if later[0] == 0:
-        return 1
-    return later[min(i, walk.n)] / later[min(i - 1, walk.n)] if later[min(i - 1, walk.n)] > 0 else 0
-
-
-def rr(walk, i):
-    """Eq. 12."""
-    return 1 - walk.seen_gain(i)
-
-
-def cascade(walk, i, gamma):
-    """γ(1 − r_i)."""
-    return gamma * (1 - walk.seen_gain(i))
-
-
-def inst(walk, i, T):
-    """Eq. 13: ((i + T + T_i − 1) / (i + T + T_i))², T_i = T − G(i)."""
-    y = i + T + (T - walk.found(i))
-    if y <= 0:
-        raise ValueError(f"inst(T={T}): more gain than T and the ranks bear")
-    return ((y - 1) / y) ** 2
-
-
-def insq(walk, i, T):
-    """((i + 2T − 1) / (i + 2T))²."""
-    return ((i + 2 * T - 1) / (i + 2 * T)) ** 2
-
-
-def decay(walk, i, half_life=224):
-    """2^(−e_i/h), so that V(i) = D(T(i)) (TBG, Eq. 7)."""
-    return 2 ** (-walk.cost(i) / half_life)
-
-
-def weibull(walk, i, **parameters):
+def weibull(view, i, **parameters):
     """S(E(i))/S(E(i−1)) with S(t) = exp(−(t/scale)^shape), so that V(i) = S(E(i−1))."""
-    return _ratio_of_shares("weibull", walk, i, parameters)
+    return _ratio_of_shares("weibull", view, i, parameters)
 
 
-def log_logistic(walk, i, **parameters):
+def log_logistic(view, i, **parameters):
     """S(E(i))/S(E(i−1)) with S(t) = 1/(1 + (t/scale)^shape)."""
-    return _ratio_of_shares("log_logistic", walk, i, parameters)
+    return _ratio_of_shares("log_logistic", view, i, parameters)
 
 
-def log_normal(walk, i, **parameters):
+def log_normal(view, i, **parameters):
     """S(E(i))/S(E(i−1)) with S(t) = Φ(−ln(t/scale)/shape)."""
-    return _ratio_of_shares("log_normal", walk, i, parameters)
+    return _ratio_of_shares("log_normal", view, i, parameters)
 
 
-def hyperbolic(walk, i, **parameters):
+def hyperbolic(view, i, **parameters):
     """S(E(i))/S(E(i−1)) with S(t) = (1 + t/scale)^(−shape)."""
-    return _ratio_of_shares("hyperbolic", walk, i, parameters)
+    return _ratio_of_shares("hyperbolic", view, i, parameters)
 
 
-def _ratio_of_shares(law, walk, i, parameters):
-    here = SHARES[law](walk.spent(i - 1), **parameters)
-    return SHARES[law](walk.spent(i), **parameters) / here if here else 0
+def _ratio_of_shares(law, view, i, parameters):
+    here = SHARES[law](view.E(i - 1), **parameters)
+    return SHARES[law](view.E(i), **parameters) / here if here else 0
 
 
 SHARES = {  # S(t) of the laws of leaving
@@ -659,40 +581,40 @@ SHARES = {  # S(t) of the laws of leaving
 }
 
 
-def carterette1(walk, i, k):
+def carterette1(view, i, k):
     """i/(i+1), to depth k (Carterette, 2011)."""
     return i / (i + 1) if i < k else 0
 
 
-def economic(walk, i, beta, k):
+def economic(view, i, beta, k):
     """w(i+1)/w(i) with w(i) = (i+1)^β − i^β, to depth k (Azzopardi, 2014, as cwl_eval)."""
     return ((i + 2) ** beta - (i + 1) ** beta) / ((i + 1) ** beta - i**beta) if i < k else 0
 
 
-def carterette2(walk, i, k):
+def carterette2(view, i, k):
     """1 where r_i = 0, else G(i)/(G(i)+1), to depth k (Carterette, 2011)."""
     if i >= k:
         return 0
-    return 1 if walk.seen_gain(i) == 0 else walk.found(i) / (walk.found(i) + 1)
+    return 1 if view.r(i) == 0 else view.G(i) / (view.G(i) + 1)
 
 
-def carterette3(walk, i, theta):
+def carterette3(view, i, theta):
     """1 − θ where r_i > 0, else 1 (Carterette, 2011, Model 3)."""
-    return 1 - theta if walk.seen_gain(i) > 0 else 1
+    return 1 - theta if view.r(i) > 0 else 1
 
 
-def product(walk, i, first, second):
+def product(view, i, first, second):
     """C₁(i)·C₂(i)."""
-    return math.prod(CONTINUATIONS[name](walk, i, **parameters) for name, parameters in (first, second))
+    return math.prod(CONTINUATIONS[name](view, i, **parameters) for name, parameters in (first, second))
 
 
-def bpm(walk, i, T, K, h_b=0, h_c=0, m=0.5):
+def bpm(view, i, T, K, h_b=0, h_c=0, m=0.5):
     """1 while G(i) < T and E(i) < K, where the limits are moved by every item before i (Zhang et al., 2017)."""
     T, K, h_b, h_c, m = map(_exact, (T, K, h_b, h_c, m))
-    moved = _exact(walk.found(i - 1)) - m * (i - 1)
-    if _exact(walk.found(i)) >= T + h_b * moved:
+    moved = _exact(view.G(i - 1)) - m * (i - 1)
+    if _exact(view.G(i)) >= T + h_b * moved:
         return 0
-    return 1 if _exact(walk.spent(i)) < K + h_c * moved else 0
+    return 1 if _exact(view.E(i)) < K + h_c * moved else 0
 
 
 def _exact(number):
@@ -700,29 +622,29 @@ def _exact(number):
     return Fraction(number).limit_denominator(10**7)
 
 
-def ift_goal(walk, i, T, b1=0.9, R1=10):
+def ift_goal(view, i, T, b1=0.9, R1=10):
     """1 − 1/(1 + b₁·exp((T − G(i))·R₁))."""
-    odds = b1 * math.exp((T - walk.found(i)) * R1)
+    odds = b1 * math.exp((T - view.G(i)) * R1)
     return odds / (1 + odds)
 
 
-def ift_rate(walk, i, A, b2=0.9, R2=10):
+def ift_rate(view, i, A, b2=0.9, R2=10):
     """1/(1 + b₂·exp((A − G(i)/E(i))·R₂))."""
-    G, E = walk.found(i), walk.spent(i)
+    G, E = view.G(i), view.E(i)
     return 1 / (1 + b2 * math.exp((A - (G / E if E else 0.0)) * R2))
 
 
-def patience(walk, i, T):
+def patience(view, i, T):
     """V(i+1)/V(i) with V(i) = max(0, 1 − E(i)/T) (Sakai and Dou, 2013)."""
-    here = patience_left(walk, i, T)
-    return patience_left(walk, i + 1, T) / here if here else 0
+    here = patience_left(view, i, T)
+    return patience_left(view, i + 1, T) / here if here else 0
 
 
-def patience_left(walk, i, T):
-    return max(0.0, 1 - walk.spent(i) / T)
+def patience_left(view, i, T):
+    return max(0.0, 1 - view.E(i) / T)
 
 
-def fixed(walk, i, values):
+def fixed(view, i, values):
     """The given values; 0 after the last one."""
     return values[i - 1] if i <= len(values) else 0
 
@@ -730,70 +652,32 @@ def fixed(walk, i, values):
 CONTINUATIONS = {
     f.__name__: f
     for f in (
-        *(prec, rbp, dcg, ap1, ap2, rr, cascade, inst, insq, decay, carterette1, carterette2, carterette3),
+        *(loops.prec, loops.rbp, loops.dcg, loops.ap1, loops.ap2, loops.rr, loops.cascade, loops.inst, loops.insq),
+        *(decay, carterette1, carterette2, carterette3),
         *(product, bpm, ift_goal, ift_rate, patience, fixed, weibull, log_logistic, log_normal, hyperbolic, economic),
     )
 }
 
 
-def etg(r, e):
-    """Eq. 16: Σ_{j≤i} r_j."""
-    return [math.fsum(r[:i]) for i in range(1, len(r) + 1)]
-
-
-def err(r, e):
-    """Eq. 18: 1/E(i)."""
-    return [_ratio(1.0, math.fsum(e[:i])) for i in range(1, len(r) + 1)]
-
-
-def avg(r, e):
-    """Eq. 19: G(i)/E(i)."""
-    return [_ratio(math.fsum(r[:i]), math.fsum(e[:i])) for i in range(1, len(r) + 1)]
-
-
-def best(r, e):
-    """Eq. 20: max_{j≤i} r_j."""
-    return [max(r[:i]) for i in range(1, len(r) + 1)]
-
-
-def fin(r, e):
-    """Eq. 21: r_i."""
-    return list(r)
-
-
-def fgt(r, e, delta):
-    """Eq. 23: F(i) = δ·F(i−1) + r_i."""
-    F = []
-    for gain in r:
-        F.append((delta * F[-1] if F else 0.0) + gain)
-    return F
-
-
-def pe(r, e, beta):
-    """Eq. 24: β·max + (1 − β)·fin."""
-    return [beta * top + (1 - beta) * end for top, end in zip(best(r, e), fin(r, e))]
-
-
-def items(r, e):
+def items(view, i):
     """i."""
-    return [float(i) for i in range(1, len(r) + 1)]
+    return float(i)
 
 
-def spent(r, e):
+def spent(view, i):
     """E(i)."""
-    return [math.fsum(e[:i]) for i in range(1, len(r) + 1)]
+    return view.E(i)
 
 
-def utility(r, e, phi):
+def utility(view, i, phi):
     """Σ_{j≤i} r_j·φ(j)."""
     weight = {"reciprocal": lambda j: 1 / j, "log2": lambda j: 1 / math.log2(j + 1)}.get(phi, phi)
-    paid = [gain * weight(j) for j, gain in enumerate(r, start=1)]
-    return [math.fsum(paid[:i]) for i in range(1, len(r) + 1)]
+    return math.fsum(view.r(j) * weight(j) for j in range(1, i + 1))
 
 
-def smeared(r, e, half_life=224):
+def smeared(view, i, half_life=224):
     """Σ_{j≤i} r_j·mean of D over the reading of j (TBG, Eq. 2)."""
-    return etg([gain * while_reading(cost, half_life) for gain, cost in zip(r, e)], e)
+    return math.fsum(view.r(j) * while_reading(view.e(j), half_life) for j in range(1, i + 1))
 
 
 def while_reading(e, half_life=224):
@@ -802,25 +686,19 @@ def while_reading(e, half_life=224):
 
 
 AGGREGATIONS = {
-    "etg": etg,
-    "err": err,
-    "avg": avg,
-    "max": best,
-    "fin": fin,
-    "fgt": fgt,
-    "pe": pe,
+    "etg": loops.etg,
+    "erg": loops.erg,
+    "err": loops.err,
+    "avg": loops.avg,
+    "max": loops.best,
+    "fin": loops.fin,
+    "fgt": loops.fgt,
+    "pe": loops.pe,
     "items": items,
     "effort": spent,
     "utility": utility,
     "smeared": smeared,
 }
-
-
-def _ratio(gain, effort):
-    """Return gain per effort: 0 without gain, infinite for gain without effort."""
-    if gain == 0:
-        return 0.0
-    return gain / effort if effort else math.inf
 
 
 def _leaving(walk):
@@ -838,7 +716,7 @@ def _value(walk, A):
     if name in ("items", "effort"):
         _refuse_endless_means(walk, name)
     if name == "erg":
-        value = _ratio(_value(walk, ("etg", {})), _paid(walk)) if _erg_is_defined(walk) else 0.0
+        value = per(_value(walk, ("etg", {})), _paid(walk)) if _erg_is_defined(walk) else 0.0
     else:
         value = math.fsum(left * felt for left, felt in zip(_leaving(walk), _felt(walk, A)) if left)
         value += _value_beyond(walk, name, **parameters)
@@ -850,7 +728,7 @@ def _value(walk, A):
 def _refuse_unseen_items_without_effort(walk, name):
     """Users who leave after infinitely many items without effort: A must not depend on what these items cost."""
     tail = _tail(walk)
-    steady = ("max", "fin", "pe") if walk.beyond_r else ("max", "fin", "pe", "etg", "utility", "smeared")
+    steady = ("max", "fin", "pe") if walk.felt.beyond else ("max", "fin", "pe", "etg", "utility", "smeared")
     if tail is not None and tail.free and name not in steady:
         raise ValueError(f"{name} depends on the effort of unseen items, which is 0")
 
@@ -858,13 +736,11 @@ def _refuse_unseen_items_without_effort(walk, name):
 def _felt(walk, A):
     """A(1) … A(n)."""
     name, parameters = A
-    if name == "erg":  # Eq. 17, with effort
-        gained = etg(walk.r, walk.e)
-        if not any(gained) or not _erg_is_defined(walk):
+    if name == "erg":
+        if not any(walk.r) or not _erg_is_defined(walk):
             return [0.0] * walk.n
-        paid = _paid(walk)
-        return [_ratio(G, paid) for G in gained]
-    return AGGREGATIONS[name](walk.r, walk.e, **parameters)
+        walk.felt.expected_effort = _paid(walk)
+    return [AGGREGATIONS[name](walk.felt, i, **parameters) for i in range(1, walk.n + 1)]
 
 
 def _erg_is_defined(walk):
@@ -873,7 +749,7 @@ def _erg_is_defined(walk):
     tail = _tail(walk)
     if tail is not None and not tail.leave:
         return False
-    return any(walk.r) or (tail is not None and walk.beyond_r > 0)
+    return any(walk.r) or (tail is not None and walk.felt.beyond > 0)
 
 
 def _refuse_endless_means(walk, name):
@@ -904,10 +780,10 @@ def _paid(walk):
 
 def _items_at_infinity(walk):
     """Return the items that ap1's users see before unretrieved gain. An item at rank j→∞ has L(j)·j = r_j/S."""
-    S = walk.later_by_rank[0]
+    S = walk.seen.later_by_rank(0)
     if walk.continuation[0] != "ap1" or walk.last is not None or S == 0:
         return 0.0
-    return walk.unretrieved / S
+    return walk.seen.unretrieved / S
 
 
 def _value_beyond(walk, name, **parameters):
@@ -925,7 +801,7 @@ def _value_beyond(walk, name, **parameters):
 
 def etg_beyond(walk, tail):
     """G_n + b·Σ m·l(m), and Σ m·l(m) = Σ v(m)."""
-    b = walk.beyond_r
+    b = walk.felt.beyond
     if b and tail.endless:
         raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
     return math.fsum(walk.r) + (b * tail.views() if b else 0.0)
@@ -938,31 +814,31 @@ def err_beyond(walk, tail):
 
 def avg_beyond(walk, tail):
     """Σ l(m)·(G_n + m·b)/(E_n + m·u) = b/u + (G_n − E_n·b/u)·Σ l(m)/(E_n + m·u)."""
-    G, b = math.fsum(walk.r), walk.beyond_r
+    G, b = math.fsum(walk.r), walk.felt.beyond
     if G == 0 and b == 0:
         return 0.0
     E, u = math.fsum(walk.e), walk.unseen_effort()
     if u == 0:
-        return _ratio(etg_beyond(walk, tail), E)
+        return per(etg_beyond(walk, tail), E)
     return b / u + (G - E * b / u) * tail.inverse(E, u)
 
 
 def max_beyond(walk, tail):
     """max(best so far, b)."""
-    return max(walk.r + [walk.beyond_r])
+    return max(walk.r + [walk.felt.beyond])
 
 
 def fin_beyond(walk, tail):
     """b."""
-    return walk.beyond_r
+    return walk.felt.beyond
 
 
 def fgt_beyond(walk, tail, delta):
     """F(n+m) = δ^m·F_n + b·(1 − δ^m)/(1 − δ)."""
     if delta == 1:
         return etg_beyond(walk, tail)
-    F = fgt(walk.r, walk.e, delta)[-1] if walk.n else 0.0
-    limit = walk.beyond_r / (1 - delta)
+    F = loops.fgt(walk.felt, walk.n, delta) if walk.n else 0.0
+    limit = walk.felt.beyond / (1 - delta)
     return limit + ((F - limit) * tail.fading(delta) if delta and F != limit else 0.0)
 
 
@@ -983,20 +859,20 @@ def effort_beyond(walk, tail):
 
 def utility_beyond(walk, tail, phi):
     """Return the utility on the list, plus that of unseen items up to the last rank if they have gain."""
-    found, b = utility(walk.r, walk.e, phi)[-1] if walk.n else 0.0, walk.beyond_r
+    found, b = utility(walk.felt, walk.n, phi), walk.felt.beyond
     if not b:
         return found
     if tail.each is None:
         raise ValueError("no closed form for the utility of endless best items")
-    return tail.each(lambda m: utility(walk.r + [b] * m, None, phi)[-1])
+    return tail.each(lambda m: utility(walk.felt, walk.n + m, phi))
 
 
 def smeared_beyond(walk, tail, half_life=224):
     """As etg, for the credited gains."""
-    b = walk.beyond_r and walk.beyond_r * while_reading(walk.unseen_effort(), half_life)
+    b = walk.felt.beyond and walk.felt.beyond * while_reading(walk.unseen_effort(), half_life)
     if b and tail.endless:
         raise ValueError(f"the gain of endless best items under {walk.continuation[0]} is infinite")
-    found = smeared(walk.r, walk.e, half_life)[-1] if walk.n else 0.0
+    found = smeared(walk.felt, walk.n, half_life)
     return found + (b * tail.views() if b else 0.0)
 
 
@@ -1033,7 +909,7 @@ def _tail(walk):
     if walk.remaining == 0:
         return None
     name, parameters = walk.continuation
-    b = walk.beyond_x
+    b = walk.seen.beyond
     if (
         walk.last is not None
         or name in ("prec", "carterette1", "carterette2", "fixed")
@@ -1068,7 +944,7 @@ def _tail(walk):
     if name == "decay":
         if walk.unseen == 0:
             return FREE
-        return geometric_tail(lambda: decay(walk, walk.n + 1, **parameters))
+        return geometric_tail(lambda: decay(walk.seen, walk.n + 1, **parameters))
     if name in SHARES:
         return law_tail(walk, name, parameters)
     if name == "dcg":
@@ -1076,7 +952,7 @@ def _tail(walk):
     T = parameters["T"]
     if name == "insq":
         return square_tail(walk.n + 2 * T)
-    y = walk.n + 2 * T - walk.found(walk.n)
+    y = walk.n + 2 * T - walk.seen.G(walk.n)
     if b == 0:
         return square_tail(y)
     if b == 1:  # gain and rank increase equally, so y is constant
@@ -1090,7 +966,7 @@ def _player_stops(walk, T, K, h_b=0, h_c=0, m=0.5):
     """Return whether a limit comes nearer with every unseen item, or is reached at the first one."""
     if walk.unseen is None or go_on(walk, walk.n + 1) == 0:
         return True
-    b = walk.beyond_r
+    b = walk.felt.beyond
     return h_b * (b - m) < b or h_c * (b - m) < walk.unseen
 
 
@@ -1115,7 +991,7 @@ def finite_tail(walk):
     return Tail(
         views=lambda: math.fsum(seen()),
         fading=lambda delta: math.fsum(left * delta**m for m, left in leaving()),
-        inverse=lambda E, u: math.fsum(_ratio(left, E + m * u) for m, left in leaving()),
+        inverse=lambda E, u: math.fsum(per(left, E + m * u) for m, left in leaving()),
         each=lambda f: math.fsum(left * f(m) for m, left in leaving()),
     )
 
@@ -1126,7 +1002,7 @@ def geometric_tail(constant):
     def inverse(E, u):
         c = constant()
         if u == 0 or c == 0:
-            return _ratio(1.0, E + u)
+            return per(1.0, E + u)
         rate = -math.log(c)
         return _sum_fading(lambda t: (1 - c) * _exp(-rate * (t - 1)) / (E + t * u), rate)
 
@@ -1141,7 +1017,7 @@ def law_tail(walk, name, parameters):
     """v(m) = S(E(n) + (m−1)·u)/S(E(n)), u the effort of an unseen item."""
     if walk.unseen == 0:
         return FREE
-    spent, shape = walk.spent(walk.n), parameters["shape"]
+    spent, shape = walk.seen.E(walk.n), parameters["shape"]
     here = SHARES[name](spent, **parameters)
     if name == "log_normal":
         return finite_tail(walk)
@@ -1188,7 +1064,7 @@ def gamma_tail(y, d):
     def v(t):
         if not isinstance(t, complex) and t < start:
             return steps[int(t) - 1]
-        return steps[-1] * _exp(2 * (_log_gamma_ratio(z + t, a) - _log_gamma_ratio(z + start, a)))
+        return steps[-1] * _exp(2 * (_log_gammaratio(z + t, a) - _log_gammaratio(z + start, a)))
 
     def left(t):
         w = a / (z + t)
@@ -1203,7 +1079,7 @@ def _smooth_tail(v, left):
         return _sum_fading(lambda t: left(t) * _exp(-rate * t), rate)
 
     def inverse(E, u):
-        return sum_all(lambda t: left(t) / (E + t * u)) if u else _ratio(1.0, E)
+        return sum_all(lambda t: left(t) / (E + t * u)) if u else per(1.0, E)
 
     return Tail(
         views=(lambda: sum_all(v)) if v else (lambda: math.inf), fading=fading, inverse=inverse, endless=v is None
@@ -1263,7 +1139,7 @@ def _gauss_legendre(n):
 GAUSS = _gauss_legendre(16)
 
 
-def _log_gamma_ratio(x, a):
+def _log_gammaratio(x, a):
     """Return log Γ(x − a) − log Γ(x) by Stirling's formula, for x − a from 20 on."""
 
     def rest(x):
