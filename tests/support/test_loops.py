@@ -1,0 +1,53 @@
+"""The loops of docs/loops.rst give the scores of the package, for all pairs of their functions."""
+
+import random
+from functools import partial
+
+import pytest
+
+from pyterrier_cwla import score
+from tests.support import loops
+
+CONTINUATIONS = {
+    "prec(3)": partial(loops.prec, k=3),
+    "rbp(0.8)": partial(loops.rbp, phi=0.8),
+    "dcg(5)": partial(loops.dcg, k=5),
+    "ap1": loops.ap1,
+    "ap2": loops.ap2,
+    "rr": loops.rr,
+    "cascade(0.9)": partial(loops.cascade, gamma=0.9),
+    "inst(2)": partial(loops.inst, T=2),
+    "insq(2)": partial(loops.insq, T=2),
+    "decay(5)": partial(loops.decay, half_life=5),
+}
+AGGREGATIONS = {
+    "etg": loops.etg,
+    "erg": loops.erg,
+    "err": loops.err,
+    "avg": loops.avg,
+    "max": loops.best,
+    "fin": loops.fin,
+    "fgt(0.5)": partial(loops.fgt, delta=0.5),
+    "pe(0.3)": partial(loops.pe, beta=0.3),
+}
+
+
+@pytest.mark.parametrize("A", AGGREGATIONS)
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_loops_and_package_agree(C, A):
+    rng = random.Random(f"{C} {A}")
+    for end in ("open", "stop"):
+        if end == "open" and C.startswith("ins"):  # users leave too slowly for a loop to the last one
+            continue
+        gains = [rng.choice([0, 0, 0.25, 0.5, 0.75]) for _ in range(6)] + [0.5]
+        efforts = [rng.choice([0.5, 1, 2]) for _ in gains]
+        view = loops.View(gains, efforts, unseen=2.0)
+        last = len(gains) if end == "stop" else None
+        expected = loops.expected_value(view, CONTINUATIONS[C], AGGREGATIONS[A], last)
+        found = score(gains, C=C, A=A, efforts=efforts, unseen=2, end=end)
+        assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+def test_slow_users_need_a_last_rank():
+    with pytest.raises(ValueError, match="users leave too slowly"):
+        loops.expected_value(loops.View([1]), loops.dcg, loops.etg)
