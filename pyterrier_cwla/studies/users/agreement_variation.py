@@ -31,8 +31,6 @@ from ..correlation import (
     is_weighted,
     plain_name,
     rounded,
-    sign_of_scores,
-    signs_of,
     weights_of,
     where_less_is_better,
     why_negated,
@@ -40,7 +38,7 @@ from ..correlation import (
 )
 from ..report import Finding, Picture, Study, Table
 from .rating_correlations import above_group_means, correlations, resample_counts
-from .ratings import Rated, how_resampled, title_of, why_not_all
+from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 
 Array = np.ndarray
 Values = dict[str, Any]
@@ -270,27 +268,24 @@ def splits(
     if small.all():
         raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: give bins= to merge neighbouring numbers.")
     named = by_name(measures_of(measures))
-    lower = where_less_is_better(named)
-    scores = rated.scores(list(named.values())) * signs_of(named, lower)
-    y, counts = rated.ratings, _counts(rated, coefficient, resamples, seed)
-    large = np.flatnonzero(~small)
-    of_kinds = [("all", "all", np.full(len(y), True)), *(("part", names[at], part == at) for at in large.tolist())]
-    found = [(*of, _correlated(scores[of[2]], y[of[2]], counts[of[2]], coefficient)) for of in of_kinds]
+    scores, y, counts = better_scores(rated, named), rated.ratings, _counts(rated, coefficient, resamples, seed)
+    large = np.flatnonzero(~small).tolist()
+    kinds = [("all", "all", np.full(len(y), True)), *(("part", names[at], part == at) for at in large)]
     if plain_name(coefficient) == "pearson":
-        in_large = np.isin(part, large)
-        within = _within(scores.to_numpy()[in_large], y[in_large], counts[in_large], part[in_large])
-        found.insert(1, ("within", "within", in_large, within))
+        kinds.insert(1, ("within", "within", np.isin(part, large)))
     rows = []
-    for kind, name, inside, of_kind in found:
+    for kind, name, inside in kinds:
+        given = scores.to_numpy()[inside], y[inside], counts[inside]
+        found = _within(*given, part[inside]) if kind == "within" else _correlated(*given, coefficient)
         size = int(inside.sum())
         units = size if rated.users is None else len(np.unique(rated.users[inside]))
-        low, high = around(of_kind[:, 0], of_kind[:, 1:], confidence, units)
-        of_measures = {"measure": list(scores), "correlation": of_kind[:, 0], "low": low, "high": high}
+        low, high = around(found[:, 0], found[:, 1:], confidence, units)
+        of_measures = {"measure": list(scores), "correlation": found[:, 0], "low": low, "high": high}
         rows.append(pd.DataFrame({"kind": kind, "part": name, "ratings": size, **of_measures}))
     about = {
         "version": __version__,
         "measures": list(scores),
-        "less_is_better": lower,
+        "less_is_better": where_less_is_better(named),
         "by": by,
         "bins": bins,
         "coefficient": coefficient,
@@ -356,8 +351,8 @@ class Splits(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        size = (7.0, _height(self))
-        return {"splits": Picture(self.title, how_resampled(self.about), partial(plot_splits, self), self.parts, size)}
+        draw, size = partial(plot_splits, self), (7.0, _height(self))
+        return {"splits": Picture(self.title, how_resampled(self.about), draw, self.parts, size)}
 
     def headline(self) -> str:
         """Return what was found, in one sentence."""
@@ -375,24 +370,20 @@ class Splits(Study):
 
     def findings(self) -> list[str]:
         """Return the findings, with the picture that they rest on."""
-        found = []
-        for name, rows in self.parts.groupby("measure", sort=False):
-            whole = self.table[(self.table["measure"] == name) & (self.table["kind"] != "part")]
-            overall = whole.set_index("kind")["correlation"]
-            said = [f"{overall['all']:.3f} over all" if np.isfinite(overall["all"]) else "none over all"]
-            if "within" in overall:
-                said.append(
-                    f"{overall['within']:.3f} within parts" if np.isfinite(overall["within"]) else "none within parts"
-                )
+        found, where = [], {"all": "over all", "within": "within parts"}
+        for name, of_measure in self.table.groupby("measure", sort=False):
+            overall = of_measure[of_measure["kind"] != "part"].set_index("kind")["correlation"]
+            values = {kind: f"{value:.3f}" if np.isfinite(value) else "none" for kind, value in overall.items()}
+            said = f"{name}: {', '.join(f'{value} {where[kind]}' for kind, value in values.items())}"
+            rows = of_measure[of_measure["kind"] == "part"]
             if rows["correlation"].isna().all():
                 found.append(
-                    f"{name}: {', '.join(said)}; in every part scores or ratings are constant, so that no correlation"
-                    " is defined."
+                    f"{said}; in every part scores or ratings are constant, so that no correlation is defined."
                 )
                 continue
             low, high = rows.loc[rows["correlation"].idxmin()], rows.loc[rows["correlation"].idxmax()]
             found.append(
-                f"{name}: {', '.join(said)}; lowest for {self.about['by']} = {low['part']} ({low['correlation']:.3f},"
+                f"{said}; lowest for {self.about['by']} = {low['part']} ({low['correlation']:.3f},"
                 f" {low['low']:.3f} to {low['high']:.3f}), highest for {high['part']} ({high['correlation']:.3f},"
                 f" {high['low']:.3f} to {high['high']:.3f})."
             )
@@ -423,12 +414,10 @@ def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Arr
     if not pd.api.types.is_numeric_dtype(column):
         raise BadParameter(f"{by!r} is not a column of numbers: leave out bins=.")
     # Half of the ties of a rating count as below it: tied ratings go to the bin of their middle position.
-    below = ((column.rank() - 0.5) / column.notna().sum()).to_numpy()
-    found, part = np.unique((below[~np.isnan(below)] * bins).astype(int), return_inverse=True)
-    codes = np.full(len(column), -1)
-    codes[~np.isnan(below)] = part
-    ends_of = column.groupby(codes).agg(["min", "max"]).loc[range(len(found))].to_numpy()
-    return [f"{low:g} to {high:g}" if low < high else f"{low:g}" for low, high in ends_of], codes
+    below = (column.rank() - 0.5) / column.notna().sum()
+    part = pd.factorize(below * bins // 1, sort=True)[0]
+    ends_of = column[part >= 0].groupby(part[part >= 0]).agg(["min", "max"]).to_numpy()
+    return [f"{low:g} to {high:g}" if low < high else f"{low:g}" for low, high in ends_of], part
 
 
 def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
@@ -438,13 +427,11 @@ def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
     return drawn if weights is None else drawn * weights[:, None]
 
 
-def _correlated(scores: pd.DataFrame, y: Array, counts: Array, coefficient: str) -> Array:
+def _correlated(x: Array, y: Array, counts: Array, coefficient: str) -> Array:
     """Return correlations [measures × samples]; NaN if a sample has none of these ratings."""
-    x = scores.to_numpy().T
-    there = counts.sum(axis=0) > 0
-    found = np.full((len(x), counts.shape[1]), np.nan)
-    name = plain_name(coefficient)
-    found[:, there] = correlations([name], x, y, counts[:, there])[name]
+    there, name = counts.sum(axis=0) > 0, plain_name(coefficient)
+    found = np.full((x.shape[1], counts.shape[1]), np.nan)
+    found[:, there] = correlations([name], x.T, y, counts[:, there])[name]
     return found
 
 
@@ -460,8 +447,8 @@ def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
         sum_a, sum_b = a @ w, b @ w
         above, of_x, of_y = above - sum_a * sum_b / n, of_x - sum_a**2 / n, of_y - sum_b**2 / n
     varies = (of_x > least_x) & (of_y > least_y)
-    return np.divide(above, np.sqrt(of_x * of_y, where=varies, out=np.ones(above.shape)), where=varies,
-                     out=np.full(above.shape, np.nan))  # fmt: skip
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(varies, above / np.sqrt(of_x * of_y), np.nan)
 
 
 def plot_splits(study: Any, ax: Any = None) -> Any:
@@ -483,16 +470,15 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     """
     ax = axes_of(ax, (7, _height(study)))
     coefficient = LABELS[study.about["coefficient"]]
+    title = f"Agreement with ratings by {in_picture(study.about['by'])} · {title_of(study.about)}"
     if study.about["bins"]:
         _columns(study, ax)
         ax.set_ylabel(coefficient)
-    else:
-        _rows(study, ax)
-        ax.set_xlabel(coefficient)
-    titled(ax, f"Agreement with ratings by {in_picture(study.about['by'])} · {title_of(study.about)}")
-    if not study.about["bins"]:
-        looks = {name: {**measure_look(number), "linestyle": "-"} for number, name, *_ in _places(study)}
-        key(ax, looks)
+        return titled(ax, title)
+    _rows(study, ax)
+    ax.set_xlabel(coefficient)
+    titled(ax, title)
+    key(ax, {name: {**measure_look(number), "linestyle": "-"} for number, name, *_ in _places(study)})
     return ax
 
 
@@ -520,9 +506,9 @@ def _columns(study: Any, ax: Any) -> None:
     ax.axhline(0, color=GREY, linewidth=0.6)
     sizes = study.parts.drop_duplicates("part")["ratings"]
     ax.set_xticks(range(len(sizes)), range(1, len(sizes) + 1))
-    ax.set_xlim(-0.5, len(sizes) - 0.5)
     by = in_picture(study.about["by"])
-    ax.set_xlabel(f"{by}, lowest to highest (bins of {sizes.min():,} to {sizes.max():,} ratings)")
+    label = f"{by}, lowest to highest (bins of {sizes.min():,} to {sizes.max():,} ratings)"
+    ax.set(xlim=(-0.5, len(sizes) - 0.5), xlabel=label)
     label_ends(ax, curves, looks)
 
 
@@ -533,11 +519,10 @@ def _rows(study: Any, ax: Any) -> None:
         ax.plot(rows["correlation"], y, markersize=4, **look)
     ax.axvline(0, color=GREY, linewidth=0.6)
     parts = study.parts.drop_duplicates("part")
-    labels = [f"{text} ({size:,})" for text, size in zip(parts["part"].astype(str), parts["ratings"], strict=True)]
+    labels = [f"{row.part} ({row.ratings:,})" for row in parts.itertuples()]
     ax.hlines(np.arange(1, len(labels)) - 0.5, 0, 1, transform=ax.get_yaxis_transform(), color=GREY, linewidth=0.4)
     name_rows(ax, range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.5, -0.5)
-    ax.set_ylabel(f"{in_picture(study.about['by'])} (ratings)")
+    ax.set(ylim=(len(labels) - 0.5, -0.5), ylabel=f"{in_picture(study.about['by'])} (ratings)")
 
 
 def sensitivity(
@@ -608,17 +593,16 @@ def sensitivity(
     """
     check_share(0.95, confidence=confidence)
     check_whole(100, resamples=resamples)
-    named = dict(templates) if isinstance(templates, Mapping) else {str(Template.of(templates)): templates}
-    named = {name: Template.of(given) for name, given in named.items()}
+    given = dict(templates) if isinstance(templates, Mapping) else {str(Template.of(templates)): templates}
+    named = {name: Template.of(template) for name, template in given.items()}
     parameter, grid = _along(values, named, rated)
     measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
     about_ratings = rated.about()
     how = {"resamples": resamples, "confidence": confidence, "seed": seed}
     identity = {"study": "sensitivity", "input": about_ratings["input"], **how}
     pieces = Pieces(identity, cache_dir, progress, n_jobs)
-    signs = [np.array([sign_of_scores(measure) for measure in of]) for of in measures.values()]
-    found_by = zip(measures.values(), signs, strict=True)
-    scores = [(rated.scores({str(k): m for k, m in enumerate(of)}).to_numpy() * sign).T.copy() for of, sign in found_by]
+    numbered = [{str(k): measure for k, measure in enumerate(of)} for of in measures.values()]
+    scores = [better_scores(rated, of).to_numpy().T.copy() for of in numbered]
     # Cache keys are hashes of scores, because the meaning of a measure's text may change.
     texts = [fingerprint(of) for of in scores]
     compute = partial(
@@ -627,12 +611,12 @@ def sensitivity(
     found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), rated.weights is not None))
     tables = [
         pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
-        for name, columns in zip(named, found, strict=True)
+        for name, columns in zip(named, found)
     ]
     about = {
         "version": __version__,
         "templates": {name: str(template) for name, template in named.items()},
-        "less_is_better": [name for name, of in zip(named, signs, strict=True) if (of < 0).any()],
+        "less_is_better": [name for name, of in zip(named, numbered) if where_less_is_better(of)],
         "parameter": parameter,
         "values": grid,
         "resampled": f"{rated.unit}s",
@@ -687,19 +671,13 @@ class Sensitivity(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        along = f"along {self.about['parameter']}"
+        along, caption = f"along {self.about['parameter']}", how_resampled(self.about)
         found = {}
         for kind in self.coefficients:
-            name = LABELS[kind]
-            found[f"sensitivity_{kind}"] = Picture(
-                f"{name} {along}", how_resampled(self.about), partial(plot_sensitivity, self, kind), self.curves(kind)
-            )
-            found[f"change_{kind}"] = Picture(
-                f"Change of {name} {along}, from the first value",
-                how_resampled(self.about),
-                partial(plot_change, self, kind),
-                self.curves(f"{kind}_change"),
-            )
+            title, draw = f"{LABELS[kind]} {along}", partial(plot_sensitivity, self, kind)
+            found[f"sensitivity_{kind}"] = Picture(title, caption, draw, self.curves(kind))
+            title, draw = f"Change of {title}, from the first value", partial(plot_change, self, kind)
+            found[f"change_{kind}"] = Picture(title, caption, draw, self.curves(f"{kind}_change"))
         return found
 
     @property
@@ -750,16 +728,15 @@ class Sensitivity(Study):
                 continue
             best, first = rows.loc[rows["pearson"].idxmax()], rows.iloc[0]
             highest = f"highest, {best['pearson']:.3f}, with {p} = {best[p]}"
-            if np.isnan(first["pearson"]):
-                found.append(
-                    f"{name}: with {p} = {first[p]} all rated items have the same score; Pearson's r is {highest}."
-                )
-                continue
-            found.append(
+            sentence = (
                 f"{name}: Pearson's r is {first['pearson']:.3f} with {p} = {first[p]}, and {highest}: a change of"
                 f" {best['pearson_change']:+.3f} ({self.about['confidence']:.0%} interval"
                 f" {best['pearson_change_low']:+.3f} to {best['pearson_change_high']:+.3f})."
             )
+            if np.isnan(first["pearson"]):
+                same = f"with {p} = {first[p]} all rated items have the same score"
+                sentence = f"{name}: {same}; Pearson's r is {highest}."
+            found.append(sentence)
         return [Finding(sentence, "sensitivity_pearson") for sentence in found]
 
     def limits(self) -> list[str]:
@@ -795,9 +772,8 @@ def _curve(
     columns: Piece = {}
     for kind, values in found.items():
         for what, drawn, most in ((kind, values, 1), (f"{kind}_change", values - values[0], 2)):
-            columns[what] = drawn[:, 0]
-            ends = around(drawn[:, 0], drawn[:, 1:], confidence, units, -most, most)
-            columns[f"{what}_low"], columns[f"{what}_high"] = ends
+            low, high = around(drawn[:, 0], drawn[:, 1:], confidence, units, -most, most)
+            columns |= {what: drawn[:, 0], f"{what}_low": low, f"{what}_high": high}
     return columns
 
 
@@ -855,7 +831,7 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
     values, data = study.about["values"], study.curves(column)
     numbers = all(isinstance(value, int | float) for value in values)
     x = np.array(values if numbers else range(len(values)), float)
-    highest = None if data[column].isna().all() else data.loc[data[column].idxmax(), "measure"]
+    highest = None if data[column].isna().all() else data["measure"][data[column].idxmax()]
     curves, looks = {}, {}
     few = data["measure"].nunique() <= _FEW
     for number, (name, rows) in enumerate(data.groupby("measure", sort=False)):
@@ -870,10 +846,10 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
     elif x.min() > 0 and x.max() / x.min() >= 100:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
-    ax.set_xlim(x.min(), x.max())
-    ax.set_xlabel(in_picture(study.about["parameter"]))
+    parameter = in_picture(study.about["parameter"])
+    ax.set(xlim=(x.min(), x.max()), xlabel=parameter)
     band = "" if few or highest is None else f" · band: {in_picture(highest)}"
-    titled(ax, f"{what} by {in_picture(study.about['parameter'])} · {title_of(study.about)}{band}")
+    titled(ax, f"{what} by {parameter} · {title_of(study.about)}{band}")
     label_ends(ax, curves, looks)
     ax.set_ylabel(label)
     return ax

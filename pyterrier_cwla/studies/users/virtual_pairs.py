@@ -109,7 +109,9 @@ def virtual_systems(
         raise BadRatings(f"no query ({topic!r}) has two configurations: there is nothing to compare.")
     lower = _lower(names, less_is_better)
     numbers = table[[*names, *targets]].to_numpy(float) * signs_of([*names, *targets], lower)
-    codes, start, size = _groups(table[topic])
+    codes = pd.factorize(table[topic])[0]
+    size = np.bincount(codes)
+    start = np.cumsum(size) - size  # first row of each query
     above = above_group_means(numbers, codes)
     k = len(names)
     # Variances of the columns of each query, and covariances of measures with targets.
@@ -188,11 +190,9 @@ class VirtualSystems(Study):
         ----------
         Chapelle et al. (2009), Table 6.
         """
-        columns = self.table.columns.drop(["target", "measure"])
-        check_known("column", what, columns)
-        return self.table.pivot(index="target", columns="measure", values=what).loc[
-            self.about["targets"], self.about["measures"]
-        ]
+        check_known("column", what, self.table.columns.drop(["target", "measure"]))
+        square = self.table.pivot(index="target", columns="measure", values=what)
+        return square.loc[self.about["targets"], self.about["measures"]]
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
@@ -200,16 +200,12 @@ class VirtualSystems(Study):
 
     def pictures(self) -> dict[str, Picture]:
         """Return the pictures of the report by file name."""
-        return {
-            f"virtual_systems_{number}": Picture(
-                f"Differences in {target}",
-                self._caption(),
-                partial(plot_virtual_systems, self, target),
-                self.of(target),
-                (7.0, _height(len(self.about["measures"]))),
-            )
-            for number, target in enumerate(self.about["targets"], 1)
-        }
+        pictures, size = {}, (7.0, _height(len(self.about["measures"])))
+        for number, target in enumerate(self.about["targets"], 1):
+            draw = partial(plot_virtual_systems, self, target)
+            picture = Picture(f"Differences in {target}", self._caption(), draw, self.of(target), size)
+            pictures[f"virtual_systems_{number}"] = picture
+        return pictures
 
     def of(self, target: str) -> pd.DataFrame:
         """Return the rows of a target, the highest limit first.
@@ -241,10 +237,9 @@ class VirtualSystems(Study):
 
     def findings(self) -> list[str]:
         """Return the findings, with the pictures that they rest on."""
-        targets = enumerate(self.about["targets"], 1)
         return [
             Finding(sentence, f"virtual_systems_{number}")
-            for number, target in targets
+            for number, target in enumerate(self.about["targets"], 1)
             for sentence in self._sentences(target)
         ]
 
@@ -262,23 +257,21 @@ class VirtualSystems(Study):
             f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
             f" {best['across']:.3f}."
         ]
-        same = rows.loc[rows["limit"].isna(), "measure"]
-        if len(same):
-            found.append(f"{target}: {', '.join(same)} never differ between lists of the same query.")
+        if same := ", ".join(rows.loc[rows["limit"].isna(), "measure"]):
+            found.append(f"{target}: {same} never differ between lists of the same query.")
         return found
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
-        error = 1 / np.sqrt(self.about["repeats"])
-        left_out = self.about["left_out"]
+        about, left_out = self.about, self.about["left_out"]
+        of_all = f"{left_out:,} of {left_out + about['queries']:,} queries"
         return [
-            f"The correlation over {self.about['repeats']:,} repetitions is random: if the limit is 0, its standard"
-            f" error is {error:.3f}. More repetitions do not reduce the uncertainty over queries, which is that of the"
-            " interval.",
-            *([f"Left out, with one configuration only: {left_out:,} of {left_out + self.about['queries']:,} queries."]
-              if left_out else []),
-            *why_negated(self.about["less_is_better"]),
-        ]  # fmt: skip
+            f"The correlation over {about['repeats']:,} repetitions is random: if the limit is 0, its standard error is"
+            f" {1 / np.sqrt(about['repeats']):.3f}. More repetitions do not reduce the uncertainty over queries, which"
+            " is that of the interval.",
+            *([f"Left out, with one configuration only: {of_all}."] if left_out else []),
+            *why_negated(about["less_is_better"]),
+        ]
 
     def _caption(self) -> str:
         about = self.about
@@ -303,20 +296,18 @@ def _checked(
     for name in (topic, *targets, *names):
         if name not in values:
             raise BadRatings(f"the configurations have no column {name!r}. {near(str(name), map(str, values.columns))}")
-    if not names:
-        raise BadRatings("the configurations have no column of scores: give measures=['ERR', …].")
-    for name in (topic, *targets, *names):
         if (values.columns == name).sum() > 1:
             raise BadRatings(f"the configurations have more than one column {name!r}: keep one.")
+    if not names:
+        raise BadRatings("the configurations have no column of scores: give measures=['ERR', …].")
     for name in (*targets, *names):
-        numbers = pd.to_numeric(values[name], errors="coerce").to_numpy(float)
-        if not np.isfinite(numbers).all():
-            row = int((~np.isfinite(numbers)).argmax())
+        wrong = ~np.isfinite(pd.to_numeric(values[name], errors="coerce").to_numpy(float))
+        for row in np.flatnonzero(wrong)[:1]:
             raise BadRatings(
                 f"{name!r} has {str(values[name].iloc[row])!r} in row {row}: leave out rows without a number."
             )
-    if values[topic].isna().any():
-        raise BadRatings(f"row {int(values[topic].isna().to_numpy().argmax())} has no {topic!r}.")
+    for row in np.flatnonzero(values[topic].isna())[:1]:
+        raise BadRatings(f"row {row} has no {topic!r}.")
     return values, names
 
 
@@ -329,13 +320,6 @@ def _lower(names: list[str], given: Sequence[str] | None) -> list[str]:
         if name not in names:
             raise BadParameter(f"less_is_better= has no column of scores {name!r}. {near(str(name), names)}")
     return [name for name in names if name in given]
-
-
-def _groups(topics: pd.Series) -> tuple[Array, Array, Array]:
-    """Return the number of the query of each row, and the first row and the number of rows of each query."""
-    codes = pd.factorize(topics)[0]
-    size = np.bincount(codes)
-    return codes, np.cumsum(size) - size, size
 
 
 def _drawn(numbers: Array, start: Array, size: Array, repeats: int, seed: int) -> Array:
@@ -397,8 +381,7 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) 
     ax.plot(rows["across"], y, "s", color=SCORE, markersize=5, markerfacecolor="none")
     ax.axvline(0, color=GREY, linewidth=0.6)
     name_rows(ax, y, list(rows["measure"]))
-    ax.set_ylim(-0.6, len(rows) - 0.4)
-    ax.set_xlabel(f"correlation with {in_picture(target)}")
+    ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel=f"correlation with {in_picture(target)}")
     sizes = f"{study.about['queries']:,} queries, {study.about['configurations']:,} lists"
     titled(ax, f"Do measures tell which of two virtual systems has more {in_picture(target)}? · {sizes}")
     marks = {
