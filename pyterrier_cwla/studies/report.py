@@ -55,6 +55,10 @@ class Finding(str):
         return found
 
 
+About = Mapping[str, Any]
+"""Settings and sizes of a study, versions, seeds and the hash of its input, by name."""
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """A table of a study.
@@ -122,7 +126,7 @@ class Study:
     """
 
     title: str = ""
-    about: dict[str, Any]
+    about: About
 
     def tables(self) -> dict[str, Table]:
         """Return the tables of the report by file name."""
@@ -254,7 +258,7 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
     return folder / PAGE
 
 
-def names_given(about: Mapping[str, Any]) -> set[str]:
+def names_given(about: About) -> set[str]:
     """Return the names of measures and parameters of a study, which are not replaced by words in tables."""
     return {str(name) for key in ("measures", "ranges") for name in about.get(key, ())} | {str(about.get("parameter"))}
 

@@ -27,7 +27,7 @@ from ..correlation import (
     sign_of_scores,
     weights_of,
 )
-from ..report import Finding, Picture, Table
+from ..report import About, Finding, Picture, Table
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
 from ..users.ratings import Rated, how_resampled, title_of, why_not_all
@@ -57,7 +57,7 @@ class DiscountFit(Fitted):
     measure: Measure
     discounts: pd.DataFrame
     folds: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     @property
     def title(self) -> str:  # type: ignore[override]

@@ -36,7 +36,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 from ..users.agreement_variation import Range, Template, Values, parameters_text
 from ..users.rating_correlations import (
     corrected_error,
@@ -326,7 +326,7 @@ class Fit(Fitted):
     ranges: dict[str, Range]
     candidates: pd.DataFrame
     folds: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     @property
     def title(self) -> str:  # type: ignore[override]

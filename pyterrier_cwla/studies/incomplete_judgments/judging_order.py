@@ -23,7 +23,7 @@ from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of, label_ends, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, check_known, rounded, tau
-from ..report import Finding, Picture, Study, Table, draw_curves
+from ..report import About, Finding, Picture, Study, Table, draw_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks
 from .robustness_study import all_pairs, hash_of_input
 
@@ -164,7 +164,7 @@ class NextJudgments(Study):
         Settings, sizes and hash of the input.
     """
 
-    about: dict[str, Any]
+    about: About
     documents: pd.DataFrame
     pairs: pd.DataFrame
 
@@ -262,7 +262,7 @@ class NextJudgments(Study):
         return said
 
 
-def sizes_of(about: Mapping[str, Any]) -> str:
+def sizes_of(about: About) -> str:
     """Format the measure and the numbers of runs and topics."""
     return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
 
@@ -528,7 +528,7 @@ class SimulatedJudging(Study):
         Settings, sizes and hash of the input.
     """
 
-    about: dict[str, Any]
+    about: About
     steps: pd.DataFrame
     needed: pd.DataFrame
 

@@ -17,7 +17,7 @@ from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
 from ..correlation import TAUS, check_known, percentiles, signs_of, where_less_is_better
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
 
 Array = np.ndarray
@@ -171,7 +171,7 @@ class Robustness(Study):
         Settings, sizes and hash of the input.
     """
 
-    about: dict[str, Any]
+    about: About
     holes: Fractions | Depths
     measures: dict[str, Measure]
     runs: list[str]

@@ -34,7 +34,7 @@ from ..correlation import (
     where_less_is_better,
     why_negated,
 )
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 from .missing_judgments import (
     FRACTIONS,
     Depths,
@@ -521,7 +521,7 @@ class GroupsLeftOut(Study):
         Settings, sizes and hash of the input.
     """
 
-    about: dict[str, Any]
+    about: About
     measures: dict[str, Measure]
     changes: pd.DataFrame
     lost: pd.DataFrame

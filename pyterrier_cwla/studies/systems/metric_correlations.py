@@ -44,7 +44,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 
 Array = np.ndarray
 
@@ -119,7 +119,7 @@ class Cube:
         }
 
 
-def without_answers(about: Mapping[str, Any]) -> list[str]:
+def without_answers(about: About) -> list[str]:
     """Return a sentence on unanswered queries, if there are any: their number, and the runs with most of them."""
     lacking = sorted(about["unanswered"].items(), key=lambda item: -item[1])
     if not lacking:
@@ -261,7 +261,7 @@ class MetricAgreement(Study):
     title = "Agreement of measures with each other"
     table: pd.DataFrame
     scores: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     def matrix(self, kind: str = "tau_b") -> pd.DataFrame:
         """Return a matrix of measures × measures in which similar measures are adjacent.

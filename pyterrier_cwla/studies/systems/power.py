@@ -30,7 +30,7 @@ from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, check_known, half_width, times_drawn
-from ..report import Finding, Picture, Study, Table, draw_curves
+from ..report import About, Finding, Picture, Study, Table, draw_curves
 from .metric_correlations import Cube, without_answers
 
 Array = np.ndarray
@@ -311,7 +311,7 @@ class Power(Study):
     table: pd.DataFrame
     contrasts: pd.DataFrame
     pairs: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     def achieved(self, test: str = "t") -> pd.DataFrame:
         """Return achieved significance levels: the p-values of all pairs by each measure, in ascending order.

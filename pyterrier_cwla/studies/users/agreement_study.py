@@ -44,7 +44,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
 from .ratings import Rated, from_labels, why_left_out, why_reduced
@@ -80,7 +80,7 @@ class UserAgreement(Study):
     rated: Rated
     scores: pd.DataFrame
     table: pd.DataFrame
-    about: dict[str, Any]
+    about: About
     grid: Grid | None = None
     baseline: str | None = None
     order_free: str = "number"

@@ -36,7 +36,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 from .rating_correlations import above_group_means, correlations, resample_counts
 from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 
@@ -325,7 +325,7 @@ class Splits(Study):
     """
 
     table: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -658,7 +658,7 @@ class Sensitivity(Study):
     """
 
     table: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     @property
     def title(self) -> str:  # type: ignore[override]

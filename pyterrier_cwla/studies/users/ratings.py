@@ -20,6 +20,7 @@ from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
 from ...tasks.hashing import fingerprint
 from ..correlation import sign_of_scores
+from ..report import About
 
 Array = np.ndarray
 OnePer = Literal["pair", "user", "label"]
@@ -569,7 +570,7 @@ def better_scores(rated: Rated, measures: Mapping[str, Measure]) -> pd.DataFrame
     return rated.scores(measures) * [sign_of_scores(measure) for measure in measures.values()]
 
 
-def what_was_rated(about: Mapping[str, Any]) -> str:
+def what_was_rated(about: About) -> str:
     """Format the numbers of :meth:`Rated.about`: ``60 rated lists of 12 users, weighted by n``."""
     labels = from_labels(about["labels"])
     users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
@@ -577,13 +578,13 @@ def what_was_rated(about: Mapping[str, Any]) -> str:
     return f"{many(about['ratings'], 'rated ' + about['what'])}{labels}{users}{weighted}"
 
 
-def title_of(about: Mapping[str, Any]) -> str:
+def title_of(about: About) -> str:
     """Format the numbers of :meth:`Rated.about` as the title of a figure."""
     users = f", {about['users']:,} users" if about["users"] else ""
     return f"{about['ratings']:,} rated {about['what']}s{from_labels(about['labels'])}{users}"
 
 
-def how_resampled(about: Mapping[str, Any]) -> str:
+def how_resampled(about: About) -> str:
     """Return a caption that describes the ratings and the intervals."""
     return (
         f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
@@ -591,7 +592,7 @@ def how_resampled(about: Mapping[str, Any]) -> str:
     )
 
 
-def why_not_all(about: Mapping[str, Any]) -> list[str]:
+def why_not_all(about: About) -> list[str]:
     """Return sentences about ratings that were reduced or left out, are by one user or have weights.
 
     ``about`` is that of :meth:`Rated.about`.

@@ -16,7 +16,7 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import around, check_known, columns_where_less_is_better, signs_of, times_drawn, why_negated
-from ..report import Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Study, Table
 from .rating_correlations import above_group_means, standardised_columns
 
 Array = np.ndarray
@@ -161,7 +161,7 @@ class VirtualSystems(Study):
     """
 
     table: pd.DataFrame
-    about: dict[str, Any]
+    about: About
 
     @property
     def title(self) -> str:  # type: ignore[override]
