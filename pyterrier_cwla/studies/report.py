@@ -194,8 +194,7 @@ class Study:
     @sanitised
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{escape(self.headline())}</b><br>{escape(self.title)}</p>", self._first_picture()]
-        for title, frame in self._first_table().items():
-            parts.append(f"<p>{escape(title)}</p>{frame.to_html(index=False, border=0)}")
+        parts += [self._opening(table) for table in list(self.tables().values())[:1]]
         for heading, sentences in self.said().items():
             lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
             parts.append(f"<details><summary>{heading}</summary><ul>{lines}</ul></details>")
@@ -205,21 +204,20 @@ class Study:
         """Return the picture of the first finding that has one, or the first picture, for a notebook."""
         pictures = self.pictures()
         named = [getattr(one, "picture", None) for one in self.findings()]
-        for name in [*(name for name in named if name in pictures), *pictures][:1]:
-            one = pictures[name]
-            return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
-        return ""
+        first = next((name for name in [*named, *pictures] if name in pictures), None)
+        if first is None:
+            return ""
+        one = pictures[first]
+        return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
 
-    def _first_table(self) -> dict[str, pd.DataFrame]:
-        """Return the first rows and columns of the first table in words, by its title."""
-        for table in list(self.tables().values())[:1]:
-            named = names_given(self.about)
-            shown = rendered_table(table.title, table.caption, flat(table.frame), named)
-            rows = [[cell.text for cell in row[:_NOTEBOOK_COLUMNS]] for row in shown.rows[:_ROWS]]
-            less = len(rows) < shown.total or len(shown.columns) > _NOTEBOOK_COLUMNS
-            of = f"{table.title} ({len(rows):,} of {shown.total:,} rows; all in tables())" if less else table.title
-            return {of: pd.DataFrame(rows, columns=shown.columns[:_NOTEBOOK_COLUMNS])}
-        return {}
+    def _opening(self, table: Table) -> str:
+        """Return the title and the first rows and columns of a table in words, for a notebook."""
+        shown = rendered_table(table.title, table.caption, flat(table.frame), names_given(self.about))
+        rows = [[cell.text for cell in row[:_NOTEBOOK_COLUMNS]] for row in shown.rows[:_ROWS]]
+        less = len(rows) < shown.total or len(shown.columns) > _NOTEBOOK_COLUMNS
+        of = f" ({len(rows):,} of {shown.total:,} rows; all in tables())" if less else ""
+        frame = pd.DataFrame(rows, columns=shown.columns[:_NOTEBOOK_COLUMNS])
+        return f"<p>{escape(table.title + of)}</p>{frame.to_html(index=False, border=0)}"
 
 
 _MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
@@ -234,8 +232,12 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
     check_packages()
     template = _template()
     contents: dict[str, bytes] = {}
-    about, named = study.about, names_given(study.about)
-    shown = {name: _rendered_table(name, table, named, contents) for name, table in study.tables().items()}
+    about, named, shown = study.about, names_given(study.about), {}
+    for name, table in study.tables().items():
+        frame = flat(table.frame)
+        contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
+        contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
+        shown[_id(name)] = name, rendered_table(table.title, table.caption, frame, named)
     drawn = {name: _rendered_picture(name, picture, contents) for name, picture in study.pictures().items()}
     contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
     opening, others = _by_picture(study.findings(), drawn)
@@ -247,7 +249,7 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
         others=others,
         limits=study.limits(),
         about={setting_words(name): _about_text(_with_shown_names(name, value)) for name, value in about.items()},
-        tables={_id(name): (name, table) for name, table in shown.items()},
+        tables=shown,
         pictures={name: (_id(name), picture) for name, picture in drawn.items()},
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -314,9 +316,7 @@ class _RenderedPicture(NamedTuple):
     def json(self) -> str:
         """Series and points for the script."""
         series = [{"name": harmless(name), "ids": ids} for name, ids in self.values.series.items()]
-        points = [
-            [one.axes, one.x, one.y, "\n".join(map(harmless, one.text.split("\n")))] for one in self.values.points
-        ]
+        points = [[*place, "\n".join(map(harmless, text.split("\n")))] for *place, text in self.values.points]
         return json.dumps({"series": series, "points": points}, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -431,13 +431,11 @@ def _name(ax: Any, line: Any) -> str:
 
     xy = np.asarray(line.get_xydata(), float)
     for text in ax.texts:
-        there = getattr(text, "xy", None)
-        if there is None or not text.get_label() or not same_color(text.get_color(), line.get_color()):
-            continue
-        if (xy == np.asarray(there, float)).all(axis=1).any():
+        of_line = text.get_label() and hasattr(text, "xy") and same_color(text.get_color(), line.get_color())
+        if of_line and (xy == np.asarray(text.xy, float)).all(axis=1).any():
             return str(text.get_label())
-    panel = ax.get_label()
-    return str(panel) if panel and not str(panel).startswith("_") else ""
+    panel = str(ax.get_label())
+    return "" if panel.startswith("_") else panel
 
 
 def _add(series: dict[str, list[str]], name: str, ax: Any, line: Any) -> None:
@@ -460,12 +458,11 @@ _Namer = Callable[[float, float], str]
 def _names(data: pd.DataFrame) -> _Namer:
     """Return a function from two numbers to the name of the only row of a picture's numbers that has both."""
     texts = data.select_dtypes(["object", "string"])
-    numbers = data.select_dtypes("number").to_numpy(float)[: len(data) if texts.shape[1] else 0]
+    numbers = data.select_dtypes("number").to_numpy(float)
 
     def name(x: float, y: float) -> str:
-        has = np.isclose(numbers, x).any(axis=1) & np.isclose(numbers, y).any(axis=1)
-        rows = np.flatnonzero(has)
-        return ", ".join(map(str, texts.iloc[rows[0]])) if len(rows) == 1 else ""
+        rows = texts[np.isclose(numbers, x).any(axis=1) & np.isclose(numbers, y).any(axis=1)]
+        return ", ".join(map(str, rows.iloc[0])) if len(rows) == 1 else ""
 
     return name
 
@@ -573,20 +570,10 @@ class RenderedTable(NamedTuple):
     total: int
 
 
-def _rendered_table(name: str, table: Table, named: Collection[str], contents: dict[str, bytes]) -> RenderedTable:
-    """Return the table for the page, and add its files to ``contents``."""
-    frame = flat(table.frame)
-    contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
-    contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
-    return rendered_table(table.title, table.caption, frame, named)
-
-
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with its index as columns and with texts as names of columns."""
-    if frame.index.names == [None]:
-        frame = frame.reset_index(drop=True)
-    else:  # a measure may have the same name as the index
-        frame = frame.reset_index(names=[f"{n}_" if n in frame.columns else str(n) for n in frame.index.names])
+    names = [f"{name}_" if name in frame.columns else str(name) for name in frame.index.names]  # such as a measure's
+    frame = frame.reset_index(drop=True) if frame.index.names == [None] else frame.reset_index(names=names)
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
     mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
     # One column may mix numbers and texts, for example the values of several parameters.
@@ -623,7 +610,8 @@ def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[
     if frame.columns.has_duplicates:
         return {}
     numbers = [name for name in frame if pd.api.types.is_float_dtype(frame[name]) and name not in as_they_are]
-    ends = {name: (f"{name}_low", f"{name}_high") for name in numbers if {f"{name}_low", f"{name}_high"} <= {*numbers}}
+    pairs = {name: (f"{name}_low", f"{name}_high") for name in numbers}
+    ends = {name: pair for name, pair in pairs.items() if {*pair} <= {*numbers}}
     if {"low", "high"} <= {*numbers}:
         before = [name for name in numbers[: numbers.index("low")] if not name.endswith("_seed")]
         value = "knee" if "knee" in before else before[-1] if before else None
@@ -634,15 +622,17 @@ def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[
 
 def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[Cell]:
     """Return the cells of a value with its interval."""
-    both = frame[[name, *ends]].to_numpy(float)
-    digits = _digits(both)
-    found = []
-    for value, low, high in both:
-        text = number_text(value, digits)
-        if not np.isnan([value, low, high]).any():
-            text += f" [{number_text(low, digits)}, {number_text(high, digits)}]"
-        found.append(Cell(text, "" if np.isnan(value) else repr(float(value)), True))
+    values = frame[[name, *ends]].to_numpy(float)
+    digits, found = _digits(values), []
+    for row in values:
+        text, low, high = (number_text(value, digits) for value in row)
+        text += "" if np.isnan(row).any() else f" [{low}, {high}]"
+        found.append(Cell(text, _key(row[0]), True))
     return found
+
+
+def _key(value: float) -> str:
+    return "" if np.isnan(value) else repr(float(value))
 
 
 def _cells(column: pd.Series) -> list[Cell]:
@@ -652,9 +642,7 @@ def _cells(column: pd.Series) -> list[Cell]:
         return [Cell(f"{value:,}", str(value), True) for value in column]
     if pd.api.types.is_float_dtype(column):
         digits = _digits(column.to_numpy(float))
-        return [
-            Cell(number_text(value, digits), "" if np.isnan(value) else repr(float(value)), True) for value in column
-        ]
+        return [Cell(number_text(value, digits), _key(value), True) for value in column]
     return [
         Cell("–", "", False) if missing else Cell(str(value), str(value), False)
         for value, missing in zip(column, column.isna(), strict=True)
@@ -917,9 +905,8 @@ def _listed(path: Path) -> list[str]:
         listed = None
     if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
         raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
-    for name in listed:
-        if not _NAME.fullmatch(name):
-            raise BadParameter(f"{path}: lists {name!r}, which is not a file of a report. {_WAY_OUT}")
+    if other := [name for name in listed if not _NAME.fullmatch(name)]:
+        raise BadParameter(f"{path}: lists {other[0]!r}, which is not a file of a report. {_WAY_OUT}")
     return listed
 
 

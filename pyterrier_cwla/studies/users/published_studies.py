@@ -64,19 +64,23 @@ def jiang_ratings(folder: AnyPath) -> Rated:
     """
     folder = Path(folder)
     rated = _lines(folder / "session", "SessionID", "User", "Topic", "Performance", "Difficulty")
+    for name in ("Performance", "Difficulty"):
+        rated[name] = _numbers(rated, name, folder / "session")
     judged = _lines(folder / "qrels", "SessionID", "URL", "Relevance")
-    found = _lines(folder / "results", "SessionID", "Qno", "rank", "URL")
-    found["query_id"] = found["SessionID"] + "-" + found["Qno"]
+    judged["relevance"] = _numbers(judged, "Relevance", folder / "qrels").astype(int)
+    found = _lines(folder / "results", "SessionID", "Qno", "rank", "URL").rename(columns={"SessionID": "session"})
+    found["query_id"] = found["session"] + "-" + found["Qno"]
     found["order"] = _numbers(found, "Qno", folder / "results")
     results = found[found["rank"] != _NO_RESULTS]
+    named = {
+        "SessionID": "session",
+        "Performance": "rating",
+        "User": "user",
+        "Topic": "topic",
+        "Difficulty": "difficulty",
+    }
     return Rated.sessions(
-        pd.DataFrame(
-            {
-                "query_id": judged["SessionID"],
-                "doc_id": judged["URL"],
-                "relevance": _numbers(judged, "Relevance", folder / "qrels").astype(int),
-            }
-        ),
+        judged.rename(columns={"SessionID": "query_id", "URL": "doc_id"})[["query_id", "doc_id", "relevance"]],
         pd.DataFrame(
             {
                 "query_id": results["query_id"],
@@ -84,16 +88,8 @@ def jiang_ratings(folder: AnyPath) -> Rated:
                 "score": -_numbers(results, "rank", folder / "results"),
             }
         ),
-        found.rename(columns={"SessionID": "session"})[["session", "query_id", "order"]].drop_duplicates(),
-        pd.DataFrame(
-            {
-                "session": rated["SessionID"],
-                "rating": _numbers(rated, "Performance", folder / "session"),
-                "user": rated["User"],
-                "topic": rated["Topic"],
-                "difficulty": _numbers(rated, "Difficulty", folder / "session"),
-            }
-        ),
+        found[["session", "query_id", "order"]].drop_duplicates(),
+        rated.rename(columns=named)[list(named.values())],
     )
 
 
@@ -227,11 +223,11 @@ def tiangong_ratings(path: AnyPath) -> Rated:
     al. (2022), section 4.
     """
     table = _lines(Path(path), names=_PAGES)
-    short = (table["satisfaction"] == "").to_numpy()
-    if short.any():
+    short = table.index[table["satisfaction"] == ""]
+    if len(short):
         raise MalformedFile(
-            f"{path}:{short.argmax() + 1}: a line needs four tab-separated fields: reformulation, clicks, usefulness,"
-            f" satisfaction ({many(int(short.sum()), 'such line')})."
+            f"{path}:{short[0] + 1}: a line needs four tab-separated fields: reformulation, clicks, usefulness,"
+            f" satisfaction ({many(len(short), 'such line')})."
         )
     usefulness, clicks = (_labels(table, column, Path(path)) for column in ("usefulness", "clicks"))
     satisfaction = _numbers(table, "satisfaction", Path(path), first=1)
@@ -264,12 +260,11 @@ def tiangong_ratings(path: AnyPath) -> Rated:
 
 def _labels(table: pd.DataFrame, column: str, path: Path) -> pd.Series:
     """Return the labels of lists such as ``[0, 2, 1]``, one after another, by row."""
-    lists = table[column].str.fullmatch(r"\[ *\d+(?: *, *\d+)* *\]")
-    if not lists.all():
-        row = int((~lists).to_numpy().argmax())
+    wrong = table.loc[~table[column].str.fullmatch(r"\[ *\d+(?: *, *\d+)* *\]"), column]
+    if len(wrong):
         raise MalformedFile(
-            f"{path}:{row + 1}: {column} is {table[column].iloc[row]!r}, and must be a list of whole numbers such as"
-            f" [0, 2, 1] ({many(int((~lists).sum()), 'such line')})."
+            f"{path}:{wrong.index[0] + 1}: {column} is {wrong.iloc[0]!r}, and must be a list of whole numbers such as"
+            f" [0, 2, 1] ({many(len(wrong), 'such line')})."
         )
     return table[column].str.strip("[]").str.split(",").explode().astype(int)
 
@@ -328,12 +323,11 @@ def _numbers(table: pd.DataFrame, column: str, path: Path, first: int = 2) -> An
     ``first`` is the number of the table's first line.
     """
     values = pd.to_numeric(table[column], errors="coerce")
-    wrong = ~np.isfinite(values.to_numpy(float))
-    if wrong.any():
-        row = int(wrong.argmax())
+    wrong = table.loc[~np.isfinite(values.to_numpy(float)), column]
+    if len(wrong):
         raise MalformedFile(
-            f"{path}:{table.index[row] + first}: {column} is {table[column].iloc[row]!r}, and must be a number"
-            f" ({many(int(wrong.sum()), 'such line')})."
+            f"{path}:{wrong.index[0] + first}: {column} is {wrong.iloc[0]!r}, and must be a number"
+            f" ({many(len(wrong), 'such line')})."
         )
     return values
 
@@ -505,8 +499,7 @@ def _parsed(functions: Iterable[Any], kind: str, role: str) -> dict[str, Any]:
     if isinstance(functions, str):
         raise BadParameter(f"{role} of a grid must be a list: write {role}=[{functions!r}, …].")
     specs: dict[str, Any] = {}
-    for function in functions:
-        spec = parse(function, kind)
+    for spec in (parse(function, kind) for function in functions):
         if str(spec) in specs:
             raise BadParameter(f"{role} has {str(spec)!r} twice.")
         specs[str(spec)] = spec
