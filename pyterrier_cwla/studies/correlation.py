@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -223,16 +224,15 @@ def _pairs(x: Array) -> float:
 def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
     """Apply ``of_rows`` to chunks of x and y, passed as [n × rows]; map [… × n] to [...]."""
     shape, n = np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), x.shape[-1]
-    flat = [values.reshape(-1, n) for values in (x, y)]
-    rows = [
-        np.broadcast_to(np.arange(len(table)).reshape(values.shape[:-1]), shape).ravel()
-        for table, values in zip(flat, (x, y), strict=True)
-    ]
+    flat = []
+    for values in (x, y):
+        rows = np.arange(values.size // n).reshape(values.shape[:-1])
+        flat.append((values.reshape(-1, n), np.broadcast_to(rows, shape).ravel()))
     found = np.empty(int(np.prod(shape)))
     step = max(1, _CELLS // n)
     for first in range(0, len(found), step):
         here = slice(first, first + step)
-        found[here] = of_rows(*(np.ascontiguousarray(t[r[here]].T) for t, r in zip(flat, rows, strict=True)))
+        found[here] = of_rows(*(np.ascontiguousarray(table[rows[here]].T) for table, rows in flat))
     return found.reshape(shape)
 
 
@@ -264,13 +264,16 @@ def _sign(x: Array, apart: int) -> Array:
 
 def _ap(x: Array, y: Array) -> Array:
     """Return τ_AP of [n × rows]."""
-    order = np.argsort(-x, axis=0, kind="stable")
-    x, y = np.take_along_axis(x, order, axis=0), np.take_along_axis(y, order, axis=0)
+    x, y = _ordered(np.argsort(-x, axis=0, kind="stable"), x, y)
     weights = np.zeros(x.shape)
     weights[1:] = 1 / np.arange(1, len(x))[:, None]
     group = _new(x).ravel(order="F").cumsum() - 1  # groups of ties within a row
     tied = np.bincount(group, weights.ravel(order="F")) / np.bincount(group)
     return (tied[group].reshape(x.shape, order="F") * _signs(x, y)).sum(axis=0) / (len(x) - 1)
+
+
+def _ordered(order: Array, *of: Array) -> tuple[Array, ...]:
+    return tuple(np.take_along_axis(values, order, axis=0) for values in of)
 
 
 def _new(ordered: Array) -> Array:
@@ -293,8 +296,7 @@ def _offsets(new: Array) -> Array:
 
 
 def _tied_in_both(x: Array, y: Array) -> Array:
-    order = np.lexsort((y, x), axis=0)
-    x, y = np.take_along_axis(x, order, axis=0), np.take_along_axis(y, order, axis=0)
+    x, y = _ordered(np.lexsort((y, x), axis=0), x, y)
     return _offsets(_new(x) | _new(y)).sum(axis=0)
 
 
@@ -327,8 +329,7 @@ def _overlap(above: Array, ends: Array, above_too: Array, ends_too: Array, sums:
 def _places(x: Array) -> tuple[Array, Array]:
     """Return, for each item of [n × rows], the number of items above it, and of those above or tied with it."""
     order = np.argsort(-x, axis=0, kind="stable")
-    ordered = np.take_along_axis(x, order, axis=0)
-    place = np.arange(len(x))[:, None]
+    (ordered,), place = _ordered(order, x), np.arange(len(x))[:, None]
     above, ends = np.empty_like(order), np.empty_like(order)
     np.put_along_axis(above, order, place - _offsets(_new(ordered)), axis=0)
     np.put_along_axis(ends, order, place + 1 + _offsets(_new(ordered[::-1]))[::-1], axis=0)
@@ -370,7 +371,8 @@ def half_width(resampled: Array, confidence: float, units: int) -> Array:
     from scipy.stats import t
 
     some = np.isfinite(resampled)
-    n = np.where(some.sum(axis=-1) > 1, some.sum(axis=-1), np.nan)
+    n = some.sum(axis=-1)
+    n = np.where(n > 1, n, np.nan)
     drawn = np.where(some, resampled, 0.0)
     above = np.where(some, drawn - (drawn.sum(axis=-1) / n)[..., None], 0.0)
     return t.ppf((1 + confidence) / 2, max(units - 1, 1)) * np.sqrt((above**2).sum(axis=-1) / (n - 1))
@@ -499,11 +501,10 @@ def columns_where_less_is_better(columns: Iterable[str]) -> list[str]:
     ['ESL(wanted=2)']
     """
     found: dict[str, Measure] = {}
-    for name in filter(lambda column: isinstance(column, str), columns):
-        try:
-            (found[name],) = measures_of([name])
-        except ValueError:  # the name of a column need not be the text of a measure
-            continue
+    for name in columns:
+        with suppress(ValueError):  # the name of a column need not be the text of a measure
+            if isinstance(name, str):
+                (found[name],) = measures_of([name])
     return where_less_is_better(found)
 
 
@@ -515,13 +516,12 @@ def signs_of(names: Iterable[str], less_is_better: Iterable[str]) -> Array:
 
 def why_negated(less_is_better: list[str]) -> list[str]:
     """Return a sentence on measures whose scores are negated, if there are any."""
-    if not less_is_better:
-        return []
     named = ", ".join(less_is_better[:4]) + (", …" if len(less_is_better) > 4 else "")
-    return [
+    sentence = (
         f"Of {named}, less is better: the scores count negatively, so that a greater coefficient and a higher"
         " rank are better for all measures. Tables and axes of scores show the scores as they are."
-    ]
+    )
+    return [sentence] if less_is_better else []
 
 
 def with_direction(name: str, about: Mapping[str, Any]) -> str:

@@ -24,13 +24,12 @@ from ..correlation import (
     percentiles,
     plain_name,
     rounded,
-    sign_of_scores,
     weights_of,
 )
 from ..report import About, Finding, Picture, Table
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
-from ..users.ratings import Rated, how_resampled, title_of, why_not_all
+from ..users.ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 from .parameter_fit import Fitted, check_fit, folds_of, of_default
 
 _SHOWN = 5  # values of φ in a sentence
@@ -119,7 +118,7 @@ class DiscountFit(Fitted):
         ]
         phi = self.discounts["phi"].to_numpy()
         equal = np.append(False, phi[1:] == phi[:-1]) & self.about["falling"]
-        held = (np.flatnonzero(equal | (phi == 0)) + 1).astype(str)
+        held = self.discounts["rank"][equal | (phi == 0)].astype(str)
         if len(held):
             bound = "rise with the rank or be negative" if self.about["falling"] else "be negative"
             said_limits.append(
@@ -130,11 +129,9 @@ class DiscountFit(Fitted):
             said_limits.append(
                 "φ has the highest likelihood of the preferences; the share of agreement of another φ may be higher."
             )
-        lost = self.about["without_result"]
-        if lost:
+        if lost := self.about["without_result"]:
             said_limits.append(f"No φ agrees with {many(lost, 'resample')}, which the intervals leave out.")
-        missing = int(self.folds["held_out"].isna().sum())
-        if missing:
+        if missing := int(self.folds["held_out"].isna().sum()):
             said_limits.append(f"{many(missing, 'fold')} have no value: φ or the correlation is not defined there.")
         return said_limits + why_not_all(self.about)
 
@@ -163,12 +160,9 @@ def plot_discount(study: Any, ax: Any = None) -> Any:
     if "default" in rows:
         ax.plot(rows["rank"], rows["default"], "--", color=GREY, linewidth=1.2)
         looks[in_picture(str(study.about["default"]))] = {"color": GREY, "linestyle": "--"}
-    ax.set_ylim(bottom=0)
-    ax.set_xlim(0.5, len(rows) + 0.5)
-    step = int(np.ceil(len(rows) / 10))
-    ax.set_xticks(rows["rank"][::step])
-    ax.set_xlabel("rank (documents)")
-    ax.set_ylabel("discount φ (highest = 1)")
+    ticks = rows["rank"][:: -(-len(rows) // 10)]
+    ax.set(ylim=(0, None), xlim=(0.5, len(rows) + 0.5), xticks=ticks)
+    ax.set(xlabel="rank (documents)", ylabel="discount φ (highest = 1)")
     titled(ax, f"Learned discount · {title_of(study.about)}")
     key(ax, looks)
     return ax
@@ -285,7 +279,7 @@ def fit_discount(
     of_folds, default_value = _of_folds(regression, objective, rated, train, repeats), None
     if default is not None:
         given = template.measure({"phi": default})
-        scores = rated.scores([given]).to_numpy().T * sign_of_scores(given)
+        scores = better_scores(rated, {"default": given}).to_numpy().T
         of_folds["default"], default_value = of_default(objective, scores, rated, train)
     drawn = regression.learned(resample_counts(len(rated), rated.users, resamples, seed))
     measure = template.measure({"phi": _table(phi)})
@@ -327,10 +321,10 @@ class _Regression:
 
     @classmethod
     def of(cls, template: Template, rated: Rated, depth: int, objective: str, falling: bool) -> _Regression:
-        weights = weights_of(objective, rated.weights)
-        n = np.ones(len(rated)) if weights is None else weights
-        centred = rated.what != "pair"
-        used = n if centred else n * (rated.ratings != 0)
+        weights, centred = weights_of(objective, rated.weights), rated.what != "pair"
+        used = np.ones(len(rated)) if weights is None else weights
+        if not centred:
+            used = used * (rated.ratings != 0)
         found = cls(_gains_by_rank(template, rated, depth), rated.ratings, used, falling, centred)
         found._refuse_undetermined(rated.what)
         return found
@@ -357,10 +351,9 @@ class _Regression:
         columns = np.cumsum(x, axis=1) if self.falling else x  # φ(i) = Σ_{j≥i} d_j with d ≥ 0
         found = _least_squares(columns, y, counts) if self.centred else _logistic(y[:, None] * columns, counts)
         phi = found[::-1].cumsum()[::-1] if self.falling else found
-        highest = phi.max()
-        if not highest > 0:
+        if not phi.max() > 0:
             return np.full(len(phi), np.nan)
-        return np.array([float(f"{value:.{_DIGITS}g}") for value in rounded(phi / highest)])
+        return np.array([float(f"{value:.{_DIGITS}g}") for value in rounded(phi / phi.max())])
 
     def _counted(self, counts: Array) -> tuple[Array, Array, Array]:
         counts = self.n * counts
@@ -433,13 +426,11 @@ def _table(phi: Iterable[float]) -> str:
 
 def _gains_by_rank(template: Template, rated: Rated, depth: int) -> Array:
     """Return x, [ratings × ranks]: the scores with φ = 1 at one rank and 0 at all others."""
-    units = np.eye(depth)
-    probe = np.linspace(1, 0.5, depth)
-    measures = {str(k): template.measure({"phi": _table(phi)}) for k, phi in enumerate([*units, probe.round(3)])}
-    signs = [sign_of_scores(measure) for measure in measures.values()]
-    scores = rated.scores(measures).to_numpy() * signs
+    probe = np.linspace(1, 0.5, depth).round(3)
+    measures = {str(k): template.measure({"phi": _table(phi)}) for k, phi in enumerate([*np.eye(depth), probe])}
+    scores = better_scores(rated, measures).to_numpy()
     x, other = scores[:, :depth], scores[:, depth]
-    if not np.allclose(x @ probe.round(3), other, rtol=1e-9, atol=1e-9 * (np.abs(x).max() or 1)):
+    if not np.allclose(x @ probe, other, rtol=1e-9, atol=1e-9 * (np.abs(x).max() or 1)):
         raise BadParameter(
             f"the score of {template} is not a sum of gains times φ, so least squares cannot learn φ. Use the"
             " aggregation utility($phi) without a normaliser that depends on φ (norm='ideal'), or fit()."

@@ -376,24 +376,16 @@ class Fit(Fitted):
         nearly = self.candidates[worth >= worth.max() - self._nearly]
         rows = []
         for name in self.ranges:
-            fitted, numbers = self.folds[name].dropna(), are_numbers(self.candidates[name])
-            low, middle, high = (
-                fitted.quantile([0.05, 0.5, 0.95])
-                if numbers
-                else (None, next(iter(fitted.value_counts().index), None), None)
-            )
-            rows.append(
-                {
-                    "parameter": name,
-                    "fitted": self.values[name],
-                    "default": (self.about["default"] or {}).get(name),
-                    "folds_low": low,
-                    "folds_median": middle,
-                    "folds_high": high,
-                    "nearly_low": nearly[name].min() if numbers else ", ".join(map(str, nearly[name].unique())),
-                    "nearly_high": nearly[name].max() if numbers else None,
-                }
-            )
+            fitted, near = self.folds[name].dropna(), nearly[name]
+            if are_numbers(self.candidates[name]):
+                ends = [*fitted.quantile([0.05, 0.5, 0.95]), near.min(), near.max()]
+            else:
+                ends = [None, next(iter(fitted.value_counts().index), None), None]
+                ends += [", ".join(map(str, near.unique())), None]
+            default = (self.about["default"] or {}).get(name)
+            columns = ("folds_low", "folds_median", "folds_high", "nearly_low", "nearly_high")
+            named = {"parameter": name, "fitted": self.values[name], "default": default}
+            rows.append({**named, **dict(zip(columns, ends))})
         return rows
 
     def tables(self) -> dict[str, Table]:
@@ -463,14 +455,13 @@ class Fit(Fitted):
         for name, span in self.ranges.items():
             if not span.choices and self.values[name] in (span.low, span.high):
                 said_limits.append(f"{name} is at an end of its range ({span}): the best may lie beyond.")
-        unchosen = self.folds["chosen_by"].isna()
-        lost = int((self.folds["held_out"].isna() & ~unchosen).sum())
-        if unchosen.any():
+        unchosen = int(self.folds["chosen_by"].isna().sum())
+        if unchosen:
             said_limits.append(
-                f"Ratings or scores are constant without {many(int(unchosen.sum()), 'fold')}: no parameters are chosen"
-                " there, and these folds do not count."
+                f"Ratings or scores are constant without {many(unchosen, 'fold')}: no parameters are chosen there, and"
+                " these folds do not count."
             )
-        if lost:
+        if lost := int(self.folds["held_out"].isna().sum()) - unchosen:
             said_limits.append(f"Ratings or scores are constant on {many(lost, 'fold')}: these folds do not count.")
         if self.about["most_reached"]:
             said_limits.append(f"The search stopped after {many(self.about['candidates'], 'candidate')} (most=).")
@@ -514,21 +505,20 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     ax = axes_of(ax)
     curve, about, span = study.curve(name), study.about, study.ranges[name]
     texts = not are_numbers(curve[name])
-    order = list(span.choices)
-    place_of: Callable[[Any], float] = order.index if texts else float
+    place_of: Callable[[Any], float] = span.choices.index if texts else float
     chosen = study.folds[name].dropna().map(place_of)
-    curve = curve.assign(x=curve[name].map(place_of).astype(float)).sort_values("x")
+    x, y = curve[name].map(place_of).astype(float), curve["value"]
     if span.log:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
-    ax.plot(curve["x"], curve["value"], "o" if texts else "-", color=STAY, linewidth=1.8)
-    low, high = float(curve["value"].min()), float(curve["value"].max())
+    ax.plot(x, y, "o" if texts else "-", color=STAY, linewidth=1.8)
+    low, high = y.min(), y.max()
     room = max(high - low, 1e-6)
     ax.set_ylim(low - 0.14 * room, high + 0.2 * room)
     if not texts:
         marks = np.full(len(chosen), low - 0.09 * room)
         ax.plot(chosen, marks, "|", color=GREY, markersize=9, alpha=0.7, zorder=1)
-    middle = (curve["x"].min() * curve["x"].max()) ** 0.5 if span.log else (curve["x"].min() + curve["x"].max()) / 2
+    middle = (x.min() * x.max()) ** 0.5 if span.log else (x.min() + x.max()) / 2
     shown = [("fitted", study.values[name], about["value"], {"marker": "o", "markersize": 6, "color": SCORE}, (6, 6))]
     default = (about["default"] or {}).get(name)
     if default is not None and default in span:
@@ -542,9 +532,9 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
                     xytext=(beside if right else -beside, above), textcoords="offset points",
                     ha="left" if right else "right", bbox=label_box(ax), fontsize=9)  # fmt: skip
     if texts:
-        counted = [f"{in_picture(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(order)]
-        ax.set_xticks(range(len(order)), counted)
-        ax.set_xlim(-0.5, len(order) - 0.5)
+        counted = [f"{in_picture(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(span.choices)]
+        ax.set_xticks(range(len(counted)), counted)
+        ax.set_xlim(-0.5, len(counted) - 0.5)
     how = "below: how often chosen" if texts else "marks: chosen"
     ax.set_xlabel(f"{in_picture(name)} ({how} without each of {len(study.folds):,} folds)")
     objective = about["objective"]

@@ -275,8 +275,11 @@ def splits(
         kinds.insert(1, ("within", "within", np.isin(part, large)))
     rows = []
     for kind, name, inside in kinds:
-        given = scores.to_numpy()[inside], y[inside], counts[inside]
-        found = _within(*given, part[inside]) if kind == "within" else _correlated(*given, coefficient)
+        given = y[inside], counts[inside]
+        if kind == "within":
+            found = _within(scores.to_numpy()[inside], *given, part[inside])
+        else:
+            found = _correlated(scores[inside].to_numpy().T, *given, coefficient)
         size = int(inside.sum())
         units = size if rated.users is None else len(np.unique(rated.users[inside]))
         low, high = around(found[:, 0], found[:, 1:], confidence, units)
@@ -430,8 +433,8 @@ def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
 def _correlated(x: Array, y: Array, counts: Array, coefficient: str) -> Array:
     """Return correlations [measures × samples]; NaN if a sample has none of these ratings."""
     there, name = counts.sum(axis=0) > 0, plain_name(coefficient)
-    found = np.full((x.shape[1], counts.shape[1]), np.nan)
-    found[:, there] = correlations([name], x.T, y, counts[:, there])[name]
+    found = np.full((len(x), counts.shape[1]), np.nan)
+    found[:, there] = correlations([name], x, y, counts[:, there])[name]
     return found
 
 

@@ -233,16 +233,16 @@ def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
     kinds, kind = np.unique(score * L + rating, return_inverse=True)
     score, rating, counts = kinds // L, kinds % L, of_groups(counts, kind)  # equal pairs are merged
     N = counts.sum(axis=0)
-    ranks, spreads, untied = [], [], []
+    covariance, spread, untied = counts, 1.0, 1.0
     for group in (score, rating):
         n = of_groups(counts, group)
         rank = np.cumsum(n, axis=0) - (n + N) / 2  # midranks minus their mean
-        ranks.append(rank[group])
-        spreads.append((n * rank**2).sum(axis=0))
-        untied.append(np.maximum(N**2 - (n**2).sum(axis=0), 0))
-    rho = _ratio((counts * ranks[0] * ranks[1]).sum(axis=0), np.sqrt(spreads[0] * spreads[1]))
+        covariance = covariance * rank[group]
+        spread = spread * (n * rank**2).sum(axis=0)
+        untied = untied * np.maximum(N**2 - (n**2).sum(axis=0), 0)
     concordant = _by_pairs if len(kinds) < _PER_LEVEL * L else _by_levels
-    return rho, _ratio(concordant(score, rating, counts), np.sqrt(untied[0] * untied[1]))
+    rho = _ratio(covariance.sum(axis=0), np.sqrt(spread))
+    return rho, _ratio(concordant(score, rating, counts), np.sqrt(untied))
 
 
 def correlations(names: Iterable[str], x: Any, y: Any, counts: Array) -> dict[str, Array]:
@@ -250,11 +250,12 @@ def correlations(names: Iterable[str], x: Any, y: Any, counts: Array) -> dict[st
 
     ``names`` are among ``"pearson"``, ``"spearman"`` and ``"tau_b"``.
     """
-    names = list(names)
-    found = {"pearson": weighted_pearson(x, y, counts)} if "pearson" in names else {}
+    names, found = list(names), {}
+    if "pearson" in names:
+        found["pearson"] = weighted_pearson(x, y, counts)
     if {"spearman", "tau_b"} & {*names}:
         ranks = np.array([weighted_ranks(row, y, counts) for row in np.asarray(x)])
-        found |= {"spearman": ranks[:, 0], "tau_b": ranks[:, 1]}
+        found["spearman"], found["tau_b"] = np.moveaxis(ranks, 1, 0)
     return {name: found[name] for name in names}
 
 
@@ -430,14 +431,13 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
     """
     x, y = rounded(x), rounded(y)
     check_known("coefficient", coefficient, CORRELATIONS)
-    if weights is not None and coefficient != "pearson":
-        raise BadParameter(f"coefficient={coefficient!r} does not take weights: only 'pearson' does.")
     if coefficient == "pearson":
         return _of_values(x, y, weights)
+    if weights is not None:
+        raise BadParameter(f"coefficient={coefficient!r} does not take weights: only 'pearson' does.")
     rows = x.reshape(-1, x.shape[-1])
-    if coefficient == "tau_b":
-        return _of_signs(rows, y).reshape(x.shape)
-    return np.array([_of_ranks(row, y) for row in rows]).reshape(x.shape)
+    found = _of_signs(rows, y) if coefficient == "tau_b" else np.array([_of_ranks(row, y) for row in rows])
+    return found.reshape(x.shape)
 
 
 def _of_values(x: Array, y: Array, weights: Array | None) -> Array:
@@ -451,16 +451,15 @@ def _of_values(x: Array, y: Array, weights: Array | None) -> Array:
 def _of_ranks(x: Array, y: Array) -> Array:
     from scipy.stats import rankdata
 
-    n = len(y)
-    ranks = [rankdata(values) for values in (x, y)]
-    zx, zy = (standardised(rank) for rank in ranks)
+    of_x, of_y = (rankdata(values) for values in (x, y))
+    zx, zy = standardised(of_x), standardised(of_y)
     rho = (zx * zy).mean()
     moved = [
-        _ranks_above(rank, (other - rho * own) / (n * rank.std()))
-        for rank, own, other in ((ranks[0], zx, zy), (ranks[1], zy, zx))
+        _ranks_above(rank, (other - rho * own) / (len(y) * rank.std()))
+        for rank, own, other in ((of_x, zx, zy), (of_y, zy, zx))
         if rank.std() > 0
     ]
-    return _of_values(ranks[0], ranks[1], None) + sum(moved)
+    return _of_values(of_x, of_y, None) + sum(moved)
 
 
 def _ranks_above(rank: Array, gradient: Array) -> Array:
@@ -634,8 +633,7 @@ def agreement_columns(
     columns: Columns = {}
     compared = (reference >= 0).any()
     for name, value, resampled, p in _coefficients(rated, x, counts):
-        columns[name] = value
-        columns |= _interval(name, resampled, value, confidence, rated.units)
+        columns |= _with_interval(name, resampled, value, confidence, rated.units)
         if name == coefficient:
             columns["resamples"] = np.isfinite(resampled).sum(axis=1)
         influences = cache(partial(_influences, rated, name, x, value))
@@ -644,9 +642,8 @@ def agreement_columns(
         if not compared:
             continue
         difference = np.where(reference < 0, np.nan, _difference_of(value, value[against]))
-        columns[f"{name}_difference"] = difference
         apart = _difference_of(resampled, resampled[against])
-        columns |= _interval(f"{name}_difference", apart, difference, confidence, rated.units)
+        columns |= _with_interval(f"{name}_difference", apart, difference, confidence, rated.units)
         tested = np.isfinite(difference) & (against != np.arange(len(x)))
         if name == "pearson" and rated.users is None:
             p = _williams(x, rated.ratings, value, against)
@@ -680,17 +677,15 @@ def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, 
     varies = shown & (np.ptp(y) > 0)
 
     def each(function: Any, which: Array = varies) -> Array:
-        return np.array([function(row) if some else np.nan for row, some in zip(x, which, strict=True)], float)
+        return np.array([function(row) if some else np.nan for row, some in zip(x, which)], float)
 
     def tested(test: Any) -> Array | None:
         return each(lambda row: test(row, y).pvalue) if rated.users is None else None
 
     yield "pearson", each(lambda row: pearsonr(row, y).statistic), weighted_pearson(x, y, counts), tested(pearsonr)
-    nothing = np.full(counts.shape[1], np.nan)
-    ranks = [
-        weighted_ranks(row, y, counts) if some else (nothing, nothing) for row, some in zip(x, varies, strict=True)
-    ]
-    rho, tau_b = (np.array(of) for of in zip(*ranks, strict=True))
+    rho, tau_b = np.full((2, len(x), counts.shape[1]), np.nan)
+    for row in np.flatnonzero(varies):
+        rho[row], tau_b[row] = weighted_ranks(x[row], y, counts)
     yield "spearman", each(lambda row: spearmanr(row, y).statistic), rho, tested(spearmanr)
     yield "tau_b", each(lambda row: tau(row, y, "b")), tau_b, tested(kendalltau)
     if rated.weights is not None:
@@ -703,10 +698,10 @@ def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, 
         yield AGREED, share, np.array([weighted_agreement(row, y, counts) for row in x]), None
 
 
-def _interval(name: str, resampled: Array, value: Array, confidence: float, units: int) -> Columns:
+def _with_interval(name: str, resampled: Array, value: Array, confidence: float, units: int) -> Columns:
     lowest, highest = (0, 1) if name == AGREED else (-2, 2) if name.endswith("_difference") else (-1, 1)
-    ends = np.round(around(value, resampled, confidence, units, lowest, highest), 10)  # removes rounding noise
-    return {f"{name}_low": ends[0], f"{name}_high": ends[1]}
+    low, high = np.round(around(value, resampled, confidence, units, lowest, highest), 10)  # removes rounding noise
+    return {name: value, f"{name}_low": low, f"{name}_high": high}
 
 
 def _difference_of(one: Array, other: Array) -> Array:

@@ -567,7 +567,7 @@ class Rated:
 
 def better_scores(rated: Rated, measures: Mapping[str, Measure]) -> pd.DataFrame:
     """Return the scores of :meth:`Rated.scores`, negated where less is better, so that greater is better."""
-    return rated.scores(measures) * [sign_of_scores(measure) for measure in measures.values()]
+    return rated.scores(measures) * np.array([sign_of_scores(measure) for measure in measures.values()])
 
 
 def what_was_rated(about: About) -> str:
