@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,8 +15,8 @@ from ir_measures.measures import Measure
 
 from ...data.alignment import Aligned, Judgments
 from ...data.columns import Columns, run_columns
-from ...data.rankings import Pool, Rankings, StackedRows
-from ...errors import BadJudgments, BadParameter, many, naming, some
+from ...data.rankings import Pool, Rankings
+from ...errors import BadJudgments, BadParameter, BadRun, many, naming, some
 from ...evaluation.streaming import separate_runs
 from ...files.id_columns import written
 from ...files.inputs import loaded
@@ -402,57 +402,55 @@ class Masking:
     pool : {"whole", "judged"}
         Treatment of documents with missing judgments by infAP: "whole" treats them as in the pool, "judged" as not in
         the pool. All other measures treat them as not judged.
+    left_out : dict of str to int
+        Runs that were left out, because they have too few documents, and their numbers of documents.
     """
 
     measures: dict[str, Measure]
     runs: list[str]
     judgments: Judgments
     whole: Rankings
-    pool: str = "whole"
+    pool: str
+    left_out: dict[str, int]
 
     @classmethod
     def of(
-        cls, judgments: Judgments, runs: Mapping[str, Any], measures: Mapping[str, Measure], pool: str = "whole"
+        cls,
+        judgments: Judgments,
+        runs: Mapping[str, Any],
+        measures: Mapping[str, Measure],
+        pool: str = "whole",
+        complete: float = 0.0,
     ) -> Masking:
-        """Align runs with judgments."""
+        """Align runs with judgments, without those with less than this share of the documents of the longest run."""
         if pool not in POOLS:
             raise BadParameter(f"pool={pool!r}: give 'whole' or 'judged'.")
         measures = dict(zip(measures, pinned(measures.values())))
         for name, measure in measures.items():
             if needs_of(measure).intents:
                 raise BadParameter(f"{name}: this study does not support judgments with intents.")
-        aligned = []
+        aligned = {}
         for name, run in runs.items():
             with naming(str(name)):
-                aligned.append(judgments.align(loaded(run, "run"), all_judged=True))
-        whole = Rankings.stacked(aligned)
+                aligned[str(name)] = judgments.align(loaded(run, "run"), all_judged=True)
+        retrieved = {run: int(rankings.n.sum()) for run, rankings in aligned.items()}
+        longest = max(retrieved.values())
+        short = {run: n for run, n in retrieved.items() if n < complete * longest}
+        left = [run for run in aligned if run not in short]
+        if short and len(left) < 2:
+            raise BadRun(
+                f"only {many(len(left), 'run')} retrieved {complete:.0%} of the {longest:,} documents of the longest"
+                " run: give complete=None to keep all runs."
+            )
+        whole = Rankings.stacked([aligned[run] for run in left])
         if not any(_reads_rows(measure) for measure in measures.values()):
             whole = replace(whole, rows=None)  # reduces the data sent to other processes
-        return cls(measures, list(map(str, runs)), judgments, whole, pool)
+        return cls(measures, left, judgments, whole, pool, short)
 
     @property
     def queries(self) -> int:
         """Number of judged queries."""
         return len(self.judgments.qids)
-
-    def only(self, runs: Sequence[str]) -> Masking:
-        """Return a copy with some of the runs."""
-        whole, numbers = self.whole, [self.runs.index(run) for run in runs]
-        which = (np.array(numbers)[:, None] * self.queries + np.arange(self.queries)).ravel()
-        hit, ranking, _ = whole.hits_of(which)
-        assert whole.judgment is not None
-        rows_of_runs = () if whole.rows is None else cast(StackedRows, whole.rows).runs
-        rankings = Rankings.of_hits(
-            whole.n[which],
-            ranking,
-            whole.rank[hit],
-            whole.grade[hit],
-            whole.pool,
-            rows=None if whole.rows is None else StackedRows([rows_of_runs[number] for number in numbers]),
-            topic=np.tile(np.arange(self.queries), len(numbers)),
-            judgment=whole.judgment[hit],
-        )
-        return replace(self, runs=list(runs), whole=rankings)
 
     def scores(self, whole: Rankings, kept: Array) -> Array:
         """Return scores [measures × levels × rankings] by subsets of the judgments, ``kept`` [levels × judgments]."""

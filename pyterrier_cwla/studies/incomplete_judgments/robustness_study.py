@@ -15,7 +15,7 @@ from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import of_columns
 from ...data.rankings import Rankings
-from ...errors import BadJudgments, BadParameter, BadRun, check_share, check_whole, many, some
+from ...errors import BadJudgments, BadParameter, check_share, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
@@ -396,8 +396,8 @@ def grade_weights(*weights: Sequence[float]) -> dict[str, str]:
     return named
 
 
-def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: str) -> tuple[Masking, dict[str, int]]:
-    """Return runs aligned with judgments, and the number of documents of each run left out for having too few."""
+def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: str) -> Masking:
+    """Return runs aligned with judgments, without those that have too few documents."""
     runs = separate_runs(runs)
     if len(runs) < 2:
         raise BadParameter(f"this study compares runs: give at least 2 by name, not {many(len(runs), 'run')}.")
@@ -406,17 +406,7 @@ def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: st
     judgments: Judgments = plain_judgments(qrels)
     if len(judgments.qids) < 2:
         raise BadJudgments(f"a study needs two judged topics, and there is {some(judgments.qids) or 'none'}.")
-    masking = Masking.of(judgments, runs, measures_by_name(measures), pool)
-    retrieved = dict(zip(masking.runs, masking.whole.n.reshape(len(runs), -1).sum(axis=1).tolist()))
-    longest = max(retrieved.values())
-    short = {run: n for run, n in retrieved.items() if n < (complete or 0) * longest}
-    left = [run for run in masking.runs if run not in short]
-    if len(left) < 2:
-        raise BadRun(
-            f"only {many(len(left), 'run')} retrieved {complete:.0%} of the {longest:,} documents of the longest run:"
-            " give complete=None to keep all runs."
-        )
-    return masking.only(left) if short else masking, short
+    return Masking.of(judgments, runs, measures_by_name(measures), pool, complete or 0)
 
 
 @dataclass(frozen=True)
@@ -452,7 +442,7 @@ def _studied(
     progress: bool,
     n_jobs: int,
 ) -> Robustness:  # over 50 lines: half of them are parameters and reported values
-    masking, short = ready(qrels, runs, measures, how.complete, how.pool)
+    masking = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)
     known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
@@ -476,7 +466,7 @@ def _studied(
         "version": __version__,
         "measures": {name: repr(measure) for name, measure in masking.measures.items()},
         "levels": [level if np.isfinite(level) else "all" for level in holes.levels],
-        "left_out": short,
+        "left_out": masking.left_out,
         "lacking": lacking(masking.judgments),
         "queries": masking.queries,
         "judgments": len(masking.whole.pool.grade),
@@ -662,7 +652,7 @@ def groups_left_out(
     """
     if depth is not None:
         check_whole(1, depth=depth)
-    masking, short = ready(qrels, runs, measures, complete, pool)
+    masking = ready(qrels, runs, measures, complete, pool)
     group, names = checked_groups({str(run): group for run, group in groups.items()}, masking.runs)
     whole, queries = masking.whole, masking.queries
     kept = without_group(_retrieved(masking, depth), group, len(names))
@@ -686,7 +676,7 @@ def groups_left_out(
         "judgments": kept.shape[1],
         "depth": depth,
         "pool": pool,
-        "left_out": short,
+        "left_out": masking.left_out,
         "confidence": confidence,
         "resamples": resamples,
         "seed": seed,

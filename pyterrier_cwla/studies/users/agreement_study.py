@@ -406,7 +406,7 @@ class UserAgreement(Study):
 
 _MOST_ROWS = 30  # maximum number of measures in the plot of intervals
 _SMALL = 7.0  # points
-_PREFERRED = {"-1": "second", "0": "neither", "1": "first"}
+_PREFERRED = {"-1": ("second", SCORE), "0": ("neither", GAIN), "1": ("first", STAY)}
 
 
 def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = None) -> Any:
@@ -455,11 +455,11 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
         if best[i, j]:
             corner = j - 0.47, i - 0.44
             ax.add_patch(Rectangle(corner, 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4))
-    above = [in_picture(_short(a, numbers.columns)) for a in numbers.columns]
-    ax.set_xticks(
-        range(columns), [a.replace("(", "\n(", 1) if size < _SMALL else a for a in above], fontsize=min(size + 1, 9)
-    )
-    ax.set_yticks(range(rows), [in_picture(_short(c, numbers.index)) for c in numbers.index], fontsize=min(size + 1, 9))
+    below, above = ([in_picture(_short(name, names)) for name in names] for names in (numbers.index, numbers.columns))
+    if size < _SMALL:
+        above = [name.replace("(", "\n(", 1) for name in above]
+    ax.set_xticks(range(columns), above, fontsize=min(size + 1, 9))
+    ax.set_yticks(range(rows), below, fontsize=min(size + 1, 9))
     ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
     ax.spines[["left", "bottom"]].set_visible(False)
     name = _mathematical(LABELS[coefficient or study.coefficient])
@@ -580,25 +580,23 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
     ax = axes_of(ax)
     pairs = study.rated.what == "pair"
     levels = list(table.columns[4:])
-    middle = (table["high"].to_numpy()[:-1] + table["low"].to_numpy()[1:]) / 2
-    edges = np.concatenate([table["low"].iloc[:1], middle, table["high"].iloc[-1:]])
-    single = (table["low"] == table["high"]).to_numpy()
-    edges[[0, -1]] += np.array([-0.05, 0.05]) * np.ptp(edges) * single[[0, -1]]  # gives a bar of a single score a width
+    low, high = (table[end].to_numpy() for end in ("low", "high"))
+    edges = np.concatenate([low[:1], (high[:-1] + low[1:]) / 2, high[-1:]])
+    single = (low == high)[[0, -1]]
+    edges[[0, -1]] += np.array([-0.05, 0.05]) * np.ptp(edges) * single  # gives a bar of a single score a width
     below = np.zeros(len(table))
-    looks, curves = {}, {}
+    curves = {}
     for number, level in enumerate(levels):
         share = table[level].to_numpy()
-        shade = number / max(len(levels) - 1, 1)
-        colour = {"-1": SCORE, "0": GAIN, "1": STAY}[level] if pairs else cell_colours()(shade)
+        name, colour = _PREFERRED[level] if pairs else (level, cell_colours()(number / max(len(levels) - 1, 1)))
         ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour,
                edgecolor=ax.get_facecolor(), linewidth=0.5)  # fmt: skip
-        name = _PREFERRED[level] if pairs else level
         curves[name] = (edges[-2:], np.repeat(below[-1] + share[-1] / 2, 2))
-        looks[name] = {"color": text_colour()}
         below = below + share
     label = f"{'difference of scores (first − second)' if pairs else 'score'} by {with_direction(measure, study.about)}"
     ylabel = f"share of {'preferences' if pairs else 'ratings'}"
     ax.set(xlim=(edges[0], edges[-1]), ylim=(0, 1), xlabel=in_picture(label), ylabel=ylabel)
+    looks = {name: {"color": text_colour()} for name in curves}
     label_ends(ax, dict(reversed(curves.items())), looks)  # from the top, also where bands have no height
     ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
     what = "Which side users prefer, by the difference" if pairs else ratings

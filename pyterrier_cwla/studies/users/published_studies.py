@@ -165,13 +165,12 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
         raise BadRatings(f"{folder}: no rated list is known down to rank {depth}: give a smaller depth.")
     name = kept["user"] + "/" + kept["topic_id"] + "-" + kept["qid"]
     shown = pd.concat([recorded[_has_query_of(recorded, feedback[whole])], there])
-    shown = shown[shown["rank"] <= depth]
     lists = kept[_QUERY].assign(query_id=name)
-    run = shown.merge(lists, on=_QUERY)
+    run = shown[shown["rank"] <= depth].merge(lists, on=_QUERY)
     qrels = lists.merge(grades, on="topic_id")
     rated = Rated.lists(
         qrels.rename(columns={"actual_qrel_value": "relevance"})[["query_id", "doc_id", "relevance"]],
-        pd.DataFrame({"query_id": run["query_id"], "doc_id": run["doc_id"], "score": -run["rank"].astype(float)}),
+        run.assign(score=-run["rank"].astype(float))[["query_id", "doc_id", "score"]],
         pd.DataFrame(
             {
                 "query_id": name,

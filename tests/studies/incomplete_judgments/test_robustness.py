@@ -605,8 +605,8 @@ def test_short_runs_are_left_out_and_named(monkeypatch):
     assert found.runs == list(RUNS)
     assert any("of the longest run: 'short'" in said for said in found.limits())
     some, masking = (
-        masking_of(SCORED, runs=short).only(list(RUNS)[1:]),
-        masking_of(SCORED, runs=dict(list(RUNS.items())[1:])),
+        Masking.of(plain_judgments(QRELS), short, measures_by_name(SCORED), "judged", complete=0.8),
+        masking_of(SCORED),
     )
     kept = np.random.default_rng(0).random((2, len(masking.whole.pool.grade))) < 0.5
     np.testing.assert_array_equal(scored(some, kept), scored(masking, kept))
