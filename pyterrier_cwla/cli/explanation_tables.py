@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
 from ..measures.reference import KINDS, Entry, made_of
 from ..rendering.figures import elided
 from ..rendering.terminal import (
-    UNLIMITED_WIDTH,
     broken,
+    columns_that_fit,
     decimal,
     plain_table,
     print_indented,
@@ -58,8 +57,19 @@ _OPTIONAL = ("W", "discount", "T", "effort", "A", "C", "L", "grade")  # left out
 def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the first ``depth`` ranks of an explanation, sums, totals, and the meaning of the columns."""
     console = _titled(title)
-    table, columns, left_out = _that_fits(console, explanation, depth)
-    console.print(table)
+    ranks = explanation.table
+    columns = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
+    if (ranks["effort"] == 1).all():
+        columns = [name for name in columns if name not in ("effort", "T")]
+    if not math.isfinite(explanation.expected_items):
+        columns.remove("W")
+    docno_width = 40 if console.width >= 120 else 20
+
+    def draw(columns: list[str], gap: int) -> Table:
+        return _ranks(explanation, columns, depth, gap, docno_width)
+
+    columns, gap, left_out = columns_that_fit(console, console.width, columns, _OPTIONAL, draw)
+    console.print(draw(columns, gap))
     console.print()
     facts = Table.grid(padding=(0, 2, 0, 0))
     facts.add_column(style="bold")
@@ -121,17 +131,15 @@ def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str]
     for line in pair.sentences:
         prose(console, line, style="")
     console.print()
-    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-    columns = ["docno", "grade", "gain", "V", "adds"]
-    left_out = []
-    for name in ("", "V", "gain", "grade"):  # left out on narrow terminals, in this order
-        if name:
-            columns.remove(name)
-            left_out.append(name)
-        table = _both(pair, columns, depth, docno_width=max(6, min(30, (console.width - 26) // 2)))
-        if Measurement.get(console, unlimited, table).maximum <= console.width:
-            break
-    console.print(table)
+    docno_width = max(6, min(30, (console.width - 26) // 2))
+    columns, _, left_out = columns_that_fit(
+        console,
+        console.width,
+        ("docno", "grade", "gain", "V", "adds"),
+        ("V", "gain", "grade"),
+        lambda columns, _: _both(pair, columns, depth, docno_width),
+    )
+    console.print(_both(pair, columns, depth, docno_width))
     console.print()
     _print_notes(console, columns, left_out, notes)
 
@@ -170,27 +178,6 @@ def _both(pair: ExplainedPair, columns: list[str], depth: int, docno_width: int)
 def _sums(head: str, adds: pd.Series[float], columns: list[str]) -> list[str]:
     blank = [""] * (len(columns) - 2)
     return [cell for value in adds for cell in (head, *blank, decimal(value))]
-
-
-def _that_fits(console: Console, explanation: Explanation, depth: int) -> tuple[Table, list[str], list[str]]:
-    """Table with the columns that fit on the screen, the names of these columns, and of those left out."""
-    ranks = explanation.table
-    columns = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
-    if (ranks["effort"] == 1).all():
-        columns = [name for name in columns if name not in ("effort", "T")]
-    if not math.isfinite(explanation.expected_items):
-        columns.remove("W")
-    left_out: list[str] = []
-    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-    for name in ("", *_OPTIONAL):
-        if name in columns:
-            columns.remove(name)
-            left_out.append(name)
-        for gap in (2, 1):
-            table = _ranks(explanation, columns, depth, gap, docno_width=40 if console.width >= 120 else 20)
-            if Measurement.get(console, unlimited, table).maximum <= console.width:
-                return table, columns, left_out
-    return table, columns, left_out
 
 
 def _ranks(explanation: Explanation, columns: list[str], depth: int, gap: int, docno_width: int) -> Table:

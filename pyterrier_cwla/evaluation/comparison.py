@@ -24,7 +24,15 @@ from ..errors.sanitise import harmless_segments, in_picture, sanitised
 from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import COLOURS, GREY, axes_of, elided, measure_look, panels, titled, wrapped
 from ..rendering.latex import escaped, floating_table, table_row, tabular
-from ..rendering.terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, other_than_means, plain_table
+from ..rendering.terminal import (
+    PROSE_WIDTH,
+    UNLIMITED_WIDTH,
+    broken,
+    column_head,
+    columns_that_fit,
+    other_than_means,
+    plain_table,
+)
 from .significance import CORRECTIONS, TESTS, Array, intervals, paired_tests, unit_of, without_noise
 
 if TYPE_CHECKING:
@@ -774,43 +782,36 @@ def probability(p: float) -> str:
 
 def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
     """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
-    cells, left_out = found.cells(), []
+    cells, baseline = found.cells(), found.about["baseline"]
     interval = (f"{100 * found.about['confidence']:g}%", "interval")
-    columns: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
-    if found.about["baseline"] is not None:
-        columns |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
-        columns |= {test: ("p", name) for test, name in _P_OF.items()}
-    widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in columns}
-    unlimited, widest = options.update(max_width=UNLIMITED_WIDTH), max(20, options.max_width // 5)
+    heads: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
+    if baseline is not None:
+        heads |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
+        heads |= {test: ("p", name) for test, name in _P_OF.items()}
+    widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in heads}
+    widest = max(20, options.max_width // 5)
 
-    def table_of(measure: str, gap: int, widest: int) -> Table:
+    def table_of(measure: str, columns: Iterable[str], gap: int) -> Table:
         """Return the table of one measure; the columns have the same widths in all tables."""
-        table = plain_table(gap=gap)
-        height = max(map(len, columns.values()))
+        table, height = plain_table(gap=gap), max(len(heads[name]) for name in columns)
         table.add_column(column_head(["run"], height), overflow="fold", max_width=widest)
-        for name, head in columns.items():
-            table.add_column(column_head(head, height), justify="right", no_wrap=True, min_width=widths[name])
+        for name in columns:
+            table.add_column(column_head(heads[name], height), justify="right", no_wrap=True, min_width=widths[name])
         for run in found.runs:
-            baseline = Text("\nbaseline" if run == found.about["baseline"] else "", style="dim")
-            table.add_row(
-                Text(broken(str(run), widest)) + baseline, *(_of_cell(cells[run, measure], name) for name in columns)
-            )
+            below = Text("\nbaseline" if run == baseline else "", style="dim")
+            texts = (_of_cell(cells[run, measure], name) for name in columns)
+            table.add_row(Text(broken(str(run), widest)) + below, *texts)
         return table
 
-    def width(gap: int) -> int:
-        return Measurement.get(console, unlimited, table_of(found.measures[0], gap, widest)).maximum
-
-    for name in ("", *(test for test in _P_OF if test != found.about["test"]), *_CALLED):
-        if columns.pop(name, None):
-            left_out.append(_CALLED.get(name, f"p by {name}"))
-        gap = 2 if width(2) <= options.max_width else 1
-        if width(gap) <= options.max_width:
-            break
-    widest += max(0, options.max_width - width(gap))  # the rest of the width is for long names
+    optional = [*(test for test in _P_OF if test != found.about["test"]), *_CALLED]
+    room, first = options.max_width, partial(table_of, found.measures[0])
+    columns, gap, left_out = columns_that_fit(console, room, heads, optional, first)
+    unlimited = options.update(max_width=UNLIMITED_WIDTH)
+    widest += max(0, room - Measurement.get(console, unlimited, first(columns, gap)).maximum)  # for long names
     for measure in found.measures:
         yield Text(measure, style="bold")
         yield Text()
-        yield table_of(measure, gap, widest)
+        yield table_of(measure, columns, gap)
         yield Text()
     bold = found.about_bold if console.color_system is not None else []  # files and pipes have no bold type
     for text in _explaining(found, columns, bold, left_out):
@@ -839,7 +840,7 @@ def _explaining(
     if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:
         yield found.out_of_reach
     if left_out:
-        yield f"Left out at this width: {', '.join(left_out)}."
+        yield f"Left out at this width: {', '.join(_CALLED.get(name, f'p by {name}') for name in left_out)}."
 
 
 def compared_with_one(

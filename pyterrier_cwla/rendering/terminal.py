@@ -7,13 +7,14 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
@@ -103,6 +104,36 @@ def prose(console: Console, text: str, style: str = "dim", indent: int = 0, bull
 def plain_table(*, gap: int = 2) -> Table:
     """Return an empty table with a line under its head and no other borders."""
     return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
+
+
+def columns_that_fit(
+    console: Console, room: int, names: Iterable[str], optional: Iterable[str], draw: Callable[[list[str], int], Table]
+) -> tuple[list[str], int, list[str]]:
+    """Return the columns of a table that fits the screen, the gap between them, and the columns that are left out.
+
+    Parameters
+    ----------
+    console : Console
+        Console of the table.
+    room : int
+        Width of the screen.
+    names : iterable of str
+        All columns.
+    optional : iterable of str
+        Columns that are left out one after the other until the table fits.
+    draw : callable
+        Function of columns and of a gap, 2 or 1, that returns the table.
+    """
+    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
+    shown, left_out = list(names), []
+    for name in ("", *optional):
+        if name in shown:
+            shown.remove(name)
+            left_out.append(name)
+        for gap in (2, 1):
+            if Measurement.get(console, unlimited, draw(shown, gap)).maximum <= room:
+                return shown, gap, left_out
+    return shown, 1, left_out
 
 
 def column_head(lines: Sequence[str], height: int) -> Text:
