@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -221,6 +221,13 @@ def _pairs(x: Array) -> float:
     return n * (n - 1) / 2  # a float, because the product of two such numbers overflows an integer
 
 
+def parts(number: int, at_a_time: int) -> Iterator[slice]:
+    """Yield slices of at most ``at_a_time`` (at least one) that cover 0 to ``number``."""
+    step = max(1, at_a_time)
+    for start in range(0, number, step):
+        yield slice(start, min(start + step, number))
+
+
 def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Array:
     """Apply ``of_rows`` to chunks of x and y, passed as [n × rows]; map [… × n] to [...]."""
     shape, n = np.broadcast_shapes(x.shape[:-1], y.shape[:-1]), x.shape[-1]
@@ -229,9 +236,7 @@ def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Ar
         rows = np.arange(values.size // n).reshape(values.shape[:-1])
         flat.append((values.reshape(-1, n), np.broadcast_to(rows, shape).ravel()))
     found = np.empty(int(np.prod(shape)))
-    step = max(1, _CELLS // n)
-    for first in range(0, len(found), step):
-        here = slice(first, first + step)
+    for here in parts(len(found), _CELLS // n):
         found[here] = of_rows(*(np.ascontiguousarray(table[rows[here]].T) for table, rows in flat))
     return found.reshape(shape)
 

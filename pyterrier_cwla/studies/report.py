@@ -407,20 +407,26 @@ def values_of(figure: Any, data: pd.DataFrame) -> Values:
     """
     series: dict[str, list[str]] = {}
     points: list[Point] = []
-    names = _names(data)
+    name_of = _names(data)
     for number, ax in enumerate(one for outer in figure.axes for one in (outer, *outer.child_axes)):
         ax.patch.set_gid(f"axes-{number}")
-        across, up = _Scale.of(ax.xaxis), _Scale.of(ax.yaxis)
+        marks = []
         for line in ax.lines:
             if line.get_transform() != ax.transData or not line.get_visible() or line.get_alpha() == 0.5:
                 continue  # a reference, or behind other lines
             name = _name(ax, line)
             if name:
                 _add(series, name, ax, line)
-            points += _points(number, ax, line.get_xydata(), name, names, across, up)
+            marks += [(name, x, y) for x, y in line.get_xydata()]
         for dots in ax.collections:
             if type(dots).__name__ == "PathCollection":  # of ax.scatter
-                points += _points(number, ax, dots.get_offsets(), "", names, across, up)
+                marks += [("", x, y) for x, y in dots.get_offsets()]
+        across, up = _Scale.of(ax.xaxis), _Scale.of(ax.yaxis)
+        for name, x, y in marks:
+            if np.isfinite([x, y]).all():
+                called = name or ("" if up.tick_at(y) else name_of(x, y))
+                text = "\n".join(filter(None, [called, up.shown(y), across.shown(x)]))
+                points.append(Point(number, *_place(ax, x, y), text))
         points += [Point(number, *_place(ax, x, y), text) for x, y, text in _bars(ax)]
     return Values(series, points if len(points) <= _MOST_POINTS else [])
 
@@ -452,10 +458,7 @@ def _add(series: dict[str, list[str]], name: str, ax: Any, line: Any) -> None:
         ids.append(artist.get_gid())
 
 
-_Namer = Callable[[float, float], str]
-
-
-def _names(data: pd.DataFrame) -> _Namer:
+def _names(data: pd.DataFrame) -> Callable[[float, float], str]:
     """Return a function from two numbers to the name of the only row of a picture's numbers that has both."""
     texts = data.select_dtypes(["object", "string"])
     numbers = data.select_dtypes("number").to_numpy(float)
@@ -465,13 +468,6 @@ def _names(data: pd.DataFrame) -> _Namer:
         return ", ".join(map(str, rows.iloc[0])) if len(rows) == 1 else ""
 
     return name
-
-
-def _points(number: int, ax: Any, places: Any, name: str, names: _Namer, across: _Scale, up: _Scale) -> Iterator[Point]:
-    for x, y in np.asarray(places, float):
-        if np.isfinite([x, y]).all():
-            called = name or ("" if up.tick_at(y) else names(x, y))
-            yield Point(number, *_place(ax, x, y), "\n".join(filter(None, [called, up.shown(y), across.shown(x)])))
 
 
 def _bars(ax: Any) -> Iterator[tuple[float, float, str]]:

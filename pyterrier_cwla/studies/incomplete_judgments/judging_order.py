@@ -22,9 +22,9 @@ from ...measures.of_ir_measures import needs_of
 from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of, label_ends, titled
 from ...tasks.hashing import fingerprint
-from ..correlation import TAUS, check_known, rounded, tau
+from ..correlation import TAUS, check_known, parts, rounded, tau
 from ..report import About, Finding, Picture, Study, Table, draw_curves
-from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks
+from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks, judgment_of
 from .robustness_study import all_pairs, hash_of_input
 
 Array = np.ndarray
@@ -70,7 +70,7 @@ class PairChanges:
         """
         runs = self.changes.shape[-1]
         rises, squares = np.zeros((2, runs, runs))
-        for part in self._chunks(runs):
+        for part in parts(len(self.documents), _CELLS // runs):
             changes = self.changes[-1, part]
             for run in range(runs):
                 apart = changes[:, [run]] - changes
@@ -99,7 +99,7 @@ class PairChanges:
         largest, mean, pair = np.full(shape, -1.0), np.zeros(shape), np.zeros(shape, np.int64)
         first, starts = np.unique(compared[:, 0], return_index=True)
         for level, of_grade in enumerate(self.changes):
-            for part in self._chunks(of_grade.shape[-1]):
+            for part in parts(len(of_grade), _CELLS // of_grade.shape[-1]):
                 changes, here = of_grade[part], (level, part)
                 for run, start, seconds in zip(first, starts, np.split(compared[:, 1], starts[1:])):
                     apart = np.abs(changes[:, [run]] - changes[:, seconds])
@@ -109,10 +109,6 @@ class PairChanges:
                     mean[here] += apart.sum(axis=1) / len(compared)
         grade = largest.argmax(axis=0)
         return largest, mean, pair[grade, np.arange(len(grade))], grade
-
-    def _chunks(self, runs: int) -> list[slice]:
-        step = max(_CELLS // max(runs, 1), 1)
-        return [slice(start, start + step) for start in range(0, len(self.documents), step)]
 
 
 def are_open(differences: Array, squares: Array) -> Array:
@@ -419,8 +415,7 @@ def _documents(candidates: Candidates, changes: PairChanges, compared: Array) ->
     largest, mean, pair, grade = changes.largest(compared)
     names = np.array(masking.runs, object)
     first, second = names[compared[pair]].T
-    assert whole.judgment is not None
-    retrieved = np.bincount(whole.judgment, minlength=len(candidates.judged))
+    retrieved = np.bincount(judgment_of(whole), minlength=len(candidates.judged))
     return pd.DataFrame(
         {
             "query_id": query,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -24,7 +24,7 @@ from ...measures.of_ir_measures import metric_of, needs_of
 from ...measures.provider import CWLAEvaluator, aggregate_of, prepare
 from ...measures.wrappers import innermost_measures, layers, pinned
 from ...model.metric import Metric
-from ..correlation import kendall_distance, percentiles, tau
+from ..correlation import kendall_distance, parts, percentiles, tau
 
 Array = np.ndarray
 
@@ -484,22 +484,14 @@ class Left(Aligned):
         return self._all.only(self._all.grade > 0)
 
 
-def parts(number: int, at_a_time: int) -> Iterator[slice]:
-    """Yield slices of at most ``at_a_time`` (at least one) that cover 0 to ``number``."""
-    step = max(1, at_a_time)
-    for start in range(0, number, step):
-        yield slice(start, min(start + step, number))
-
-
 def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
     """Return the rankings by the kept judgments [levels × judgments], level by level.
 
     Documents without a kept judgment are not judged or, if ``hidden``, in the pool without a grade (−1).
     """
-    assert whole.judgment is not None
     pool, levels = whole.pool, len(kept)
     topic = np.arange(len(whole)) if whole.topic is None else whole.topic
-    of_hits = kept[:, whole.judgment]
+    of_hits = kept[:, judgment_of(whole)]
     (level, hit), (of_level, judged) = np.nonzero(of_hits | hidden), np.nonzero(kept | hidden)
     grade = np.where(of_hits[level, hit], whole.grade[hit], -1)
     pool_grade = np.where(kept[of_level, judged], pool.grade[judged], -1)
@@ -518,7 +510,7 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
         ),
         rows=tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
         topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
-        judgment=place[level, whole.judgment[hit]],
+        judgment=place[level, judgment_of(whole)[hit]],
     )
 
 
@@ -531,8 +523,7 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
     which = (pairs[:, :, None] * queries + np.arange(queries)).ravel()
     hit, ranking, _ = whole.hits_of(which)
     judgments = len(whole.pool.grade)
-    assert whole.judgment is not None
-    found, judgment = np.unique(ranking // (2 * queries) * judgments + whole.judgment[hit], return_inverse=True)
+    found, judgment = np.unique(ranking // (2 * queries) * judgments + judgment_of(whole)[hit], return_inverse=True)
     pair, judged = np.divmod(found, max(judgments, 1))
     return Rankings.of_hits(
         whole.n[which],
@@ -551,11 +542,16 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
     )
 
 
+def judgment_of(rankings: Rankings) -> Array:
+    """Return the number of the judgment of each hit."""
+    assert rankings.judgment is not None
+    return rankings.judgment
+
+
 def best_ranks(rankings: Rankings) -> Array:
     """Return the best rank of each judged document of the pool over all rankings."""
-    assert rankings.judgment is not None
     first = np.full(len(rankings.pool.grade), NOWHERE)
-    np.minimum.at(first, rankings.judgment, rankings.rank)
+    np.minimum.at(first, judgment_of(rankings), rankings.rank)
     return first
 
 
@@ -698,27 +694,21 @@ class _Scoring:
     """Scores of rankings in which one more document has a grade."""
 
     def __init__(self, candidates: Candidates, judged: Array, grade: float) -> None:
-        self.masking, self.measure, self.grade = candidates.masking, candidates.measure, grade
+        self.masking, self.judged, self.grade = candidates.masking, judged, grade
         whole = self.masking.whole
-        assert whole.judgment is not None
-        self.judged = judged
-        self.base = whole.only(judged[whole.judgment])
-        self.evaluator = CWLAEvaluator([self.measure], self.masking.judgments)
-        self.number = np.full(len(judged), -1)  # of the documents of one topic
+        self.base = whole.only(judged[judgment_of(whole)])
+        self.evaluator = CWLAEvaluator([candidates.measure], self.masking.judgments)
 
     def of_topic(self, topic: int, documents: Array) -> Array:
         """Return the scores of a topic [documents × runs], if each of its documents alone gets the grade."""
         whole, runs = self.masking.whole, len(self.masking.runs)
-        assert whole.judgment is not None
         rankings = np.arange(runs) * self.masking.queries + topic
         hit, run, _ = whole.hits_of(rankings)
-        self.number[documents] = np.arange(len(documents))
-        number = self.number[whole.judgment[hit]]
-        self.number[documents] = -1
+        number = pd.Index(documents).get_indexer(judgment_of(whole)[hit])
         hit, run, number = (values[number >= 0] for values in (hit, run, number))
-        nowhere = np.zeros(runs, np.int64)
         pool = self._pool(topic, documents)
-        scores = np.tile(self._scores(rankings, nowhere, pool), (len(documents), 1))
+        nowhere = self._scores(rankings, np.zeros(runs, np.int64), pool)
+        scores = np.tile(nowhere, (len(documents), 1))
         each = max(int(np.diff(self.base.start)[rankings].max(initial=0)), 1)
         for part in parts(len(hit), _HITS // each):
             scores[number[part], run[part]] = self._scores(rankings[run[part]], whole.rank[hit[part]], pool)
@@ -734,13 +724,11 @@ class _Scoring:
 
     def _scores(self, rankings: Array, ranks: Array, pool: Pool) -> Array:
         """Return the scores of rankings with the grade at given ranks (0: nowhere), which replaces a grade below 0."""
-        base = self.base
+        base, new = self.base, np.flatnonzero(ranks)
         at, row, _ = base.hits_of(rankings)
         other = base.rank[at] != ranks[row]
-        at, row = at[other], row[other]
-        new = np.flatnonzero(ranks)
-        row, rank = np.append(row, new), np.append(base.rank[at], ranks[new])
-        grade = np.append(base.grade[at], [self.grade] * len(new))
+        at, row = at[other], np.append(row[other], new)
+        rank, grade = np.append(base.rank[at], ranks[new]), np.append(base.grade[at], [self.grade] * len(new))
         order = np.lexsort((rank, row))
         again = Rankings.of_hits(
             base.n[rankings],

@@ -16,7 +16,7 @@ from ...measures.of_ir_measures import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
-from ..correlation import TAUS, check_known, percentiles, signs_of, where_less_is_better
+from ..correlation import TAUS, check_known, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Study, Table
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
 
@@ -74,9 +74,8 @@ class PairTests(ByLevel):
         flat = np.moveaxis(self._cases, 1, -2).reshape(4 * levels * measures, seeds * pairs).astype(np.float32)
         of_pairs, of_seeds = (np.random.default_rng([self.seed, 3, what]) for what in range(2))
         found = []
-        step = max(1, _CHUNK // (seeds * seeds * pairs))
-        for start in range(0, self.resamples, step):
-            drawn = of_pairs.integers(pairs, size=(min(step, self.resamples - start), 1, pairs))
+        for part in parts(self.resamples, _CHUNK // (seeds * seeds * pairs)):
+            drawn = of_pairs.integers(pairs, size=(part.stop - part.start, 1, pairs))
             cells = drawn + pairs * of_seeds.integers(seeds, size=(len(drawn), seeds, pairs))
             times = times_of(cells.reshape(-1, pairs), seeds * pairs).astype(np.float32)
             counts = flat @ times.T  # whole numbers, exact in single precision
@@ -290,13 +289,13 @@ class Robustness(Study):
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
-        parts = (
+        of = (
             (_orders(self), "order"),
             (_comparisons(self), "differences"),
             (_knees(self), "order"),
             (_tests(self), "accuracy"),
         )
-        found = [(sentence, picture) for sentences, picture in parts for sentence in sentences]
+        found = [(sentence, picture) for sentences, picture in of for sentence in sentences]
         return [Finding(one, "accuracy" if one.startswith(_OF_TESTS) else picture) for one, picture in found]
 
     def limits(self) -> list[str]:
@@ -535,12 +534,12 @@ def _ranges(study: Robustness, which: np.ndarray) -> str:
 
 
 def _knees(study: Robustness) -> list[str]:
-    parts = []
+    knees = []
     for row in study.order.knees().itertuples():
         again = "" if np.isnan(row.falls_again_at) else f", but not at {study.holes.says(row.falls_again_at)}"
         ends = f" [{_level(study, row.low)} to {_level(study, row.high)}]" if row.low < row.high else ""
-        parts.append(f"{row.measure} {_knee(study, row.knee)}{ends}{again}")
-    return [f"τ is above {KNEE} from the knee on: {', '.join(parts)}."]
+        knees.append(f"{row.measure} {_knee(study, row.knee)}{ends}{again}")
+    return [f"τ is above {KNEE} from the knee on: {', '.join(knees)}."]
 
 
 def _knee(study: Robustness, knee: float) -> str:

@@ -26,6 +26,7 @@ from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     TAUS,
     check_known,
+    parts,
     percentiles,
     rounded,
     sign_of_scores,
@@ -43,10 +44,10 @@ from .missing_judgments import (
     Orders,
     best_ranks,
     checked_groups,
+    judgment_of,
     lacking,
     mean_of_known,
     of_pairs,
-    parts,
     plain_judgments,
     times_of,
     without_group,
@@ -689,10 +690,9 @@ def groups_left_out(
 def _retrieved(masking: Masking, depth: int | None) -> Array:
     """Return whether each run has each judged document in its first ``depth`` ranks, [runs × judgments]."""
     whole = masking.whole
-    assert whole.judgment is not None
     found = np.zeros((len(masking.runs), len(whole.pool.grade)), bool)
-    deep = slice(None) if depth is None else whole.rank <= depth
-    found[whole.query[deep] // masking.queries, whole.judgment[deep]] = True
+    deep = whole.rank <= (depth or np.inf)
+    found[whole.query[deep] // masking.queries, judgment_of(whole)[deep]] = True
     return found
 
 

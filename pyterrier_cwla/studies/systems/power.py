@@ -29,7 +29,7 @@ from ...evaluation.significance import (
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label_ends, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
-from ..correlation import around, check_known, half_width, times_drawn
+from ..correlation import around, check_known, half_width, parts, times_drawn
 from ..report import About, Finding, Picture, Study, Table, draw_curves
 from .metric_correlations import Cube, without_answers
 
@@ -111,17 +111,16 @@ def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float =
     times = times_drawn(n, resamples, seed)
     at = resamples - rank_at(resamples, alpha)
     p, needed = np.empty(len(differences)), np.full(len(differences), np.nan)
-    step = max(1, _CELLS // resamples)
-    for first in range(0, len(differences), step):
-        z = differences[first : first + step]
+    for part in parts(len(differences), _CELLS // resamples):
+        z = differences[part]
         w = np.round(z - z.mean(axis=-1, keepdims=True), 13)  # 0 for queries at the mean
         sums = w @ times
         q = _of_t(sums, (w * w) @ times, n)
         least = _of_t(z.sum(axis=-1), (z * z).sum(axis=-1), n) - 1e-12  # counts values that are equal up to rounding
-        p[first : first + step] = np.count_nonzero(q >= least[:, None], axis=-1) / resamples
+        p[part] = np.count_nonzero(q >= least[:, None], axis=-1) / resamples
         which = np.argpartition(q, at, axis=-1)[:, at]
         vary = w.any(axis=-1)
-        needed[first : first + step][vary] = np.abs(sums[np.arange(len(w)), which] / n)[vary]
+        needed[part][vary] = np.abs(sums[np.arange(len(w)), which] / n)[vary]
     return p, needed
 
 

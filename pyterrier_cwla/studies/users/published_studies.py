@@ -508,7 +508,7 @@ def _parsed(functions: Iterable[Any], kind: str, role: str) -> dict[str, Any]:
 
 
 def _canonical(C: Mapping[str, Any], A: Mapping[str, Any], given: Mapping[str, str]) -> dict[str, str]:
-    chosen = {}
+    chosen = dict(CANONICAL)
     by_name = {spec.name for spec in C.values()}
     for key, a in given.items():
         c = key if key in by_name else str(parse(key, "continuation"))
@@ -517,8 +517,8 @@ def _canonical(C: Mapping[str, Any], A: Mapping[str, Any], given: Mapping[str, s
         chosen[c] = str(parse(a, "aggregation"))
         if chosen[c] not in A:
             raise BadParameter(f"canonical: the grid has no A={a!r}; there is {some(A, 12)}.")
-    found = {c: chosen.get(c, chosen.get(spec.name, CANONICAL.get(spec.name))) for c, spec in C.items()}
-    return {c: a for c, a in found.items() if a is not None and a in A}
+    found = {c: chosen.get(c, chosen.get(spec.name, "")) for c, spec in C.items()}
+    return {c: a for c, a in found.items() if a in A}
 
 
 def _kinds(measures: Iterable[RowMeasure]) -> list[str]:
