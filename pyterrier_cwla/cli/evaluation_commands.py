@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
 _MANY = 3  # runs; more have a common progress bar
+_NOTES = 5  # runs whose lengths or few judged documents are mentioned
 _ABOUT_DEFAULTS = "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grades from 1 are relevant for the last three."
 _ABOUT_TIMED = (
     "Without -m: nDCG@10, AP, RR, RBP with p=0.8; with document lengths also TBG (relevant documents saved by users"
@@ -113,7 +114,8 @@ def evaluate(
             table = joined(tables)
     notes = [
         found.about_queries(by_query),
-        *found.notes,
+        *found.notes[:_NOTES],
+        *([f"{len(found.notes) - _NOTES:,} more runs have such notes."] if len(found.notes) > _NOTES else []),
         *warned,
         *bound.notes,
         *why_not,

@@ -1179,3 +1179,17 @@ def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, say
     assert line.startswith("no continuation 'bored' in C='bored(2)'.")
     assert line.endswith("Your own functions are available in Python only.")
     assert "from Python" not in says("evaluate", "qrels.txt", "runs", "-m", "nDGC")
+
+
+def test_notes_on_many_runs_are_few(cli, tmp_path):
+    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    (tmp_path / "words.tsv").write_text("docno\twords\na\t100\n")
+    for number in range(8):
+        (tmp_path / f"run{number}.txt").write_text("1 Q0 a 1 2.5 x\n1 Q0 b 2 1.5 x\n")
+    runs = sorted(tmp_path.glob("run*.txt"))
+    code, table, told = cli(
+        "evaluate", tmp_path / "qrels.txt", *runs, "-m", "TBG", "--lengths", tmp_path / "words.tsv", "--missing", "mean"
+    )
+    assert code == 0, told
+    assert table.count("have no length in the table") == 5
+    assert "3 more runs have such notes." in table
