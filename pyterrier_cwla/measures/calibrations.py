@@ -8,11 +8,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -47,17 +47,16 @@ NUMBERS = {
 }
 PROBABILITIES = {name for name in NUMBERS if name.startswith(("p_", "share_"))}
 CORRELATIONS = {name for name in NUMBERS if name.endswith("_correlation")}
-COLUMNS = ("name", "grade", "way", "used", "value", "low", "high", "error", "n")
 OF_TBG = tuple(NUMBERS)[:7]
 _HELD = 30  # memory to parse JSON, in multiples of the size of the text
 FORMAT, VERSION = "calibration of time-biased gain (pyterrier_cwla)", 1
-_DTYPES = {"name": str, "way": str, "used": bool, "n": np.int64}
 _NUMBER = "a number"
 _ABOUT = {"package": str, "users": int, "sessions": int, "rows": int, "min_clicks": int, "max_seconds": _NUMBER,
           "rel": _NUMBER, "depth": str, "until": str, "beyond": str, "last_rank": int | None,
           "confidence": _NUMBER, "resamples": int, "seed": int}  # fmt: skip
 TABLE = {"name": str, "grade": _NUMBER, "way": str, "used": bool, "value": _NUMBER, "low": _NUMBER, "high": _NUMBER,
           "error": _NUMBER, "n": int}  # fmt: skip
+COLUMNS = tuple(TABLE)
 _READING = {"views": int, "slope": _NUMBER, "intercept": _NUMBER, "slope_error": _NUMBER, "intercept_error": _NUMBER,
             "adjusted_r_squared": _NUMBER, "duplicate_views": int, "duplicate_mean": _NUMBER,
             "duplicate_error": _NUMBER, "duplicate_adjusted_r_squared": _NUMBER}  # fmt: skip
@@ -103,21 +102,18 @@ def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, An
     rows = table[table["used"] & table["name"].isin(OF_TBG)]
     found = dict(zip(rows["name"], rows["value"].astype(float), strict=True))
     return {name: found[name] for name in OF_TBG if name in found} | (
-        {"rel": about["rel"]} if about["rel"] != 1 else {}
+        {} if about["rel"] == 1 else {"rel": about["rel"]}
     )
 
 
 def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of ``GradedTBG`` from the table of a calibration, with the grades of the log, from 0."""
-    rows = table[table["used"]]
-    found: dict[str, Any] = {
-        name: value for name, value in parameters_of(table, about).items() if name in ("half_life", "summary_seconds")
-    }
+    known = parameters_of(table, about)
+    found: dict[str, Any] = {name: known[name] for name in ("half_life", "summary_seconds") if name in known}
     for name, source in (("p_click", "p_click"), ("seconds", "seconds"), ("p_save", "p_save_by_grade")):
-        some_rows = rows[rows["name"] == source]
-        numbers = {float_or_int(g): float(v) for g, v in zip(some_rows["grade"], some_rows["value"], strict=True)}
-        if numbers:
-            found[name] = numbers
+        rows = table[table["used"] & (table["name"] == source)]
+        if len(rows):
+            found[name] = {float_or_int(g): float(v) for g, v in zip(rows["grade"], rows["value"], strict=True)}
     return found
 
 
@@ -125,7 +121,8 @@ def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the table of a calibration from its rows."""
     import pandas as pd
 
-    return pd.DataFrame({name: np.array([row[name] for row in rows], _DTYPES.get(name, float)) for name in COLUMNS})
+    dtypes = {name: float if kind == _NUMBER else np.int64 if kind is int else kind for name, kind in TABLE.items()}
+    return pd.DataFrame({name: np.array([row[name] for row in rows], dtype) for name, dtype in dtypes.items()})
 
 
 def plain(calibration: Any) -> dict[str, Any]:
@@ -133,15 +130,10 @@ def plain(calibration: Any) -> dict[str, Any]:
     fields = {
         "format": FORMAT,
         "version": VERSION,
-        "about": calibration.about,
-        "excluded": calibration.excluded,
-        "missing": calibration.missing,
-        "notes": list(calibration.notes),
+        **{name: getattr(calibration, name) for name in ("about", "excluded", "missing", "notes")},
         "reading": None if calibration.reading is None else asdict(calibration.reading),
         "shapes": [asdict(shape) for shape in calibration.shapes],
-        "table": calibration.table.to_dict("records"),
-        "points": calibration.points.to_dict("records"),
-        "curve": calibration.curve.to_dict("records"),
+        **{name: getattr(calibration, name).to_dict("records") for name in ("table", "points", "curve")},
     }
     return {name: _without_nan(value) for name, value in fields.items()}
 
@@ -179,12 +171,12 @@ def checked(content: Any, where: str) -> dict[str, Any]:
 
     read = _Reader(where)
     read.top(content)
-    table = read.records(content["table"], "table", TABLE)
-    read.table(table)
-    reading = content["reading"]
+    about, reading = read.record(content["about"], "about", _ABOUT), content["reading"]
+    if not about["rel"] > 0:
+        raise read.wrong(f"about.rel must be a grade above 0, not {shown(about['rel'])}.")
     return {
-        "table": table_of(table),
-        "about": read.about(content["about"]),
+        "table": table_of(read.table(content["table"])),
+        "about": about,
         "excluded": {
             key: read.mapping(content["excluded"].get(key), f"excluded.{key}", int)
             for key in ("from the log", "from the half-life")
@@ -220,9 +212,9 @@ class _Reader:
             if not isinstance(content[key], kind):
                 raise self.wrong(f"{key} has the wrong type.")
 
-    def table(self, rows: list[dict[str, Any]]) -> None:
-        """Check names, ranges and intervals, and that at most one row per name and grade is used."""
-        used = set()
+    def table(self, records: Any) -> list[dict[str, Any]]:
+        """Return the rows of the table, with names, ranges and intervals checked; one per name and grade is used."""
+        rows, used = self.records(records, "table", TABLE), set()
         for at, row in enumerate(rows):
             name, value, place = row["name"], row["value"], f"table[{at}]"
             if name not in NUMBERS:
@@ -235,6 +227,7 @@ class _Reader:
             if row["used"] and key in used:
                 raise self.wrong(f"{place}: {name} is used twice.")
             used |= {key} if row["used"] else set()
+        return rows
 
     def _keys(self, record: Any, place: str, kinds: Mapping[str, Any]) -> None:
         prefix = f"{place}." if place else ""
@@ -252,13 +245,6 @@ class _Reader:
         """Return an object with exactly the fields of ``kinds``, checked."""
         self._keys(record, place, kinds)
         return {key: self.value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
-
-    def about(self, record: Any) -> dict[str, Any]:
-        """Return the description of the log, checked."""
-        about = self.record(record, "about", _ABOUT)
-        if not about["rel"] > 0:
-            raise self.wrong(f"about.rel must be a grade above 0, not {shown(about['rel'])}.")
-        return about
 
     def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
         """Return a list of objects, checked."""
@@ -324,6 +310,35 @@ def _without_nan(value: Any) -> Any:
 _NAMED: dict[str, BoundCalibration] = {}
 
 
+@dataclass(frozen=True)
+class _OfFile:
+    """Values under the name that they have in the text of a measure.
+
+    Attributes
+    ----------
+    name : str
+        The path of the file, or a name that contains a hash of the content.
+    path : str, optional
+        The path of the file, which is read again at each use. None for values in memory.
+    """
+
+    name: str
+    path: str | None = field(default=None, kw_only=True)
+    anonymous: ClassVar[bool] = True
+    """The name is a path or contains a hash, so that tables of scores do not show it."""
+    read: ClassVar[Callable[[str], Any]]
+
+    @property
+    def follows_a_file(self) -> bool:
+        """Whether the values are those of a file, which may change."""
+        return self.path is not None
+
+    @property
+    def current(self) -> Self:
+        """Values with the present content of their file, and without a path."""
+        return self if self.path is None else replace(type(self).read(self.path), path=None)
+
+
 @runtime_checkable
 class Calibrated(Protocol):
     """Protocol of the objects that ``calibrate`` returns."""
@@ -336,35 +351,22 @@ class Calibrated(Protocol):
 
 
 @dataclass(frozen=True)
-class BoundCalibration:
+class BoundCalibration(_OfFile):
     """A calibration under the name that it has in the text of a measure.
 
     Attributes
     ----------
-    name : str
-        The path of the file, or a name that contains a hash of the content.
     plain, graded : dict of str to object
         The parameters of ``TBG`` and of ``GradedTBG``.
-    path : str, optional
-        The path of the file, which is read again at each use. None for a calibration in memory.
     """
 
-    name: str
     plain: dict[str, Any]
     graded: dict[str, Any]
-    path: str | None = None
-    anonymous: ClassVar[bool] = True
-    """The name is a path or contains a hash, so that tables of scores do not show it."""
 
-    @property
-    def follows_a_file(self) -> bool:
-        """Whether the values are those of a file, which may change."""
-        return self.path is not None
-
-    @property
-    def current(self) -> BoundCalibration:
-        """Calibration with the present content of its file, and without a path."""
-        return self if self.path is None else replace(_read(self.path), path=None)
+    @staticmethod
+    def read(path: str) -> BoundCalibration:
+        """Return the calibration of a file."""
+        return _reading(path, hash_of_file(path, "calibration"))
 
     def values(self, measure: str, names: Collection[str], given: Collection[str]) -> dict[str, Any]:
         """Return the values for parameters of a measure.
@@ -424,7 +426,7 @@ def bind_calibration(value: Any) -> BoundCalibration:
             f"{' ' + near(name, _NAMED) if _NAMED else ''}"
         )
 
-    return bind(value, _NAMED, _named_by_content, unknown, _read, "calibration")
+    return bind(value, _NAMED, _named_by_content, unknown, BoundCalibration.read, "calibration")
 
 
 def _named_by_content(value: Any) -> BoundCalibration:
@@ -439,16 +441,13 @@ def _named_by_content(value: Any) -> BoundCalibration:
     return BoundCalibration(name, {"rel": 1, **plain}, graded)
 
 
-def _read(path: str) -> BoundCalibration:
-    return _reading(path, hash_of_file(path, "calibration"))
-
-
 @lru_cache(maxsize=8)
 def _reading(path: str, digest: str) -> BoundCalibration:
     """Return one object for all measures with this file, until its content changes."""
     found = read_unchanged(path, digest, "calibration", read_calibration)
     plain = parameters_of(found["table"], found["about"])
-    return BoundCalibration(path, {"rel": 1, **plain}, graded_parameters_of(found["table"], found["about"]), path)
+    graded = graded_parameters_of(found["table"], found["about"])
+    return BoundCalibration(path, {"rel": 1, **plain}, graded, path=path)
 
 
 _TOPIC = ("topic", "qid", "query_id")
@@ -463,34 +462,21 @@ PARAMETERS_BY_TOPIC = (
 
 
 @dataclass(frozen=True)
-class TopicParameters:
+class TopicParameters(_OfFile):
     """Parameters by topic, under the name that they have in the text of a measure.
 
     Attributes
     ----------
-    name : str
-        The path of the file, or a name that contains a hash of the content.
     table : dict
         Values of parameters by topic and name.
-    path : str, optional
-        The path of the file, which is read again at each use. None for a table in memory.
     """
 
-    name: str
     table: dict[str, dict[str, Any]]
-    path: str | None = None
-    anonymous: ClassVar[bool] = True
-    """The name is a path or contains a hash, so that tables of scores do not show it."""
 
-    @property
-    def follows_a_file(self) -> bool:
-        """Whether the values are those of a file, which may change."""
-        return self.path is not None
-
-    @property
-    def current(self) -> TopicParameters:
-        """Parameters with the present content of their file, and without a path."""
-        return self if self.path is None else replace(_read_table(self.path), path=None)
+    @staticmethod
+    def read(path: str) -> TopicParameters:
+        """Return the parameters of a file."""
+        return _table_reading(path, hash_of_file(path, "parameters"))
 
 
 def bind_topic_parameters(value: Any) -> TopicParameters:
@@ -521,7 +507,7 @@ def bind_topic_parameters(value: Any) -> TopicParameters:
         _NAMED_TABLES,
         _table_named_by_content,
         lambda name: f"parameters={name!r} is not a file. Give {PARAMETERS_BY_TOPIC}.",
-        _read_table,
+        TopicParameters.read,
         "parameters",
     )
 
@@ -560,15 +546,12 @@ def _parameters(topic: str, own: Any) -> dict[str, Any]:
             f"ByTopic(parameters=): topic {topic!r} has {shown(own)}; give its parameters by name, such as"
             f" {{{topic!r}: {{'half_life': 60}}}}."
         )
-    return {str(name): _value(one) for name, one in own.items() if not _is_nan(one)}
-
-
-def _value(value: Any) -> Any:
-    return float_or_int(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else value
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+    found = {}
+    for name, value in own.items():
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+        if not number or value == value:  # not NaN
+            found[str(name)] = float_or_int(value) if number else value
+    return found
 
 
 def _rows_of_frame(frame: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
@@ -577,19 +560,14 @@ def _rows_of_frame(frame: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
         raise BadParameter(f"ByTopic(parameters=): the columns {some(topics)} both have topics; keep one of them.")
     if topics:
         frame = frame.set_index(topics[0])
-    names = [str(name) for name in frame.columns]
     for topic, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
-        yield topic, dict(zip(names, values, strict=True))
-
-
-def _read_table(path: str) -> TopicParameters:
-    return _table_reading(path, hash_of_file(path, "parameters"))
+        yield topic, dict(zip(map(str, frame.columns), values, strict=True))
 
 
 @lru_cache(maxsize=8)
 def _table_reading(path: str, digest: str) -> TopicParameters:
     """Return one object for all measures with this file, until its content changes."""
-    return read_unchanged(path, digest, "parameters", lambda path: TopicParameters(path, _of_file(path), path))
+    return read_unchanged(path, digest, "parameters", lambda path: TopicParameters(path, _of_file(path), path=path))
 
 
 def _of_file(path: str) -> dict[str, dict[str, Any]]:
@@ -597,11 +575,8 @@ def _of_file(path: str) -> dict[str, dict[str, Any]]:
         lines = unmarked(path, unpacked(path)).decode().splitlines()
     except UnicodeDecodeError as error:
         raise MalformedFile(f"{path}: not UTF-8 ({error.reason} at byte {error.start:,}).") from None
-    rows = [
-        (at, row)
-        for at, row in enumerate(csv.reader(lines, delimiter="\t" if "\t" in "".join(lines[:1]) else ","), 1)
-        if row
-    ]
+    separator = "\t" if lines and "\t" in lines[0] else ","
+    rows = [(at, row) for at, row in enumerate(csv.reader(lines, delimiter=separator), 1) if row]
     names = [name.strip() for name in rows[0][1]] if rows else []
     if len(names) < 2 or names[0] not in _TOPIC or len(set(names)) < len(names):
         raise MalformedFile(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
-from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter, near_parameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
@@ -16,6 +15,13 @@ from ..model.language import TABLES, Grades, In, OneOf, Parameter, Spec, float_o
 from ..model.metric import NORMS, Metric
 
 Text = str | Callable[[Mapping[str, Any]], str | Spec]
+KINDS_OF_ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
+#: The fields of a metric besides its functions, which parameters of rows give.
+OPTIONS = (
+    *("norm", "end", "unseen", "judged_only", "cutoff", "max_rel"),
+    *("lengths", "doc_seconds", "missing", "duplicates", "duplicate_gain"),
+)
+_C_GIVEN, _A_GIVEN, _GAIN_GIVEN, _EFFORT_GIVEN = map(itemgetter, KINDS_OF_ROLES)
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Row:
     C, A, gain, effort : str or callable
         Continuation, aggregation, gain and effort in the notation of the language, or a function from the values of
         the parameters to that notation.
-    norm : str or callable, default="none"
+    norm : str, default="none"
         The normaliser, one of "none", "ideal", "all", "mean" and "unlimited".
     end : {"open", "stop"} or int, default="open"
         The end of the list: none, the last retrieved item, or a rank.
@@ -54,7 +60,7 @@ class Row:
     A: Text
     gain: Text
     effort: Text = "unit"
-    norm: Text = "none"
+    norm: str = "none"
     end: str | int = "open"
     max_rel: int | None = None
     parameters: tuple[Parameter, ...] = ()
@@ -62,26 +68,14 @@ class Row:
     units: str = ""
     range: str = "[0, 1]"
 
-    def metric(
-        self,
-        values: Mapping[str, Any],
-        lengths: Lengths | None = None,
-        duplicates: Duplicates | None = None,
-        doc_seconds: Seconds | None = None,
-    ) -> Metric:
+    def metric(self, values: Mapping[str, Any]) -> Metric:
         """Return the metric with these parameters.
 
         Parameters
         ----------
         values : mapping of str to object
-            The parameters that differ from their defaults. The value of ``calibration`` replaces the defaults of the
-            parameters that it estimates.
-        lengths : Lengths, optional
-            The table of document lengths.
-        duplicates : Duplicates, optional
-            The table of clusters of duplicates.
-        doc_seconds : Seconds, optional
-            The table of known costs.
+            The parameters that differ from their defaults; functions, tables and calibrations as objects. The value of
+            ``calibration`` replaces the defaults of the parameters that it estimates.
 
         Returns
         -------
@@ -106,48 +100,22 @@ class Row:
         missing = [p.name for p in self.parameters if p.required and p.name not in values]
         if missing:
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
-        named = {
-            p.name: p.check(
-                values[p.name], f"{self.name}({source if p.name in calibrated else ''}{p.name}={values[p.name]!r})"
-            )
-            if p.name in values and isinstance(p.allowed, In | OneOf | Flag)
-            else values.get(p.name, p.default)
-            for p in self.parameters
-        }
-        parts: dict[str, Any] = {
-            role: parse(self._text(text, named), kind, named)
-            for role, kind, text in (
-                ("C", "continuation", self.C),
-                ("A", "aggregation", self.A),
-                ("gain", "gain", self.gain),
-                ("effort", "effort", self.effort),
-            )
-        }
-        return Metric(
-            **parts,
-            norm=named.get("norm", self._text(self.norm, named)),
-            end=named.get("end", self.end),
-            cutoff=named.get("cutoff") if self.cuts else None,
-            max_rel=named.get("max_rel", self.max_rel),
-            unseen=named.get("unseen"),
-            lengths=lengths,
-            missing=named.get("missing", "error"),
-            judged_only=named.get("judged_only", False),
-            duplicates=duplicates,
-            duplicate_gain=named.get("duplicate_gain", "keep"),
-            doc_seconds=doc_seconds,
-        )
-
-    @staticmethod
-    def _text(text: Any, named: Mapping[str, Any]) -> Any:
-        return text(named) if callable(text) and not isinstance(text, Spec) and not hasattr(text, "kind") else text
+        named = {name: values.get(name, p.default) for name, p in known.items()}
+        for name in [name for name, p in known.items() if name in values and isinstance(p.allowed, In | OneOf | Flag)]:
+            where = f"{self.name}({source * (name in calibrated)}{name}={values[name]!r})"
+            named[name] = known[name].check(values[name], where)
+        parts: dict[str, Any] = {}
+        for role, kind in KINDS_OF_ROLES.items():
+            text = getattr(self, role)
+            parts[role] = parse(text(named) if callable(text) else text, kind, named)
+        options = {"norm": self.norm, "end": self.end, "max_rel": self.max_rel, **named}
+        kept = [name for name in OPTIONS if name in options and (self.cuts or name != "cutoff")]
+        return Metric(**parts, **{name: options[name] for name in kept})
 
 
-def _of_part(kind: str, part: str, names: Mapping[str, str] | tuple[str, ...]) -> tuple[Parameter, ...]:
+def _of_part(kind: str, part: str, names: tuple[str, ...]) -> list[Parameter]:
     """Return parameters with the ranges and defaults that a function of the language declares."""
-    own = {p.name: p for p in TABLES[kind][part].parameters}
-    pairs = names.items() if isinstance(names, Mapping) else ((name, name) for name in names)
-    return tuple(Parameter(outer, own[inner].allowed, own[inner].default) for outer, inner in pairs)
+    return [p for p in TABLES[kind][part].parameters if p.name in names]
 
 
 @dataclass(frozen=True)
@@ -223,10 +191,10 @@ CWLA = Row(
     "CWLA",
     says="Any continuation C with any aggregation A: Σ L(i)·A(i), divided by a normaliser.",
     source="Moffat, Mackenzie, Thomas and Azzopardi (2022), Eq. 15",
-    C=lambda given: given["C"],
-    A=lambda given: given["A"],
-    gain=lambda given: given["gain"],
-    effort=lambda given: given["effort"],
+    C=_C_GIVEN,
+    A=_A_GIVEN,
+    gain=_GAIN_GIVEN,
+    effort=_EFFORT_GIVEN,
     units="that of the aggregation",
     range="that of the gain, or of the aggregation: [0, ∞) for etg",
     parameters=(
@@ -287,19 +255,11 @@ def _adaptive(
 ) -> Row:
     """Return the row of a metric by Jiang and Allan: gain per effort, over the retrieved items."""
     return Row(
-        *(name, says, f"{_JIANG}, {source}", C, A, worth, _effort_given),
+        *(name, says, f"{_JIANG}, {source}", C, A, worth, _EFFORT_GIVEN),
         end="stop" if A == "erg" else "open",
         parameters=(*own, *_ADAPTIVE, cutoff),
         **{"units": _PER_EFFORT, "range": "[0, ∞)" if worth == "burges" else _PER_LEAST} | more,
     )
-
-
-def _effort_given(given: Mapping[str, Any]) -> Any:
-    return given["effort"]
-
-
-def _gain_given(given: Mapping[str, Any]) -> Any:
-    return given["gain"]
 
 
 _IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
@@ -313,9 +273,9 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
         name,
         says,
         f"{_CARTERETTE}, {source}; Moffat et al. (2022), section 3",
-        lambda given: given["C"],
+        _C_GIVEN,
         A,
-        _gain_given,
+        _GAIN_GIVEN,
         units=_PER_DOCUMENT if A == "avg" else "gain",
         range="[0, ∞)" if A == "etg" else "[0, 1]",
         parameters=(Parameter("C", SpecOf("continuation")), Parameter("gain", SpecOf("gain"), "linear"), *_FRAME),
@@ -337,22 +297,22 @@ OURS = {
                         Parameter("calibration", Calibrated(("half_life", *_BY_GRADE, "p_save")), None), _CREDIT,
                         *_FRAME)),
         Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
-            "Sakai and Dou (2013)", "patience(T)", "etg", _gain_given, _effort_given, units="gain", range="[0, ∞)",
+            "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
             parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
                         *_FRAME, _DOC_SECONDS)),
         _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
                   "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
         _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
-                  "prec(cutoff)", "erg", _gain_given, _THRESHOLDS, cutoff=_K, cuts=False),
+                  "prec(cutoff)", "erg", _GAIN_GIVEN, _THRESHOLDS, cutoff=_K, cuts=False),
         _adaptive("AdaptiveAP", "Average precision, with each precision per effort.", "Table 1",
                   "ap2(rel=rel)", "avg", "binary(rel)", REL),
         _adaptive("AdaptiveGAP", "Graded average precision, with each precision per effort.", "Eq. 3",
-                  "ap2(rel=1)", "avg", _gain_given, _THRESHOLDS, norm="mean",
+                  "ap2(rel=1)", "avg", _GAIN_GIVEN, _THRESHOLDS, norm="mean",
                   range="[0, ∞), above 1 where the best documents come first"),
         _adaptive("AdaptiveRBP", "Rank-biased precision of the retrieved documents, per effort.", "Table 1",
                   "rbp(p)", "erg", "binary(rel)", _P, REL),
         _adaptive("AdaptiveGRBP", "Graded rank-biased precision of the retrieved documents, per effort.", "Table 1",
-                  "rbp(p)", "erg", _gain_given, _P, _THRESHOLDS),
+                  "rbp(p)", "erg", _GAIN_GIVEN, _P, _THRESHOLDS),
         _adaptive("AdaptiveRR", "Inverse of the effort to the first relevant document.", "Eq. 7",
                   "rr(rel=rel)", "err", "binary(rel)", REL, units="1/effort"),
         _adaptive("AdaptiveERR", "Expected inverse of the effort to the document that satisfies the user.", "Eq. 4",
@@ -363,29 +323,29 @@ OURS = {
                   "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
         Row("Cascade", "Expected utility of the rank at which a user is satisfied; some users give up after each item.",
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
-            lambda given: utility(given["phi"]), _gain_given, end="stop", units="utility",
+            lambda given: utility(given["phi"]), _GAIN_GIVEN, end="stop", units="utility",
             range="[0, 1] if φ is at most 1",
             parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
                         Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
         Row("DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
-            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _gain_given, _effort_given,
+            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
             units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
                         Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
                         Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)),
         Row("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
-            "ift_goal(T, b1, R1)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
+            "ift_goal(T, b1, R1)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
         Row("IFTRate", "Information foraging: users tend to leave when the rate of gain is low.", _IFT_SOURCE,
-            "ift_rate(A, b2, R2)", "erg", _gain_given, _effort_given, units=_PER_EFFORT, range=_PER_LEAST,
+            "ift_rate(A, b2, R2)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
         Row("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
-            "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _gain_given, _effort_given,
+            "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
             units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")),
                         *_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
         Row("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
-            "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", "erg", _gain_given, _effort_given,
+            "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
             units=_PER_EFFORT, range=_PER_LEAST, cuts=False,
             parameters=(Parameter("beta", In("(0, 1]"), 0.5), Parameter("gain", SpecOf("gain"), "linear"), _EFFORT,
                         *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
@@ -416,10 +376,6 @@ def _ndcg_gain(given: Mapping[str, Any]) -> str:
         table = {grade: max(worth, 0) for grade, worth in gains_of_ndcg(given["gains"]).items()}
         return f"table({table}, others=grade)"
     return "burges" if given["dcg"] == "exp-log2" else "raw"
-
-
-def _rbp_gain(given: Mapping[str, Any]) -> str:
-    return "binary(rel)" if given["rel"] is not None else "binary"
 
 
 _T = Parameter("T", In("[0.5, inf)"), 1.0)
@@ -453,8 +409,9 @@ THEIRS = {
         Row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
             "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,
             parameters=(_K, _LOG2, *_GRADES), cuts=False),
-        Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg", _rbp_gain,
-            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF)),
+        Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg",
+            lambda given: "binary" if given["rel"] is None else "binary(rel)", end=_SEES_1000, units=_PER_DOCUMENT,
+            parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF)),
         Row("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
             end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
         Row("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",

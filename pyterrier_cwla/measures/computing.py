@@ -77,9 +77,6 @@ class Needs:
     @classmethod
     def of_metric(cls, metric: Metric) -> Needs:
         """Return the needs of a metric with a user model."""
-        seconds: Origin = "none"
-        if metric.needs_seconds:
-            seconds = "run" if metric.doc_seconds is None else "table"
         run_lengths = metric.needs_words and metric.lengths is None
         lengths: OriginOfLengths = "none"
         if metric.needs_words:
@@ -87,6 +84,10 @@ class Needs:
         duplicates: Origin = "none"
         if metric.duplicates is not None:
             duplicates = "run" if metric.duplicates.name == "run" else "table"
+        seconds: Origin = "none"
+        if metric.needs_seconds:
+            seconds = "run" if metric.doc_seconds is None else "table"
+        tables = (metric.lengths, metric.default_lengths, metric.duplicates, metric.doc_seconds)
         return cls(
             all_judged=metric.judged_only,
             lengths=lengths,
@@ -95,11 +96,7 @@ class Needs:
             judged_lengths=run_lengths and metric.norm == "ideal",
             mean_length=run_lengths and metric.missing == "mean",
             mean_seconds=seconds == "run" and metric.missing == "mean",
-            tables=tuple(
-                table
-                for table in (metric.lengths, metric.default_lengths, metric.duplicates, metric.doc_seconds)
-                if table is not None
-            ),
+            tables=tuple(table for table in tables if table is not None),
             user_model=True,
         )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from sys import getsizeof
 from typing import Any, Self, cast
 
 import numpy as np
-from ir_measures.measures import Measure, ParamInfo
+from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned
 from ..data.columns import Array
@@ -52,7 +53,9 @@ def unit_of_metric(metric: Metric) -> str:
 def _unit_of_sum(metric: Metric) -> str:
     name = metric.A.name
     gain = _GAINS.get(metric.gain.name, f"gain {metric.gain.name!r}")
-    effort = _unit_of_effort(metric)
+    effort = metric.effort_unit
+    if effort not in ("documents", "seconds", "words", "relevant documents"):
+        effort = f"effort {metric.effort.name!r}"
     if not metric.A.built_in:
         return f"aggregation {name!r}"
     if name in _IN_GAIN:
@@ -62,11 +65,6 @@ def _unit_of_sum(metric: Metric) -> str:
     if name == "utility":
         return f"{gain} times a discount of ranks"
     return {"err": f"1/{effort}", "items": "documents", "effort": effort}.get(name, f"aggregation {name!r}")
-
-
-def _unit_of_effort(metric: Metric) -> str:
-    unit = metric.effort_unit
-    return unit if unit in ("documents", "seconds", "words", "relevant documents") else f"effort {metric.effort.name!r}"
 
 
 _ROUNDING = 1e-6  # of the sum of shares
@@ -156,17 +154,15 @@ class _Mixture(Combination):
     Moffat et al. (2022), section 2, for a score as the mean over the users of one model.
     """
 
-    __name__ = NAME = PRETTY_NAME = "Mixture"
-    SHORT_DESC = "Expected score over classes of users, each with its own measure."
     PARAMETERS = (Parameter("measures", _CLASSES), Parameter("weights", _SHARES, "uniform"))
-    SUPPORTED_PARAMS = {
-        "measures": ParamInfo(dtype=dict, required=True, desc=str(_CLASSES)),
-        "weights": ParamInfo(dtype=(str, dict), default="uniform", desc=str(_SHARES)),
-    }
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name == "measures":
-            self.bound["measures"] = parts = _measures_by_class(value)
+            if not isinstance(value, Mapping) or not value:
+                raise BadParameter(f"Mixture(measures=) takes {_CLASSES}, not {shown(value)}.")
+            self.bound["measures"] = parts = {
+                _class_name(name): _of_class(name, given) for name, given in value.items()
+            }
             return {name: repr(part) for name, part in parts.items()}
         if isinstance(value, str) and value == "uniform":
             return value
@@ -264,12 +260,6 @@ class _Mixture(Combination):
         return super().__sizeof__() + sum(map(getsizeof, self.bound.get("measures", {}).values()))
 
 
-def _measures_by_class(value: Any) -> dict[str, Measure]:
-    if not isinstance(value, Mapping) or not value:
-        raise BadParameter(f"Mixture(measures=) takes {_CLASSES}, not {shown(value)}.")
-    return {_class_name(name): _of_class(name, given) for name, given in value.items()}
-
-
 def _class_name(name: object) -> str:
     if not isinstance(name, str) or not name.isprintable() or not name.strip():
         raise BadParameter(f"Mixture: a class of users has a name, such as 'hasty', not {shown(name)}.")
@@ -308,23 +298,15 @@ def needs_of_all(computations: Iterable[Computation]) -> Needs:
     """Return the data that several computations read, without a user model: they follow more than one."""
     needs = [computation.needs for computation in computations]
 
-    def origin(*kinds: str, of: Callable[[Needs], str]) -> Any:
-        return next((kind for kind in kinds if any(of(one) == kind for one in needs)), "none")
+    def together(values: list[Any]) -> Any:
+        if isinstance(values[0], tuple):
+            return tuple(dict.fromkeys(table for tables in values for table in tables))
+        if isinstance(values[0], str):
+            return next(origin for origin in ("run", "default", "table", "none") if origin in values)
+        return any(values)
 
-    return Needs(
-        all_judged=any(one.all_judged for one in needs),
-        pooled=any(one.pooled for one in needs),
-        lengths=origin("run", "default", "table", of=lambda one: one.lengths),
-        duplicates=origin("run", "table", of=lambda one: one.duplicates),
-        seconds=origin("run", "table", of=lambda one: one.seconds),
-        judged_lengths=any(one.judged_lengths for one in needs),
-        mean_length=any(one.mean_length for one in needs),
-        mean_seconds=any(one.mean_seconds for one in needs),
-        tables=tuple(dict.fromkeys(table for one in needs for table in one.tables)),
-        intents=any(one.intents for one in needs),
-        ties=any(one.ties for one in needs),
-        scores=any(one.scores for one in needs),
-    )
+    names = [field.name for field in fields(Needs) if field.name != "user_model"]
+    return Needs(**{name: together([getattr(one, name) for one in needs]) for name in names})
 
 
 Mixture = _Mixture()

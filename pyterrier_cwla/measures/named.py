@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from sys import getsizeof
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, cast
 
 from ir_measures.measures import Measure, ParamInfo
 
@@ -19,7 +19,7 @@ from ..model.introspection import same_functions
 from ..model.language import Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrations import bind_calibration
-from .catalogue import CLUSTERS, END, KNOWN_COSTS, LENGTHS, OURS, Calibrated, Row, SpecOf
+from .catalogue import CLUSTERS, END, KINDS_OF_ROLES, KNOWN_COSTS, LENGTHS, OPTIONS, OURS, Calibrated, Row, SpecOf
 from .computing import Better, Computation, OfUserModel
 from .counting import ESL, OWN, Q_MEASURE, Count
 from .labels import (
@@ -34,7 +34,6 @@ from .labels import (
     validated,
 )
 
-_Kind = TypeVar("_Kind", bound="CWLAMeasure")
 _BINDERS: dict[object, Callable[[Any], Any]] = {
     LENGTHS: Lengths.bind,
     KNOWN_COSTS: Seconds.bind,
@@ -63,9 +62,24 @@ class CWLAMeasure(ShownMeasure):
     """
 
     PARAMETERS: tuple[Parameter, ...] = ()
-    __name__: str
     _text: str | None = None
     _shown: str | None = None
+
+    def __init_subclass__(cls) -> None:
+        """Declare the measure to ir_measures: the name of the class without underscore, summary and parameters."""
+        cls.NAME = cls.PRETTY_NAME = cls.__name__.removeprefix("_")
+        if "SHORT_DESC" not in vars(cls):
+            cls.SHORT_DESC = (cls.__doc__ or "").partition("\n")[0]
+        cls.SUPPORTED_PARAMS = {
+            p.name: ParamInfo(
+                required=p.required, desc=str(p.allowed), **({} if p.required else {"default": p.default})
+            )
+            for p in cls.PARAMETERS
+        }
+
+    @property
+    def __name__(self) -> str:
+        return str(self.NAME)
 
     def __init__(self, *, label: str | None = None, **params: Any) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -226,9 +240,8 @@ class RowMeasure(CWLAMeasure):
         """Raise an error if the parameters do not make a metric."""
         if self._metric is not None:
             return
-        tables = (self.bound.get(name) for name in ("lengths", "duplicates", "doc_seconds"))
         try:
-            self._metric = self.ROW.metric({**self.params, **self.bound}, *tables)
+            self._metric = self.ROW.metric({**self.params, **self.bound})
         except CWLAError as error:
             if self.__name__ in str(error):
                 raise
@@ -243,7 +256,7 @@ class RowMeasure(CWLAMeasure):
 
     def computation(self) -> OfUserModel:
         """Return the computation of the metric."""
-        return OfUserModel(self._with_default.metric, self._current)
+        return OfUserModel(self._with_default.metric, lambda highest: self.pinned({}).metric)
 
     @property
     def better(self) -> Better | None:
@@ -254,9 +267,6 @@ class RowMeasure(CWLAMeasure):
         if not self.metric.A.fact("less_is_better"):
             return "higher"
         return None if self.metric.C.fact("ignores_zero_gain") else "lower"
-
-    def _current(self, highest: float | None) -> Metric:
-        return self.pinned({}).metric
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced."""
@@ -341,7 +351,7 @@ class CountMeasure(CWLAMeasure):
 def _measure_class(row: Row) -> type[RowMeasure]:
     sections = ["Parameters\n----------", *map(_described, row.parameters), f"\nReferences\n----------\n{row.source}."]
     document = "\n".join([f"{row.says}\n", *sections])
-    return _class(RowMeasure, row.name, document, row.says, row.parameters, ROW=row)
+    return type(f"_{row.name}", (RowMeasure,), {"__doc__": document, "PARAMETERS": row.parameters, "ROW": row})
 
 
 def _described(parameter: Parameter) -> str:
@@ -352,39 +362,7 @@ def _described(parameter: Parameter) -> str:
 
 def _count_class(name: str, count: Count) -> type[CountMeasure]:
     document = inspect.cleandoc(count.function.__doc__ or "")
-    return _class(CountMeasure, name, document, document.partition("\n")[0], count.parameters, COUNT=count)
-
-
-def _class(
-    base: type[_Kind], name: str, document: str, says: str, own: tuple[Parameter, ...], **more: Any
-) -> type[_Kind]:
-    info = {
-        p.name: ParamInfo(
-            dtype=_types(p), required=p.required, desc=str(p.allowed), **({} if p.required else {"default": p.default})
-        )
-        for p in own
-    }
-    return type(
-        f"_{name}",
-        (base,),
-        {
-            "__doc__": document,
-            "__module__": __name__,
-            "__name__": name,
-            "NAME": name,
-            "PRETTY_NAME": name,
-            "SHORT_DESC": says,
-            "SUPPORTED_PARAMS": info,
-            "PARAMETERS": own,
-            **more,
-        },
-    )
-
-
-def _types(parameter: Parameter) -> tuple[type, ...]:
-    numbers = hasattr(parameter.allowed, "interval")
-    kinds: tuple[type, ...] = (int, float) if numbers else (str, int)
-    return (*kinds, type(None)) if parameter.default is None else kinds
+    return type(f"_{name}", (CountMeasure,), {"__doc__": document, "PARAMETERS": count.parameters, "COUNT": count})
 
 
 _COUNTS = {"ESL": ESL, "QMeasure": Q_MEASURE, **OWN}
@@ -400,15 +378,10 @@ globals().update({f"_{name}": kind for name, kind in CLASSES.items()})  # pickle
 
 CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()
 
-_OF_METRIC = (
-    *("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only", "cutoff", "max_rel"),
-    *("lengths", "doc_seconds", "missing", "duplicates", "duplicate_gain"),
-)
-
 
 def cwla_of(metric: Metric, **values: Any) -> CWLAMeasure:
     """Return the CWLA measure with the choices of a metric, or with other values for some of them."""
-    own = {name: value for name in _OF_METRIC if (value := getattr(metric, name)) is not None}
+    own = {name: value for name in (*KINDS_OF_ROLES, *OPTIONS) if (value := getattr(metric, name)) is not None}
     return CWLA(**own | values)
 
 

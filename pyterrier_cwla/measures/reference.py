@@ -11,12 +11,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import ir_measures
-from ir_measures.measures import Measure
-from ir_measures.measures.base import _NOT_PROVIDED
 
 from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
-from .catalogue import THEIRS, Row, SpecOf
+from .catalogue import KINDS_OF_ROLES, THEIRS, Row, SpecOf
 from .equations import EQUATIONS, Equation
 from .named import measures_of
 from .of_ir_measures import COUNTS
@@ -42,9 +40,8 @@ _NORMS = {
     "mean": "Mean gain of the query's relevant documents, retrieved or not.",
     "unlimited": "Score of an infinite list of documents with the best gain and no words.",
 }
-_KINDS_OF = {"C": "continuation", "A": "aggregation"}
 #: Other names of kinds.
-_ALIASES = {**{role.lower(): kind for role, kind in _KINDS_OF.items()}, "n": "norm", "normaliser": "norm"}
+_ALIASES = {"c": "continuation", "a": "aggregation", "n": "norm", "normaliser": "norm"}
 _ENDS = {
     "open": "The list is infinite: users continue beyond the retrieved items, at ranks without gain.",
     "stop": "All users leave at the last retrieved item.",
@@ -62,6 +59,7 @@ _MEANS = {
     "wanted": "the number of relevant documents that the user wants, K",
     "failed": "the value of a query for which the run retrieves fewer relevant documents than wanted",
     "documents": "the number of documents in the collection; those that are not retrieved then tie in the last place",
+    "floor": "the value that replaces lower scores",
     "min_rel": "the highest grade without gain",
     "max_rel": "the highest grade of the judgments",
     "unseen": "the effort of a document that was not retrieved, if the effort function does not give it",
@@ -218,9 +216,8 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Return all entries, grouped by kind."""
-    measures = (*_measures(), *_theirs(), *_sessions())
-    named = [replace(entry, equation=EQUATIONS.get(entry.name)) for entry in measures]
-    return [*named, *_language(), *_norms()]
+    named = [replace(entry, equation=EQUATIONS.get(entry.name)) for entry in _measures()]
+    return [*named, *(_of_part(part) for parts in TABLES.values() for part in parts.values()), *_norms()]
 
 
 def of_kind(name: str) -> list[Entry]:
@@ -284,13 +281,13 @@ def find(name: str) -> list[Entry]:
 def _measures() -> Iterator[Entry]:
     for name, measure in MEASURES.items():
         row = getattr(type(measure), "ROW", None)
-        yield _of_declaration("measure", measure, str(name)) if row is None else _of_row("measure", row)
-
-
-def _sessions() -> Iterator[Entry]:
-    for measure in (sDCG, nsDCG, esNDCG, SessionCWLA):
-        given = tuple(Given.of(parameter) for parameter in measure.PARAMETERS)
-        yield replace(_of_declaration("session", measure, str(measure.NAME)), parameters=given)
+        document = type(measure).__doc__
+        yield _documented("measure", name, measure.PARAMETERS, document) if row is None else _of_row("measure", row)
+    yield from (_of_row("ir_measures", row) for row in THEIRS.values())
+    for name, count in COUNTS.items():
+        yield _documented("ir_measures", name, count.parameters, count.function.__doc__)
+    for session in (sDCG, nsDCG, esNDCG, SessionCWLA):
+        yield _documented("session", str(session.NAME), session.PARAMETERS, type(session).__doc__)
 
 
 def _of_row(kind: str, row: Row) -> Entry:
@@ -322,7 +319,7 @@ def _chosen(row: Row, role: str, named: Mapping[str, Any]) -> str:
 
 def _by_name(role: str, text: str) -> str:
     """Write arguments by keyword if a measure has other names for them: ``rbp(p)`` becomes ``rbp(phi=p)``."""
-    part = TABLES.get(_KINDS_OF.get(role, role), {}).get(text.split("(")[0])
+    part = TABLES.get(KINDS_OF_ROLES.get(role, role), {}).get(text.split("(")[0])
     call = ast.parse(text, mode="eval").body
     if part is None or not isinstance(call, ast.Call):
         return text
@@ -332,19 +329,10 @@ def _by_name(role: str, text: str) -> str:
     return ast.unparse(call)
 
 
-def _of_declaration(kind: str, measure: Measure, name: str, document: str | None = None) -> Entry:
-    """Return the entry of a measure, from its declaration for ir_measures."""
-    parameters = tuple(
-        Given(
-            parameter,
-            "a whole number in [1, ∞)" if parameter in ("rel", "cutoff") else info.desc or "",
-            info.required,
-            None if info.default is _NOT_PROVIDED else info.default,
-        )
-        for parameter, info in measure.SUPPORTED_PARAMS.items()
-    )
-    document = document or type(measure).__doc__
-    return Entry(kind, name, f"{name}{_cutoff(parameters)}", parameters=parameters, **_read(document))
+def _documented(kind: str, name: str, parameters: Iterable[Parameter], document: str | None) -> Entry:
+    """Return the entry of a measure from its parameters and its docstring."""
+    given = tuple(map(Given.of, parameters))
+    return Entry(kind, name, f"{name}{_cutoff(given)}", parameters=given, **_read(document))
 
 
 def _read(document: str | None) -> dict[str, Any]:
@@ -367,21 +355,6 @@ def _read(document: str | None) -> dict[str, Any]:
 
 def _cutoff(parameters: Iterable[Given]) -> str:
     return next(("@k" if p.required else "[@k]" for p in parameters if p.name == "cutoff"), "")
-
-
-def _theirs() -> Iterator[Entry]:
-    for row in THEIRS.values():
-        yield _of_row("ir_measures", row)
-    for name, count in COUNTS.items():
-        parameters = tuple(map(Given.of, count.parameters))
-        yield Entry(
-            "ir_measures", name, f"{name}{_cutoff(parameters)}", parameters=parameters, **_read(count.function.__doc__)
-        )
-
-
-def _language() -> Iterator[Entry]:
-    for parts in TABLES.values():
-        yield from map(_of_part, parts.values())
 
 
 def _of_part(part: Part) -> Entry:
@@ -415,7 +388,7 @@ def made_of(role: str, text: str) -> list[Entry]:
         return [Entry(role, text, text, _ENDS.get(text, f"All users leave at rank {text}, retrieved or not."))]
     if role == "norm":
         return [entry for entry in _norms() if entry.name == text]
-    kind = _KINDS_OF.get(role, role)
+    kind = KINDS_OF_ROLES.get(role, role)
     part = TABLES.get(kind, {}).get(text.split("(")[0])
     if part is None:
         return []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import ir_measures
 import numpy as np
 import pyarrow as pa
-from ir_measures.measures import Measure, ParamInfo
+from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, columns_of_table, strings
@@ -157,11 +157,6 @@ class Asked:
 class SessionMeasure(CWLAMeasure):
     """Base class of the measures of whole sessions, which :func:`evaluate_sessions` computes."""
 
-    def __init_subclass__(cls) -> None:
-        cls.SUPPORTED_PARAMS = {
-            p.name: ParamInfo(required=p.required, desc=str(p.allowed), **_default(p)) for p in cls.PARAMETERS
-        }
-
     def _check_parameters(self) -> None:
         """Do nothing: all combinations of parameters are valid."""
 
@@ -208,10 +203,6 @@ class SessionMeasure(CWLAMeasure):
         raise NotImplementedError
 
 
-def _default(parameter: Parameter) -> dict[str, Any]:
-    return {} if parameter.required else {"default": parameter.default}
-
-
 _NEGLIGIBLE = 2.0**-60  # share of users
 _DEEPEST = 1 << 60
 _CELLS = 1 << 17  # maximum number of documents per chunk of sessions
@@ -236,8 +227,6 @@ class _sDCG(SessionMeasure):
     Järvelin, Price, Delcambre and Nielsen (2008), as in Jiang and Allan (2016), section 5.2.
     """
 
-    __name__ = NAME = PRETTY_NAME = "sDCG"
-    SHORT_DESC = "Session DCG: discounted cumulative gain, with an additional discount for later queries."
     PARAMETERS = (*_BASES, CUTOFF)
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
@@ -265,9 +254,6 @@ class _nsDCG(_sDCG):
     ----------
     Kanoulas, Carterette, Clough and Sanderson (2011), as in Jiang and Allan (2016), section 5.2.
     """
-
-    __name__ = NAME = PRETTY_NAME = "nsDCG"
-    SHORT_DESC = "Normalised session DCG: sDCG divided by that of a session of ideal rankings."
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
         """Return nsDCG of each session; 0 without relevant documents."""
@@ -301,8 +287,6 @@ class _esNDCG(SessionMeasure):
     Kanoulas, Carterette, Clough and Sanderson (2011); Jiang and Allan (2016), section 5.2.
     """
 
-    __name__ = NAME = PRETTY_NAME = "esNDCG"
-    SHORT_DESC = "Expected session nDCG: users may leave each list early, and the session after each list."
     PARAMETERS = (
         Parameter("p_down", In("[0, 1]"), 0.7),
         Parameter("p_reform", In("[0, 1]"), 0.8),
@@ -420,7 +404,6 @@ class _SessionCWLA(SessionMeasure):
     Sessions in the manner of Wicaksono and Moffat (2021); Moffat et al. (2022), Eq. 16 and 17.
     """
 
-    __name__ = NAME = PRETTY_NAME = "SessionCWLA"
     SHORT_DESC = "Gain of users who browse each list by any continuation C, and reformulate with probability ρ."
     PARAMETERS = (
         next(parameter for parameter in CWLA.PARAMETERS if parameter.name == "C"),

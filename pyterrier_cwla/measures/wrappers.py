@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from ir_measures.measures import MeanAgg, Measure, ParamInfo
+from ir_measures.measures import MeanAgg, Measure
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
@@ -42,7 +42,7 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
 class Wrapper(CWLAMeasure):
     """Base class of measures that are computed from another measure, ``measure=``."""
 
-    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure"),)
+    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure", Described("a measure")),)
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "measure":
@@ -161,10 +161,6 @@ def files_of(measures: Iterable[Measure]) -> Iterator[str]:
                 yield part.name
 
 
-def _wrapper(**info: ParamInfo) -> dict[str, ParamInfo]:
-    return {"measure": ParamInfo(dtype=str, required=True, desc="a measure"), **info}
-
-
 _OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
 
 
@@ -193,9 +189,7 @@ class _Residual(Wrapper):
     Moffat and Zobel (2008), section 3.4.
     """
 
-    __name__ = NAME = PRETTY_NAME = "Residual"
     SHORT_DESC = "Possible increase of the score if all unjudged and unseen items had the best gain."
-    SUPPORTED_PARAMS = _wrapper()
     TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
     def _takes(self, inner: Measure) -> bool:
@@ -264,12 +258,7 @@ class _GeometricMean(Wrapper):
     Robertson (2006).
     """
 
-    __name__ = NAME = PRETTY_NAME = "GeometricMean"
-    SHORT_DESC = "Geometric mean of another measure over queries, which gives more weight to low scores."
     PARAMETERS = (*Wrapper.PARAMETERS, Parameter("floor", In("(0, 1]"), 1e-5))
-    SUPPORTED_PARAMS = _wrapper(
-        floor=ParamInfo(dtype=(int, float), default=1e-5, desc="the value that replaces lower scores")
-    )
 
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean)
@@ -328,10 +317,7 @@ class _IntentAware(Wrapper):
     Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
     """
 
-    __name__ = NAME = PRETTY_NAME = "IntentAware"
-    SHORT_DESC = "Expected score of another measure over the intents of a query."
     PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", Weights(), "uniform"))
-    SUPPORTED_PARAMS = _wrapper(weights=ParamInfo(dtype=str, default="uniform", desc=str(Weights())))
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "weights":
@@ -415,16 +401,11 @@ class _ByTopic(Combination, Wrapper):
     Smucker and Clarke (2012), section 4.2, for one half-life of all topics.
     """
 
-    __name__ = NAME = PRETTY_NAME = "ByTopic"
     SHORT_DESC = "Another measure with its own parameters for each topic."
     PARAMETERS = (
         *Wrapper.PARAMETERS,
         Parameter("parameters", Described(PARAMETERS_BY_TOPIC)),
         Parameter("other", OneOf("error", "measure"), "error"),
-    )
-    SUPPORTED_PARAMS = _wrapper(
-        parameters=ParamInfo(dtype=str, required=True, desc=PARAMETERS_BY_TOPIC),
-        other=ParamInfo(dtype=str, default="error", desc=str(OneOf("error", "measure"))),
     )
     TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
     _parts: dict[str, Measure] | None = None
@@ -527,13 +508,6 @@ Residual, GeometricMean, IntentAware, ByTopic = _Residual(), _GeometricMean(), _
 
 
 MEASURES: dict[str, CWLAMeasure] = {
-    name: kind()
-    for name, kind in {
-        **CLASSES,
-        "Residual": _Residual,
-        "GeometricMean": _GeometricMean,
-        "IntentAware": _IntentAware,
-        "Mixture": type(Mixture),
-        "ByTopic": _ByTopic,
-    }.items()
+    **{name: kind() for name, kind in CLASSES.items()},
+    **{str(measure.NAME): measure for measure in (Residual, GeometricMean, IntentAware, Mixture, ByTopic)},
 }
