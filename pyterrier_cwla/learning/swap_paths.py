@@ -527,5 +527,4 @@ def _of_grades(table: Array, places: Array) -> Array:
     ranks, grades, queries = table.shape
     if grades == 1:
         return table[:, 0]
-    found: Array = np.take(table.reshape(-1), np.arange(ranks)[:, None] * (grades * queries) + places, mode="clip")
-    return found
+    return np.take(table.reshape(-1), np.arange(ranks)[:, None] * (grades * queries) + places, mode="clip")

@@ -129,7 +129,24 @@ def _mapped(name: str) -> Any:
     return cached_property(lambda view: view.mapped(getattr(view.source, name)))
 
 
-class Column(Listed):
+class _Mapped(Listed):
+    """View with the values of another view, its source, in another shape."""
+
+    G, G_before, E, E_before = _mapped("G"), _mapped("G_before"), _mapped("E"), _mapped("E_before")
+    best, second = _mapped("best"), _mapped("second")
+
+    def __init__(self, source: Listed, i: Array) -> None:
+        self.source = source
+        e = None if source.efforts is None else self.mapped(source.efforts)
+        r, grade = self.mapped(source.r), self.mapped(source.grade)
+        super().__init__(i, r, grade, lambda rel: self.mapped(source.totals(rel)), e, source.unseen)
+
+    def mapped(self, values: Array) -> Array:
+        """Return values of the source in the shape of the view."""
+        raise NotImplementedError
+
+
+class Column(_Mapped):
     """View of one rank of some rankings.
 
     Parameters
@@ -142,22 +159,13 @@ class Column(Listed):
         The rankings.
     """
 
-    G, G_before, E, E_before = _mapped("G"), _mapped("G_before"), _mapped("E"), _mapped("E_before")
-    best, second = _mapped("best"), _mapped("second")
-
     def __init__(self, seen: Listed, j: int, rows: Any) -> None:
-        self.source, self.j, self.rows = seen, j, rows
-        e = None if seen.efforts is None else self.mapped(seen.efforts)
-        super().__init__(
-            seen.i[:, j : j + 1], self.mapped(seen.r), self.mapped(seen.grade), self._totals, e, seen.unseen
-        )
+        self.j, self.rows, self.shape = j, rows, seen.r.shape
+        super().__init__(seen, seen.i[:, j : j + 1])
 
     def mapped(self, values: Array) -> Array:
         """Return the values of the rank."""
-        return np.broadcast_to(values, self.source.r.shape)[self.rows, self.j : self.j + 1]
-
-    def _totals(self, rel: float | None) -> Any:
-        return self.source.totals(rel)[self.rows]
+        return np.broadcast_to(values, self.shape)[self.rows, self.j : self.j + 1]
 
     def _with_binary_gains(self, rel: float) -> View:
         return Column(self.source.at_least(rel), self.j, self.rows)
@@ -229,17 +237,12 @@ class Replaced(Listed):
         return Replaced(self.seen.at_least(rel), self.swaps.at_least(rel), self.enters, self.place, self.where)
 
 
-class Stacked(Listed):
+class Stacked(_Mapped):
     """View of one rank with the columns of another view below each other: each is a ranking that ends there."""
 
-    G, G_before, E, E_before = _mapped("G"), _mapped("G_before"), _mapped("E"), _mapped("E_before")
-    best = _mapped("best")
-
     def __init__(self, view: Replaced, shape: tuple[int, int]) -> None:
-        self.source, self.shape = view, shape
-        e = None if view.efforts is None else self.mapped(view.efforts)
-        r, grade = self.mapped(view.r), self.mapped(view.grade)
-        super().__init__(view.i, r, grade, lambda rel: self.mapped(view.totals(rel)), e, view.unseen)
+        self.shape = shape
+        super().__init__(view, view.i)
 
     def mapped(self, values: Any) -> Array:
         """Return the values of all columns."""

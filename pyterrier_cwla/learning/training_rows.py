@@ -361,8 +361,7 @@ def _ids(values: Any, name: str, rows: int) -> list[str]:
         )
     found = one_per_row(values, name, rows)
     refuse_missing(found, name)
-    ids: list[str] = texts(found, name).to_pylist()
-    return ids
+    return texts(found, name).to_pylist()
 
 
 def _rows_of(judgments: Judgments, pairs: pd.MultiIndex) -> Array:

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -121,8 +121,9 @@ def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the table of a calibration from its rows."""
     import pandas as pd
 
-    dtypes = {name: float if kind == _NUMBER else np.int64 if kind is int else kind for name, kind in TABLE.items()}
-    return pd.DataFrame({name: np.array([row[name] for row in rows], dtype) for name, dtype in dtypes.items()})
+    dtypes: dict[object, Any] = {_NUMBER: float, int: np.int64}
+    columns = {name: np.array([row[name] for row in rows], dtypes.get(kind, kind)) for name, kind in TABLE.items()}
+    return pd.DataFrame(columns)
 
 
 def plain(calibration: Any) -> dict[str, Any]:
@@ -326,7 +327,11 @@ class _OfFile:
     path: str | None = field(default=None, kw_only=True)
     anonymous: ClassVar[bool] = True
     """The name is a path or contains a hash, so that tables of scores do not show it."""
-    read: ClassVar[Callable[[str], Any]]
+
+    @staticmethod
+    def read(path: str) -> Any:
+        """Return the values of a file."""
+        raise NotImplementedError
 
     @property
     def follows_a_file(self) -> bool:

@@ -11,7 +11,7 @@ from ..errors import BadParameter, near_parameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
 from ..model.efforts import time
-from ..model.language import TABLES, Grades, In, OneOf, Parameter, Spec, float_or_int, parse
+from ..model.language import TABLES, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, parse
 from ..model.metric import NORMS, Metric
 
 Text = str | Callable[[Mapping[str, Any]], str | Spec]
@@ -119,17 +119,6 @@ def _of_part(kind: str, part: str, names: tuple[str, ...]) -> list[Parameter]:
 
 
 @dataclass(frozen=True)
-class SpecOf:
-    """Values of a parameter: functions of the language of one kind."""
-
-    kind: str
-
-    def __str__(self) -> str:
-        article = "an" if self.kind[0] in "ae" else "a"
-        return f"{article} {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
-
-
-@dataclass(frozen=True)
 class Described:
     """Values of a parameter, in words; the function that reads the parameter checks them."""
 
@@ -198,10 +187,10 @@ CWLA = Row(
     units="that of the aggregation",
     range="that of the gain, or of the aggregation: [0, ∞) for etg",
     parameters=(
-        Parameter("C", SpecOf("continuation")),
-        Parameter("A", SpecOf("aggregation")),
-        Parameter("gain", SpecOf("gain"), "linear"),
-        Parameter("effort", SpecOf("effort"), "unit"),
+        Parameter("C", Named("continuation")),
+        Parameter("A", Named("aggregation")),
+        Parameter("gain", Named("gain"), "linear"),
+        Parameter("effort", Named("effort"), "unit"),
         *_FRAME,
         _DOC_SECONDS,
     ),
@@ -236,14 +225,14 @@ TBG = Row(
 )
 
 _BY_GRADE = ("summary_seconds", "p_click", "seconds")
-_EFFORT = Parameter("effort", SpecOf("effort"), "unit")
+_EFFORT = Parameter("effort", Named("effort"), "unit")
 _PER_EFFORT, _PER_DOCUMENT = "gain per unit of effort", "gain per document"
 _ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")), _DOC_SECONDS)
 _MAX_REL = Parameter("max_rel", _HIGHEST)
 _P = Parameter("p", In("[0, 1)"), 0.8)
 _K = Parameter("cutoff", In("[1, inf)", whole=True))
-_GAIN = Parameter("gain", SpecOf("gain"), "exponential")
-_THRESHOLDS = Parameter("gain", SpecOf("gain"), "threshold(0.4, 0.6)")
+_GAIN = Parameter("gain", Named("gain"), "exponential")
+_THRESHOLDS = Parameter("gain", Named("gain"), "threshold(0.4, 0.6)")
 _JIANG = "Jiang and Allan (2016)"
 
 
@@ -263,7 +252,7 @@ def _adaptive(
 
 
 _IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
-_IFT = (Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)
+_IFT = (Parameter("gain", Named("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)
 _CARTERETTE = "Carterette (2011)"
 
 
@@ -278,7 +267,7 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
         _GAIN_GIVEN,
         units=_PER_DOCUMENT if A == "avg" else "gain",
         range="[0, ∞)" if A == "etg" else "[0, 1]",
-        parameters=(Parameter("C", SpecOf("continuation")), Parameter("gain", SpecOf("gain"), "linear"), *_FRAME),
+        parameters=(Parameter("C", Named("continuation")), Parameter("gain", Named("gain"), "linear"), *_FRAME),
     )
 
 
@@ -298,7 +287,7 @@ OURS = {
                         *_FRAME)),
         Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
             "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
-            parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", SpecOf("effort"), "grade_time"), _GAIN,
+            parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", Named("effort"), "grade_time"), _GAIN,
                         *_FRAME, _DOC_SECONDS)),
         _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
                   "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
@@ -325,14 +314,14 @@ OURS = {
             "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
             lambda given: utility(given["phi"]), _GAIN_GIVEN, end="stop", units="utility",
             range="[0, 1] if φ is at most 1",
-            parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", SpecOf("discount"), "reciprocal"), _GAIN,
+            parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", Named("discount"), "reciprocal"), _GAIN,
                         Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
         Row("DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
             "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
             units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
                         Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
-                        Parameter("gain", SpecOf("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)),
+                        Parameter("gain", Named("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)),
         Row("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
             "ift_goal(T, b1, R1)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST,
             parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
@@ -347,7 +336,7 @@ OURS = {
         Row("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
             "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
             units=_PER_EFFORT, range=_PER_LEAST, cuts=False,
-            parameters=(Parameter("beta", In("(0, 1]"), 0.5), Parameter("gain", SpecOf("gain"), "linear"), _EFFORT,
+            parameters=(Parameter("beta", In("(0, 1]"), 0.5), Parameter("gain", Named("gain"), "linear"), _EFFORT,
                         *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
         Row("TrAP", "Average precision over the relevant documents that are retrieved.",
             "Harman (1992), as cwl_eval computes AP", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",

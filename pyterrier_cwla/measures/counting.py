@@ -13,10 +13,10 @@ import numpy as np
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings, summed
 from ..errors import BadParameter, NoFiniteValue
-from ..model.language import In, OneOf, Parameter, Spec
+from ..model.language import In, Named, OneOf, Parameter, Spec
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
-from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, Flag, SpecOf
+from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, Flag
 from .computing import Better, Computation, Needs, OfRankings, from_0_up, with_grades
 
 
@@ -130,8 +130,7 @@ def number_above(rankings: Rankings, which: Array) -> Array:
 
 def share(part: Array, whole: Array) -> Array:
     """Return the ratios; 0 for a denominator of 0."""
-    ratios: Array = np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
-    return ratios
+    return np.divide(part, whole, out=np.zeros(len(whole)), where=whole > 0)
 
 
 def running(start: Array, values: Array, function: Callable[[Array], Array]) -> Array:
@@ -263,7 +262,7 @@ Q_MEASURE = Count(
     q_measure,
     (
         Parameter("beta", In("[0, inf)"), 1),
-        Parameter("gain", SpecOf("gain"), "raw"),
+        Parameter("gain", Named("gain"), "raw"),
         REL,
         Parameter("normalise", OneOf("min(k,R)", "R"), "min(k,R)"),
         JUDGED_ONLY,

@@ -457,16 +457,12 @@ def _measure_called(text: str, own: Measure) -> Measure | None:
 
     The name of ``own`` is no measure if it needs parameters, such as "P".
     """
-    try:
+    with suppress(CWLAError, AssertionError):
         found = parsed(text)
-    except CWLAError:
-        return None
-    if found.NAME == own.NAME:
-        with suppress(CWLAError, AssertionError):
+        if found.NAME == own.NAME:
             found.validate_params()
-            return found
-        return None
-    return found
+        return found
+    return None
 
 
 def label_in(text: str) -> tuple[str | None, str]:

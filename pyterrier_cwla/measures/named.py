@@ -16,10 +16,10 @@ from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
-from ..model.language import Parameter, float_or_int, parse, written
+from ..model.language import Named, Parameter, float_or_int, parse, written
 from ..model.metric import Metric
 from .calibrations import bind_calibration
-from .catalogue import CLUSTERS, END, KINDS_OF_ROLES, KNOWN_COSTS, LENGTHS, OPTIONS, OURS, Calibrated, Row, SpecOf
+from .catalogue import CLUSTERS, END, KINDS_OF_ROLES, KNOWN_COSTS, LENGTHS, OPTIONS, OURS, Calibrated, Row
 from .computing import Better, Computation, OfUserModel
 from .counting import ESL, OWN, Q_MEASURE, Count
 from .labels import (
@@ -61,13 +61,15 @@ class CWLAMeasure(ShownMeasure):
         If a parameter is unknown or out of its range.
     """
 
+    PRETTY_NAME: str
+    SHORT_DESC: str
     PARAMETERS: tuple[Parameter, ...] = ()
     _text: str | None = None
     _shown: str | None = None
 
     def __init_subclass__(cls) -> None:
         """Declare the measure to ir_measures: the name of the class without underscore, summary and parameters."""
-        cls.NAME = cls.PRETTY_NAME = cls.__name__.removeprefix("_")
+        cls.NAME = cls.PRETTY_NAME = cls.__qualname__.removeprefix("_")
         if "SHORT_DESC" not in vars(cls):
             cls.SHORT_DESC = (cls.__doc__ or "").partition("\n")[0]
         cls.SUPPORTED_PARAMS = {
@@ -128,7 +130,7 @@ class CWLAMeasure(ShownMeasure):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if value is None and parameter.default is None:
             return None
-        if isinstance(parameter.allowed, SpecOf):
+        if isinstance(parameter.allowed, Named):
             self.bound[parameter.name] = spec = parse(value, parameter.allowed.kind)
             return str(spec)
         calibrated = isinstance(parameter.allowed, Calibrated)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import Any
 
@@ -18,17 +18,12 @@ from .computing import Better, Computation, Needs, OfRankings, OfUserModel, clip
 from .counting import COMPAT, OF_IR_MEASURES, Count, bpref, inf_ap, judged, num_q, num_rel, num_ret, r_precision
 from .diversity import DIVERSITY
 
-
-def _neither(given: Mapping[str, Any]) -> None:
-    return None
-
-
 COUNTS = {
-    "NumQ": Count(num_q, better=_neither),
-    "NumRel": Count(num_rel, (REL_OR_0,), better=_neither),
+    "NumQ": Count(num_q, better=lambda given: None),
+    "NumRel": Count(num_rel, (REL_OR_0,), better=lambda given: None),
     "NumRet": Count(num_ret, (REL_OR_0,), better=lambda given: "higher" if "rel" in given else None),
     "Rprec": Count(r_precision, (REL_OR_0, JUDGED_ONLY)),
-    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=_neither),
+    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=lambda given: None),
     "Bpref": Count(bpref, (REL_OR_0,), Needs(all_judged=True)),
     "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
     "Compat": COMPAT,
@@ -87,8 +82,7 @@ def better_of(measure: Measure) -> Better | None:
     name = str(measure.NAME)
     if name in COUNTS:
         return COUNTS[name].better(measure.params)
-    own: Better | None = getattr(measure, "better", "higher")
-    return own
+    return getattr(measure, "better", "higher")
 
 
 def needs_of(measure: Measure) -> Needs:
@@ -155,17 +149,11 @@ def _of_row(measure: Measure) -> OfUserModel | OfRankings:
     if given.get("gains") and not _in_gain_function(given):
         return _of_gains(measure)
     own = {name: value for name, value in given.items() if name in known}
-    metric = row.metric(own) if "gains" in own else _cached_metric(row.name, **own)  # a dict is not hashable
+    metric = row.metric(own)
     if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
         raise _not_here(measure)
     way_out = None if "max_rel" in measure.SUPPORTED_PARAMS else partial(_for_higher_grades, measure)
     return OfUserModel(metric, partial(_graded_within, measure, metric), way_out)
-
-
-@lru_cache(maxsize=1024, typed=True)
-def _cached_metric(row: str, **values: Any) -> Metric:
-    """Return the metric of a row; one call of the package needs it several times."""
-    return THEIRS[row].metric(values)
 
 
 def _graded_within(measure: Measure, metric: Metric, highest: float | None) -> Metric:

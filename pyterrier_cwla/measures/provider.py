@@ -56,13 +56,11 @@ class LabelProvider(providers.Provider):
 
     def run_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """Return the columns of a run that the measures need."""
-        inputs: list[str] = ir_measures.run_inputs(_plain(measures))
-        return inputs
+        return ir_measures.run_inputs(_plain(measures))
 
     def qrel_inputs(self, measures: Iterable[Measure]) -> list[str]:
         """Return the columns of judgments that the measures need."""
-        inputs: list[str] = ir_measures.qrel_inputs(_plain(measures))
-        return inputs
+        return ir_measures.qrel_inputs(_plain(measures))
 
 
 class LabelEvaluator(providers.Evaluator):

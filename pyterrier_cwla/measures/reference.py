@@ -14,7 +14,7 @@ import ir_measures
 
 from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Named, Parameter, Part
-from .catalogue import KINDS_OF_ROLES, THEIRS, Row, SpecOf
+from .catalogue import KINDS_OF_ROLES, THEIRS, Row
 from .equations import EQUATIONS, Equation
 from .named import measures_of
 from .of_ir_measures import COUNTS
@@ -121,7 +121,7 @@ class Given:
         """Return the record of a declared parameter."""
         default = None if parameter.required or parameter.many else parameter.default
         allowed = "as ir_measures has it" if parameter.allowed is None else str(parameter.allowed)
-        if isinstance(parameter.allowed, SpecOf | Named):
+        if isinstance(parameter.allowed, Named):
             article = "an" if parameter.allowed.kind[0] in "aeiou" else "a"
             allowed = f"{article} {parameter.allowed.kind} of the language, or your own"
         if parameter.allowed is not None and parameter.allowed == In("(-inf, inf)"):

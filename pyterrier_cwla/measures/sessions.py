@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import ir_measures
 import numpy as np
@@ -15,13 +15,13 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, columns_of_table, strings
-from ..data.rankings import Rankings, summed
+from ..data.rankings import Rankings, places_within, summed
 from ..errors import BadParameter, BadSessions, CWLAError, shown, some
 from ..files.arrow_arrays import the_only
 from ..files.inputs import is_runs, loaded
 from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, parse
 from ..model.scoring import Visits, ideal_ranking, visits
-from .catalogue import CUTOFF, PLAIN
+from .catalogue import CUTOFF, PLAIN, Described
 from .computing import Needs
 from .labels import by_name
 from .named import CWLA, CWLAMeasure, RowMeasure, measures_of
@@ -146,8 +146,7 @@ class Asked:
     @property
     def number(self) -> Array:
         """Position of each query in its session, from 1."""
-        number: Array = np.arange(len(self.queries)) - np.repeat(self.start[:-1], np.diff(self.start)) + 1
-        return number
+        return places_within(np.diff(self.start)) + 1
 
     def summed(self, values: Array) -> Array:
         """Return the sums over the queries of each session."""
@@ -258,8 +257,7 @@ class _nsDCG(_sDCG):
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
         """Return nsDCG of each session; 0 without relevant documents."""
         best = super().score(asked, ideal, ideal)
-        scores: Array = np.divide(super().score(asked, found, ideal), best, out=np.zeros_like(best), where=best > 0)
-        return scores
+        return np.divide(super().score(asked, found, ideal), best, out=np.zeros_like(best), where=best > 0)
 
 
 class _esNDCG(SessionMeasure):
@@ -365,12 +363,7 @@ def _log(x: Array, base: float) -> Array:
     return logarithms
 
 
-@dataclass(frozen=True)
-class Reformulations:
-    """Values of a parameter: one probability, or a map from the number of a query in its session to a probability."""
-
-    def __str__(self) -> str:
-        return "a number in [0, 1], or a list or map of such numbers for queries 1, 2, …, such as {1: 0.8, 2: 0.5}"
+_RHO = Described("a number in [0, 1], or a list or map of such numbers for queries 1, 2, …, such as {1: 0.8, 2: 0.5}")
 
 
 class _SessionCWLA(SessionMeasure):
@@ -408,7 +401,7 @@ class _SessionCWLA(SessionMeasure):
     PARAMETERS = (
         next(parameter for parameter in CWLA.PARAMETERS if parameter.name == "C"),
         Parameter("A", OneOf("etg", "erg")),
-        Parameter("rho", Reformulations()),
+        Parameter("rho", _RHO),
         Parameter("delta", In("[0, 1]"), 1),
         *(parameter for parameter in CWLA.PARAMETERS if parameter.name not in ("C", "A", "norm")),
     )
@@ -425,16 +418,13 @@ class _SessionCWLA(SessionMeasure):
         """Return one probability, or probabilities by the number of the query."""
         if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1:
             given = dict(enumerate(given, 1))
-        by_query = Parameter("rho", Grades("probabilities", 1))
-        one = Parameter("rho", In("[0, 1]"))
         with suppress(BadParameter):
             if not isinstance(given, Mapping):
-                probability: float = one.check(given, "")
-                return probability
-            probabilities: dict[int, float] = by_query.check(given, "")
-            if [*probabilities] == [*range(1, len(probabilities) + 1)] and probabilities:
+                return cast(float, Parameter("rho", In("[0, 1]")).check(given, ""))
+            probabilities: dict[int, float] = Parameter("rho", Grades("probabilities", 1)).check(given, "")
+            if probabilities and [*probabilities] == [*range(1, len(probabilities) + 1)]:
                 return probabilities
-        raise BadParameter(f"{self.__name__}(rho={shown(given)}): rho must be {Reformulations()}.")
+        raise BadParameter(f"{self.__name__}(rho={shown(given)}): rho must be {_RHO}.")
 
     def _check_parameters(self) -> None:
         self.users  # noqa: B018  (raises)
@@ -485,8 +475,7 @@ class _SessionCWLA(SessionMeasure):
         gain, effort = self._expected(asked, visits(metric, aligned.rankings(metric.judged_only), rate))
         if not rate:
             return gain
-        shares: Array = np.divide(gain, effort, out=np.zeros_like(gain), where=gain > 0)
-        return shares
+        return np.divide(gain, effort, out=np.zeros_like(gain), where=gain > 0)
 
     def _expected(self, asked: Asked, lists: Visits) -> tuple[Array, Array]:
         """Return the expected gain and effort of each session, by a recursion over its queries.

@@ -276,8 +276,7 @@ def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
 def _while_reading(effort: Values, half_life: float) -> Floats:
     """Return the mean of 2^(−t/h) over the time t from 0 to the effort."""
     decays: Floats = np.asarray(effort) * (np.log(2) / half_life)
-    mean: Floats = np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
-    return mean
+    return np.divide(-np.expm1(-decays), decays, out=np.ones_like(decays), where=decays > 0)
 
 
 @aggregation(

@@ -232,7 +232,8 @@ class Walk:
         if not steady:
             self.refuse_free_items()
         if not (steady or A.fact("affine_beyond_list")):
-            return np.zeros(self.reach.shape) if self._all_stay else self._sum_from_nodes(A)
+            all_stay = self.constant_beyond and bool(np.all(self.stay | (self.reach == 0)))
+            return np.zeros(self.reach.shape) if all_stay else self._sum_from_nodes(A)
         leaving = np.where(self.stay, 0.0, self.reach)
         if keeps:
             with np.errstate(invalid="ignore"):  # A may be infinite if nobody leaves there
@@ -259,7 +260,9 @@ class Walk:
     def free(self) -> NDArray[np.bool_]:
         """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
         nobody = np.zeros((1, 1), bool)
-        if not self._open or self.view.unseen != 0 or not self.metric.leaves_with_effort:
+        # Efforts make users leave: free unseen items are then the limit of efforts that go to 0.
+        leaves = self.metric.C.fact("eventually_leaves") or self.metric.effort_only
+        if not self._open or self.view.unseen != 0 or not leaves:
             return nobody
         free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
         return free & ~self._left_for_ever if free.any() else nobody
@@ -335,10 +338,6 @@ class Walk:
         if not C.fact("vanishes") and self.reach.any():
             return np.isinf(self._sum_from_nodes(None, vanish_only=True))
         return np.zeros((1, 1), bool)
-
-    @property
-    def _all_stay(self) -> bool:
-        return self.constant_beyond and bool(np.all(self.stay | (self.reach == 0)))
 
     def _sum_from_nodes(self, A: Spec | None, vanish_only: bool = False) -> Floats:
         """Return ΣV, or ΣL·A, over the ranks after the list, from values at sparse nodes.

@@ -208,8 +208,7 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     rounding = 1e-12 * total
     left, left_before = total - view.G, np.maximum(total - view.G_before, rounding)
     left *= left > rounding
-    C: Floats = left / left_before
-    return C
+    return left / left_before
 
 
 @continuation(constant_beyond_list=True, ignores_zero_gain=True, gains_up_to_1=lambda rel: rel is None)
@@ -267,17 +266,12 @@ def _trigamma(y: Floats) -> Floats:
     """
     far = y + 10
     rest = sum(number / far ** (2 * k + 1) for k, number in enumerate(BERNOULLI, start=1))
-    total: Floats = sum(1 / (y + k) ** 2 for k in range(10)) + 1 / far + 1 / (2 * far**2) + rest
-    return total
+    return sum(1 / (y + k) ** 2 for k in range(10)) + 1 / far + 1 / (2 * far**2) + rest
 
 
 def _inverse_square_beyond(y: Floats, V: Floats) -> Floats:
     """Return ΣV for C = ((y+m−1)/(y+m))² at the m-th rank after the list: V·y²·ψ′(y), ψ′ the trigamma function."""
     return V * y**2 * _trigamma(y)
-
-
-def _inst_beyond(view: View, V: Floats, T: float, rel: int | None) -> Floats:
-    return _inverse_square_beyond(_inst_y(view.beyond([[0.0]]), T, rel), V)
 
 
 def _inverse_square_between(y: Floats, m: Floats) -> tuple[Floats, Floats]:
@@ -286,7 +280,7 @@ def _inverse_square_between(y: Floats, m: Floats) -> tuple[Floats, Floats]:
 
 
 @continuation(
-    items_beyond=_inst_beyond,
+    items_beyond=lambda view, V, T, rel: _inverse_square_beyond(_inst_y(view.beyond([[0.0]]), T, rel), V),
     items_between=lambda view, m, T, rel: _inverse_square_between(_inst_y(view, T, rel), m),
     gains_up_to_1=lambda T, rel: rel is None,
 )
@@ -482,8 +476,7 @@ def hyperbolic(view: View, shape: Positive, scale: Positive) -> Values:
     >>> score([0, 1], C="hyperbolic(1, 3)", A="etg")
     0.75
     """
-    V: Floats = np.exp(-shape * np.log1p(view.E_before / scale))
-    return V
+    return np.exp(-shape * np.log1p(view.E_before / scale))
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda k: k)

@@ -264,23 +264,20 @@ def by_rank(documents: Documents, *costs: NotNegative) -> Values:
 
 
 def _sum_of_facts(name: str, first: Spec, second: Spec) -> Any:
-    """Return the value of a fact for the sum of two efforts."""
-    if name == "constant_from":
-        return lambda: _later(first, second)
-    return None
+    """Return the value of a fact for the sum of two efforts, of which only ``constant_from`` can be known."""
 
+    def later() -> float | None:
+        ranks: list[float] = [1]
+        for each in (first, second):
+            if "rank" in effort_reads(each):
+                stated = each.fact("constant_from")
+                rank = stated() if stated else None
+                if rank is None:
+                    return None
+                ranks.append(rank)
+        return max(ranks)
 
-def _later(first: Spec, second: Spec) -> float | None:
-    """Return the rank from which neither of two efforts depends on ranks, if it is known."""
-    ranks: list[float] = [1]
-    for each in (first, second):
-        if "rank" in effort_reads(each):
-            stated = each.fact("constant_from")
-            rank = stated() if stated else None
-            if rank is None:
-                return None
-            ranks.append(rank)
-    return max(ranks)
+    return later if name == "constant_from" else None
 
 
 @effort(of_parts=_sum_of_facts)

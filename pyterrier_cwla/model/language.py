@@ -31,34 +31,13 @@ STATED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Facts that can be stated about every kind of function.
+    """Facts about a function; the decorators document those that users may state.
 
     Attributes
     ----------
     of_parts : callable, optional
         For functions with functions as parameters, such as ``product``: function of the name of a fact and the
         parameters that returns the fact.
-    """
-
-    of_parts: Callable[..., Any] | None = None
-
-    @classmethod
-    def names(cls) -> list[str]:
-        """Return the names of all facts."""
-        return [fact.name for fact in fields(cls)]
-
-    @property
-    def stated(self) -> dict[str, Any]:
-        """Facts that were stated, by name."""
-        return {name: value for name in self.names() if (value := getattr(self, name)) not in (False, None)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ContinuationFacts(Facts):
-    """Facts about a continuation; the decorator documents those that users may state.
-
-    Attributes
-    ----------
     vanishes : bool
         Whether V goes to 0 with the rank, even if only slowly.
     gains_up_to_1 : callable, optional
@@ -70,25 +49,6 @@ class ContinuationFacts(Facts):
         Function of the view, an array of numbers m and the parameters, for users who have gone on after an item that
         is followed by m items without gain and of equal effort: returns the share of these users who go on after the
         last of the m items, and the number of the m items that they see on average, as arrays of the shape of the view.
-    """
-
-    constant_beyond_list: bool = False
-    ignores_zero_gain: bool = False
-    vanishes: bool = False
-    eventually_leaves: bool = False
-    gives_survival: bool = False
-    gains_up_to_1: Callable[..., bool] | None = None
-    last_rank: Callable[..., float | None] | None = None
-    items_beyond: Callable[..., Floats] | None = None
-    items_between: Callable[..., tuple[Floats, Floats]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class AggregationFacts(Facts):
-    """Facts about an aggregation; the decorator documents those that users may state.
-
-    Attributes
-    ----------
     affine_beyond_list : bool
         Whether A changes by the same amount (or not at all) with every item after the list.
     constant_without_gain : bool
@@ -100,36 +60,33 @@ class AggregationFacts(Facts):
         the number 1, the ideal ranking under ``decay`` is exact.
     """
 
+    of_parts: Callable[..., Any] | None = None
+    # continuations
+    constant_beyond_list: bool = False
+    ignores_zero_gain: bool = False
+    vanishes: bool = False
+    eventually_leaves: bool = False
+    gives_survival: bool = False
+    gains_up_to_1: Callable[..., bool] | None = None
+    last_rank: Callable[..., float | None] | None = None
+    items_beyond: Callable[..., Floats] | None = None
+    items_between: Callable[..., tuple[Floats, Floats]] | None = None
+    # aggregations
     linear_in_gain: bool = False
     affine_beyond_list: bool = False
     monotone_in_gain: bool = False
     constant_without_gain: bool = False
     less_is_better: bool = False
     credit_terms: Callable[..., tuple[Floats | float, Floats]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class GainFacts(Facts):
-    """Facts about a gain, as documented for the decorator :func:`gain`."""
-
+    # gains and efforts
     known_grades: Callable[..., Iterable[float] | None] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class EffortFacts(Facts):
-    """Facts about an effort, as documented for the decorator :func:`effort`."""
-
     unit_effort: bool = False
     constant_from: Callable[..., float | None] | None = None
 
-
-FACTS: dict[str, type[Facts]] = {
-    "continuation": ContinuationFacts,
-    "aggregation": AggregationFacts,
-    "gain": GainFacts,
-    "effort": EffortFacts,
-    "discount": Facts,
-}
+    @property
+    def stated(self) -> dict[str, Any]:
+        """Facts that were stated, by name."""
+        return {fact.name: value for fact in fields(self) if (value := getattr(self, fact.name)) not in (False, None)}
 
 
 def check_stated_facts(kind: str, name: str, parameters: Iterable[str], stated: dict[str, Any]) -> None:
@@ -149,16 +106,16 @@ def check_stated_facts(kind: str, name: str, parameters: Iterable[str], stated: 
     BadParameter
         If a fact is unknown, internal or of the wrong type.
     """
-    known = {fact.name: fact for fact in fields(FACTS[kind])}
     for fact, value in stated.items():
         where = f"@{kind}({fact}=…) of {name!r}"
         if fact not in STATED[kind]:
             hint = near(fact, STATED[kind]) if STATED[kind] else f"A {kind} has none."
             by_kind = "; ".join(f"{of}: {', '.join(facts)}" for of, facts in STATED.items() if facts)
             raise BadParameter(f"{where}: no such fact. {hint} All facts of users' functions: {by_kind}.")
-        if known[fact].default is False and not isinstance(value, bool):
+        is_flag = getattr(Facts, fact) is False
+        if is_flag and not isinstance(value, bool):
             raise BadParameter(f"{where}: must be True or False, not {value!r:.80}.")
-        if known[fact].default is None and value is not None:
+        if not is_flag and value is not None:
             _check_function(value, list(parameters), where)
 
 
@@ -247,7 +204,8 @@ class Named:
     kind: str
 
     def __str__(self) -> str:
-        return f"the name of a {self.kind}"
+        article = "an" if self.kind[0] in "ae" else "a"
+        return f"{article} {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
 
 
 @dataclass(frozen=True)
@@ -416,12 +374,12 @@ class Part:
                 f"@{kind}: the first parameter of {self.name!r} must be {name}, the input of the function, as in"
                 f" def {self.name}({name}, …)."
             )
-        self.parameters = [_parameter(p, hints.get(p.name)) for p in given[1:] if p.name != "max_rel"]
+        self.parameters = [p for p in parameters_of(function) if p.name != "max_rel"]
         self.many = next((p.name for p in self.parameters if p.many), None)
         self.wants_max_rel = any(p.name == "max_rel" for p in given)
         if not self.built_in:
             check_stated_facts(kind, self.name, [p.name for p in self.parameters], facts)
-        self.facts = FACTS[kind](**facts)
+        self.facts = Facts(**facts)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Spec:
         """Return this function with parameters."""
@@ -480,12 +438,15 @@ def _is_parameter(p: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
     return p.default is not _NOTHING or get_origin(hints.get(p.name)) is Annotated
 
 
-def _parameter(p: inspect.Parameter, hint: Any) -> Parameter:
-    many = p.kind is inspect.Parameter.VAR_POSITIONAL
-    for option in (hint, *get_args(hint)):
-        if get_origin(option) is Annotated:
-            return Parameter(p.name, option.__metadata__[0], p.default, many)
-    return Parameter(p.name, _ANY_NUMBER, p.default, many)
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a function after its input, with the ranges in its annotations."""
+    hints, found = get_type_hints(function, include_extras=True), []
+    for p in [*inspect.signature(function).parameters.values()][1:]:
+        hint = hints.get(p.name)
+        ranges = [option for option in (hint, *get_args(hint)) if get_origin(option) is Annotated]
+        allowed = ranges[0].__metadata__[0] if ranges else _ANY_NUMBER
+        found.append(Parameter(p.name, allowed, p.default, p.kind is p.VAR_POSITIONAL))
+    return found
 
 
 #: All registered functions by kind and name; the decorators add to it.

@@ -141,11 +141,6 @@ class Metric:
         return bool(names) and names <= {"e", "E", "E_before"}
 
     @property
-    def leaves_with_effort(self) -> bool:
-        """Whether efforts make users leave. Free unseen items are then the limit of efforts that go to 0."""
-        return bool(self.C.fact("eventually_leaves")) or self.effort_only
-
-    @property
     def survives_by_effort(self) -> bool:
         """Whether V and the gain at the hits give the score, because C states V as a function of the effort spent."""
         of_effort = self.C.fact("gives_survival") and reads(self.C) <= {"E", "E_before"}

@@ -56,12 +56,13 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
         if not metric.gain.built_in:
             return _by_falling_gain(metric, rankings)
         key = ("ideal ranking", metric.gain.key, metric.max_rel)
-        ideal: Rankings = pool.remembered(key, lambda: _by_falling_gain(metric, rankings))
-        return ideal
+        return pool.remembered(key, lambda: _by_falling_gain(metric, rankings))
     gains = metric.gains(pool.grade)
     if metric.effort_depends_on("rank"):
         order = np.lexsort((-pool.grade, -gains, pool.query))
-        return _ranked(pool, pool.query[order], pool.grade[order], _efforts_at_ranks(metric, rankings, order))
+        effort = pool_efforts(metric, rankings, order)
+        metric.refuse_odd_efforts(effort)
+        return _ranked(pool, pool.query[order], pool.grade[order], effort)
     effort = pool_efforts(metric, rankings)
     worth = gains
     if metric.decays:
@@ -133,30 +134,16 @@ def best_choice(gains: Floats, stays: Floats, k: int) -> Array:
     return np.array(chosen, int)
 
 
-def pool_efforts(metric: Metric, rankings: Rankings) -> Floats:
-    """Return the efforts of all judged documents."""
+def pool_efforts(metric: Metric, rankings: Rankings, order: Array | None = None) -> Floats:
+    """Return the efforts of all judged documents; in an order by query, each has the effort of its rank there."""
     pool = rankings.pool
     if "efforts" in pool.memory:
         efforts: Floats = pool.memory["efforts"]
         return efforts
-    words, seconds = (partial(words_of_pool, metric, rankings, quantity) for quantity in (LENGTH, COST))
-    return metric.costs(Documents(np.maximum(pool.grade, 0), words, seconds))
-
-
-def _efforts_at_ranks(metric: Metric, rankings: Rankings, order: Array) -> Floats:
-    """Return the efforts of all judged documents in an order by query, each at its rank in this order."""
-    pool = rankings.pool
-    rank = places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
-    e = metric.costs(
-        Documents(
-            np.maximum(pool.grade, 0)[order],
-            lambda: words_of_pool(metric, rankings, LENGTH)[order],
-            lambda: words_of_pool(metric, rankings, COST)[order],
-            rank,
-        )
-    )
-    metric.refuse_odd_efforts(e)
-    return e
+    rank = None if order is None else places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
+    which = slice(None) if order is None else order
+    words, seconds = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (LENGTH, COST))
+    return metric.costs(Documents(np.maximum(pool.grade, 0)[which], words, seconds, rank))
 
 
 def _ranked(pool: Pool, query: Array, grade: Array, effort: Floats) -> Rankings:
@@ -317,8 +304,7 @@ def by_rank_weights(metric: Metric, rankings: Rankings) -> Floats:
 
 def _weighed_sums(metric: Metric, rankings: Rankings) -> Floats:
     weights, divisor = _weights_of_hits(metric, rankings)
-    sums: Floats = summed(rankings.query, rankings.gains(metric) * weights, len(rankings)) / divisor
-    return sums
+    return summed(rankings.query, rankings.gains(metric) * weights, len(rankings)) / divisor
 
 
 def _weights_of_hits(metric: Metric, rankings: Rankings) -> tuple[Floats, float | Floats]:
@@ -567,5 +553,4 @@ def _of_lengths(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Flo
     lengths = distinct(rankings.n) if metric.end == "stop" else np.zeros(1, np.int64)
     none = np.zeros(0, np.int64)
     values = walk_values(metric, Rankings.of_hits(lengths, none, none, none), names)
-    of_lists: Floats = values[np.searchsorted(lengths, rankings.n) if metric.end == "stop" else [0] * len(rankings)]
-    return of_lists
+    return values[np.searchsorted(lengths, rankings.n) if metric.end == "stop" else [0] * len(rankings)]

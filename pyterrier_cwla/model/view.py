@@ -164,11 +164,6 @@ class View:
         return self.i if self._e is None else np.cumsum(self._e, axis=-1)
 
     @property
-    def _gaps(self) -> bool:
-        """Whether a rank may lie between the ranks of two neighbouring columns."""
-        return self._e is None or self._E_before is not None
-
-    @property
     def E_before(self) -> Floats:
         """Cumulative effort before item i, Σ_{j<i} e_j."""
         if self._E_before is not None:
@@ -178,7 +173,8 @@ class View:
     @property
     def steps(self) -> Values:
         """Effort from one column to the next."""
-        return self.E - before(self.E) if self._gaps else self.e
+        gaps = self._e is None or self._E_before is not None  # a rank may lie between two neighbouring columns
+        return self.E - before(self.E) if gaps else self.e
 
     @cached_property
     def G(self) -> Floats:

@@ -2,7 +2,7 @@
 
 import pickle
 import re
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from pyterrier_cwla.errors import BadParameter, NoFiniteValue, RefutedFact
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.fact_trials import _TRIALS, check_facts, holds, refutation
-from pyterrier_cwla.model.language import FACTS, STATED, TABLES, ContinuationFacts, Part, parse
+from pyterrier_cwla.model.language import STATED, TABLES, Facts, Part, parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
 from tests.support import internal_facts
 from tests.support.strategies import BUILT_IN, specs
@@ -73,9 +73,9 @@ def test_a_fact_of_the_wrong_type_is_an_error(kind, stated, says):
 
 def test_facts_are_frozen_and_travel():
     """Facts that are not stated do not hold. Records with equal facts are equal."""
-    facts = ContinuationFacts(constant_beyond_list=True)
+    facts = Facts(constant_beyond_list=True)
     assert facts.stated == {"constant_beyond_list": True}
-    assert pickle.loads(pickle.dumps(facts)) == facts != ContinuationFacts()
+    assert pickle.loads(pickle.dumps(facts)) == facts != Facts()
     with pytest.raises(FrozenInstanceError):
         facts.vanishes = True
 
@@ -222,9 +222,7 @@ def test_every_fact_of_users_is_tried():
 
 def test_every_other_fact_is_checked_here():
     """Except of_parts, which returns other facts, and gains_up_to_1, which forbids a use."""
-    internal = {name for record in FACTS.values() for name in record.names()} - {
-        f for facts in STATED.values() for f in facts
-    }
+    internal = {fact.name for fact in fields(Facts)} - {fact for facts in STATED.values() for fact in facts}
     checked = {fact for checks in internal_facts.CHECKS.values() for fact in checks}
     assert internal - checked == {"of_parts", "gains_up_to_1"}
     assert checked <= internal

@@ -19,7 +19,7 @@ from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount, parse, scoring
-from pyterrier_cwla.model.language import TABLES, ContinuationFacts, Grades, In
+from pyterrier_cwla.model.language import TABLES, Facts, Grades, In
 from tests.support.strategies import BUILT_IN, numbers, specs
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]
@@ -522,7 +522,7 @@ def test_a_function_that_came_in_a_pickle_may_be_named():
     assert parse("travelling(0.5)", "continuation") == spec
     assert (spec.part.kind, spec.part.facts, spec.part.signature()) == (
         "continuation",
-        ContinuationFacts(constant_beyond_list=True),
+        Facts(constant_beyond_list=True),
         "travelling(p=0.5)",
     )
 
