@@ -14,8 +14,8 @@ from pyterrier_cwla import register_duplicates, register_lengths
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.measures.catalogue import CLUSTERS, END, LENGTHS, OURS, THEIRS, Calibrated, Flag, Row, SpecOf
-from pyterrier_cwla.measures.counting import ESL, Q_MEASURE, Count
+from pyterrier_cwla.measures.catalogue import CLUSTERS, END, LENGTHS, OURS, THEIRS, Calibrated, Flag, Row
+from pyterrier_cwla.measures.counting import OWN, Count
 from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.of_ir_measures import COUNTS
@@ -46,7 +46,7 @@ _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", 
 _NAMES = ["words", "few", "web", "run", "uniform", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", ".", "", "a\0b", "\ud800",
           "<script>", "\u2028", "x" * 300, "README.md"]  # fmt: skip
 _ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
-_ROWS: dict[str, Row | Count] = {**OURS, **THEIRS, **COUNTS, "ESL": ESL, "QMeasure": Q_MEASURE}
+_ROWS: dict[str, Row | Count] = {**OURS, **THEIRS, **COUNTS, **{name: OWN[name] for name in ("ESL", "QMeasure")}}
 _PARAMETERS = {name: row.parameters for name, row in _ROWS.items()}
 TOKENS = [
     *(name.encode() for name in (*_PARAMETERS, *MEASURES, *(n for parts in TABLES.values() for n in parts))),
@@ -137,7 +137,7 @@ def _measure(rng: random.Random, depth: int = 0) -> str:
 def _value(rng: random.Random, allowed: Any) -> str:
     if rng.random() < 0.03:
         return rng.choice([*_NUMBERS, *map(repr, _NAMES)])
-    if isinstance(allowed, SpecOf):
+    if isinstance(allowed, Named):
         return repr(_spec(rng, allowed.kind))
     if allowed == LENGTHS:
         return "'words'"

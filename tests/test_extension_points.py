@@ -15,8 +15,8 @@ from pyterrier_cwla.cli import app as command_line
 from pyterrier_cwla.cli.output_formats import _SUFFIXES, Format
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.files import formats
+from pyterrier_cwla.measures.counting import OWN
 from pyterrier_cwla.measures.diversity import DIVERSITY
-from pyterrier_cwla.measures.named import _COUNTS
 from pyterrier_cwla.measures.of_ir_measures import COUNTS
 from pyterrier_cwla.measures.wrappers import MEASURES
 from tests.model import test_against_reference as against_reference
@@ -144,10 +144,10 @@ def test_every_study_is_in_the_guide(classes_of_studies):
     assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
 
 
-@pytest.mark.parametrize("name", [name for name in {**COUNTS, **_COUNTS} if name not in DIVERSITY])
+@pytest.mark.parametrize("name", [name for name in {**COUNTS, **OWN} if name not in DIVERSITY])
 def test_measures_without_a_user_model_state_what_they_need(name):
     """The value is the same if documents judged non-relevant are present that the measure says it does not read."""
-    computation = {**COUNTS, **_COUNTS}[name].computation({"recall": 0.3} if name == "IPrec" else {})
+    computation = {**COUNTS, **OWN}[name].computation({"recall": 0.3} if name == "IPrec" else {})
     made = collection(11, queries=9)
     judgments = Judgments(made.qrels)
     aligned = Aligned([judgments.rows(made.run)])

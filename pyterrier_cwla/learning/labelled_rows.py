@@ -45,6 +45,10 @@ _FEW = 10  # rows that may each be the only one of their query
 _MOST_VALUES = 100  # totals, ideal scores and lengths that are cached for judgments that are used again
 
 
+Marks = dict[str, tuple[int, int, int]]
+"""Hash of the labels above 0, number of rows and number of judged rows, by query."""
+
+
 @dataclass(frozen=True)
 class Samples:
     """Labelled rows, each for a document of a query.
@@ -127,7 +131,7 @@ class Samples:
         return LabelledJudgments(self)
 
     @cached_property
-    def marks(self) -> dict[str, tuple[int, int, int]]:
+    def marks(self) -> Marks:
         """Hash of the labels above 0 of each query, in any order, and its numbers of rows and of judged rows."""
         number, names = self.queries
         above = self.is_judged & (self.label > 0)
@@ -161,8 +165,7 @@ class Samples:
     def text_judgments(self) -> Judgments:
         """Judgments with ids as text, for other providers and for errors."""
         rows = pa.array(np.flatnonzero(self.is_judged))
-        grades = whole(self.label[self.is_judged])
-        return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), grades))
+        return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), whole(self.label[self.is_judged])))
 
     def run(self, score: Any) -> Columns:
         """Return the rows as a run with these scores and with ids as text."""
@@ -180,20 +183,18 @@ def rows_as_queries(samples: Samples) -> str | None:
     )
 
 
-def split_queries(samples: Samples, trained: Mapping[str, tuple[int, int, int]]) -> str | None:
+def split_queries(samples: Samples, trained: Marks) -> str | None:
     """Return a message if queries were in the training rows with other rows; `trained` has the marks of these.
 
     Unjudged rows may be missing in the training rows, or have the label 0 there.
     """
-    split = []
-    for qid, mark in samples.marks.items() if trained else ():
-        known = trained.get(qid, mark)
-        if known[0] != mark[0] or known[1] not in mark[1:]:
-            split.append(qid)
+    marks = samples.marks if trained else {}
+    both = [(qid, trained[qid], mark) for qid, mark in marks.items() if qid in trained]
+    split = [qid for qid, known, mark in both if known[0] != mark[0] or known[1] not in mark[1:]]
     if not split:
         return None
     return (
-        f"{len(split):,} of {len(samples.marks):,} queries ({some(split)}) were in the training rows with other rows or"
+        f"{len(split):,} of {len(marks):,} queries ({some(split)}) were in the training rows with other rows or"
         " labels, so that the score may be too high: split whole queries, as with cv=GroupKFold() and groups=. If they"
         " are other queries, give them other ids."
     )
@@ -300,15 +301,12 @@ class LabelledJudgments:
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above ``max_rel``; the way out is a larger ``max_rel`` by default."""
-        if self.pool.highest > max_rel:
-            if self.samples.docno is None:
-                self._refuse_grade(max_rel, way_out)
+        if self.pool.highest <= max_rel:
+            return
+        if self.samples.docno is not None:
             self.samples.text_judgments.check_grades(max_rel, way_out)
-
-    def _refuse_grade(self, max_rel: float, way_out: str) -> None:
-        """Raise BadJudgments with the number of the row, since documents have no ids."""
         label = np.where(self.samples.is_judged, self.samples.label, 0)
-        row = int(np.flatnonzero(label > max_rel)[0])
+        row = int(np.flatnonzero(label > max_rel)[0])  # documents have no ids
         number, names = self.samples.queries
         raise BadJudgments(
             f"topic {names[number[row]]!r}: row {row} has grade {label[row]:g}, above"
@@ -407,8 +405,7 @@ class ScoredRows(RankedRows):
     def tied(self) -> Array:
         """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""
         score, group = self._rounded[self.order], self.labelled.group
-        same = (score[1:] == score[:-1]) & (group[1:] == group[:-1])
-        return np.append(False, same)[: len(score)]
+        return np.append(False, (score[1:] == score[:-1]) & (group[1:] == group[:-1]))[: len(score)]
 
     @property
     def scores(self) -> Array:
@@ -466,10 +463,16 @@ def prepared(X: Any, y: Any, given: Mapping[str, Any]) -> Samples:
     key = columns["label"].tobytes()
     if key in (kept := _kept):
         known, _, samples = kept[key]
-        if _equal(known, columns) and samples.judgments.reusable:
+        equal = known.keys() == columns.keys() and all(_same(known[name], columns[name]) for name in known)
+        if equal and samples.judgments.reusable:
             return samples
     samples = Samples.of(y, {name: np.array(values) for name, values in known_of_rows(X, y, given).items()})
-    if samples.judgments.qids and all(map(_comparable, columns.values())):
+    # Equal values of these columns have equal texts: numbers of one type, or texts only.
+    comparable = (
+        values.dtype.kind in "iufbU" or pd.api.types.infer_dtype(values, skipna=False) == "string"
+        for values in columns.values()
+    )
+    if samples.judgments.qids and all(comparable):
         _keep(key, copy.deepcopy(columns), samples)
     return samples
 
@@ -485,10 +488,6 @@ def _columns(X: Any, y: Any, given: Mapping[str, Any]) -> _Given:
     return columns
 
 
-def _equal(one: _Given, other: _Given) -> bool:
-    return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
-
-
 def _same(one: Array | pd.Index, other: Array | pd.Index) -> bool:
     """Return whether columns have equal types and values; NaN equals NaN."""
     if type(one) is not type(other) or one.dtype != other.dtype or one.shape != other.shape:
@@ -496,11 +495,6 @@ def _same(one: Array | pd.Index, other: Array | pd.Index) -> bool:
     if isinstance(one, pd.Index):
         return bool(one.equals(other))
     return one.tobytes() == other.tobytes() if one.dtype.kind in "iufb" else np.array_equal(one, other)
-
-
-def _comparable(values: Array | pd.Index) -> bool:
-    """Return whether equal values have equal texts: numbers of one type, or texts only."""
-    return values.dtype.kind in "iufbU" or pd.api.types.infer_dtype(values, skipna=False) == "string"
 
 
 def _keep(key: bytes, columns: _Given, samples: Samples) -> None:

@@ -23,6 +23,8 @@ from .metrics import greater_is_better_of
 from .row_columns import one_per_row
 from .training_rows import IntentRows, TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
 
+Derivatives = tuple[Array, Array]
+"""Gradient and hessian, one value per row or per row of each query."""
 _SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
 
 
@@ -120,7 +122,7 @@ class LambdaMART:
                 if qrels is None
                 else f"qrels= are for intent-aware measures; the grades of {self.measure} are the labels of the rows."
             )
-        self._rows: TrainingRows | IntentRows | None = None
+        self._rows: TrainingRows | None = None
 
     def bound(self, doc_length: Any = None, docno: Any = None, qid: Any = None) -> LambdaMART:
         """Return the same objective for other training rows.
@@ -138,11 +140,11 @@ class LambdaMART:
         other.doc_length, other.docno, other.qid, other._rows = doc_length, docno, qid, None
         return other
 
-    def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[Array, Array]:
+    def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> Derivatives:
         """Return gradient and hessian, with the signature of the objectives of LightGBM's estimators."""
         return self.gradients(y, pred, group, weight)
 
-    def lightgbm(self, pred: Any, data: Any) -> tuple[Array, Array]:
+    def lightgbm(self, pred: Any, data: Any) -> Derivatives:
         """Return gradient and hessian, as the ``objective`` in the parameters of ``lightgbm.train``.
 
         Parameters
@@ -164,7 +166,7 @@ class LambdaMART:
         """
         return self.gradients(data.get_label(), pred, data.get_group(), data.get_weight())
 
-    def xgboost(self, pred: Any, data: Any) -> tuple[Array, Array]:
+    def xgboost(self, pred: Any, data: Any) -> Derivatives:
         """Return gradient and hessian, as the ``obj`` of ``xgboost.train``.
 
         Parameters
@@ -199,7 +201,7 @@ class LambdaMART:
         own = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name].default]
         return f"LambdaMART({', '.join([repr(str(self.measure)), *own])})"
 
-    def gradients(self, y: Any, pred: Any, group: Any, weight: Any = None) -> tuple[Array, Array]:
+    def gradients(self, y: Any, pred: Any, group: Any, weight: Any = None) -> Derivatives:
         """Return the first and second derivative of the loss with respect to the predictions.
 
         Parameters
@@ -281,7 +283,7 @@ class LambdaMART:
         if not all(np.isfinite(values).all() for values in found):
             raise NoFiniteValue(f"{self.measure}: {TOO_LARGE}")
 
-    def _lambdas(self, rows: Any, ranked: Any, s: Array, n: Array) -> tuple[Array, Array]:
+    def _lambdas(self, rows: TrainingRows, ranked: Any, s: Array, n: Array) -> Derivatives:
         """Return the derivatives for rankings of n items each with the predictions s."""
         differ = s[:, :1] != np.take_along_axis(s, np.maximum(n - 1, 0)[:, None], axis=1)
         closest = np.where(differ, _SMALLEST, 1).astype(s.dtype)
@@ -316,7 +318,7 @@ class LambdaMART:
             hessian *= factor
         return gradient, hessian
 
-    def _pairs(self, rows: Any, ranked: Any, inside: Array) -> Iterator[tuple[int, Array, Array]]:
+    def _pairs(self, rows: TrainingRows, ranked: Any, inside: Array) -> Iterator[tuple[int, Array, Array]]:
         """Yield each rank a (from 0), a mask of the lower rows that should be above it, and |ΔM| of each swap."""
         ragged, width = not inside.all(), inside.shape[1]
         depth = min(self.truncation_level, width - 1, rows.last_that_counts or width)
@@ -329,13 +331,13 @@ class LambdaMART:
                 weight[equal] = 0
             yield a, wrong, weight
 
-    def _prepared(self, y: Any, group: Any) -> Any:
-        """Return the :class:`TrainingRows` or :class:`IntentRows`."""
+    def _prepared(self, y: Any, group: Any) -> TrainingRows:
+        """Return the training rows."""
         y, group = np.asarray(y), sizes_of_groups(group, len(y))
         if self._rows is None or not (np.array_equal(self._rows.y, y) and np.array_equal(self._rows.sizes, group)):
             if is_intent_aware(self.measure):
                 known = self.doc_length, self.docno, self.qid, self.qrels
-                self._rows = IntentRows.of(self.measure, y, group, *known)
+                self._rows = IntentRows.of_intents(self.measure, y, group, *known)
             else:
                 self._rows = TrainingRows.of(self.measure, y, group, self.doc_length, self.docno)
         return self._rows
@@ -485,8 +487,7 @@ class EvalMeasure:
 
 def _of_these(name: str, values: Any, rows: int) -> Any:
     """Return the array with this number of rows out of a list; a single array belongs to all sets."""
-    nested = isinstance(values, list | tuple) and len(values) > 0 and np.ndim(values[0]) == 1
-    if not nested:
+    if not isinstance(values, list | tuple) or not values or np.ndim(values[0]) != 1:
         return values
     fitting = [v for v in values if len(v) == rows]
     if not fitting:

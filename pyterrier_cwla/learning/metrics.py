@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
@@ -85,7 +84,12 @@ def measure_score(
     >>> measure_score("P@1", [0, 2, 1, 0], [0.1, 0.9, 0.2, 0.7], qid=["a", "a", "b", "b"])
     0.5
     """
-    _refuse_names(unknown)
+    for name in unknown:
+        ours = _NAMES_ELSEWHERE.get(name)
+        known = near(name, ("qid", "doc_length", "docno", "average"))
+        sizes = " (not the sizes of groups)" if ours == "qid" else ""
+        way_out = f": pass {ours}=, one value per row{sizes}." if ours else f". {known}"
+        raise BadParameter(f"measure_score has no parameter {name!r}{way_out}")
     if any(isinstance(values, str | Measure) for values in (y_true, y_score)):
         raise BadParameter("the measure comes first: measure_score('nDCG@10', y_true, y_score).")
     [one] = computable([measure])
@@ -157,18 +161,6 @@ def _check_known(measure: Measure, needs: Needs, samples: Samples, by_level: boo
         return
     if needs.tables and not by_id:
         raise NotPassed(f"{measure} needs the ids of documents for its table: pass {docno}, the document of each row.")
-
-
-def _refuse_names(given: Iterable[str]) -> None:
-    """Raise an error for unknown names; names of other packages get ours."""
-    for name in given:
-        if name not in _NAMES_ELSEWHERE:
-            known = near(name, ("qid", "doc_length", "docno", "average"))
-            raise BadParameter(f"measure_score has no parameter {name!r}. {known}")
-        more = " (not the sizes of groups)" if _NAMES_ELSEWHERE[name] == "qid" else ""
-        raise BadParameter(
-            f"measure_score has no parameter {name!r}: pass {_NAMES_ELSEWHERE[name]}=, one value per row{more}."
-        )
 
 
 def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:

@@ -518,9 +518,8 @@ def _boost(ranker: Any, training: _Training) -> dict:
     evaluation: dict[str, Any] = {}
     if validation is not None and measure is not None:
         watched = _evaluation(measure, validation)
-        valid = DMatrix(validation.X, validation.label, group=validation.sizes, **options)
         evaluation = {
-            "evals": [(valid, _VALIDATION)],
+            "evals": [(DMatrix(validation.X, validation.label, group=validation.sizes, **options), _VALIDATION)],
             "custom_metric": lambda pred, data: ("measure", watched.xgboost(pred, data)[1]),
         }
     results: dict = {}  # XGBoost parses names from text, so the measure has a plain name

@@ -44,7 +44,11 @@ def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
     for name in KNOWN:
         values = given.get(name)
         if values is None and (index := index_with(name, y, X)) is not None:
-            values = _of_index(index, name)
+            level, codes = level_and_codes(index, name)
+            if level is index or len(level) > len(codes) or codes.min(initial=0) < 0:
+                values = index.get_level_values(name)
+            else:
+                values = np.asarray(level)[codes]  # faster than to convert the value of each row
         if values is not None:
             known[name] = one_per_row(values, name, rows)
     return known
@@ -112,13 +116,6 @@ def level_and_codes(index: pd.Index, name: str) -> tuple[pd.Index, Array]:
         number = index.names.index(name)
         return index.levels[number], index.codes[number]
     return index, np.zeros(0, int)
-
-
-def _of_index(index: pd.Index, name: str) -> Array:
-    level, codes = level_and_codes(index, name)
-    if level is index or len(level) > len(codes) or codes.min(initial=0) < 0:
-        return np.asarray(index.get_level_values(name))
-    return np.asarray(level)[codes]  # faster than to convert the value of each row
 
 
 def misplaced(X: Any, y: Any) -> str:

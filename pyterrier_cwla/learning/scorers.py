@@ -38,7 +38,7 @@ from ..measures.labels import label_in
 from ..measures.named import listed
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import aggregated
-from .labelled_rows import Samples, prepared, rows_as_queries, split_queries
+from .labelled_rows import Marks, Samples, prepared, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query
 from .row_columns import KNOWN, known_of_rows, misplaced, scores
 
@@ -177,7 +177,6 @@ class Scorer:
         self._expected(known)
         with self._or_never(X, y):
             samples = self._samples(X, y, known)
-            self._check_queries(samples)
         if about := rows_as_queries(samples):
             warn(f"{self!r}: {about}")
         trained = _trained_on(estimator)
@@ -231,11 +230,14 @@ class Scorer:
         return {**vars(self), "_registered": added} if names else vars(self)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
+        """Register the names of the process that has sent the scorer, unless this one called register_scorers."""
         state = dict(state)
         registered = state.pop("_registered", None)
         vars(self).update(state)
-        if registered is not None:
-            _register_from_elsewhere(registered)
+        if registered is not None and not _called_here:
+            with suppress(CWLAError):  # the scorer itself does not need the registry
+                unregister_scorers()
+                _register({name: Scorer(**other) for name, other in registered.items()})
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Scorer:
         # Measures do not change, and their tables may be large.
@@ -271,11 +273,8 @@ class Scorer:
             raise BadParameter(f"a scorer accepts {', '.join(KNOWN)}, not {some(odd)}.")
 
     def _samples(self, X: Any, y: Any, known: Mapping[str, Any]) -> Samples:
-        if needs_of(self.measure).tables:  # cached lengths would keep tables in memory, which may be large
-            return Samples.of(y, known_of_rows(X, y, known))
-        return prepared(X, y, known)
-
-    def _check_queries(self, samples: Samples) -> None:
+        large = needs_of(self.measure).tables  # cached lengths would keep them in memory
+        samples = Samples.of(y, known_of_rows(X, y, known)) if large else prepared(X, y, known)
         queries = len(samples.judgments.qids)
         if not queries:
             raise BadJudgments("no row is judged: every label is NaN, or judged=False.")
@@ -285,6 +284,7 @@ class Scorer:
                 f" ({some(samples.judgments.qids)}). If qid is correct, pass min_queries={queries} to the scorer, as"
                 " for LeaveOneGroupOut, or use fewer folds."
             )
+        return samples
 
     @contextmanager
     def _or_never(self, X: Any, y: Any) -> Iterator[None]:
@@ -463,16 +463,12 @@ def _named_scorers(measures: Any) -> dict[str, Scorer]:
         raise BadParameter(f"{measures!r} needs a name: pass a mapping, such as {{'mine': {measures!r}}}.")
     if not isinstance(measures, Mapping):
         given = listed(measures)
-        measures = {_name_of(one, measure): measure for one, measure in zip(given, computable(given), strict=True)}
+        texts = [one if isinstance(one, str) and label_in(one)[0] is None else None for one in given]
+        measures = {text or str(measure): measure for text, measure in zip(texts, computable(given), strict=True)}
     for name in measures:
         if not isinstance(name, str) or not name:
             raise BadParameter(f"the name of a scorer must be a text, not {shown(name)}.")
     return {name: found if isinstance(found, Scorer) else scorer(found) for name, found in measures.items()}
-
-
-def _name_of(given: object, measure: Measure) -> str:
-    """Return a label, the text of a measure as it is given, or else the name of the measure."""
-    return given if isinstance(given, str) and label_in(given)[0] is None else str(measure)
 
 
 @cache
@@ -494,15 +490,6 @@ def _register(named: Mapping[str, Scorer]) -> None:
     put({**{name: one for name, one in _default_scorers().items() if name not in taken}, **named})
 
 
-def _register_from_elsewhere(added: Mapping[str, Mapping[str, Any]]) -> None:
-    """Register the names of the process that has sent a scorer, unless register_scorers was called in this one."""
-    if _called_here:
-        return
-    with suppress(CWLAError):  # the scorer itself does not need the registry
-        remove(registered(Scorer))
-        _register({name: Scorer(**state) for name, state in added.items()})
-
-
 def predicted(estimator: Any, X: Any) -> Array:
     """Return the predictions of an estimator by which rows are ranked, one number per row."""
     if is_classifier(estimator):
@@ -520,7 +507,7 @@ def predicted(estimator: Any, X: Any) -> Array:
     return found
 
 
-def _trained_on(estimator: Any) -> dict[str, tuple[int, int, int]]:
+def _trained_on(estimator: Any) -> Marks:
     """Return the marks of the training queries of a GroupedRanker, also inside searches and pipelines."""
     while True:
         if hasattr(estimator, "best_estimator_"):

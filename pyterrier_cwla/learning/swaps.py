@@ -22,10 +22,9 @@ from .swap_paths import Changes, Ranked, before_product, by_pairs, by_paths, by_
 def by_rank_weights(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     """Yield the changes (weight_a − weight_b)·(r_b − r_a) for C that depends on the rank alone and linear A."""
     width = ranked.r.shape[1]
-    weights = np.zeros((1, width))
     shown = min(width, metric.last_that_counts or width)
+    weights = np.zeros(ranked.r.shape if metric.end == "stop" else (1, width))
     if metric.end == "stop":
-        weights = np.zeros(ranked.r.shape)
         for n in np.unique(ranked.n).tolist():
             weights[ranked.n == n, : min(n, shown)] = rank_weights(metric.C, metric.A, "stop", min(n, shown))
     else:
@@ -130,13 +129,10 @@ def way_to_swap(metric: Metric, longest: int) -> Callable[[Metric, Ranked, int],
     if _is_made_of_sums(metric, longest):
         return by_sums
     if _forgets_the_order(metric):
-        return by_paths if _grades_decide(metric, longest) else by_pairs
+        last = metric.last_that_counts
+        all_count = last is None or longest <= last or explicit(metric, last) <= last
+        return by_paths if metric.flat_effort is not None and all_count else by_pairs
     return by_scoring_anew
-
-
-def equal_gains_are_equal(metric: Metric) -> bool:
-    """Return whether swaps of items with equal gains do not change the score."""
-    return metric.unit_effort and "grade" not in reads(metric.C) | reads(metric.A)
 
 
 def _is_made_of_sums(metric: Metric, longest: int) -> bool:
@@ -172,12 +168,6 @@ def _forgets_the_order(metric: Metric) -> bool:
     if survival:
         return bool(A.fact("linear_in_gain")) and terms and _everybody_leaves(metric)
     return reads(A) <= _SET and (terms or "expected_effort" not in reads(A))
-
-
-def _grades_decide(metric: Metric, longest: int) -> bool:
-    """Return whether C and A follow from the grades of the items, at all ranks to be computed one by one."""
-    last = metric.last_that_counts
-    return metric.flat_effort is not None and (last is None or longest <= last or explicit(metric, last) <= last)
 
 
 def _everybody_leaves(metric: Metric) -> bool:

@@ -20,6 +20,7 @@ from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded
 from ..measures.of_ir_measures import followed
 from ..measures.provider import judged
+from ..model.introspection import reads
 from ..model.metric import Metric
 from ..model.scoring import divisor
 from ..model.view import Documents
@@ -27,7 +28,7 @@ from ..model.view_columns import packed
 from .labelled_rows import Samples
 from .row_columns import one_per_row, refuse_missing, texts
 from .swap_paths import Changes, Ranked
-from .swaps import equal_gains_are_equal, way_to_swap
+from .swaps import way_to_swap
 
 _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
 
@@ -134,7 +135,7 @@ class TrainingRows:
             chunks.append((queries, np.where(column < size, self.start[queries][:, None] + column, len(self.y))))
         return chunks
 
-    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Ranked, Array]:
+    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Any, Array]:
         """Return the rows of a chunk in descending order of prediction, their rankings and their predictions.
 
         All matrices are in column-major order: the computations of a rank read this rank and the ranks after it, which
@@ -151,8 +152,7 @@ class TrainingRows:
         scores = np.append(pred, -np.inf)[rows]
         order = np.argsort(-scores, axis=1, kind="stable")
         rows, scores = (np.take_along_axis(values, order, axis=1) for values in (rows, scores))
-        last = self.sizes[queries][:, None] - 1
-        scores = np.maximum(scores, np.take_along_axis(scores, last, axis=1))
+        scores = np.maximum(scores, np.take_along_axis(scores, self.sizes[queries][:, None] - 1, axis=1))
         return np.asfortranarray(rows), np.asfortranarray(scores, dtype)
 
     def rankings(self, queries: Array, rows: Array, dtype: Any) -> Ranked:
@@ -161,7 +161,7 @@ class TrainingRows:
         effort = None if self.effort is None else np.asfortranarray(self.effort[rows])
         return Ranked(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
 
-    def changes(self, ranked: Ranked, depth: int) -> Changes:
+    def changes(self, ranked: Any, depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
         scale = self.scale[ranked.topic][:, None].astype(ranked.dtype)
         plain = bool((scale == 1).all())
@@ -170,9 +170,10 @@ class TrainingRows:
 
     @cached_property
     def _equal_gains_are_equal(self) -> bool:
-        return equal_gains_are_equal(self.metric)
+        """Whether swaps of items with equal gains do not change the score."""
+        return self.metric.unit_effort and "grade" not in reads(self.metric.C) | reads(self.metric.A)
 
-    def above(self, ranked: Ranked, a: int, change: Array) -> tuple[Array, Array | None]:
+    def above(self, ranked: Any, a: int, change: Array) -> tuple[Array, Array | None]:
         """Return whether each item after rank a should be above the item there, and whether their gains are equal.
 
         Of equal gains, the change by the swap decides. The second mask is None if swaps of equal gains change nothing.
@@ -246,27 +247,26 @@ def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Sa
 
 
 @dataclass
-class IntentRows:
-    """Training rows for an intent-aware measure, grouped by query; the interface is that of :class:`TrainingRows`.
+class IntentRows(TrainingRows):
+    """Training rows for an intent-aware measure, grouped by query: those of the first intent, and of the others.
 
     ΔM = Σ_t P(t|q)·ΔM_t, where ΔM_t is the change of the inner measure with the grades of intent t.
 
     Attributes
     ----------
-    y : ndarray, shape (n_rows,)
-        The labels, which are not used.
     parts : list of TrainingRows
         The rows with the grades of the first intent of each query, of the second, and so on.
     P : list of ndarray, shape (n_queries,)
         The probabilities of these intents.
     """
 
-    y: Array
     parts: list[TrainingRows]
     P: list[Array]
 
     @classmethod
-    def of(cls, measure: Any, y: Array, sizes: Array, doc_length: Any, docno: Any, qid: Any, qrels: Any) -> IntentRows:
+    def of_intents(
+        cls, measure: Any, y: Array, sizes: Array, doc_length: Any, docno: Any, qid: Any, qrels: Any
+    ) -> IntentRows:
         """Return the training rows for an intent-aware measure, with grades from ``qrels`` by query and document.
 
         Raises
@@ -302,34 +302,15 @@ class IntentRows:
             grades[_rows_of(own, pairs)] = np.maximum(own.columns.value, 0)
             parts.append(TrainingRows.of(measure.inner, grades, sizes, doc_length, docno))
         of_group = np.array([judgments.index.get(one, -1) for one in query[start]])
-        return cls(y.copy(), parts, [np.append(P, 0.0)[of_group] for P in measure.weights.of(judgments)])
+        P = [np.append(shares, 0.0)[of_group] for shares in measure.weights.of(judgments)]
+        return cls(**{**vars(parts[0]), "y": y.copy()}, parts=parts, P=P)
 
-    @property
-    def sizes(self) -> Array:
-        """Number of rows of each query."""
-        return self.parts[0].sizes
-
-    @property
-    def start(self) -> Array:
-        """Offset of each query's first row."""
-        return self.parts[0].start
-
-    @property
-    def chunks(self) -> list[tuple[Array, Array]]:
-        """Chunks of queries of similar size; see :attr:`TrainingRows.chunks`."""
-        return self.parts[0].chunks
-
-    @property
-    def last_that_counts(self) -> int | None:
-        """Last rank that counts, if there is one."""
-        return self.parts[0].last_that_counts
-
-    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, list[Ranked], Array]:
+    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Any, Array]:
         """Return the rows of a chunk in descending order of prediction, their rankings by intent and predictions."""
-        rows, scores = self.parts[0].in_order(queries, rows, pred, dtype)
+        rows, scores = self.in_order(queries, rows, pred, dtype)
         return rows, [part.rankings(queries, rows, dtype) for part in self.parts], scores
 
-    def changes(self, ranked: list[Ranked], depth: int) -> Changes:
+    def changes(self, ranked: Any, depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
         of_intents = (part.changes(own, depth) for part, own in zip(self.parts, ranked, strict=True))
         for found in zip(*of_intents, strict=True):  # all intents have the same ranks in the same order
@@ -338,7 +319,7 @@ class IntentRows:
                 total = total + P[ranked[0].topic][:, None].astype(change.dtype) * change
             yield found[0][0], np.asarray(total)
 
-    def above(self, ranked: list[Ranked], a: int, change: Array) -> tuple[Array, Array]:
+    def above(self, ranked: Any, a: int, change: Array) -> tuple[Array, Array]:
         """Return whether each item after rank a should be above the item there, and whether their gains are equal.
 
         It should if its gain is higher for an intent and lower for none. If it is higher for an intent and lower for

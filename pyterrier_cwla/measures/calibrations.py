@@ -25,6 +25,9 @@ from ..model.language import float_or_int
 if TYPE_CHECKING:
     import pandas as pd
 
+Fields = dict[str, Any]
+"""Values by name: fields of an object in JSON, or parameters of a measure."""
+
 #: The quantities of a calibration: name, symbol and description. The parameters of time-biased gain come first.
 NUMBERS = {
     "half_life": ("h", "seconds after which half of the users have left"),
@@ -66,11 +69,11 @@ _FIT = {"shape": str, "parameters": list, "half_life": _NUMBER, "log_likelihood"
 CURVES = {"exponential": 1, "Weibull": 2, "log-logistic": 2, "log-normal": 2, "hyperbolic": 2}
 _POINTS = {"words": _NUMBER, "seconds": _NUMBER, "views": int, "duplicate": bool}
 CURVE = {"seconds": _NUMBER, "share": _NUMBER, "at_risk": int}
-_TOP: dict[str, Any] = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
+_TOP: Fields = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
         "reading": (dict, type(None)), "shapes": list, "table": list, "points": list, "curve": list}  # fmt: skip
 
 
-def read_calibration(path: Any) -> dict[str, Any]:
+def read_calibration(path: Any) -> Fields:
     """Read the fields of a calibration from a file that ``Calibration.save`` wrote.
 
     Parameters
@@ -97,7 +100,7 @@ def read_calibration(path: Any) -> dict[str, Any]:
     return checked(content, str(path))
 
 
-def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
+def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> Fields:
     """Return the parameters of ``TBG`` from the table of a calibration; ``rel`` only if it is not 1."""
     rows = table[table["used"] & table["name"].isin(OF_TBG)]
     found = dict(zip(rows["name"], rows["value"].astype(float), strict=True))
@@ -106,10 +109,10 @@ def parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, An
     )
 
 
-def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[str, Any]:
+def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> Fields:
     """Return the parameters of ``GradedTBG`` from the table of a calibration, with the grades of the log, from 0."""
     known = parameters_of(table, about)
-    found: dict[str, Any] = {name: known[name] for name in ("half_life", "summary_seconds") if name in known}
+    found: Fields = {name: known[name] for name in ("half_life", "summary_seconds") if name in known}
     for name, source in (("p_click", "p_click"), ("seconds", "seconds"), ("p_save", "p_save_by_grade")):
         rows = table[table["used"] & (table["name"] == source)]
         if len(rows):
@@ -117,7 +120,7 @@ def graded_parameters_of(table: pd.DataFrame, about: Mapping[str, Any]) -> dict[
     return found
 
 
-def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
+def table_of(rows: list[Fields]) -> pd.DataFrame:
     """Return the table of a calibration from its rows."""
     import pandas as pd
 
@@ -126,7 +129,7 @@ def table_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def plain(calibration: Any) -> dict[str, Any]:
+def plain(calibration: Any) -> Fields:
     """Return a calibration as a dict for JSON, with None for NaN."""
     fields = {
         "format": FORMAT,
@@ -139,7 +142,7 @@ def plain(calibration: Any) -> dict[str, Any]:
     return {name: _without_nan(value) for name, value in fields.items()}
 
 
-def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once_each(pairs: list[tuple[str, Any]]) -> Fields:
     """Return a JSON object as a dict; raise ValueError for a repeated key, of which json would keep the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
@@ -148,7 +151,7 @@ def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def checked(content: Any, where: str) -> dict[str, Any]:
+def checked(content: Any, where: str) -> Fields:
     """Return the fields of a calibration from the content of its file.
 
     Parameters
@@ -213,14 +216,16 @@ class _Reader:
             if not isinstance(content[key], kind):
                 raise self.wrong(f"{key} has the wrong type.")
 
-    def table(self, records: Any) -> list[dict[str, Any]]:
+    def table(self, records: Any) -> list[Fields]:
         """Return the rows of the table, with names, ranges and intervals checked; one per name and grade is used."""
         rows, used = self.records(records, "table", TABLE), set()
         for at, row in enumerate(rows):
             name, value, place = row["name"], row["value"], f"table[{at}]"
             if name not in NUMBERS:
                 raise self.wrong(f"{place}: a calibration has no quantity {name!r}. {near(name, NUMBERS)}")
-            if not _in_range(name, value):
+            least = -1 if name in CORRELATIONS else 0
+            most = 1 if name in PROBABILITIES | CORRELATIONS else sys.float_info.max
+            if not least <= value <= most or (name == "half_life" and value == 0):
                 raise self.wrong(f"{place}: {name} is {value!r}, out of its range.")
             if row["low"] > row["high"]:
                 raise self.wrong(f"{place}: the lower end of the interval of {name} is above the upper end.")
@@ -242,12 +247,12 @@ class _Reader:
                 name = key if encodable(str(key)) else shown(key)
                 raise self.wrong(f"{prefix}{name} is not a field of a calibration. {near(str(key), kinds)}")
 
-    def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> dict[str, Any]:
+    def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> Fields:
         """Return an object with exactly the fields of ``kinds``, checked."""
         self._keys(record, place, kinds)
         return {key: self.value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
 
-    def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[Fields]:
         """Return a list of objects, checked."""
         return [self.record(record, f"{place}[{at}]", kinds) for at, record in enumerate(records)]
 
@@ -277,7 +282,7 @@ class _Reader:
             raise self.wrong(f"{place} contains a lone surrogate, which is not a character: {shown(text)}.")
         return text
 
-    def fit(self, record: dict[str, Any]) -> dict[str, Any]:
+    def fit(self, record: Fields) -> Fields:
         """Return a fitted shape, with the number of its parameters checked."""
         shape = record["shape"]
         parameters = tuple(self.value(one, "shapes.parameters", _NUMBER) for one in record["parameters"])
@@ -285,17 +290,11 @@ class _Reader:
             raise self.wrong(f"shapes: there is no shape {shape!r} with {len(parameters)} parameters.")
         return {**record, "parameters": parameters}
 
-    def mapping(self, values: Any, place: str, kind: type) -> dict[str, Any]:
+    def mapping(self, values: Any, place: str, kind: type) -> Fields:
         """Return an object with values of one kind, checked."""
         if not isinstance(values, dict):
             raise self.wrong(f"{place} must be an object.")
         return {self._text(key, place): self.value(value, f"{place}.{key}", kind) for key, value in values.items()}
-
-
-def _in_range(name: str, value: float) -> bool:
-    least = -1 if name in CORRELATIONS else 0
-    most = 1 if name in PROBABILITIES | CORRELATIONS else sys.float_info.max
-    return least <= value <= most and not (name == "half_life" and value == 0)
 
 
 def _without_nan(value: Any) -> Any:
@@ -348,10 +347,10 @@ class _OfFile:
 class Calibrated(Protocol):
     """Protocol of the objects that ``calibrate`` returns."""
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> Fields:
         """Return the parameters of ``TBG``."""
 
-    def graded_parameters(self) -> dict[str, Any]:
+    def graded_parameters(self) -> Fields:
         """Return the parameters of ``GradedTBG``."""
 
 
@@ -365,15 +364,15 @@ class BoundCalibration(_OfFile):
         The parameters of ``TBG`` and of ``GradedTBG``.
     """
 
-    plain: dict[str, Any]
-    graded: dict[str, Any]
+    plain: Fields
+    graded: Fields
 
     @staticmethod
     def read(path: str) -> BoundCalibration:
         """Return the calibration of a file."""
         return _reading(path, hash_of_file(path, "calibration"))
 
-    def values(self, measure: str, names: Collection[str], given: Collection[str]) -> dict[str, Any]:
+    def values(self, measure: str, names: Collection[str], given: Collection[str]) -> Fields:
         """Return the values for parameters of a measure.
 
         Parameters
@@ -476,7 +475,7 @@ class TopicParameters(_OfFile):
         Values of parameters by topic and name.
     """
 
-    table: dict[str, dict[str, Any]]
+    table: dict[str, Fields]
 
     @staticmethod
     def read(path: str) -> TopicParameters:
@@ -524,7 +523,7 @@ def _table_named_by_content(value: Any) -> TopicParameters:
     return TopicParameters(f"topics_{digest}", table)
 
 
-def _table(value: Any) -> dict[str, dict[str, Any]]:
+def _table(value: Any) -> dict[str, Fields]:
     if hasattr(value, "to_pandas"):  # polars, Arrow
         value = value.to_pandas()
     if hasattr(value, "columns"):
@@ -533,7 +532,7 @@ def _table(value: Any) -> dict[str, dict[str, Any]]:
         rows = iter(value.items())
     else:
         raise BadParameter(f"ByTopic(parameters=) takes {PARAMETERS_BY_TOPIC}, not {shown(value)}.")
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Fields] = {}
     for topic, own in rows:
         if not isinstance(topic, str):
             raise BadParameter(f"ByTopic(parameters=): topics must be strings, as ids are: {str(topic)!r}.")
@@ -543,7 +542,7 @@ def _table(value: Any) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _parameters(topic: str, own: Any) -> dict[str, Any]:
+def _parameters(topic: str, own: Any) -> Fields:
     if isinstance(own, Calibrated | BoundCalibration):
         return {"calibration": bind_calibration(own)}
     if not isinstance(own, Mapping):
@@ -559,7 +558,7 @@ def _parameters(topic: str, own: Any) -> dict[str, Any]:
     return found
 
 
-def _rows_of_frame(frame: Any) -> Iterator[tuple[Any, dict[str, Any]]]:
+def _rows_of_frame(frame: Any) -> Iterator[tuple[Any, Fields]]:
     topics = [name for name in _TOPIC if name in frame.columns]
     if len(topics) > 1:
         raise BadParameter(f"ByTopic(parameters=): the columns {some(topics)} both have topics; keep one of them.")
@@ -575,7 +574,7 @@ def _table_reading(path: str, digest: str) -> TopicParameters:
     return read_unchanged(path, digest, "parameters", lambda path: TopicParameters(path, _of_file(path), path=path))
 
 
-def _of_file(path: str) -> dict[str, dict[str, Any]]:
+def _of_file(path: str) -> dict[str, Fields]:
     try:
         lines = unmarked(path, unpacked(path)).decode().splitlines()
     except UnicodeDecodeError as error:
@@ -588,7 +587,7 @@ def _of_file(path: str) -> dict[str, dict[str, Any]]:
             f"{path}: the first line must have the names of the columns, separated by tabs or commas: topic, and one"
             f" or more parameters, such as half_life. It has {some(names) or 'none'}."
         )
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Fields] = {}
     for at, row in rows[1:]:
         topic, *cells = map(str.strip, row)
         if len(row) != len(names):

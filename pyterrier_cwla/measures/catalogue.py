@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
-from ..errors import BadParameter, near_parameter
+from ..errors import BadParameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
 from ..model.efforts import time
-from ..model.language import TABLES, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, parse
+from ..model.language import TABLES, Given, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, lacking, parse
 from ..model.metric import NORMS, Metric
 
-Text = str | Callable[[Mapping[str, Any]], str | Spec]
+Text = str | Callable[[Given], str | Spec]
 KINDS_OF_ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
 #: The fields of a metric besides its functions, which parameters of rows give.
 OPTIONS = (
@@ -68,7 +69,7 @@ class Row:
     units: str = ""
     range: str = "[0, 1]"
 
-    def metric(self, values: Mapping[str, Any]) -> Metric:
+    def metric(self, values: Given) -> Metric:
         """Return the metric with these parameters.
 
         Parameters
@@ -84,21 +85,16 @@ class Row:
         Raises
         ------
         BadParameter
-            If a parameter is unknown, missing or out of its range.
+            If a parameter is missing or out of its range.
         """
         known = {p.name: p for p in self.parameters}
-        for name in values:
-            if name not in known:
-                raise BadParameter(f"{self.name} has no parameter {name!r}. {near_parameter(name, known)}")
         calibrated: dict[str, Any] = {}
         source = ""
         if values.get("calibration") is not None:
-            own = known["calibration"].allowed.parameters
-            calibrated = values["calibration"].values(self.name, own, values)
+            calibrated = values["calibration"].values(self.name, known["calibration"].allowed.parameters, values)
             source = f"calibration={values['calibration'].name!r}, "
             values = {**values, **calibrated}
-        missing = [p.name for p in self.parameters if p.required and p.name not in values]
-        if missing:
+        if missing := lacking(self.parameters, values):
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
         named = {name: values.get(name, p.default) for name, p in known.items()}
         for name in [name for name, p in known.items() if name in values and isinstance(p.allowed, In | OneOf | Flag)]:
@@ -176,6 +172,10 @@ _DOC_SECONDS = Parameter("doc_seconds", KNOWN_COSTS, None)
 REL = Parameter("rel", In("[1, inf)", whole=True), 1)
 REL_OR_0 = Parameter("rel", In("[0, inf)", whole=True), 1)  # of measures of ir_measures; 0 is any judged document
 
+_C = Parameter("C", Named("continuation"))
+_LINEAR = Parameter("gain", Named("gain"), "linear")
+_EFFORT = Parameter("effort", Named("effort"), "unit")
+
 CWLA = Row(
     "CWLA",
     says="Any continuation C with any aggregation A: Σ L(i)·A(i), divided by a normaliser.",
@@ -187,10 +187,10 @@ CWLA = Row(
     units="that of the aggregation",
     range="that of the gain, or of the aggregation: [0, ∞) for etg",
     parameters=(
-        Parameter("C", Named("continuation")),
+        _C,
         Parameter("A", Named("aggregation")),
-        Parameter("gain", Named("gain"), "linear"),
-        Parameter("effort", Named("effort"), "unit"),
+        _LINEAR,
+        _EFFORT,
         *_FRAME,
         _DOC_SECONDS,
     ),
@@ -200,7 +200,7 @@ _SECONDS = tuple(p.name for p in time.parameters[:-1])
 _CREDIT = Parameter("credit", OneOf("arrival", "smeared"), "arrival")
 
 
-def _credited(given: Mapping[str, Any]) -> str:
+def _credited(given: Given) -> str:
     return "smeared(half_life)" if given["credit"] == "smeared" else "etg"
 
 
@@ -225,7 +225,6 @@ TBG = Row(
 )
 
 _BY_GRADE = ("summary_seconds", "p_click", "seconds")
-_EFFORT = Parameter("effort", Named("effort"), "unit")
 _PER_EFFORT, _PER_DOCUMENT = "gain per unit of effort", "gain per document"
 _ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")), _DOC_SECONDS)
 _MAX_REL = Parameter("max_rel", _HIGHEST)
@@ -251,8 +250,13 @@ def _adaptive(
     )
 
 
+_rate_of_gain = partial(
+    Row, A="erg", gain=_GAIN_GIVEN, effort=_EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST
+)  # of users who choose gain and effort
 _IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
-_IFT = (Parameter("gain", Named("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)
+_IFT = (_LINEAR, _EFFORT, *_FRAME, _DOC_SECONDS)
+_GOAL = _of_part("continuation", "ift_goal", ("T", "b1", "R1"))
+_RATE = _of_part("continuation", "ift_rate", ("A", "b2", "R2"))
 _CARTERETTE = "Carterette (2011)"
 
 
@@ -267,7 +271,7 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
         _GAIN_GIVEN,
         units=_PER_DOCUMENT if A == "avg" else "gain",
         range="[0, ∞)" if A == "etg" else "[0, 1]",
-        parameters=(Parameter("C", Named("continuation")), Parameter("gain", Named("gain"), "linear"), *_FRAME),
+        parameters=(_C, _LINEAR, *_FRAME),
     )
 
 
@@ -316,28 +320,21 @@ OURS = {
             range="[0, 1] if φ is at most 1",
             parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", Named("discount"), "reciprocal"), _GAIN,
                         Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
-        Row("DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
-            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
-            units=_PER_EFFORT, range=_PER_LEAST,
+        _rate_of_gain(
+            "DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
+            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)",
             parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
-                        Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5),
-                        Parameter("gain", Named("gain"), "linear"), _EFFORT, *_FRAME, _DOC_SECONDS)),
-        Row("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
-            "ift_goal(T, b1, R1)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST,
-            parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")), *_IFT)),
-        Row("IFTRate", "Information foraging: users tend to leave when the rate of gain is low.", _IFT_SOURCE,
-            "ift_rate(A, b2, R2)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST,
-            parameters=(*_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
-        Row("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
-            "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
-            units=_PER_EFFORT, range=_PER_LEAST,
-            parameters=(*_of_part("continuation", "ift_goal", ("T", "b1", "R1")),
-                        *_of_part("continuation", "ift_rate", ("A", "b2", "R2")), *_IFT)),
-        Row("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
-            "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", "erg", _GAIN_GIVEN, _EFFORT_GIVEN,
-            units=_PER_EFFORT, range=_PER_LEAST, cuts=False,
-            parameters=(Parameter("beta", In("(0, 1]"), 0.5), Parameter("gain", Named("gain"), "linear"), _EFFORT,
-                        *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
+                        Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5), *_IFT)),
+        _rate_of_gain("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
+                      "ift_goal(T, b1, R1)", parameters=(*_GOAL, *_IFT)),
+        _rate_of_gain("IFTRate", "Information foraging: users tend to leave when the rate of gain is low.",
+                      _IFT_SOURCE, "ift_rate(A, b2, R2)", parameters=(*_RATE, *_IFT)),
+        _rate_of_gain("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
+                      "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", parameters=(*_GOAL, *_RATE, *_IFT)),
+        _rate_of_gain("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
+                      "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", cuts=False,
+                      parameters=(Parameter("beta", In("(0, 1]"), 0.5), _LINEAR, _EFFORT,
+                                  *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
         Row("TrAP", "Average precision over the relevant documents that are retrieved.",
             "Harman (1992), as cwl_eval computes AP", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",
             units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),
@@ -360,7 +357,7 @@ def gains_of_ndcg(given: Mapping[Any, Any]) -> dict[float, float]:
         raise BadParameter(f"nDCG: gains must be {Grades('numbers')}; {error}") from None
 
 
-def _ndcg_gain(given: Mapping[str, Any]) -> str:
+def _ndcg_gain(given: Given) -> str:
     if given["gains"]:
         table = {grade: max(worth, 0) for grade, worth in gains_of_ndcg(given["gains"]).items()}
         return f"table({table}, others=grade)"
@@ -372,6 +369,7 @@ _GRADES = (Parameter("min_rel", In("[0, inf)"), 0), Parameter("max_rel", _HIGHES
 _LOG2 = Parameter("dcg", OneOf("log2"), "log2")
 _SEES_1000 = 1000  # number of ranks over which cwl_eval sums
 
+_of_cwl_eval = partial(Row, A="erg", gain="linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT)
 _IR = "ir_measures"
 _NERR = "Azzopardi, Mackenzie and Moffat (2021)"
 
@@ -401,25 +399,21 @@ THEIRS = {
         Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg",
             lambda given: "binary" if given["rel"] is None else "binary(rel)", end=_SEES_1000, units=_PER_DOCUMENT,
             parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF)),
-        Row("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)", "erg", "linear(min_rel)",
-            end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
-        Row("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)", "erg",
-            "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT, parameters=(_T, *_GRADES)),
-        Row("BPM", "Bejeweled player model with a target of gain, down to rank k.", "Zhang et al. (2017)",
-            "bpm(T, cutoff)", "erg", "linear(min_rel)", end=_SEES_1000, cuts=False,
-            units=_PER_DOCUMENT, parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
-        Row("NERR8", "Expected rate of gain of ERR's users on the first k items.", _NERR,
-            "product(rr, prec(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
-            parameters=(_K, *_GRADES), cuts=False),
-        Row("NERR9", "Expected rate of gain of ERR's users, with an additional C(i) = i/(i+1), on the first k items.",
-            _NERR, "product(rr, carterette1(cutoff))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
-            parameters=(_K, *_GRADES), cuts=False),
-        Row("NERR10", "Expected rate of gain of ERR's users with the patience of RBP.", _NERR,
-            "product(rr, rbp(p))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
-            parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
-        Row("NERR11", "Expected rate of gain of ERR's users with the patience of INSQ.", _NERR,
-            "product(rr, insq(T))", "erg", "linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT,
-            parameters=(_T, *_GRADES)),
+        _of_cwl_eval("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)",
+                     parameters=(_T, *_GRADES)),
+        _of_cwl_eval("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)",
+                     parameters=(_T, *_GRADES)),
+        _of_cwl_eval("BPM", "Bejeweled player model with a target of gain, down to rank k.", "Zhang et al. (2017)",
+                     "bpm(T, cutoff)", cuts=False,
+                     parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
+        _of_cwl_eval("NERR8", "Expected rate of gain of ERR's users on the first k items.", _NERR,
+                     "product(rr, prec(cutoff))", parameters=(_K, *_GRADES), cuts=False),
+        _of_cwl_eval("NERR9", "Expected rate of gain of ERR's users, with an additional C(i) = i/(i+1), on the first k"
+                     " items.", _NERR, "product(rr, carterette1(cutoff))", parameters=(_K, *_GRADES), cuts=False),
+        _of_cwl_eval("NERR10", "Expected rate of gain of ERR's users with the patience of RBP.", _NERR,
+                     "product(rr, rbp(p))", parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
+        _of_cwl_eval("NERR11", "Expected rate of gain of ERR's users with the patience of INSQ.", _NERR,
+                     "product(rr, insq(T))", parameters=(_T, *_GRADES)),
         Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
             "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(CUTOFF,)),
     )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from ..data.columns import Array, Floats
-from ..data.rankings import Pool, Rankings, summed
+from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import BadParameter, NoFiniteValue
-from ..model.language import In, Named, OneOf, Parameter, Spec
+from ..model.language import Given, In, Named, OneOf, Parameter, Spec
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
 from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, Flag
@@ -51,7 +50,7 @@ def num_ret(rankings: Rankings, rel: int | None = None) -> Array:
     """
     if rel is None:
         return rankings.n.astype(float)
-    return summed(rankings.query, rankings.grade >= rel, len(rankings))
+    return _found(rankings, rel)
 
 
 def r_precision(rankings: Rankings, rel: int = 1) -> Array:
@@ -70,8 +69,7 @@ def judged(rankings: Rankings, cutoff: int | None = None) -> Array:
     Range [0, 1].
     """
     cut = rankings if cutoff is None else rankings.first(cutoff)
-    hits = summed(cut.query, np.ones(len(cut.query)), len(cut))
-    return share(hits, cut.n)
+    return share(summed(cut.query, np.ones(len(cut.query)), len(cut)), cut.n)
 
 
 def bpref(rankings: Rankings, rel: int = 1) -> Array:
@@ -180,16 +178,16 @@ class Count:
     function: Callable[..., Array]
     parameters: tuple[Parameter, ...] = ()
     needs: Needs = field(default_factory=Needs)
-    better: Callable[[Mapping[str, Any]], Better | None] = lambda given: "higher"
+    better: Callable[[Given], Better | None] = lambda given: "higher"
     of_unanswered: bool = False
 
-    def computation(self, given: Mapping[str, Any]) -> Computation:
+    def computation(self, given: Given) -> Computation:
         """Return the computation of the measure with these parameters."""
         if given.get("rel") == 0:
             return with_grades(self._of_rankings({**given, "rel": 1}), from_0_up, "from 0 up")
         return self._of_rankings(given)
 
-    def _of_rankings(self, given: Mapping[str, Any]) -> OfRankings:
+    def _of_rankings(self, given: Given) -> OfRankings:
         names = {p.name for p in self.parameters} - {JUDGED_ONLY.name}
         score = partial(self.function, **{name: value for name, value in given.items() if name in names})
         if not given.get(JUDGED_ONLY.name):
@@ -244,8 +242,7 @@ def _ideal(rankings: Rankings, metric: Metric) -> Array:
         gains = metric.gains(grade)
         judged = np.bincount(query, minlength=pool.queries)
         start = np.concatenate([[0], np.cumsum(judged)])
-        cumulated = _cumulated(start, gains[np.lexsort((-gains, query))])
-        return judged, start, np.append(cumulated, 0.0)
+        return judged, start, np.append(_cumulated(start, gains[np.lexsort((-gains, query))]), 0.0)
 
     judged, start, cumulated = pool.remembered(("cg*", metric.gain.key), ideal) if metric.built_in else ideal()
     topic = rankings.of_pool(np.arange(pool.queries))[rankings.query]
@@ -256,19 +253,6 @@ def _ideal(rankings: Rankings, metric: Metric) -> Array:
 def _cumulated(start: Array, values: Array) -> Array:
     """Return the running sums of values within each query."""
     return running(start, values, lambda cells: np.cumsum(cells, axis=1))
-
-
-Q_MEASURE = Count(
-    q_measure,
-    (
-        Parameter("beta", In("[0, inf)"), 1),
-        Parameter("gain", Named("gain"), "raw"),
-        REL,
-        Parameter("normalise", OneOf("min(k,R)", "R"), "min(k,R)"),
-        JUDGED_ONLY,
-        CUTOFF,
-    ),
-)
 
 
 def search_length(
@@ -316,14 +300,19 @@ def _of_failed(rankings: Rankings, found: Array, wanted: int, rel: int, failed: 
         np.maximum(lengths, failed, out=lengths)
         return lengths
     r = number_relevant(rankings, rel) - found
-    i = documents - rankings.n - r
-    if (i < 0).any():
+    lengths += _others(documents, rankings.n + r, "ESL") * np.minimum((wanted - found) / (r + 1), 1)
+    return lengths
+
+
+def _others(documents: int, known: Array, measure: str) -> Array:
+    """Return the numbers of documents of the collection besides the retrieved and the relevant ones of each query."""
+    others = documents - known
+    if (others < 0).any():
         raise BadParameter(
-            f"documents={documents} of ESL is less than the {int(documents - i.min()):,} documents that are retrieved"
+            f"documents={documents} of {measure} is less than the {int(known.max()):,} documents that are retrieved"
             " or relevant for a query. Give the number of documents in the collection."
         )
-    lengths += i * np.minimum((wanted - found) / (r + 1), 1)
-    return lengths
+    return others
 
 
 def scores_of_unanswered(measures: Iterable[str]) -> str:
@@ -336,24 +325,6 @@ def scores_of_unanswered(measures: Iterable[str]) -> str:
     texts = list(measures)
     known = [note for name, note in notes.items() if any(re.search(rf"\b{name}\b", text) for text in texts)]
     return f"score 0 ({'; '.join(known)})" if known else "score 0"
-
-
-ESL = Count(
-    search_length,
-    (
-        Parameter("wanted", In("[1, inf)", whole=True), 1),
-        REL,
-        Parameter("failed", In("[0, inf)", whole=True), 1000),
-        Parameter("documents", In("[1, inf)", whole=True), None),
-        JUDGED_ONLY,
-    ),
-    Needs(ties=True),
-    better=lambda given: "lower",
-    of_unanswered=True,
-)
-
-
-_RECALLS = tuple(np.arange(11) / 10)
 
 
 def set_precision(rankings: Rankings, rel: int = 1, relative: bool = False) -> Array:
@@ -413,7 +384,7 @@ def eleven_point_precision(rankings: Rankings, rel: int = 1) -> Array:
     ----------
     Salton and McGill (1983); 11pt_avg of trec_eval.
     """
-    points: Floats = _interpolated(rankings, _RECALLS, rel).mean(axis=1)
+    points: Floats = _interpolated(rankings, tuple(np.arange(11) / 10), rel).mean(axis=1)
     return points
 
 
@@ -422,17 +393,14 @@ def _interpolated(rankings: Rankings, recalls: tuple[float, ...], rel: int) -> F
     which = np.flatnonzero(rankings.grade >= rel)
     query, rank = rankings.query[which], rankings.rank[which]
     found = np.bincount(query, minlength=len(rankings))
-    start = np.concatenate([[0], np.cumsum(found)])
-    number = np.arange(len(which)) - start[query] + 1
-    highest = running(start, number / rank, _from_the_end)
+    start = np.append(0, np.cumsum(found))
+    highest = running(
+        start, (places_within(found) + 1) / rank, lambda cells: np.maximum.accumulate(cells[:, ::-1], axis=1)[:, ::-1]
+    )
     wanted = (np.outer(number_relevant(rankings, rel), recalls) + 0.9).astype(np.int64)
     reached = (wanted <= found[:, None]) & (found[:, None] > 0)
     place = start[:-1, None] + np.maximum(wanted, 1) - 1
     return np.where(reached, np.append(highest, 0.0)[np.where(reached, place, -1)], 0.0)
-
-
-def _from_the_end(values: Floats) -> Floats:
-    return np.maximum.accumulate(values[:, ::-1], axis=1)[:, ::-1]
 
 
 def accuracy(rankings: Rankings, cutoff: int | None = None, rel: int = 1) -> Array:
@@ -472,54 +440,18 @@ def set_utility(
     """
     a, R = _found(rankings, rel), number_relevant(rankings, rel)
     b, c = rankings.n - a, R - a
+    utility: Floats = relevant * a - other * b - missed * c
     if not spared:
-        return relevant * a - other * b - missed * c
+        return utility
     if documents is None:
         raise BadParameter("SetUtility(spared=…) needs documents=, the number of documents in the collection.")
-    d = documents - a - b - c
-    if (d < 0).any():
-        raise BadParameter(
-            f"documents={documents} of SetUtility is less than the {int(documents - d.min()):,} documents that are"
-            " retrieved or relevant for a query. Give the number of documents in the collection."
-        )
-    utility: Floats = relevant * a - other * b - missed * c + spared * d
+    utility += spared * _others(documents, rankings.n + c, "SetUtility")
     return utility
 
 
 def _found(rankings: Rankings, rel: int) -> Array:
     """Return the number of retrieved relevant documents of each query."""
     return summed(rankings.query, rankings.grade >= rel, len(rankings))
-
-
-_RECALL = Parameter("recall", In("[0, 1]"))
-
-#: The measures of ir_measures in this module, by their names there.
-OF_IR_MEASURES = {
-    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", Flag(), False), JUDGED_ONLY)),
-    "SetR": Count(set_recall, (REL_OR_0,)),
-    "SetF": Count(set_f, (REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
-    "SetAP": Count(set_ap, (REL_OR_0, JUDGED_ONLY)),
-    "IPrec": Count(interpolated_precision, (_RECALL, REL_OR_0, JUDGED_ONLY)),
-    "Accuracy": Count(accuracy, (CUTOFF, REL), of_unanswered=True),
-}
-
-#: The measures of this module that ir_measures does not have.
-OWN = {
-    "AP11pt": Count(eleven_point_precision, (REL, JUDGED_ONLY)),
-    "SetUtility": Count(
-        set_utility,
-        (
-            Parameter("relevant", In("[0, inf)"), 1),
-            Parameter("other", In("[0, inf)"), 1),
-            Parameter("missed", In("[0, inf)"), 0),
-            Parameter("spared", In("[0, inf)"), 0),
-            Parameter("documents", In("[1, inf)", whole=True), None),
-            REL,
-            JUDGED_ONLY,
-        ),
-        of_unanswered=True,
-    ),
-}
 
 
 def check_persistence(p: float) -> None:
@@ -595,8 +527,7 @@ def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -
     pair = R * (int(depth.max(initial=0)) + 1) + depth  # rankings with equal R and D have equal ideals
     _, first, same = np.unique(pair, return_index=True, return_inverse=True)
     R, depth = R[first], depth[first]
-    places = np.arange(R.sum()) - np.repeat(np.cumsum(R) - R, R)
-    return share(found, _overlap(np.repeat(np.arange(len(R)), R), places + 1, depth, p)[same])
+    return share(found, _overlap(np.repeat(np.arange(len(R)), R), places_within(R) + 1, depth, p)[same])
 
 
 def _overlap(query: Array, entry: Array, depth: Array, p: float) -> Array:
@@ -668,8 +599,65 @@ class _IdealByGrade:
         return rank
 
 
-COMPAT = Count(
-    compatibility,
-    (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", Flag(), True)),
-    Needs(scores=True),
-)
+#: The measures of ir_measures in this module, by their names there.
+COUNTS = {
+    "NumQ": Count(num_q, better=lambda given: None),
+    "NumRel": Count(num_rel, (REL_OR_0,), better=lambda given: None),
+    "NumRet": Count(num_ret, (REL_OR_0,), better=lambda given: "higher" if "rel" in given else None),
+    "Rprec": Count(r_precision, (REL_OR_0, JUDGED_ONLY)),
+    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=lambda given: None),
+    "Bpref": Count(bpref, (REL_OR_0,), Needs(all_judged=True)),
+    "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
+    "Compat": Count(
+        compatibility,
+        (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", Flag(), True)),
+        Needs(scores=True),
+    ),
+    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", Flag(), False), JUDGED_ONLY)),
+    "SetR": Count(set_recall, (REL_OR_0,)),
+    "SetF": Count(set_f, (REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
+    "SetAP": Count(set_ap, (REL_OR_0, JUDGED_ONLY)),
+    "IPrec": Count(interpolated_precision, (Parameter("recall", In("[0, 1]")), REL_OR_0, JUDGED_ONLY)),
+    "Accuracy": Count(accuracy, (CUTOFF, REL), of_unanswered=True),
+}
+_DOCUMENTS = Parameter("documents", In("[1, inf)", whole=True), None)
+
+#: The measures of this module that ir_measures does not have.
+OWN = {
+    "ESL": Count(
+        search_length,
+        (
+            Parameter("wanted", In("[1, inf)", whole=True), 1),
+            REL,
+            Parameter("failed", In("[0, inf)", whole=True), 1000),
+            _DOCUMENTS,
+            JUDGED_ONLY,
+        ),
+        Needs(ties=True),
+        better=lambda given: "lower",
+        of_unanswered=True,
+    ),
+    "QMeasure": Count(
+        q_measure,
+        (
+            Parameter("beta", In("[0, inf)"), 1),
+            Parameter("gain", Named("gain"), "raw"),
+            REL,
+            Parameter("normalise", OneOf("min(k,R)", "R"), "min(k,R)"),
+            JUDGED_ONLY,
+            CUTOFF,
+        ),
+    ),
+    "AP11pt": Count(eleven_point_precision, (REL, JUDGED_ONLY)),
+    "SetUtility": Count(
+        set_utility,
+        (
+            *(Parameter(name, In("[0, inf)"), 1) for name in ("relevant", "other")),
+            *(Parameter(name, In("[0, inf)"), 0) for name in ("missed", "spared")),
+            _DOCUMENTS,
+            REL,
+            JUDGED_ONLY,
+        ),
+        of_unanswered=True,
+    ),
+}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,13 +16,12 @@ from ..data.rankings import Judged, places_within, summed
 from ..errors import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
-from ..model.language import In, Parameter
+from ..model.language import Given, In, Parameter
 from ..model.view_columns import CELLS, packed
 from .catalogue import JUDGED_ONLY, REL_OR_0
 from .computing import Computation, Needs, Prepared, Values
 from .counting import Count, share
 
-T = TypeVar("T")
 Worth = Callable[[Array], Floats]
 """A function from ranks to the worth of a document with a new intent at these ranks."""
 
@@ -46,19 +45,13 @@ class JudgedIntents:
     def __init__(self, judgments: Judged) -> None:
         self.queries = len(judgments.qids)
         self.has_intents = getattr(getattr(judgments, "columns", None), "iteration", True) is not None
-        each = [own for _, own in judgments.intents] if self.has_intents else [judgments]
-        self.each = cast(list[Judgments], each)
+        self.each = cast(list[Judgments], [own for _, own in judgments.intents] if self.has_intents else [judgments])
         if len(self.each) < 2:
             warn(
                 "all queries have one intent: measures of intents are meant for judgments with a column 'iteration' (in"
                 " a TREC file the second field) that names several."
             )
-        self._known: dict[Hashable, Any] = {}
-
-    def _remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        if key not in self._known:
-            self._known[key] = make()
-        return cast(T, self._known[key])
+        self.remembered = judgments.pool.remembered
 
     def relevant(self, rel: int) -> Array:
         """Return the numbers of relevant documents, of shape [intents × queries]."""
@@ -67,7 +60,7 @@ class JudgedIntents:
             some = [np.bincount(own.row_query[own.columns.value >= rel], minlength=self.queries) for own in self.each]
             return np.array(some).reshape(len(self.each), self.queries)
 
-        return self._remembered(("relevant", rel), counted)
+        return self.remembered(("relevant to intents", rel), counted)
 
     def intents(self, rel: int) -> Array:
         """Return the number of intents with a relevant document, for each query."""
@@ -80,9 +73,9 @@ class JudgedIntents:
         At each rank stands the document with the highest gain, of several the one with the highest id. Documents that
         are relevant to no intent are left out.
         """
-        documents = self._remembered(("documents", rel), lambda: _Documents(self.each, rel, self.queries))
+        documents = self.remembered(("documents of intents", rel), lambda: _Documents(self.each, rel, self.queries))
         depth = min(depth, int(documents.count.max(initial=0)))
-        return self._remembered(("ideal", rel, alpha, depth), lambda: documents.greedy(alpha, depth))
+        return self.remembered(("ideal of intents", rel, alpha, depth), lambda: documents.greedy(alpha, depth))
 
 
 class _Documents:
@@ -192,8 +185,7 @@ class FoundIntents:
         """Return the total if each document were relevant to all intents; 1 for a cutoff of 1, as in ndeval."""
         if cutoff == 1:
             return np.ones(len(self))
-        ranks = np.arange(1, cutoff + 1)
-        return self.intents * float(_fading(alpha, cutoff) @ worth(ranks))
+        return self.intents * float(_fading(alpha, cutoff) @ worth(np.arange(1, cutoff + 1)))
 
 
 def _fading(alpha: float, n: int) -> Floats:
@@ -351,7 +343,7 @@ def subtopic_recall(found: FoundIntents, cutoff: int) -> Array:
 class CountOfIntents(Count):
     """Declaration of a measure whose function takes :class:`FoundIntents` in the place of rankings."""
 
-    def computation(self, given: Mapping[str, Any]) -> Computation:
+    def computation(self, given: Given) -> Computation:
         """Return the computation of the measure with these parameters."""
         known = {p.name for p in self.parameters}
         own = {name: value for name, value in given.items() if name in known - {"rel", "judged_only"}}

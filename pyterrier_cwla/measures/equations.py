@@ -84,39 +84,32 @@ EQUATIONS = {
     "CWLA": Equation(
         "any user model with any aggregation (C/W/L/A)",
         r"M &= \frac{1}{N} \sum_{i \ge 1} L(i)\,A(i) \\ L(i) &= (1 - C(i)) \prod_{j<i} C(j)",
-        "$C(i)$ is the probability of continuing after rank $i$ (``C=``), $L(i)$ the share of users who"
-        " leave at rank"
+        "$C(i)$ is the probability of continuing after rank $i$ (``C=``), $L(i)$ the share of users who leave at rank"
         " $i$, $A(i)$ the value for these users (``A=``), and $N$ the normaliser (``norm=``, by default 1)",
     ),
     "TBG": Equation(
         "time-biased gain",
         r"\text{TBG} &= \frac{1}{N} \sum_{k \ge 1} g_k\,D(T(k)), \quad D(t) = 2^{-t/h} \\"
         r" T(k) &= \sum_{j<k} \left( T_S + P(C{=}1 \mid R{=}r_j)\,(a\,l_j + b) \right)",
-        r"$g_k = P(C{=}1 \mid R{=}1)\,P(S{=}1 \mid R{=}1)$ if the document at rank $k$ is relevant, else"
-        r" 0; $D(t)$ is"
-        " the share of users who are still there after $t$ seconds, with half-life $h$; $T(k)$ is the"
-        " time until rank"
-        " $k$; $T_S$ is the time to read a summary; $l_j$ is the length of the document at rank $j$ in"
-        " words, and"
-        " $a\\,l_j + b$ the time to read it; $N$ is the normaliser (``norm=``, by default 1)",
+        r"$g_k = P(C{=}1 \mid R{=}1)\,P(S{=}1 \mid R{=}1)$ if the document at rank $k$ is relevant, else 0; $D(t)$ is"
+        " the share of users who are still there after $t$ seconds, with half-life $h$; $T(k)$ is the time until rank"
+        " $k$; $T_S$ is the time to read a summary; $l_j$ is the length of the document at rank $j$ in words, and"
+        r" $a\,l_j + b$ the time to read it; $N$ is the normaliser (``norm=``, by default 1)",
     ),
     "GradedTBG": Equation(
         "time-biased gain with grades",
         r"\text{TBG} &= \frac{1}{N} \sum_{k \ge 1} P(C \mid g_k)\,P(S \mid g_k)\,2^{-T(k)/h} \\"
         r" T(k) &= \sum_{j<k} \left( T_S + P(C \mid g_j)\,s(g_j) \right)",
-        "$g_k$ is the grade at rank $k$; $P(C \\mid g)$ and $P(S \\mid g)$ are the probabilities of a"
-        " click on a document"
-        " of this grade, and of saving it then (``p_click``, ``p_save``); $s(g)$ is the time to read it"
-        " (``seconds``);"
-        " $T_S$ is the time to read a summary; $h$ is the half-life; $N$ is the normaliser (``norm=``,"
+        r"$g_k$ is the grade at rank $k$; $P(C \mid g)$ and $P(S \mid g)$ are the probabilities of a click on a"
+        " document of this grade, and of saving it then (``p_click``, ``p_save``); $s(g)$ is the time to read it"
+        " (``seconds``); $T_S$ is the time to read a summary; $h$ is the half-life; $N$ is the normaliser (``norm=``,"
         " by default 1)",
     ),
     "UMeasure": Equation(
         "U-measure",
         r"U = \frac{1}{N} \sum_{i \ge 1} r_i\,\max\left(0,\, 1 - \frac{E(i)}{T}\right), \quad"
         r" E(i) = \sum_{j \le i} e_j",
-        f"{_GAIN}; $E(i)$ is the effort up to the end of this document (``effort=``), $T$ the effort"
-        f" after which all"
+        f"{_GAIN}; $E(i)$ is the effort up to the end of this document (``effort=``), $T$ the effort after which all"
         " users have left, and $N$ the normaliser (``norm=``, by default 1)",
     ),
     "AdaptiveP": Equation(
@@ -136,10 +129,8 @@ EQUATIONS = {
     ),
     "AdaptiveGAP": Equation(
         "graded average precision with adaptive effort",
-        r"\text{AdaptiveGAP} = \frac{1}{\sum_d r_d} \sum_{k=1}^{n} b_k\,"
-        r"\frac{\sum_{i=1}^{k} r_i}{\sum_{i=1}^{k} e_i}",
-        f"$b_k$ is 1 if the grade at rank $k$ is at least 1, else 0; {_GAIN}; {_E}; $\\sum_d r_d$ is the"
-        f" gain of all"
+        r"\text{AdaptiveGAP} = \frac{1}{\sum_d r_d} \sum_{k=1}^{n} b_k\,\frac{\sum_{i=1}^{k} r_i}{\sum_{i=1}^{k} e_i}",
+        rf"$b_k$ is 1 if the grade at rank $k$ is at least 1, else 0; {_GAIN}; {_E}; $\sum_d r_d$ is the gain of all"
         f" judged documents of the query; {_RETRIEVED}",
     ),
     "AdaptiveRBP": Equation(
@@ -165,35 +156,30 @@ EQUATIONS = {
     ),
     "AdaptiveDCG": Equation(
         "discounted cumulative gain with adaptive effort",
-        r"\text{AdaptiveDCG} = \frac{\sum_{i=1}^{n} (2^{g_i} - 1) / \log_2(i+1)}{\sum_{i=1}^{n} e_i /"
-        r" \log_2(i+1)}",
+        r"\text{AdaptiveDCG} = \frac{\sum_{i=1}^{n} (2^{g_i} - 1) / \log_2(i+1)}{\sum_{i=1}^{n} e_i / \log_2(i+1)}",
         f"$g_i$ is the grade at rank $i$; {_E}; {_RETRIEVED}",
     ),
     "AdaptivenDCG": Equation(
         "normalised discounted cumulative gain with adaptive effort",
         r"\text{AdaptivenDCG} = \frac{\text{DCG}}{\text{IDCG}}, \quad \text{DCG} ="
         r" \frac{\sum_{i=1}^{n} (2^{g_i} - 1) / \log_2(i+1)}{\sum_{i=1}^{n} e_i / \log_2(i+1)}",
-        f"IDCG is the DCG of the ideal ranking: all judged documents in descending order of grade; $g_i$"
-        f" is the grade at"
-        f" rank $i$; {_E}; $n$ is the number of documents of the ranking, or ``cutoff`` if that is smaller",
+        "IDCG is the DCG of the ideal ranking: all judged documents in descending order of grade; $g_i$ is the grade"
+        f" at rank $i$; {_E}; $n$ is the number of documents of the ranking, or ``cutoff`` if that is smaller",
     ),
     "Cascade": Equation(
         "cascade model with abandonment",
         r"\text{Cascade} = \sum_{i=1}^{n} \varphi(i)\,\gamma^{i-1}\,R_i \prod_{j<i} (1 - R_j)",
         r"$R_i$ is the probability that the document at rank $i$ satisfies the user (``gain=``), $\gamma$ the"
-        r" probability that a user who is not satisfied goes on (``gamma``), and $\varphi(i)$ the value"
-        r" of being satisfied"
-        f" at rank $i$ (``phi``, by default $1/i$); {_RETRIEVED}",
+        r" probability that a user who is not satisfied goes on (``gamma``), and $\varphi(i)$ the value of being"
+        f" satisfied at rank $i$ (``phi``, by default $1/i$); {_RETRIEVED}",
     ),
     "DynamicBPM": Equation(
         "dynamic Bejeweled player model",
         r"\text{BPM} &= \frac{G(s)}{E(s)}, \quad s = \min\{\, i : G(i) \ge T_i \text{ or } E(i) \ge K_i \,\} \\"
         r" T_i &= T + h_b \sum_{j<i} (r_j - m), \quad K_i = K + h_c \sum_{j<i} (r_j - m)",
         r"$G(i) = \sum_{j \le i} r_j$ is the gain (``gain=``) and $E(i) = \sum_{j \le i} e_j$ the effort"
-        r" (``effort=``) of"
-        " ranks 1 to $i$; users leave at rank $s$, where the gain reaches the target $T_i$ or the effort"
-        " reaches the"
-        " budget $K_i$; gains above $m$ raise both limits",
+        " (``effort=``) of ranks 1 to $i$; users leave at rank $s$, where the gain reaches the target $T_i$ or the"
+        " effort reaches the budget $K_i$; gains above $m$ raise both limits",
     ),
     "IFTGoal": Equation(
         "information foraging with a goal",
@@ -203,16 +189,14 @@ EQUATIONS = {
     "IFTRate": Equation(
         "information foraging with a rate of gain",
         _IFT.format("IFTRate", "C_2(j)") + _RATE,
-        f"{_IFT_WHERE}; $C_2(j)$ is the probability of continuing after rank $j$; $A$ is the rate of"
-        f" gain that users"
+        f"{_IFT_WHERE}; $C_2(j)$ is the probability of continuing after rank $j$; $A$ is the rate of gain that users"
         " expect",
     ),
     "IFT": Equation(
         "information foraging with a goal and a rate of gain",
         _IFT.format("IFT", r"C_1(j)\,C_2(j)") + _GOAL + r", \quad " + _RATE.replace("&", ""),
-        f"{_IFT_WHERE}; $C_1(j)\\,C_2(j)$ is the probability of continuing after rank $j$; $T$ is the"
-        f" goal, and $A$ the"
-        " rate of gain that users expect",
+        rf"{_IFT_WHERE}; $C_1(j)\,C_2(j)$ is the probability of continuing after rank $j$; $T$ is the goal, and $A$"
+        " the rate of gain that users expect",
     ),
     "ExpectedUtility": Equation("expected utility, Carterette's model 1", r"M = \sum_{i \ge 1} L(i)\,r_i", _LEAVE),
     "ExpectedTotalUtility": Equation(
@@ -346,22 +330,19 @@ EQUATIONS = {
     "Residual": Equation(
         "how much unjudged documents could raise a score",
         r"\text{Residual} = M^+ - M",
-        "$M$ is the score of the measure (``measure=``), and $M^+$ its score if all unjudged and all"
-        " unseen documents had"
-        " the best gain",
+        "$M$ is the score of the measure (``measure=``), and $M^+$ its score if all unjudged and all unseen documents"
+        " had the best gain",
     ),
     "GeometricMean": Equation(
         "geometric mean over queries (GMAP)",
         r"\text{GM} = \exp\left( \frac{1}{|Q|} \sum_{q \in Q} \ln \max(M_q, \varepsilon) \right)",
-        r"$M_q$ is the score of query $q$ (``measure=``), $Q$ is the set of queries, and $\varepsilon$"
-        r" replaces lower scores"
-        " (``floor``)",
+        r"$M_q$ is the score of query $q$ (``measure=``), $Q$ is the set of queries, and $\varepsilon$ replaces lower"
+        " scores (``floor``)",
     ),
     "IntentAware": Equation(
         "expected score over intents",
         r"M_{\text{IA}} = \sum_t P(t \mid q)\,M_t",
-        r"$P(t \mid q)$ is the probability of intent $t$ of query $q$ (``weights=``), and $M_t$ the"
-        r" score with the"
+        r"$P(t \mid q)$ is the probability of intent $t$ of query $q$ (``weights=``), and $M_t$ the score with the"
         " judgments of this intent alone (``measure=``)",
     ),
     "Mixture": Equation(
@@ -391,8 +372,7 @@ EQUATIONS = {
     "Success": Equation("success at k (hit rate)", r"\text{Success@}k = \max_{i \le k} b_i", _REL),
     "nDCG": Equation(
         "normalised discounted cumulative gain",
-        r"\text{nDCG} = \frac{\text{DCG}}{\text{IDCG}}, \quad \text{DCG} = \sum_{i=1}^{n}"
-        r" \frac{r_i}{\log_2(i+1)}",
+        r"\text{nDCG} = \frac{\text{DCG}}{\text{IDCG}}, \quad \text{DCG} = \sum_{i=1}^{n} \frac{r_i}{\log_2(i+1)}",
         "IDCG is the DCG of the ideal ranking: all judged documents in descending order of gain; $r_i$"
         " is the grade"
         ' $g_i$ at rank $i$, or $2^{g_i} - 1$ with ``dcg="exp-log2"``; $n$ is the number of documents of'
@@ -407,18 +387,15 @@ EQUATIONS = {
     "RBP": Equation(
         "rank-biased precision",
         r"\text{RBP} = (1 - p) \sum_{i \ge 1} p^{i-1}\,b_i",
-        f"{_REL}; $p$ is the probability of going on to the next document. As in ir_measures, users"
-        f" leave at rank 1000,"
-        " which divides the score by $1 - p^{1000}$.",
+        f"{_REL}; $p$ is the probability of going on to the next document. As in ir_measures, users leave at rank"
+        " 1000, which divides the score by $1 - p^{1000}$.",
     ),
     "INST": Equation(
         "adaptive inverse squares",
-        r"\text{INST} &= \frac{\sum_i V(i)\,r_i}{\sum_i V(i)} \\"
-        r" V(i) &= \prod_{j<i} \left( \frac{j + T + T_j - 1}{j + T + T_j} \right)^2, \quad"
-        r" T_j = T - \sum_{m \le j} r_m",
-        "$V(i)$ is the share of users who see rank $i$; $T$ is the gain that users want, and $T_j$ the"
-        " part of it that is"
-        f" still missing after rank $j$; {_SCALED}. The sums are over 1000 ranks.",
+        r"\text{INST} &= \frac{\sum_i V(i)\,r_i}{\sum_i V(i)} \\ V(i) &= \prod_{j<i} \left( \frac{j + T + T_j - 1}{j"
+        r" + T + T_j} \right)^2, \quad T_j = T - \sum_{m \le j} r_m",
+        "$V(i)$ is the share of users who see rank $i$; $T$ is the gain that users want, and $T_j$ the part of it"
+        f" that is still missing after rank $j$; {_SCALED}. The sums are over 1000 ranks.",
     ),
     "INSQ": Equation(
         "inverse squares",
@@ -427,10 +404,8 @@ EQUATIONS = {
     ),
     "BPM": Equation(
         "Bejeweled player model",
-        r"\text{BPM@}k = \frac{1}{s} \sum_{i=1}^{s} r_i, \quad"
-        r" s = \min(k,\, s_T)",
-        f"Users leave at rank $s$: at rank $k$, or at the first rank $s_T$ at which the sum of the gains"
-        f" reaches the"
+        r"\text{BPM@}k = \frac{1}{s} \sum_{i=1}^{s} r_i, \quad s = \min(k,\, s_T)",
+        "Users leave at rank $s$: at rank $k$, or at the first rank $s_T$ at which the sum of the gains reaches the"
         f" target $T$, whichever is first; {_SCALED}",
     ),
     "NERR8": Equation(
@@ -455,8 +430,7 @@ EQUATIONS = {
     ),
     "ERR": Equation(
         "expected reciprocal rank",
-        r"\text{ERR} = \sum_{i=1}^{n} \frac{1}{i}\,R_i \prod_{j<i} (1 - R_j), \quad R_i = \frac{2^{g_i}"
-        r" - 1}{2^4}",
+        r"\text{ERR} = \sum_{i=1}^{n} \frac{1}{i}\,R_i \prod_{j<i} (1 - R_j), \quad R_i = \frac{2^{g_i} - 1}{2^4}",
         f"$R_i$ {_SATISFIED}; {_RETRIEVED}",
     ),
     "NumQ": Equation(
@@ -483,19 +457,16 @@ EQUATIONS = {
     "Bpref": Equation(
         "binary preference",
         r"\text{bpref} = \frac{1}{R} \sum_x \left( 1 - \frac{\min(R,\, n_x)}{\min(R,\, N)} \right)",
-        f"The sum is over the retrieved relevant documents $x$; $n_x$ is the number of judged"
-        f" non-relevant documents"
-        f" above $x$; {_R}; $N$ is the number of judged non-relevant documents. The fraction is 0 if"
-        f" $n_x$ is 0.",
+        "The sum is over the retrieved relevant documents $x$; $n_x$ is the number of judged non-relevant documents"
+        f" above $x$; {_R}; $N$ is the number of judged non-relevant documents. The fraction is 0 if $n_x$ is 0.",
     ),
     "infAP": Equation(
         "inferred average precision",
         r"\text{infAP} = \frac{1}{R} \sum_x \left( \frac{1}{p} + \frac{|J|}{p} \cdot"
         r" \frac{|\text{Rel}| + \varepsilon}{|\text{Rel}| + |\text{Non}| + 2\varepsilon} \right)",
-        f"The sum is over the retrieved relevant documents $x$; $p$ is the rank of $x$; $J$ are the"
-        f" pooled documents"
-        " above $x$, Rel and Non the relevant and the non-relevant ones among them;"
-        rf" $\varepsilon = 10^{{-5}}$; {_R}. The term is 1 for $p = 1$.",
+        "The sum is over the retrieved relevant documents $x$; $p$ is the rank of $x$; $J$ are the pooled documents"
+        r" above $x$, Rel and Non the relevant and the non-relevant ones among them; $\varepsilon = 10^{-5}$;"
+        f" {_R}. The term is 1 for $p = 1$.",
     ),
     "Compat": Equation(
         "compatibility",
@@ -509,9 +480,8 @@ EQUATIONS = {
         "session discounted cumulative gain",
         r"\text{sDCG} = \sum_{q \ge 1} \frac{1}{\log_{bq}(q + bq - 1)}"
         r" \sum_{i=1}^{n} \frac{2^{g_{q,i}} - 1}{\log_b(i + b - 1)}",
-        "$g_{q,i}$ is the grade at rank $i$ of the session's $q$-th query; $b$ and $bq$ are the bases of"
-        " the discounts by"
-        f" rank and by query; {_RETRIEVED}",
+        "$g_{q,i}$ is the grade at rank $i$ of the session's $q$-th query; $b$ and $bq$ are the bases of the"
+        f" discounts by rank and by query; {_RETRIEVED}",
     ),
     "nsDCG": Equation(
         "normalised session discounted cumulative gain",
@@ -522,11 +492,9 @@ EQUATIONS = {
         "expected session nDCG",
         r"\text{esNDCG} &= \sum_w P(w)\,\frac{\text{DCG}(w)}{\text{IDCG}(w)} \\"
         r" \text{DCG}(w) &= \sum_{j=1}^{|w|} (2^{g_j} - 1)\,d(j), \quad d(j) = \frac{1}{\log_2(j + 1)}",
-        "$w$ is a path through the session: from a result to the next with probability $P_{down}$, and"
-        " from a list to the"
-        " next query with probability $P_{reform}$; $g_j$ is the grade of the $j$-th of the $|w|$"
-        " documents on the path;"
-        " IDCG is the DCG of the topic's $|w|$ best documents",
+        "$w$ is a path through the session: from a result to the next with probability $P_{down}$, and from a list to"
+        " the next query with probability $P_{reform}$; $g_j$ is the grade of the $j$-th of the $|w|$ documents on"
+        " the path; IDCG is the DCG of the topic's $|w|$ best documents",
     ),
     "SessionCWLA": Equation(
         "gain of a session",
@@ -596,7 +564,9 @@ def measure_html(measure: Measure) -> str | None:
 def _choices(metric: Metric, row: Row) -> Iterator[tuple[str, str]]:
     """Yield the choices of a metric that are not trivial, unit and source, as HTML."""
     for role, head in _ROLES.items():
-        yield head, _part(getattr(metric, role))
+        spec: Spec = getattr(metric, role)
+        says = inspect.cleandoc(spec.part.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
+        yield head, f"<code>{escape(str(spec))}</code>" + (f" — {escape(says)}" if says else "")
     if metric.norm != "none":
         yield "divided by", escape(_NORMS[metric.norm])
     if metric.end == "stop":
@@ -607,11 +577,6 @@ def _choices(metric: Metric, row: Row) -> Iterator[tuple[str, str]]:
         yield "results scored", f"the first {metric.cutoff:,}"
     yield "unit, range", escape(f"{row.units}, {row.range}")
     yield "source", escape(row.source)
-
-
-def _part(spec: Spec) -> str:
-    says = inspect.cleandoc(spec.part.__doc__ or "").partition("\n")[0].removeprefix("Return ").replace("``", "")
-    return f"<code>{escape(str(spec))}</code>" + (f" — {escape(says)}" if says else "")
 
 
 def _parameters(measure: Measure) -> Iterator[tuple[str, str]]:

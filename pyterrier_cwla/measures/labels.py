@@ -101,8 +101,8 @@ class _Text:
         try:
             self.node = ast.parse(text, mode="eval").body
         except SyntaxError as error:
-            lines = text.splitlines(keepends=True)
-            at = sum(map(len, lines[: (error.lineno or 1) - 1])) + (error.offset or len(text) + 1)
+            above = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
+            at = len("".join(above)) + (error.offset or len(text) + 1)
             reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
             if re.search(r"=\s*[~./\\]", text) or re.search(r"=\s*[A-Za-z]:[/\\]", text):
                 reason = "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')"
@@ -166,9 +166,8 @@ class _Text:
 
     def _place(self, node: ast.expr | ast.keyword) -> int:
         """Return the position of a node, counted in characters from 1."""
-        lines = self.text.splitlines(keepends=True)
-        before = lines[node.lineno - 1].encode()[: node.col_offset].decode()
-        return sum(map(len, lines[: node.lineno - 1])) + len(before) + 1
+        *above, line = self.text.splitlines(keepends=True)[: node.lineno]
+        return len("".join(above)) + len(line.encode()[: node.col_offset].decode()) + 1
 
     def _refused(self, reason: str, at: int) -> UnknownSpec:
         return UnknownSpec(f"{_unreadable(self.text)} at character {at}: {reason}. {_FORM}")
@@ -228,7 +227,7 @@ def _of_trec_eval(name: str) -> Measure | None:
 
 def _with_cutoff(name: str) -> str:
     cutoff = "0.10" if name == "iprec_at_recall" else "10"
-    return f"{name}_{cutoff}" if re.fullmatch(r"\D+", name) else re.split(",", name)[0]
+    return f"{name}_{cutoff}" if re.fullmatch(r"\D+", name) else name.partition(",")[0]
 
 
 def _computed() -> list[str]:
@@ -335,7 +334,7 @@ class ShownMeasure(Measure):
         raise NotImplementedError
 
 
-class _LabelledMeasure(ShownMeasure):
+class LabelledMeasure(ShownMeasure):
     """A measure of ir_measures with a label; a call with other parameters returns a measure without the label."""
 
     def __init__(self, measure: Measure, label: str) -> None:
@@ -343,6 +342,7 @@ class _LabelledMeasure(ShownMeasure):
         self._measure, self.label = measure, label
 
     def __call__(self, **kwargs: Any) -> Measure | Self:
+        """Return the measure without its label if there are other parameters."""
         return self._measure(**kwargs) if kwargs else self
 
     def _renamed(self, label: str | None) -> Measure:
@@ -352,14 +352,9 @@ class _LabelledMeasure(ShownMeasure):
         return renamed, (self._measure, self.label)
 
 
-def is_labelled_other(measure: Measure) -> bool:
-    """Return whether a measure is one of ir_measures with a label."""
-    return isinstance(measure, _LabelledMeasure)
-
-
 @cache
-def _labelled_class(kind: type[Measure]) -> type[_LabelledMeasure]:
-    return type(kind.__name__, (_LabelledMeasure, kind), {})
+def _labelled_class(kind: type[Measure]) -> type[LabelledMeasure]:
+    return type(kind.__name__, (LabelledMeasure, kind), {})
 
 
 def labelled(measure: Measure, label: str | None) -> Measure:

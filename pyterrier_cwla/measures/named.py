@@ -16,12 +16,12 @@ from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
-from ..model.language import Named, Parameter, float_or_int, parse, written
+from ..model.language import Named, Parameter, float_or_int, lacking, parse, written
 from ..model.metric import Metric
 from .calibrations import bind_calibration
 from .catalogue import CLUSTERS, END, KINDS_OF_ROLES, KNOWN_COSTS, LENGTHS, OPTIONS, OURS, Calibrated, Row
 from .computing import Better, Computation, OfUserModel
-from .counting import ESL, OWN, Q_MEASURE, Count
+from .counting import OWN, Count
 from .labels import (
     ShownMeasure,
     by_name,
@@ -98,7 +98,7 @@ class CWLAMeasure(ShownMeasure):
                     self.params[name] = value
         if label is not None:
             self.label = checked_label(label, self)
-        if params and not any(p.required and p.name not in self.params for p in known.values()):
+        if params and not lacking(self.PARAMETERS, self.params):
             self._check_parameters()
 
     def _check_parameters(self) -> None:
@@ -287,7 +287,7 @@ class RowMeasure(CWLAMeasure):
 
     def reading(self, default: Lengths | None) -> Self:
         """Return the measure with a default table of lengths, if it may read it."""
-        if default is None or any(p.required and p.name not in self.params for p in self.PARAMETERS):
+        if default is None or lacking(self.PARAMETERS, self.params):
             return self
         if not self.metric.needs_words or self.metric.lengths is not None:
             return self
@@ -367,13 +367,10 @@ def _count_class(name: str, count: Count) -> type[CountMeasure]:
     return type(f"_{name}", (CountMeasure,), {"__doc__": document, "PARAMETERS": count.parameters, "COUNT": count})
 
 
-_COUNTS = {"ESL": ESL, "QMeasure": Q_MEASURE, **OWN}
-"""Measures without a user model that ir_measures does not have."""
-
 _ROWS = {name: _measure_class(row) for name, row in OURS.items()}
 CLASSES: dict[str, type[CWLAMeasure]] = {
     **_ROWS,
-    **{name: _count_class(name, count) for name, count in _COUNTS.items()},
+    **{name: _count_class(name, count) for name, count in OWN.items()},
 }
 globals().update({f"_{name}": kind for name, kind in CLASSES.items()})  # pickle finds the classes by these names
 

@@ -11,25 +11,14 @@ from ir_measures.measures import Measure
 from ..data.columns import Array
 from ..data.rankings import Judged
 from ..errors import BadParameter, UnknownSpec
-from ..model.language import In
+from ..model.language import In, lacking
 from ..model.metric import Metric
-from .catalogue import CUTOFF, JUDGED_ONLY, REL_OR_0, THEIRS, gains_of_ndcg
+from . import counting
+from .catalogue import THEIRS, gains_of_ndcg
 from .computing import Better, Computation, Needs, OfRankings, OfUserModel, clipped_from_0_up, from_0_up, with_grades
-from .counting import COMPAT, OF_IR_MEASURES, Count, bpref, inf_ap, judged, num_q, num_rel, num_ret, r_precision
 from .diversity import DIVERSITY
 
-COUNTS = {
-    "NumQ": Count(num_q, better=lambda given: None),
-    "NumRel": Count(num_rel, (REL_OR_0,), better=lambda given: None),
-    "NumRet": Count(num_ret, (REL_OR_0,), better=lambda given: "higher" if "rel" in given else None),
-    "Rprec": Count(r_precision, (REL_OR_0, JUDGED_ONLY)),
-    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=lambda given: None),
-    "Bpref": Count(bpref, (REL_OR_0,), Needs(all_judged=True)),
-    "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
-    "Compat": COMPAT,
-    **OF_IR_MEASURES,
-    **DIVERSITY,
-}
+COUNTS = {**counting.COUNTS, **DIVERSITY}
 
 
 def is_computed_here(measure: Measure) -> bool:
@@ -148,8 +137,7 @@ def _of_row(measure: Measure) -> OfUserModel | OfRankings:
         )
     if given.get("gains") and not _in_gain_function(given):
         return _of_gains(measure)
-    own = {name: value for name, value in given.items() if name in known}
-    metric = row.metric(own)
+    metric = row.metric({name: value for name, value in given.items() if name in known})
     if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
         raise _not_here(measure)
     way_out = None if "max_rel" in measure.SUPPORTED_PARAMS else partial(_for_higher_grades, measure)
@@ -202,13 +190,11 @@ def _of_gains(measure: Measure) -> OfRankings:
 def refuse_missing_parameters(measure: Measure) -> None:
     """Raise BadParameter if a parameter of a measure is missing that has no default value."""
     count = COUNTS.get(str(measure.NAME))
-    for parameter in count.parameters if count else ():
-        if parameter.required and parameter.name not in measure.params:
-            example = {"recall": "0.1"}.get(parameter.name, "20")
-            raise BadParameter(f"{measure.NAME} needs {parameter.name}=, as in {measure.NAME}@{example}.")
+    for name in lacking(count.parameters, measure.params) if count else ():
+        raise BadParameter(f"{measure.NAME} needs {name}=, as in {measure.NAME}@{0.1 if name == 'recall' else 20}.")
 
 
-def _of_count(measure: Measure, count: Count) -> Computation:
+def _of_count(measure: Measure, count: counting.Count) -> Computation:
     refuse_missing_parameters(measure)
     for parameter in count.parameters:
         if parameter.name in measure.params and isinstance(parameter.allowed, In):

@@ -22,10 +22,13 @@ from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Array, Columns, judgment_columns
 from ..data.rankings import Judged, RankedRows
 from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
-from .labels import by_name, is_labelled_other, redefined, renamed, unknown_parameter
+from .labels import LabelledMeasure, by_name, redefined, renamed, unknown_parameter
 from .named import measures_of
 from .of_ir_measures import computation_of, needs_of
 from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, innermost_measures, layers, pinned
+
+ByMeasure = dict[Measure, Array]
+"""Values of measures, one per query."""
 
 
 class LabelProvider(providers.Provider):
@@ -49,7 +52,8 @@ class LabelProvider(providers.Provider):
         """
         if "label" in measure.params and "label" not in measure.SUPPORTED_PARAMS:
             raise unknown_parameter(measure, "label")
-        return is_labelled_other(measure) and ir_measures.DefaultPipeline.supports(renamed(measure, None))
+        is_labelled = isinstance(measure, LabelledMeasure)
+        return is_labelled and ir_measures.DefaultPipeline.supports(renamed(measure, None))
 
     def _evaluator(self, measures: Iterable[Measure], qrels: Any) -> LabelEvaluator:
         return LabelEvaluator(by_name(measures).values(), qrels)
@@ -262,7 +266,7 @@ class PreparedMeasures:
             if by_text.setdefault((str(part), repr(part)), content) != content:
                 raise redefined(part)
 
-    def tables(self, runs: Sequence[RankedRows]) -> list[dict[Measure, Array]]:
+    def tables(self, runs: Sequence[RankedRows]) -> list[ByMeasure]:
         """Return the values of several runs: per run and measure, one value per judged query in the order of ``qids``.
 
         All runs are scored together, which saves calls of NumPy.
@@ -271,15 +275,15 @@ class PreparedMeasures:
         values = {measure: found.reshape(aligned.n_runs, -1) for measure, found in self.values(aligned).items()}
         return [{measure: found[number] for measure, found in values.items()} for number in range(aligned.n_runs)]
 
-    def values(self, aligned: Aligned) -> dict[Measure, Array]:
+    def values(self, aligned: Aligned) -> ByMeasure:
         """Return one value per query for each measure, run after run."""
-        values: dict[Measure, Array] = {}
+        values: ByMeasure = {}
         for measure, work in self._work:
             with naming(measure):
                 values[measure] = work(aligned)
         return values
 
-    def means(self, table: dict[Measure, Array]) -> dict[Measure, float]:
+    def means(self, table: ByMeasure) -> dict[Measure, float]:
         """Return the aggregate of each measure over its queries."""
         return {measure: aggregated(measure, values) for measure, values in table.items()}
 
@@ -292,7 +296,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         providers.Evaluator.__init__(self, self.pinned, judgments.qids)
         self.judgments = judgments
 
-    def table(self, run: Any) -> dict[Measure, Array]:
+    def table(self, run: Any) -> ByMeasure:
         """Return one value per judged query for each measure, in the order of ``qrel_qids``.
 
         Queries that the run does not answer have the value 0, except for ESL: they are failed searches.
@@ -309,7 +313,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         return all(need.lengths == need.seconds == need.duplicates == "none" for need in needs)
 
     @cached_property
-    def unanswered(self) -> dict[Measure, Array]:
+    def unanswered(self) -> ByMeasure:
         """Values of the judged queries for a run without documents, by measure."""
         ids = pa.nulls(0, pa.large_string())
         return self.tables([Rows(self.judgments, Columns(ids, ids, np.zeros(0), np.zeros(0)))])[0]
@@ -321,7 +325,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
         """Yield the value of each measure and judged query, where the measure is defined."""
         return self._by_query(self.table(run))
 
-    def _by_query(self, table: dict[Measure, Array]) -> Iterator[ir_measures.Metric]:
+    def _by_query(self, table: ByMeasure) -> Iterator[ir_measures.Metric]:
         for measure, values in table.items():
             for qid, value in zip(self.judgments.qids, values.tolist(), strict=True):
                 if value == value:  # not NaN

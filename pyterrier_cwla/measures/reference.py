@@ -349,8 +349,7 @@ def _read(document: str | None) -> dict[str, Any]:
         rest = rest.replace(match.group(0), "", 1) if match else rest
     found["example"] = found["example"] or sections.get("Examples", "")
     found["source"] = found["source"] or " ".join(sections.get("References", "").split()).removesuffix(".")
-    paragraphs = (rest.strip(), sections.get("Notes", ""))
-    return {**found, "formula": "\n\n".join(filter(None, paragraphs))}
+    return {**found, "formula": "\n\n".join(filter(None, (rest.strip(), sections.get("Notes", ""))))}
 
 
 def _cutoff(parameters: Iterable[Given]) -> str:
@@ -388,8 +387,7 @@ def made_of(role: str, text: str) -> list[Entry]:
         return [Entry(role, text, text, _ENDS.get(text, f"All users leave at rank {text}, retrieved or not."))]
     if role == "norm":
         return [entry for entry in _norms() if entry.name == text]
-    kind = KINDS_OF_ROLES.get(role, role)
-    part = TABLES.get(kind, {}).get(text.split("(")[0])
+    part = TABLES.get(KINDS_OF_ROLES.get(role, role), {}).get(text.split("(")[0])
     if part is None:
         return []
     found = [_of_part(part)]

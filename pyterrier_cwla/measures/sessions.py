@@ -19,7 +19,7 @@ from ..data.rankings import Rankings, places_within, summed
 from ..errors import BadParameter, BadSessions, CWLAError, shown, some
 from ..files.arrow_arrays import the_only
 from ..files.inputs import is_runs, loaded
-from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, parse
+from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, lacking, parse
 from ..model.scoring import Visits, ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN, Described
 from .computing import Needs
@@ -294,8 +294,17 @@ class _esNDCG(SessionMeasure):
 
     def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
         """Return esNDCG of each session."""
-        self._refuse_several_topics(asked)
-        found = found.first(min(self["cutoff"] or _DEEPEST, self._deepest))
+        for session, (a, b) in zip(asked.sessions, pairwise(asked.start.tolist())):
+            topics = dict.fromkeys(asked.judged_as[a:b])
+            if len(topics) > 1:
+                raise BadSessions(
+                    f"{self} compares a session with the best documents of one topic, but session {session!r} has"
+                    f" queries of {some(topics)}: judged_by= must name a column with one topic per session."
+                )
+        down = self["p_down"]
+        # The rank below which the remaining users are too few to change a sum.
+        deepest = 1 if down == 0 else _DEEPEST if down == 1 else 1 + int(np.log(_NEGLIGIBLE) / np.log(down))
+        found = found.first(min(self["cutoff"] or _DEEPEST, deepest))
         scores, sizes = np.zeros(len(asked.sessions)), np.diff(asked.start)
         for size in np.unique(sizes).tolist():
             alike = np.flatnonzero(sizes == size)
@@ -304,12 +313,6 @@ class _esNDCG(SessionMeasure):
                 queries = asked.start[some_sessions][:, None] + np.arange(size)
                 scores[some_sessions] = self._expected(queries, found, ideal)
         return scores
-
-    @property
-    def _deepest(self) -> int:
-        """Rank below which the remaining users are too few to change a sum."""
-        down = self["p_down"]
-        return 1 if down == 0 else _DEEPEST if down == 1 else 1 + int(np.log(_NEGLIGIBLE) / np.log(down))
 
     def _expected(self, queries: Array, found: Rankings, ideal: Rankings) -> Array:
         """Return the expectation for sessions of equal size; ``queries`` has the shape (n_sessions, n_queries).
@@ -338,15 +341,6 @@ class _esNDCG(SessionMeasure):
             scores += of_best.sum(axis=1) * (1 if number == lists - 1 else 1 - reform)
             users, gained = reform * users, reform * gained
         return scores
-
-    def _refuse_several_topics(self, asked: Asked) -> None:
-        for session, (a, b) in zip(asked.sessions, pairwise(asked.start.tolist())):
-            topics = dict.fromkeys(asked.judged_as[a:b])
-            if len(topics) > 1:
-                raise BadSessions(
-                    f"{self} compares a session with the best documents of one topic, but session {session!r} has"
-                    f" queries of {some(topics)}: judged_by= must name a column with one topic per session."
-                )
 
 
 def _gains(rankings: Rankings, queries: Array, depth: int) -> Array:
@@ -439,10 +433,9 @@ class _SessionCWLA(SessionMeasure):
             If a parameter is missing, or if the parameters do not fit together.
         """
         if self._users is None:
-            lacking = [p.name for p in self.PARAMETERS if p.required and p.name not in self.params]
-            if lacking:
+            if missing := lacking(self.PARAMETERS, self.params):
                 raise BadParameter(
-                    f"{self.__name__} needs {' and '.join(f'{name}=' for name in lacking)}, as in"
+                    f"{self.__name__} needs {' and '.join(f'{name}=' for name in missing)}, as in"
                     f" {self.__name__}(C='rbp(0.8)',A='etg',rho=0.5,max_rel=3)."
                 )
             own = {k: v for k, v in {**self.params, **self.bound}.items() if k not in ("rho", "delta")}
@@ -596,7 +589,7 @@ def _judgments(given: Judgments, asked: Asked) -> Judgments:
     by_topic = np.argsort(given.row_query, kind="stable")
     sizes = np.bincount(given.row_query, minlength=len(given.qids))
     first, n = (np.cumsum(sizes) - sizes)[topic], sizes[topic]
-    rows = by_topic[np.arange(n.sum()) + np.repeat(first - (np.cumsum(n) - n), n)]
+    rows = by_topic[places_within(n) + np.repeat(first, n)]
     columns, at = given.columns, pa.array(rows)
     own = replace(
         columns,

@@ -164,12 +164,6 @@ def files_of(measures: Iterable[Measure]) -> Iterator[str]:
 _OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
 
 
-def _as_cell(metric: Metric) -> CWLAMeasure:
-    """Return the metric as a CWLA measure, with 3 as the highest grade."""
-    names = ("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only")
-    return CWLA(**{name: getattr(metric, name) for name in names}, cutoff=metric.cutoff, max_rel=3)
-
-
 class _Residual(Wrapper):
     """Difference between the score if all unjudged and unseen items had the best gain, and the score.
 
@@ -212,8 +206,10 @@ class _Residual(Wrapper):
         except BadParameter:
             if "max_rel" in self.inner.SUPPORTED_PARAMS:
                 raise
+            names = ("C", "A", "gain", "effort", "norm", "end", "unseen", "judged_only", "cutoff")
+            cell = CWLA(**{name: getattr(metric, name) for name in names}, max_rel=3)
             raise BadParameter(
-                f"no residual of {self.inner}: it has no highest grade. Use the residual of {_as_cell(metric)}, with"
+                f"no residual of {self.inner}: it has no highest grade. Use the residual of {cell}, with"
                 " the highest grade as max_rel, or that of 'RBP(rel=1)'."
             ) from None
 

@@ -379,6 +379,5 @@ def table(i: Floats, *values: NotNegative) -> Floats:
     """
     if not values:
         raise BadParameter("discount table() has no values: give φ at ranks 1, 2, …, as in table(1, 0.6, 0.4).")
-    known = np.append(np.asarray(values, float), 0.0)
-    phi: Floats = known[np.minimum(i - 1, len(values)).astype(int)]
+    phi: Floats = np.append(np.asarray(values, float), 0.0)[np.minimum(i - 1, len(values)).astype(int)]
     return phi

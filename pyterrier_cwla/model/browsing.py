@@ -19,8 +19,13 @@ from .language import Spec
 from .metric import Metric
 from .view import UnknownEffort, Values, View, before
 
+Mask = NDArray[np.bool_]
+Browsed = tuple[Floats, Floats, Floats, Mask, Mask]
+"""V and L at nodes, V after the last node, whether V is smooth, and whether C is 1 at all nodes."""
+
 _POINTS = 16  # nodes per block (a, 2a]; functions such as i^-p are then accurate to 12 digits
 _EFFORTS = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # efforts at which rates of leaving are added up
+_NOBODY = np.zeros((1, 1), bool)
 _NEVER = 1e-10  # share of users that is neglected
 _FAR = 1e12  # rank that is treated as infinity
 _STEADY = {"r", "grade", "best"}  # attributes of a view that are the same at all unseen items, whatever their gain
@@ -111,7 +116,7 @@ class Walk:
         return c**m, items
 
     @property
-    def _listed(self) -> NDArray[np.bool_]:
+    def _listed(self) -> Mask:
         """Whether each column is an item, and not a repetition of the last one."""
         return np.asarray(self.view.i > before(self.view.i))
 
@@ -257,18 +262,17 @@ class Walk:
             )
 
     @cached_property
-    def free(self) -> NDArray[np.bool_]:
+    def free(self) -> Mask:
         """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
-        nobody = np.zeros((1, 1), bool)
         # Efforts make users leave: free unseen items are then the limit of efforts that go to 0.
         leaves = self.metric.C.fact("eventually_leaves") or self.metric.effort_only
         if not self._open or self.view.unseen != 0 or not leaves:
-            return nobody
+            return _NOBODY
         free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
-        return free & ~self._left_for_ever if free.any() else nobody
+        return free & ~self._left_for_ever if free.any() else _NOBODY
 
     @cached_property
-    def _left_for_ever(self) -> NDArray[np.bool_]:
+    def _left_for_ever(self) -> Mask:
         """Whether users of a C that depends on efforts only leave for no effort, of shape [queries × 1].
 
         Their share S(t) after an effort of t is V(E(n) + t)/V(E(n)) if C returns V, and otherwise exp(−∫λ), where λ is
@@ -276,7 +280,7 @@ class Walk:
         """
         C, view = self.metric.C, self.view
         if C.fact("eventually_leaves"):
-            return np.zeros((1, 1), bool)
+            return _NOBODY
         with np.errstate(all="ignore"):
             if C.fact("gives_survival"):
                 V = np.broadcast_to(self._given(C, AfterEffort(view, _EFFORTS[[0, -1]])), (len(self.reach), 2))
@@ -318,11 +322,11 @@ class Walk:
         return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
 
     @cached_property
-    def stay(self) -> NDArray[np.bool_]:
+    def stay(self) -> Mask:
         """Whether users never leave, of shape [queries × 1]; such users contribute nothing."""
         C = self.metric.C
         if C.fact("eventually_leaves"):
-            return np.zeros((1, 1), bool)
+            return _NOBODY
         if C.fact("ignores_zero_gain") and not self.view.background:  # C is 1 at all items after the list
             return np.ones((1, 1), bool)
         if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
@@ -330,21 +334,21 @@ class Walk:
                 raise UnknownEffort
             return self._left_for_ever
         if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
-            return np.zeros((1, 1), bool)
+            return _NOBODY
         if self.constant_beyond:
             return self.goes_on([[1.0]]) >= 1
         if C.fact("items_beyond") is not None:
             return np.isinf(self.items_beyond)
         if not C.fact("vanishes") and self.reach.any():
             return np.isinf(self._sum_from_nodes(None, vanish_only=True))
-        return np.zeros((1, 1), bool)
+        return _NOBODY
 
     def _sum_from_nodes(self, A: Spec | None, vanish_only: bool = False) -> Floats:
         """Return ΣV, or ΣL·A, over the ranks after the list, from values at sparse nodes.
 
         Each ranking uses the first grid of nodes that is accurate enough.
         """
-        found, done, far = np.zeros((1, 1)), np.zeros((1, 1), bool), np.zeros((1, 1), bool)
+        found, done, far = np.zeros((1, 1)), _NOBODY, _NOBODY
         for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
             sums, smooth, whole = self._sum(grid(start, doublings), A, vanish_only)
             found = np.where(smooth & whole & ~done, sums, found)
@@ -368,9 +372,7 @@ class Walk:
             " rank as end=."
         )
 
-    def _sum(
-        self, nodes: Grid, A: Spec | None, vanish_only: bool
-    ) -> tuple[Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    def _sum(self, nodes: Grid, A: Spec | None, vanish_only: bool) -> tuple[Floats, Mask, Mask]:
         """Return the sum at these nodes, whether V is smooth between them, and whether the rest is negligible."""
         if nodes not in self._at_nodes:  # ΣV and the question whether V goes to 0 have the same nodes
             self._at_nodes[nodes] = self._browsed(nodes)
@@ -404,10 +406,10 @@ class Walk:
         return whole, smooth, stay | (np.abs(rest) <= allowed)
 
     @cached_property
-    def _at_nodes(self) -> dict[Grid, tuple[Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]]:
+    def _at_nodes(self) -> dict[Grid, Browsed]:
         return {}
 
-    def _browsed(self, nodes: Grid) -> tuple[Floats, Floats, Floats, NDArray[np.bool_], NDArray[np.bool_]]:
+    def _browsed(self, nodes: Grid) -> Browsed:
         """Return V and L at these nodes, V after the last, whether V is smooth, and whether C is 1 at all nodes.
 
         Users who never leave contribute nothing.
@@ -418,8 +420,7 @@ class Walk:
             V, later = (
                 np.where(reach > 0, np.broadcast_to(values, (len(values), shape[1])), 0.0) for values in (V, later)
             )
-            stay = np.asarray((later == V).all(axis=-1, keepdims=True))
-            return V, V - later, later[:, -1:], nodes.follows(V), stay
+            return V, V - later, later[:, -1:], nodes.follows(V), np.asarray((later == V).all(axis=-1, keepdims=True))
         C = self.goes_on(nodes.m)
         C = np.broadcast_to(C, (len(C), shape[1]))
         survival, left, smooth = nodes.survival(C)
@@ -484,7 +485,7 @@ class Grid:
         rest = values[..., self.start :]
         return [rest[..., _POINTS * j : _POINTS * (j + 1)] for j in range(len(self.sums))]
 
-    def survival(self, C: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    def survival(self, C: Floats) -> tuple[Floats, Floats, Mask]:
         """Return V at the nodes relative to V at the first, V after the last node, and whether C is smooth.
 
         V is the product of C, computed with logarithms in the blocks. If C is not smooth, it may jump between the
@@ -505,7 +506,7 @@ class Grid:
             reached = reached + _sums(block, sums[-1:])
         return np.exp(np.concatenate(parts, axis=-1)), np.exp(reached), smooth
 
-    def follows(self, V: Floats) -> NDArray[np.bool_]:
+    def follows(self, V: Floats) -> Mask:
         """Return whether polynomials approximate a falling V between the nodes, where it may jump."""
         smooth = np.ones((len(V), 1), bool)
         for block, spectrum in zip(self.blocks(V), self.spectra, strict=True):

@@ -809,6 +809,5 @@ def fixed(view: View, *values: Probability) -> Values:
     >>> round(score([0.7, 0.4, 0.0, 1.0, 0.5, 0.3], C="fixed(0.8, 1, 1, 0.7, 0.4, 0)", A="erg"), 3)
     0.518
     """
-    known = np.append(np.asarray(values, float), 0.0)
-    C: Floats = known[np.minimum(view.i - 1, len(values)).astype(int)]
+    C: Floats = np.append(np.asarray(values, float), 0.0)[np.minimum(view.i - 1, len(values)).astype(int)]
     return C

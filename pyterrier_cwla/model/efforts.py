@@ -258,8 +258,7 @@ def by_rank(documents: Documents, *costs: NotNegative) -> Values:
     """
     if not costs:
         raise BadParameter("effort='by_rank' needs the cost of at least one rank, such as by_rank(10, 5).")
-    place = np.minimum(np.asarray(documents.rank, int), len(costs)) - 1
-    e: Values = np.asarray(costs, float)[place]
+    e: Values = np.asarray(costs, float)[np.minimum(np.asarray(documents.rank, int), len(costs)) - 1]
     return e
 
 

@@ -7,7 +7,7 @@ import importlib
 import inspect
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
@@ -18,6 +18,9 @@ import numpy as np
 from ..data.columns import Floats
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
 from .view import read_only
+
+Given = Mapping[str, Any]
+"""Values of parameters, by name."""
 
 #: Facts that users may state, by kind of function. All others are internal; tests hold them for the built-in functions.
 STATED: dict[str, tuple[str, ...]] = {
@@ -300,6 +303,11 @@ class Parameter:
         raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")
 
 
+def lacking(parameters: Iterable[Parameter], given: Container[str]) -> list[str]:
+    """Return the names of the required parameters that are not given."""
+    return [p.name for p in parameters if p.required and p.name not in given]
+
+
 def _number(value: Any) -> Any:
     """Return a number in canonical form (2.0 and NumPy's 2 become 2), or None for NaN, infinities and other types."""
     if getattr(value, "size", None) == 1:
@@ -391,8 +399,7 @@ class Part:
     @cached_property
     def built_in(self) -> bool:
         """Whether the function is defined in this package."""
-        known = getattr(self.function, "__globals__", {})  # not __module__, which functools.wraps copies
-        return str(known.get("__name__")).startswith(f"{_PACKAGE}.")
+        return str(getattr(self.function, "__globals__", {}).get("__name__")).startswith(f"{_PACKAGE}.")
 
     def signature(self) -> str:
         """Return the signature as in a measure: ``rbp(phi)``, ``decay(half_life=224)``."""
@@ -433,7 +440,7 @@ def _version(version: object, where: str) -> str | int | None:
     )
 
 
-def _is_parameter(p: inspect.Parameter, hints: Mapping[str, Any]) -> bool:
+def _is_parameter(p: inspect.Parameter, hints: Given) -> bool:
     """Return whether an argument has a default value or a range, as parameters have and inputs do not."""
     return p.default is not _NOTHING or get_origin(hints.get(p.name)) is Annotated
 
@@ -560,7 +567,7 @@ class Spec:
     values: tuple[tuple[str, Any], ...]
 
     @classmethod
-    def of(cls, part: Part, args: tuple[Any, ...], kwargs: Mapping[str, Any], where: str) -> Spec:
+    def of(cls, part: Part, args: tuple[Any, ...], kwargs: Given, where: str) -> Spec:
         """Return the spec of a function with parameters, which are checked and brought into canonical form.
 
         Parameters
@@ -595,8 +602,7 @@ class Spec:
         for name in named:
             if name not in known:
                 raise BadParameter(f"{where}: {part.signature()} has no parameter {name!r}. {near(name, known)}")
-        missing = [p.name for p in part.parameters if p.required and p.name not in named]
-        if missing:
+        if missing := lacking(part.parameters, named):
             raise BadParameter(f"{where}: {part.signature()} needs {', '.join(missing)}.")
         return cls(part, tuple((p.name, p.check(named.get(p.name, p.default), where)) for p in part.parameters))
 
@@ -637,22 +643,16 @@ class Spec:
     def fact(self, name: str) -> Any:
         """Return the value of a fact about the function; facts that are functions get the parameters of this spec."""
         if name not in self._facts:
-            self._facts[name] = self._fact(name)
+            facts, values = self.part.facts, dict(self.values)
+            fact = facts.of_parts(name, **values) if facts.of_parts is not None else getattr(facts, name)
+            ours = facts.of_parts is None and callable(fact)
+            self._facts[name] = (lambda *inputs: fact(*inputs, **values)) if ours else fact
         return self._facts[name]
 
     @cached_property
     def _facts(self) -> dict[str, Any]:
         """Facts that were asked for; every chunk of rankings asks for a dozen."""
         return {}
-
-    def _fact(self, name: str) -> Any:
-        facts = self.part.facts
-        if facts.of_parts is not None:
-            return facts.of_parts(name, **dict(self.values))
-        fact = getattr(facts, name)
-        if not callable(fact):
-            return fact
-        return lambda *inputs: fact(*inputs, **dict(self.values))
 
     def __str__(self) -> str:
         words, by_name = [], False
@@ -692,8 +692,7 @@ class Spec:
     @cached_property
     def key(self) -> tuple[Any, ...]:
         """Key in caches. It contains the functions themselves, because a notebook may define a name again."""
-        inner = tuple(v.key for _, v in self.values if isinstance(v, Spec))
-        return (self.part.function, str(self), inner)
+        return (self.part.function, str(self), tuple(v.key for _, v in self.values if isinstance(v, Spec)))
 
 
 def written(value: Any) -> str:
@@ -703,7 +702,7 @@ def written(value: Any) -> str:
     return str(value)
 
 
-def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = None) -> Spec:
+def parse(text: str | Spec | Part, kind: str, names: Given | None = None) -> Spec:
     """Parse a text such as ``"rbp(0.8)"`` into a function of a kind.
 
     Parameters
@@ -745,8 +744,7 @@ def parse(text: str | Spec | Part, kind: str, names: Mapping[str, Any] | None = 
             f"{role} must be {'an' if kind[0] in 'ae' else 'a'} {kind}, as text or as a decorated function,"
             f" not {text!r}."
         )
-    where = f"{role}={shortened(text)!r}"
-    return _spec(_tree(text), kind, where, names or {})
+    return _spec(_tree(text), kind, f"{role}={shortened(text)!r}", names or {})
 
 
 @lru_cache(maxsize=1024)
@@ -763,7 +761,7 @@ def shortened(text: str) -> str:
     return text if len(text) <= 200 else text[:200] + "…"
 
 
-def _spec(tree: ast.expr | None, kind: str, where: str, names: Mapping[str, Any]) -> Spec:
+def _spec(tree: ast.expr | None, kind: str, where: str, names: Given) -> Spec:
     call = tree if isinstance(tree, ast.Call) else None
     head = call.func if call else tree
     if not isinstance(head, ast.Name):
@@ -786,7 +784,7 @@ def _spec(tree: ast.expr | None, kind: str, where: str, names: Mapping[str, Any]
     return Spec.of(part, tuple(args), kwargs, where)
 
 
-def _value(node: ast.expr, wanted: Any, where: str, names: Mapping[str, Any]) -> Any:
+def _value(node: ast.expr, wanted: Any, where: str, names: Given) -> Any:
     if isinstance(wanted, Named) and isinstance(node, ast.Name | ast.Call):
         return _spec(node, wanted.kind, where, names)
     if isinstance(node, ast.Name):

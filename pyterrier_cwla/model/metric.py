@@ -165,14 +165,12 @@ class Metric:
 
     @property
     def decays(self) -> bool:
-        """Whether C is ``decay`` and A is a sum over items: the case with an exact ideal ranking."""
-        return self.C.name == "decay" and self._adds_up
+        """Whether C is ``decay`` and A is a sum over items whose terms do not depend on the rank: φ is 1.
 
-    @property
-    def _adds_up(self) -> bool:
-        """Whether A is a sum over items with terms that do not depend on the rank: φ of its credit terms is 1."""
+        In this case the ideal ranking is exact.
+        """
         terms = self.A.fact("credit_terms")
-        if terms is None or "expected_effort" in reads(self.A):
+        if self.C.name != "decay" or terms is None or "expected_effort" in reads(self.A):
             return False
         phi, _ = terms(np.ones(1), np.ones(1), np.ones(1), np.zeros(1))
         return np.ndim(phi) == 0 and bool(phi == 1)
@@ -218,8 +216,7 @@ class Metric:
         return r
 
     def _gained(self, grade: Array) -> Floats:
-        more = {"max_rel": self.max_rel} if self.gain.part.wants_max_rel else {}
-        found = self.gain(grade, **more)
+        found = self.gain(grade, **{"max_rel": self.max_rel} if self.gain.part.wants_max_rel else {})
         if self.gain.part.built_in:
             return np.asarray(found, float)
         return np.array(np.broadcast_to(checked_numbers(self.gain, found, grade.shape), grade.shape))

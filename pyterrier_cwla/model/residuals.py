@@ -101,10 +101,8 @@ def best_scores(metric: Metric, rankings: Rankings) -> Floats:
     for first in range(0, len(rankings), step):
         queries = np.arange(first, min(first + step, len(rankings)))
         level = levels[topic[queries]]
-        count = counts[topic[queries]]
-        gained, cost = _choices(metric, rankings, queries, level, count, weights)
-        sizes = np.diff(level, axis=1, prepend=0.0) * (level > 0)
-        scores[queries] = _greatest_ratio(gained + beyond, cost, sizes)
+        gained, cost = _choices(metric, rankings, queries, level, counts[topic[queries]], weights)
+        scores[queries] = _greatest_ratio(gained + beyond, cost, np.diff(level, axis=1, prepend=0.0) * (level > 0))
     return np.minimum(scores, 1.0)
 
 
@@ -112,8 +110,7 @@ def _last_rank(metric: Metric, rankings: Rankings) -> int | None:
     """Return the last rank that counts, in a ranking or an ideal, or None if the list has no end."""
     ends = [metric.last_that_counts, metric.last_rank or None]
     if metric.end == "stop":
-        judged = np.bincount(rankings.pool.query, minlength=1)
-        ends.append(int(rankings.n.max(initial=0) + judged.max()) or 1)
+        ends.append(int(rankings.n.max(initial=0) + np.bincount(rankings.pool.query, minlength=1).max()) or 1)
     return min((end for end in ends if end is not None), default=None)
 
 
@@ -211,8 +208,7 @@ def _choices(
     place = np.where(j < in_list[:, None], places, np.minimum(beyond, deep))
     added = np.append(weights, 0.0)[place] * (level <= metric.best[0])[:, :, None]
     gained = np.concatenate([known[:, :, None], known[:, :, None] + np.cumsum(added, axis=2)], axis=2)
-    cost = sums[np.minimum(count[:, :, None] + np.arange(most + 1), deep)]
-    return gained, cost
+    return gained, sums[np.minimum(count[:, :, None] + np.arange(most + 1), deep)]
 
 
 def _greatest_ratio(gained: Floats, cost: Floats, sizes: Floats) -> Floats:
@@ -253,8 +249,7 @@ def residual(metric: Metric, rankings: Rankings) -> Floats:
     """
     metric = metric.fresh
     if is_known(metric):
-        lowest = score(metric, rankings)
-        return np.maximum(best_scores(metric, rankings) - lowest, 0.0)
+        return np.maximum(best_scores(metric, rankings) - score(metric, rankings), 0.0)
     highest = highest_raw_score(metric, rankings)
     gained = highest - raw_score(metric, rankings)
     gained[(gained < 0) & (gained > -_ROUNDING * np.abs(highest))] = 0.0

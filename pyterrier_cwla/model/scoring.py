@@ -311,8 +311,7 @@ def _weights_of_hits(metric: Metric, rankings: Rankings) -> tuple[Floats, float 
     """Return the weight of the rank of each hit, and the divisor of their sums."""
     C, A = metric.C, metric.A
     if metric.end != "stop":
-        deepest = 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length()
-        by_rank, divisor = _with_divisor(C, A, metric.end, deepest)
+        by_rank, divisor = _with_divisor(C, A, metric.end, 1 << (int(rankings.rank.max(initial=1)) - 1).bit_length())
         return by_rank[rankings.rank - 1], divisor
     lengths = distinct(rankings.n).tolist()
     if len(lengths) == 1 and lengths[0]:

@@ -82,8 +82,7 @@ def view_of_ranks(
         n = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), width)
         leaves = np.minimum(n, width) - 1
     i = np.arange(1.0, width + 1)[None, :]
-    totals = totals_of(metric, rankings, queries)
-    return View(i, r, grade, totals, e, metric.unseen_effort, *unjudged, G=G), leaves
+    return View(i, r, grade, totals_of(metric, rankings, queries), e, metric.unseen_effort, *unjudged, G=G), leaves
 
 
 def _sums_at_hits(gains: Floats, row: Array, number: Array, column: Array, shape: tuple[int, int]) -> Floats:
@@ -396,5 +395,4 @@ def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float =
 def _settled_after_hits(metric: Metric) -> bool:
     """Return whether efforts after the last hit do not matter: all are equal, or A is constant and all users leave."""
     constant = metric.A.fact("constant_without_gain") and "expected_effort" not in reads(metric.A)
-    stays = bool(constant) and bool(metric.C.fact("eventually_leaves"))
-    return metric.flat_effort is not None or stays
+    return metric.flat_effort is not None or bool(constant and metric.C.fact("eventually_leaves"))

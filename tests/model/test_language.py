@@ -152,7 +152,7 @@ def test_unknown_names(kind, text, message):
         ("continuation", "rbp(ph=0.8)", "C='rbp(ph=0.8)': rbp(phi) has no parameter 'ph'. Near: 'phi'."),
         ("continuation", "fixed(values=0.5)",
          "C='fixed(values=0.5)': give the values of fixed(*values) one after the other, without a name."),
-        ("aggregation", "utility(3)", "A='utility(3)': phi must be the name of a discount."),
+        ("aggregation", "utility(3)", "A='utility(3)': phi must be a discount: one of geometric, log2, power, reciprocal, table, or your own."),
         ("aggregation", "utility(power)", "A='utility(power)': power(p) needs p."),
         ("gain", "table({1: -1})",
          "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
