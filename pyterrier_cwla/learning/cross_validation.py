@@ -24,6 +24,9 @@ from .metrics import computable, per_query
 from .row_columns import KNOWN, known_of_rows, one_per_row, refuse_missing
 from .scorers import Scorer, how_to_pass, predicted
 
+Folds = list[tuple[Array, Array]]
+"""Training rows and held-out rows of each fold."""
+
 
 @dataclass(frozen=True, repr=False)
 class OutOfFold:
@@ -150,7 +153,7 @@ def out_of_fold(
     )
 
 
-def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple[Array, Array]]:
+def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> Folds:
     """Return the training rows and the held-out rows of each fold."""
     queries = len(pd.unique(samples.qid))
     if cv is None or isinstance(cv, Integral):
@@ -167,7 +170,7 @@ def _folds(cv: Any, X: Any, y: Any, samples: Samples, groups: Any) -> list[tuple
             raise BadParameter(f"cv={shown(cv)} does not split these rows: {error}") from error
 
 
-def _fold_of_rows(folds: list[tuple[Array, Array]], samples: Samples) -> Array:
+def _fold_of_rows(folds: Folds, samples: Samples) -> Array:
     """Return the fold in which each row is held out, after a check that queries are held out as a whole and once."""
     query, names = pd.factorize(samples.qid)
     fold, times = np.full(len(query), -1), np.zeros(len(query), int)

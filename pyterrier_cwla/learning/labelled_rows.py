@@ -23,6 +23,7 @@ from ..files import id_columns
 from ..files.id_columns import PairKeys
 from .row_columns import (
     KNOWN,
+    Known,
     counted,
     flags,
     index_with,
@@ -442,7 +443,7 @@ _SIZE = 1_000_000  # values in the columns of all sets of rows, about 80 MB with
 _kept: dict[bytes, tuple[_Given, int, Samples]] = {}  # columns, their size and rows by the bytes of the labels
 
 
-def prepared(X: Any, y: Any, given: Mapping[str, Any]) -> Samples:
+def prepared(X: Any, y: Any, given: Known) -> Samples:
     """Return labelled rows, from the cache if labels and data of rows equal those of an earlier call.
 
     Contents are compared, because scikit-learn takes the rows of a fold out of the data at each scoring. Of rows with
@@ -477,7 +478,7 @@ def prepared(X: Any, y: Any, given: Mapping[str, Any]) -> Samples:
     return samples
 
 
-def _columns(X: Any, y: Any, given: Mapping[str, Any]) -> _Given:
+def _columns(X: Any, y: Any, given: Known) -> _Given:
     """Return labels and data of rows as they are given: as arrays, or as levels of an index and their codes."""
     columns: _Given = {"label": one_column(y), "rows": np.array(number_of_rows(X, y))}
     for name in KNOWN:

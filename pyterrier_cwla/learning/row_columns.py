@@ -19,7 +19,11 @@ from ..files.arrow_arrays import NotReal, reals
 KNOWN = ("qid", "docno", "doc_length", "judged")
 
 
-def known_of_rows(X: Any, y: Any, given: Mapping[str, Any]) -> dict[str, Array]:
+Known = Mapping[str, Any]
+"""Data of rows by their names in :data:`KNOWN`, as they are given."""
+
+
+def known_of_rows(X: Any, y: Any, given: Known) -> dict[str, Array]:
     """Return the data of rows that are given by keyword, or else as levels of the index of ``y`` or ``X``.
 
     Parameters

@@ -40,7 +40,7 @@ from ..measures.of_ir_measures import needs_of
 from ..measures.provider import aggregated
 from .labelled_rows import Marks, Samples, prepared, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query
-from .row_columns import KNOWN, known_of_rows, misplaced, scores
+from .row_columns import KNOWN, Known, known_of_rows, misplaced, scores
 
 
 def registered(kind: type) -> dict[str, Any]:
@@ -267,12 +267,12 @@ class Scorer:
         """Return False: all queries have the same weight. Searches of scikit-learn call this method."""
         return False
 
-    def _expected(self, known: Mapping[str, Any]) -> None:
+    def _expected(self, known: Known) -> None:
         odd = [name for name in known if name not in KNOWN]
         if odd:
             raise BadParameter(f"a scorer accepts {', '.join(KNOWN)}, not {some(odd)}.")
 
-    def _samples(self, X: Any, y: Any, known: Mapping[str, Any]) -> Samples:
+    def _samples(self, X: Any, y: Any, known: Known) -> Samples:
         large = needs_of(self.measure).tables  # cached lengths would keep them in memory
         samples = Samples.of(y, known_of_rows(X, y, known)) if large else prepared(X, y, known)
         queries = len(samples.judgments.qids)
@@ -434,7 +434,16 @@ def register_scorers(measures: Any = ()) -> None:
     >>> unregister_scorers()
     """
     global _called_here
-    named = _named_scorers(measures)
+    if isinstance(measures, Scorer):
+        raise BadParameter(f"{measures!r} needs a name: pass a mapping, such as {{'mine': {measures!r}}}.")
+    if not isinstance(measures, Mapping):
+        given = listed(measures)
+        texts = [one if isinstance(one, str) and label_in(one)[0] is None else None for one in given]
+        measures = {text or str(measure): measure for text, measure in zip(texts, computable(given), strict=True)}
+    for name in measures:
+        if not isinstance(name, str) or not name:
+            raise BadParameter(f"the name of a scorer must be a text, not {shown(name)}.")
+    named = {name: found if isinstance(found, Scorer) else scorer(found) for name, found in measures.items()}
     clashing = set(named) & set(metrics.get_scorer_names()) - set(registered(Scorer))
     if clashing:
         raise BadParameter(f"scikit-learn has a scorer of its own named {some(clashing)}: choose another name.")
@@ -456,19 +465,6 @@ def unregister_scorers() -> None:
     global _called_here
     remove(registered(Scorer))
     _called_here = False
-
-
-def _named_scorers(measures: Any) -> dict[str, Scorer]:
-    if isinstance(measures, Scorer):
-        raise BadParameter(f"{measures!r} needs a name: pass a mapping, such as {{'mine': {measures!r}}}.")
-    if not isinstance(measures, Mapping):
-        given = listed(measures)
-        texts = [one if isinstance(one, str) and label_in(one)[0] is None else None for one in given]
-        measures = {text or str(measure): measure for text, measure in zip(texts, computable(given), strict=True)}
-    for name in measures:
-        if not isinstance(name, str) or not name:
-            raise BadParameter(f"the name of a scorer must be a text, not {shown(name)}.")
-    return {name: found if isinstance(found, Scorer) else scorer(found) for name, found in measures.items()}
 
 
 @cache

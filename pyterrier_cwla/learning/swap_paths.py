@@ -22,6 +22,9 @@ from .swap_views import Column, Item, Listed, Replaced, Stacked, Standing, Swaps
 #: For each rank a, from 0: the changes of M·N, shape (n_queries, n_ranks − a − 1), by swaps of a with the later ranks.
 Changes = Iterator[tuple[int, Array]]
 
+Arrivals = tuple[Array, list[Array]]
+"""Share of users who arrive at each rank, and contributions of users to each part of the score."""
+
 
 @dataclass
 class Ranked:
@@ -187,7 +190,7 @@ class Paths:
         """Return values at ranks that users can reach, and 0 at others."""
         return values if self.metric.end == "open" else np.where(i <= self.leaves[rows, None], values, 0.0)
 
-    def arriving(self) -> tuple[Array, list[Array]]:
+    def arriving(self) -> Arrivals:
         """Return V at each rank, and U at each rank and after the last one, for each part."""
         C, parts = self.of(self.seen)
         C, *parts = (np.broadcast_to(values, self.seen.r.shape) for values in (C, *parts))
@@ -252,8 +255,13 @@ def by_pairs(metric: Metric, ranked: Ranked, depth: int) -> Changes:
     pairs = _Pairs(metric, ranked)
     try:
         V, arriving = pairs.arriving()
-    except UnknownEffort:
-        yield from _with_unknown_efforts(metric, ranked, depth)
+    except UnknownEffort:  # it is not needed if the changes are the same for two efforts of unseen items
+        score = np.abs(raw_score(metric, ranked.rankings))[:, None]
+        cheap, dear = (by_pairs(replace(metric, unseen=cost), ranked, depth) for cost in (1.0, 100.0))
+        for (a, change), (_, other) in zip(cheap, dear, strict=True):
+            if (np.abs(change - other) > 1e-12 + 1e-10 * score).any():
+                raise
+            yield a, change
     else:
         yield from _by_moves(pairs, V, arriving, depth)
 
@@ -268,16 +276,6 @@ def _by_moves(paths: _Pairs | _GradePaths, V: Array, arriving: list[Array], dept
         more = [V[:, a : a + 1] * moved for moved in paths.moved(a, arriving)]
         change = more[0] if len(more) == 1 else ratio(whole[0] + more[0], whole[1] + more[1]) - ratio(*whole)
         yield a, np.asfortranarray(change, paths.ranked.dtype)
-
-
-def _with_unknown_efforts(metric: Metric, ranked: Ranked, depth: int) -> Changes:
-    """Yield the changes if they are the same for two efforts of unseen items; otherwise raise UnknownEffort."""
-    score = np.abs(raw_score(metric, ranked.rankings))[:, None]
-    cheap, dear = (by_pairs(replace(metric, unseen=cost), ranked, depth) for cost in (1.0, 100.0))
-    for (a, change), (_, other) in zip(cheap, dear, strict=True):
-        if (np.abs(change - other) > 1e-12 + 1e-10 * score).any():
-            raise UnknownEffort
-        yield a, change
 
 
 class _Pairs(Paths):
@@ -295,18 +293,15 @@ class _Pairs(Paths):
         e = None if ranked.e is None else np.where(ranked.listed, ranked.e, 1.0)
         self.items = Item(np.ascontiguousarray(ranked.grade), np.ascontiguousarray(ranked.r), e)
         self.hits_decide = not self.rate and bool(metric.C.fact("ignores_zero_gain") or metric.C.fact("gives_survival"))
-        self.columns = [Column(self.seen, j, rows) for j, rows in enumerate(self._rankings_that_count())]
+        rows: list[Any] = [slice(None)] * self.last  # in which the item of each rank can contribute or make users leave
+        if self.hits_decide:
+            counts = self.seen.grade > 0
+            if metric.end != "open":
+                counts |= self.seen.i == self.leaves[:, None]
+            rows = [np.flatnonzero(of_rank) for of_rank in counts.T]
+        self.columns = [Column(self.seen, j, of_rank) for j, of_rank in enumerate(rows)]
 
-    def _rankings_that_count(self) -> list[Any]:
-        """Return for each rank the rankings in which its item can contribute or make users leave."""
-        if not self.hits_decide:
-            return [slice(None)] * self.last
-        counts = self.seen.grade > 0
-        if self.metric.end != "open":
-            counts |= self.seen.i == self.leaves[:, None]
-        return [np.flatnonzero(of_rank) for of_rank in counts.T]
-
-    def arriving(self) -> tuple[Array, list[Array]]:
+    def arriving(self) -> Arrivals:
         """Return V and U, as :meth:`Paths.arriving`; UnknownEffort is raised if an effort is needed and not known."""
         end, hits_decide = self.metric.end, self.hits_decide
         known = self.metric.unseen_effort is not None or end == "stop" or (end == "open" and hits_decide)
@@ -330,7 +325,7 @@ class _Pairs(Paths):
         differ = self.ranked.differ(a)
         return [np.where(differ, values - U[:, a : a + 1], 0.0) for values, U in zip(found, arriving, strict=True)]
 
-    def _down_to_y(self, a: int, swaps: Swaps) -> tuple[Array, list[Array]]:
+    def _down_to_y(self, a: int, swaps: Swaps) -> Arrivals:
         """Return the share of users at rank a who arrive at each later b, and what those who leave before contribute.
 
         For b at ranks that do not count, these are the users who arrive after the last rank.
@@ -416,7 +411,7 @@ class _GradePaths(Paths):
         self.grades, self.level = grades, level
         self.items = [Item(*one) for one in zip(grades.grade, grades.r, grades.e, strict=True)]
 
-    def arriving(self) -> tuple[Array, list[Array]]:
+    def arriving(self) -> Arrivals:
         """Return V and U, as :meth:`Paths.arriving`, in the type of values for pairs."""
         V, self.exact = super().arriving()
         return V.astype(self.ranked.dtype), [U.astype(self.ranked.dtype) for U in self.exact]

@@ -93,10 +93,9 @@ def read_calibration(path: Any) -> Fields:
     """
     try:
         content = json.loads(unpacked(os.fsdecode(path), held=_HELD).decode(), object_pairs_hook=_once_each)
-    except OSError as error:
-        raise MalformedFile(f"{path}: {error.strerror or error}. Calibration.save(path) writes calibrations.") from None
-    except (ValueError, RecursionError) as error:
-        raise MalformedFile(f"{path}: not valid JSON ({error}). Calibration.save(path) writes calibrations.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        reason = (error.strerror or error) if isinstance(error, OSError) else f"not valid JSON ({error})"
+        raise MalformedFile(f"{path}: {reason}. Calibration.save(path) writes calibrations.") from None
     return checked(content, str(path))
 
 

@@ -121,7 +121,7 @@ def _not_relevant(grade: Array, rel: int) -> Array:
 
 def number_above(rankings: Rankings, which: Array) -> Array:
     """Return the number of marked hits above each hit, in the same ranking; ``which`` is the mask of marked hits."""
-    before = np.concatenate([[0], np.cumsum(which)])
+    before = np.append(0, np.cumsum(which))
     above: Array = before[:-1] - before[rankings.start[rankings.query]]
     return above
 
@@ -241,7 +241,7 @@ def _ideal(rankings: Rankings, metric: Metric) -> Array:
         query, grade = pool.positive
         gains = metric.gains(grade)
         judged = np.bincount(query, minlength=pool.queries)
-        start = np.concatenate([[0], np.cumsum(judged)])
+        start = np.append(0, np.cumsum(judged))
         return judged, start, np.append(_cumulated(start, gains[np.lexsort((-gains, query))]), 0.0)
 
     judged, start, cumulated = pool.remembered(("cg*", metric.gain.key), ideal) if metric.built_in else ideal()

@@ -150,7 +150,9 @@ class FoundIntents:
         grade = np.concatenate([own.grade for own in found])
         intent = np.repeat(np.arange(len(found)), [len(own.query) for own in found])
         if judged_only:
-            rank = _condensed(query, rank, grade >= 0)
+            base = int(rank.max(initial=0)) + 1  # ranks among the documents that are judged for any intent
+            kept = np.unique((query * base + rank)[grade >= 0])
+            rank = np.searchsorted(kept, query * base + rank) - np.searchsorted(kept, query * base) + 1
         order = np.lexsort((rank, query, intent))
         order = order[grade[order] >= rel]
         self.query, self.rank, self.intent = query[order], rank[order], intent[order]
@@ -190,13 +192,6 @@ class FoundIntents:
 
 def _fading(alpha: float, n: int) -> Floats:
     return np.cumprod(np.append(1.0, np.full(n - 1, 1.0 - alpha)))
-
-
-def _condensed(query: Array, rank: Array, judged: Array) -> Array:
-    """Return the ranks among the documents that are judged for any intent."""
-    base = int(rank.max(initial=0)) + 1
-    kept = np.unique(query[judged] * base + rank[judged])
-    return np.searchsorted(kept, query * base + rank) - np.searchsorted(kept, query * base) + 1
 
 
 def _reciprocal(rank: Array) -> Floats:
@@ -291,16 +286,13 @@ def nnrbp(found: FoundIntents, alpha: float = 0.5, beta: float = 0.5) -> Array:
     Clarke, Kolla and Vechtomova (2009); as ndeval computes it.
     """
     worth = partial(_persistent, beta)
-    return share(found.total(alpha, worth), found.ideal(alpha, worth, _ranks_that_matter(beta)))
+    # The rank after which β^(i−1) no longer changes a sum.
+    last = 1 << 62 if beta >= 1 else 1 if beta <= 0 else int(np.ceil(np.log(1e-20) / np.log(beta))) + 1
+    return share(found.total(alpha, worth), found.ideal(alpha, worth, last))
 
 
 def _persistent(beta: float, rank: Array) -> Floats:
     return np.asarray(float(beta) ** (rank - 1), float)
-
-
-def _ranks_that_matter(beta: float) -> int:
-    """Return a rank after which β^(i−1) no longer changes a sum."""
-    return 1 << 62 if beta >= 1 else 1 if beta <= 0 else int(np.ceil(np.log(1e-20) / np.log(beta))) + 1
 
 
 def ap_ia(found: FoundIntents) -> Array:

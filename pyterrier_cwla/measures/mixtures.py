@@ -20,8 +20,12 @@ from ..model.metric import Metric
 from .catalogue import THEIRS, Described
 from .computing import Better, Computation, Needs, Prepared, Values
 from .labels import renamed
-from .named import CWLAMeasure, RowMeasure, measures_of
+from .named import CWLAMeasure, RowMeasure, Tables, measures_of
 from .of_ir_measures import better_of, computation_of, user_model_of
+
+Parts = dict[str, Measure]
+"""Measures that a value is put together from, by name."""
+Change = Callable[[Measure], Measure]
 
 _SAVED = "documents saved"
 _GAINS = {
@@ -75,7 +79,7 @@ class Combination(CWLAMeasure):
 
     @property
     @abstractmethod
-    def parts(self) -> dict[str, Measure]:
+    def parts(self) -> Parts:
         """Measures that the value is put together from, by name."""
 
     @abstractmethod
@@ -89,7 +93,7 @@ class Combination(CWLAMeasure):
         """
 
     @abstractmethod
-    def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
+    def with_parts(self, change: Change) -> Measure:
         """Return the measure with ``change`` applied to each of its measures, and with its label."""
 
     def computation(self) -> Computation:
@@ -191,13 +195,13 @@ class _Mixture(Combination):
             raise BadParameter(f"Mixture(weights=): the shares of the classes sum to {total:g}, and must to 1.")
 
     @property
-    def parts(self) -> dict[str, Measure]:
+    def parts(self) -> Parts:
         """Measures by class."""
         if "measures" not in self.bound:
             raise BadParameter(
                 "Mixture needs measures=, such as Mixture(measures={'hasty':'TBG(half_life=60)','other':'TBG'})."
             )
-        return cast("dict[str, Measure]", self.bound["measures"])
+        return cast(Parts, self.bound["measures"])
 
     @property
     def shares(self) -> dict[str, float]:
@@ -231,7 +235,7 @@ class _Mixture(Combination):
 
         return Prepared(needs_of_all(parts), prepare)
 
-    def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
+    def with_parts(self, change: Change) -> Measure:
         """Return the mixture with ``change`` applied to each measure, and with its label."""
         return self._of({name: change(part) for name, part in self.parts.items()})
 
@@ -246,11 +250,11 @@ class _Mixture(Combination):
         """Measures of the classes."""
         return [*self.parts.values()]
 
-    def pinned(self, known: dict[object, Any]) -> Self:
+    def pinned(self, known: Tables) -> Self:
         new = {n: part.pinned(known) if isinstance(part, CWLAMeasure) else part for n, part in self.parts.items()}
         return self if all(new[name] is part for name, part in self.parts.items()) else self._of(new)
 
-    def _of(self, parts: dict[str, Measure]) -> Self:
+    def _of(self, parts: Parts) -> Self:
         return cast(Self, renamed(self(measures=parts), self.label))
 
     def _has_functions_of(self, other: Measure) -> bool:

@@ -34,6 +34,8 @@ from .labels import (
     validated,
 )
 
+Tables = dict[object, Any]
+"""Tables and calibrations with the present content of their files, by type, name and path."""
 _BINDERS: dict[object, Callable[[Any], Any]] = {
     LENGTHS: Lengths.bind,
     KNOWN_COSTS: Seconds.bind,
@@ -157,7 +159,7 @@ class CWLAMeasure(ShownMeasure):
             raise BadParameter(f"{self.__name__} takes parameters by name: write {self.__name__}({text}).")
         return type(self)(**{**self.params, **self.bound, **kwargs}) if kwargs else self
 
-    def pinned(self, known: dict[object, Any]) -> Self:
+    def pinned(self, known: Tables) -> Self:
         """Return this measure with the present content of its files; `known` has the tables read so far."""
         new: dict[str, Any] = {}
         for name, bound in self.bound.items():
@@ -274,7 +276,7 @@ class RowMeasure(CWLAMeasure):
         """Return the measure with these parameters replaced."""
         return super().__call__(*args, **kwargs).reading(self._default)
 
-    def pinned(self, known: dict[object, Any]) -> Self:
+    def pinned(self, known: Tables) -> Self:
         """Return this measure with the present content of its files and of the default table."""
         measure = super().pinned(known)._with_default
         default = measure._default
@@ -308,7 +310,7 @@ class RowMeasure(CWLAMeasure):
         return {name: getattr(metric, name) for name in metric.__dataclass_fields__}
 
 
-def _as_now(table: Any, known: dict[object, Any]) -> Any:
+def _as_now(table: Any, known: Tables) -> Any:
     """Return a table or calibration with the present content of its file, which is read once."""
     key = (type(table), table.name, table.path)
     if key not in known:

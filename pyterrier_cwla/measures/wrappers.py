@@ -25,8 +25,8 @@ from .calibrations import PARAMETERS_BY_TOPIC, BoundCalibration, TopicParameters
 from .catalogue import THEIRS, Described
 from .computing import Better, Computation, Prepared, Values, of_answered
 from .labels import renamed
-from .mixtures import Combination, Mixture, check_one_unit, over_topics
-from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure, measures_of
+from .mixtures import Change, Combination, Mixture, Parts, check_one_unit, over_topics
+from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure, Tables, measures_of
 from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
 
 
@@ -35,7 +35,7 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
 
     Later changes of the files do not affect them. Each file is hashed once, and read only if its content is new.
     """
-    known: dict[object, Any] = {}
+    known: Tables = {}
     return [measure.pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
 
 
@@ -113,7 +113,7 @@ def known_as(measure: Measure) -> str:
     return str(inner.NAME)
 
 
-def changed_inside(measure: Measure, change: Callable[[Measure], Measure]) -> Measure:
+def changed_inside(measure: Measure, change: Change) -> Measure:
     """Return the measure with ``change`` applied to its innermost measures, and with its label."""
     changed: Measure
     if isinstance(measure, Combination):
@@ -404,7 +404,7 @@ class _ByTopic(Combination, Wrapper):
         Parameter("other", OneOf("error", "measure"), "error"),
     )
     TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
-    _parts: dict[str, Measure] | None = None
+    _parts: Parts | None = None
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "parameters":
@@ -431,7 +431,7 @@ class _ByTopic(Combination, Wrapper):
         return table
 
     @property
-    def parts(self) -> dict[str, Measure]:
+    def parts(self) -> Parts:
         """Measure of each topic."""
         if self._parts is None:
             inner, table = self.inner, self.table.table
@@ -459,7 +459,7 @@ class _ByTopic(Combination, Wrapper):
             return self.inner
         raise BadParameter(f"{self}: topic {qid!r} has no parameters. {near(qid, self.parts)} {_OTHER_TOPICS}")
 
-    def with_parts(self, change: Callable[[Measure], Measure]) -> Measure:
+    def with_parts(self, change: Change) -> Measure:
         """Return the measure with ``change`` applied to its inner measure, and with its label."""
         return renamed(self(measure=change(self.inner)), self.label)
 

@@ -198,7 +198,7 @@ def _choices(
     unjudged[row[listed], rank[listed] - 1] = False
     in_list = unjudged.sum(axis=1, keepdims=True)
     after = np.clip(count - retrieved, 0, room)  # judged documents that were not retrieved, right after the list
-    sums = np.concatenate([[0.0], np.cumsum(weights)])
+    sums = np.append(0.0, np.cumsum(weights))
     known = known + sums[n + after] - sums[n]
 
     most = int((in_list + room).max(initial=0))

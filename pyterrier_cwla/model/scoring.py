@@ -473,24 +473,20 @@ def divisor(metric: Metric, rankings: Rankings) -> Floats:
         of_column = metric.default_lengths is not None and rankings.rows is not None and rankings.rows.has_doc_length
         key = ("ideal", metric.key, of_column)  # such runs are refused, also after a run without the column
         return rankings.of_pool(pool.remembered(key, lambda: _ideal_scores(metric, rankings)))
-    return np.full(len(rankings), _unlimited_score(metric))
+    if metric.effort_depends_on("rank"):
+        raise NoFiniteValue(
+            f"norm='unlimited' is not defined for {metric.effort.keyword}, which depends on ranks: use norm='ideal'."
+        )
+    # An infinite list of documents with the best grade, no words and no known costs.
+    unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
+    endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None)
+    nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
+    return np.full(len(rankings), highest_raw_score(endless, nothing)[0])
 
 
 def _ideal_scores(metric: Metric, rankings: Rankings) -> Floats:
     plain = replace(metric, norm="none", judged_only=False, duplicates=None)
     return raw_score(plain, ideal_ranking(metric, rankings))
-
-
-def _unlimited_score(metric: Metric) -> float:
-    """Return the score of an infinite list of documents with the best grade, no words and no known costs."""
-    if metric.effort_depends_on("rank"):
-        raise NoFiniteValue(
-            f"norm='unlimited' is not defined for {metric.effort.keyword}, which depends on ranks: use norm='ideal'."
-        )
-    unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
-    endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None)
-    nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
-    return float(highest_raw_score(endless, nothing)[0])
 
 
 @dataclass(frozen=True)
