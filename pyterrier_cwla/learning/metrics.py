@@ -11,6 +11,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.columns import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near
 from ..evaluation.run_comparison import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
@@ -19,8 +20,6 @@ from ..measures.provider import PreparedMeasures, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
 from .row_columns import of_rows, scores
-
-Array = np.ndarray
 
 #: Parameters of the array functions under the names that other packages give them.
 _NAMES_ELSEWHERE = {

@@ -423,13 +423,17 @@ def bind_calibration(value: Any) -> BoundCalibration:
     if isinstance(value, BoundCalibration):
         return value
 
-    def unknown(name: str) -> str:
-        return (
+    return bind(
+        value,
+        _NAMED,
+        _named_by_content,
+        lambda name: (
             f"calibration={name!r} is not a file; calibrate(log).save(path) writes one."
             f"{' ' + near(name, _NAMED) if _NAMED else ''}"
-        )
-
-    return bind(value, _NAMED, _named_by_content, unknown, BoundCalibration.read, "calibration")
+        ),
+        BoundCalibration.read,
+        "calibration",
+    )
 
 
 def _named_by_content(value: Any) -> BoundCalibration:

@@ -239,7 +239,7 @@ def of_kind(name: str) -> list[Entry]:
     ['none', 'ideal', 'all', 'mean', 'unlimited']
     """
     word = name.strip().lower()
-    kinds = {_ALIASES.get(word, word), _ALIASES.get(word.removesuffix("s"), word.removesuffix("s"))}
+    kinds = {_ALIASES.get(one, one) for one in (word, word.removesuffix("s"))}
     return [entry for entry in entries() if entry.kind in kinds]
 
 

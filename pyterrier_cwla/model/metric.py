@@ -111,11 +111,8 @@ class Metric:
     @property
     def key(self) -> tuple[Any, ...]:
         """Key of the metric in caches."""
-        return (
-            *(self.C.key, self.A.key, self.gain.key, self.effort.key),
-            *(self.norm, self.end, self.cutoff, self.max_rel, self.unseen, self.lengths, self.default_lengths),
-            *(self.missing, self.judged_only, self.duplicates, self.duplicate_gain, self.doc_seconds),
-        )
+        values = (getattr(self, name) for name in self.__dataclass_fields__)
+        return tuple(value.key if isinstance(value, Spec) else value for value in values)
 
     @property
     def last_that_counts(self) -> int | None:
