@@ -33,7 +33,7 @@ from ..rendering.terminal import (
     other_than_means,
     plain_table,
 )
-from .significance import CORRECTIONS, TESTS, Array, intervals, paired_tests, unit_of, without_noise
+from .significance import CORRECTIONS, TESTS, unit_of, without_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -841,55 +841,3 @@ def _explaining(
         yield found.out_of_reach
     if left_out:
         yield f"Left out at this width: {', '.join(_CALLED.get(name, f'p by {name}') for name in left_out)}."
-
-
-def compared_with_one(
-    scores: Mapping[str, Array], names: Sequence[Any], totals: Array, about: Mapping[str, Any]
-) -> pd.DataFrame:
-    """Return the table of a :class:`Comparison`, with the column ``opposed`` if there is a baseline.
-
-    Parameters
-    ----------
-    scores : dict of ndarray, shape (n_runs, n_queries)
-        Scores of queries by measure.
-    names : sequence
-        Runs.
-    totals : ndarray, shape (n_runs, n_measures)
-        Scores of runs.
-    about : dict
-        Settings of the comparison.
-    """
-    reference = None if about["baseline"] is None else list(names).index(about["baseline"])
-
-    def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
-        of_runs = aggregate(means)
-        return of_runs if reference is None else np.concatenate([of_runs, of_runs - of_runs[reference]])
-
-    how, runs = (about["confidence"], about["resamples"], about["seed"]), len(names)
-    ends = [intervals(values, partial(statistic, aggregate_in(about, m)), *how) for m, values in scores.items()]
-    low, high = np.stack(ends, axis=-1)  # each of shape (n_statistics, n_measures)
-    columns = {"score": totals, "score_low": low[:runs], "score_high": high[:runs]}
-    if reference is not None:
-        columns["difference"] = totals - totals[reference]
-        columns |= {"difference_low": low[runs:], "difference_high": high[runs:]}
-        for name in ("difference", "difference_low", "difference_high"):
-            columns[name][reference] = np.nan
-        differences = np.stack(
-            [without_noise(values - values[reference], np.abs(values).max()) for values in scores.values()], axis=1
-        )
-        compared = np.delete(differences, reference, axis=0)
-        flat = compared.reshape(-1, compared.shape[-1])
-        for name, found in paired_tests(flat, about["correction"], about["resamples"], about["seed"]).items():
-            columns[name] = np.insert(found.reshape(compared.shape[:-1]), reference, np.nan, axis=0)
-    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * runs}
-    return pd.DataFrame(ids | {name: values.ravel() for name, values in columns.items()})
-
-
-def aggregate_in(about: Mapping[str, Any], measure: str) -> Callable[[Array], Array]:
-    """Return the function from means over queries to the aggregate of a measure."""
-    aggregates: dict[str, Callable[[Array], Array]] = {
-        "geometric mean": np.exp,
-        "sum": lambda means: about["queries"] * means,
-        "mean": lambda means: means,
-    }
-    return aggregates[about["aggregates"][measure]]

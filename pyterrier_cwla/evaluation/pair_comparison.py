@@ -24,7 +24,6 @@ from .comparison import (
     EFFECT,
     NOT_CORRECTED,
     ComparedRuns,
-    aggregate_in,
     decimals,
     fixed_point,
     interval_of,
@@ -400,6 +399,37 @@ class PairComparison(ComparedRuns):
             ]
 
 
+def compared_with_one(
+    scores: Mapping[str, Array], names: Sequence[Any], totals: Array, about: Mapping[str, Any]
+) -> pd.DataFrame:
+    """Return the table of a :class:`Comparison`, with the column ``opposed`` if there is a baseline.
+
+    Parameters
+    ----------
+    scores : dict of ndarray, shape (n_runs, n_queries)
+        Scores of queries by measure.
+    names : sequence
+        Runs.
+    totals : ndarray, shape (n_runs, n_measures)
+        Scores of runs.
+    about : dict
+        Settings of the comparison.
+    """
+    how = about["confidence"], about["resamples"], about["seed"]
+    ends = [intervals(values, aggregate_in(about, m), *how) for m, values in scores.items()]
+    low, high = np.stack(ends, axis=-1)  # each of shape (n_runs, n_measures)
+    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * len(names)}
+    table = pd.DataFrame(ids | {"score": totals.ravel(), "score_low": low.ravel(), "score_high": high.ravel()})
+    baseline = about["baseline"]
+    if baseline is None:
+        return table
+    pairs = compared_pairs(scores, names, {**about, "baselines": [baseline], "least": 0.0})
+    differences = (totals - totals[list(names).index(baseline)]).ravel()
+    table["difference"] = np.where(table["run"] == baseline, np.nan, differences)
+    pairs = pairs.drop(columns=["baseline", "difference", "wins", "ties", "losses"])
+    return table.merge(pairs, "left", on=["run", "measure"])
+
+
 def compared_pairs(scores: Mapping[str, Array], names: Sequence[Any], about: Mapping[str, Any]) -> pd.DataFrame:
     """Return the table of a :class:`PairComparison` without the columns of Tukey's test, and with ``opposed``.
 
@@ -440,6 +470,16 @@ def compared_pairs(scores: Mapping[str, Array], names: Sequence[Any], about: Map
         parts.append(pd.DataFrame(part))
     tests = paired_tests(np.concatenate(differences), about["correction"], *settings)
     return pd.concat(parts, ignore_index=True).assign(**tests)
+
+
+def aggregate_in(about: Mapping[str, Any], measure: str) -> Callable[[Array], Array]:
+    """Return the function from means over queries to the aggregate of a measure."""
+    aggregates: dict[str, Callable[[Array], Array]] = {
+        "geometric mean": np.exp,
+        "sum": lambda means: about["queries"] * means,
+        "mean": lambda means: means,
+    }
+    return aggregates[about["aggregates"][measure]]
 
 
 def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Array, Array]:

@@ -23,9 +23,9 @@ from ..measures.named import measures_of
 from ..measures.of_ir_measures import better_of, refuse_missing_parameters
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from ..measures.wrappers import innermost
-from .comparison import Comparison, compared_with_one
+from .comparison import Comparison
 from .driver import scores_by_query
-from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs
+from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs, compared_with_one
 from .significance import CORRECTIONS, TESTS, Array, lowest_p_of_randomisation
 
 _FEWEST = 100  # smallest number of resamples
