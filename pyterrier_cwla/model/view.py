@@ -344,11 +344,6 @@ class Beyond(View):
         return np.maximum(self.seen.best[..., self.end], self.background) + 0 * self.m
 
     @property
-    def total(self) -> Values:
-        """Total gain of the query over all judgments."""
-        return self.seen.total
-
-    @property
     def found(self) -> Floats:
         """Total gain of the ranking."""
         return self.seen.found
