@@ -150,7 +150,11 @@ def test_learning_says_how_to_pass_lengths():
 
 @pytest.mark.parametrize(
     ("given", "options"),
-    [((), "--lengths FILE, --missing mean"), (("--missing", "mean"), "--lengths FILE"), (("--lengths=t.tsv",), "")],
+    [
+        ((), "--lengths FILE; for a few missing ones, --missing mean"),
+        (("--missing", "mean"), "--lengths FILE"),
+        (("--lengths=t.tsv",), ""),
+    ],
 )
 def test_the_command_proposes_options_that_are_not_given(given, options):
     found = _ways_out(["evaluate", "-m", "TBG", *given])
