@@ -445,6 +445,7 @@ class Rows(RunRows):
 
     def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
         super().__init__(judgments, run if isinstance(run, Groups) else Groups.of(run, judgments.index), check)
+        self.run = np.zeros(len(self.query), np.int64)  # number of the run of each group
         self._matched: tuple[JudgedPairs, Array, Array] | None = None  # result of the last look-up
         self._counts: dict[tuple[Judgments, bool], tuple[Array, Array]] = {}  # judged ones: top ten, and all ranks
 
@@ -459,7 +460,7 @@ class Rows(RunRows):
             twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
             if len(twice):
                 self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
-        self._sort_ties(row)
+        self._sort_ties(self._place(row))
         segment = self.segment(row)
         query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
         place = query * (int(rank.max(initial=0)) + 1) + rank
@@ -528,7 +529,7 @@ class Rows(RunRows):
         answered = self.query >= 0
         first = self.starts[answered]
         place = ranges(first, first + np.minimum(self.sizes[answered], TOP))
-        self._sort_ties(self._rows_at(place))
+        self._sort_ties(place)
         row = np.sort(self._rows_at(place))
         judged = [self._by_run(self.query[self.segment(own.side(True).judged(self, row))]) for own in self._judgments]
         return [
@@ -538,18 +539,17 @@ class Rows(RunRows):
 
     def _explained(self, number: int, found: Overlap) -> Overlap:
         """Return the overlap of a run, with examples if it answers no judged query or is low."""
-        if self.judgments.qids and not (self.query >= 0).any():
-            return Overlap(apart=(self.names[:4], self.judgments.qids[:4]))
-        return replace(found, example=self._example()) if found.is_low else found
-
-    def _example(self) -> tuple[str, list[str], list[str]]:
-        """Return the first judged query, its first documents in the run, and judged documents."""
-        place = int(np.argmax(self.query >= 0))
-        query, start = int(self.query[place]), int(self.starts[place])
-        judgments = self.judgments
-        retrieved = id_columns.written(self.doc_id.slice(start, min(int(self.sizes[place]), 4))).to_pylist()
+        mine, judgments = np.flatnonzero(self.run == number), self.judgments
+        answered = mine[self.query[mine] >= 0]
+        if judgments.qids and not len(answered):
+            return Overlap(apart=([self.names[place] for place in mine[:4]], judgments.qids[:4]))
+        if not found.is_low:
+            return found
+        first = int(answered[0])
+        query, start = int(self.judged_query[first]), int(self.starts[first])
+        retrieved = id_columns.written(self.doc_id.slice(start, min(int(self.sizes[first]), 4))).to_pylist()
         judged = judgments.columns.doc_id.take(of_numbers(np.flatnonzero(judgments.row_query == query)[:4])).to_pylist()
-        return judgments.qids[query], retrieved, judged
+        return replace(found, example=(judgments.qids[query], retrieved, judged))
 
     def warn_of_overlap(self) -> None:
         """Warn if the run answers no judged query, has hardly any judged document, or lacks lengths."""
@@ -615,10 +615,10 @@ class JointRows(Rows):
         runs: int,
         check: bool,
     ) -> None:
-        self.run, self.runs = run, runs
         query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
         query = np.where(query < 0, -1, run * len(judgments.qids) + query)
         super().__init__(judgments, Groups(columns, starts, names, query), check)
+        self.run, self.runs = run, runs
 
     @classmethod
     def of_dicts(cls, judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> JointRows:
@@ -653,24 +653,12 @@ class JointRows(Rows):
         names = _listed(group.names for group in groups)
         return cls(judgments, columns, starts, names, run, len(runs), check=True)
 
-    @property
-    def judged_query(self) -> Array:
-        """Number of the judged query of each group, or -1."""
-        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
-
     @cached_property
     def answered_by_run(self) -> Array:
         """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
         found = np.zeros(self.runs * len(self.judgments.qids), bool)
         found[self.query[self.query >= 0]] = True
         return found.reshape(self.runs, -1)
-
-    def _explained(self, number: int, found: Overlap) -> Overlap:
-        """Return the overlap of a run; that of the run alone if it answers no judged query or is low."""
-        if self.answered_by_run[number].any() and not found.is_low:
-            return found
-        alone = np.flatnonzero(np.repeat(self.run, self.sizes) == number)
-        return Rows(self.judgments, self.columns.taken(alone), check=False).overlap
 
     @property
     def apart(self) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from ..files.arrow_arrays import (
     reals,
     the_only,
     to_numpy,
+    without_dictionary,
 )
 from ..files.id_columns import Ids
 from ..tasks.hashing import fingerprint, of_strings
@@ -111,16 +112,14 @@ class Columns:
         return f"topic {query!r}: {document!r}"
 
     def taken(self, order: Array) -> Columns:
-        """Return some rows of a run or of judgments."""
+        """Return some rows of a run or of judgments, without their intents."""
         rows = of_numbers(order)
-        lengths, originals, seconds = self.doc_length, self.duplicate_of, self.doc_seconds
         return Columns(
-            self.query_id.take(rows),
-            self.doc_id.take(rows),
-            self.value[order],
-            None if lengths is None else lengths[order],
-            None if originals is None else originals.take(rows),
-            doc_seconds=None if seconds is None else seconds[order],
+            **{
+                name: column[order] if isinstance(column, np.ndarray) else column.take(rows)
+                for name, column in vars(self).items()
+                if column is not None and name != "iteration"
+            }
         )
 
 
@@ -171,10 +170,11 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         values = values.astype(np.float64, copy=False)  # gains of float32 grades would be rounded to float32
     if of_run and "run" in named:
         _refuse_several(named["run"])
-    known = {name: named.get(name, of_run) for name in ("doc_length", "doc_seconds")}
-    lengths, seconds = (
-        None if column is None else numbers(column, name, what, error, describe) for name, column in known.items()
-    )
+
+    def optional(name: str) -> Array | None:
+        column = named.get(name, of_run)
+        return None if column is None else numbers(column, name, what, error, describe)
+
     originals = named.get("duplicate_of", of_run)
     intents = named.get("iteration", not of_run)
     as_ids = identifiers if of_run else strings
@@ -182,10 +182,10 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         as_ids(query_id, named.given_as("query_id"), what, error),
         as_ids(doc_id, named.given_as("doc_id"), what, error),
         values,
-        lengths,
+        optional("doc_length"),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
         None if intents is None else _as_text(intents, error),
-        seconds,
+        optional("doc_seconds"),
     )
 
 
@@ -256,7 +256,9 @@ class NamedColumns:
         def refuse(sentence: str, row: int) -> CWLAError:
             known = {"query_id": "query", "doc_id": "document"}
             ids = [
-                f"{known[one]} {shown(self._value(one, row))}" for one in known if one != name and one in self._columns
+                f"{what} {shown(_cell(self._columns[one][0][1], row))}"
+                for one, what in known.items()
+                if one != name and one in self._columns
             ]
             verb = sentence if self._what == "run" else sentence.replace("has", "have", 1)
             return self._error(f"the {self._what} {verb} in row {row} ({', '.join(ids)}). Keep one of the two.")
@@ -267,9 +269,6 @@ class NamedColumns:
         """Return the name that a column has in the data."""
         return self._columns[name][0][0]
 
-    def _value(self, name: str, row: int) -> Any:
-        return _cell(self._columns[name][0][1], row)
-
 
 def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Iterable[Named]:
     if isinstance(data, Mapping):
@@ -279,8 +278,8 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
                 f"the {what} must be a dict of dicts ({{query: {{document: {value}}}}}), and query {shown(odd[0])} has"
                 f" {shown(odd[1])}, of type {type(odd[1]).__name__}."
             )
-        pairs = [(q, d, v) for q, documents in data.items() for d, v in documents.items()]
-        return zip(("query_id", "doc_id", value), zip(*pairs, strict=True) if pairs else ((), (), ()), strict=True)
+        scores = [(q, d, v) for q, documents in data.items() for d, v in documents.items()]
+        return _transposed(("query_id", "doc_id", value), scores)
     if hasattr(data, "dask"):
         raise error(
             f"the {what} are a Dask DataFrame: pyterrier_cwla.evaluation.cluster.evaluate accepts those of runs."
@@ -299,9 +298,12 @@ def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> 
                 f"the {what} must be a DataFrame, a dict of dicts or named tuples, not a list of"
                 f" {type(rows[0]).__name__}s.{way_out}"
             )
-        fields = rows[0]._fields if rows else ("query_id", "doc_id", value)
-        return zip(fields, zip(*rows, strict=True) if rows else ((),) * len(fields), strict=True)
+        return _transposed(rows[0]._fields if rows else ("query_id", "doc_id", value), rows)
     raise error(f"the {what} must be a DataFrame, a dict of dicts or named tuples, not {type(data).__name__}.")
+
+
+def _transposed(names: Sequence[str], rows: list[Any]) -> Iterable[Named]:
+    return zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True)
 
 
 def columns_of_table(table: Any) -> list[Named]:
@@ -339,9 +341,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
     holes : bool, default=False
         Whether ids may be missing.
     """
-    array = _arrow(column, name, what, error)
-    if pa.types.is_dictionary(array.type):
-        array = pc.cast(array, array.type.value_type)
+    array = without_dictionary(_arrow(column, name, what, error))
     if not is_text(array.type):
         if len(array) and array.null_count < len(array):
             raise error(

@@ -27,14 +27,13 @@ from ..files.arrow_arrays import of_booleans, the_only
 from ..files.atomic import written
 from ..files.id_columns import Ids
 from ..files.memory_limit import open_file
-from ..rendering.figures import GAIN, notebook_picture
+from ..rendering.figures import GAIN, notebook_picture, small_axes
 from ..tasks.hashing import of_table
 from ..tasks.progress import bar
 from .columns import Array, Floats, columns_of_table, strings
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
-_BY_CONTENT = re.compile(r"[a-z]+_[0-9a-f]{16}")  # names of tables by content
 T = TypeVar("T")
 
 
@@ -69,13 +68,6 @@ def without_files() -> Iterator[None]:
         _FILES.reset(token)
 
 
-def file_is_there(name: str, parameter: str) -> bool:
-    """Return whether a parameter of a measure is the path of a file; raise BadParameter if files are forbidden."""
-    if not _FILES.get():
-        raise BadParameter(f"{parameter} names no registered table, and files are not read here.")
-    return os.path.isfile(name)
-
-
 def hash_of_file(path: str, parameter: str) -> str:
     """Return the SHA-256 hash of a file; raise MalformedFile if it cannot be read, or is a pipe or a device."""
     try:
@@ -91,6 +83,11 @@ def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str],
     if hash_of_file(path, parameter) != digest:
         raise MalformedFile(f"{path}: the file of {parameter}= was changed during the evaluation: start it again.")
     return found
+
+
+def is_by_content(name: str) -> bool:
+    """Return whether the name of a table is made from a hash of its content."""
+    return re.fullmatch("[a-z]+_[0-9a-f]{16}", name) is not None
 
 
 class _Named(Protocol):
@@ -139,7 +136,9 @@ def bind(
     name = str(value)
     if name in named:
         return named[name]
-    if from_file is not None and file_is_there(name, f"{parameter}={name!r}"):
+    if from_file is not None and not _FILES.get():
+        raise BadParameter(f"{parameter}={name!r} names no registered table, and files are not read here.")
+    if from_file is not None and os.path.isfile(name):
         return from_file(name)
     raise BadParameter(unknown(name))
 
@@ -230,8 +229,7 @@ class DocumentTable(ABC):
         if not name.isidentifier() or name == cls.reserved:
             other = f" and other than {cls.reserved!r}" if cls.reserved else ""
             raise BadParameter(f"a table's name is a word, such as 'robust04'{other}, not {name!r}.")
-        cls.named[name] = cls.of(table, name)
-        found: Self = cls.named[name]
+        found = cls.named[name] = cls.of(table, name)
         return found
 
     @classmethod
@@ -298,12 +296,7 @@ class DocumentTable(ABC):
     @property
     def anonymous(self) -> bool:
         """Whether the name is a path or made from a hash of the content, so that tables of scores do not show it."""
-        return self.name == self.path or not self.name.isidentifier() or self.named_by_content
-
-    @property
-    def named_by_content(self) -> bool:
-        """Whether the name is made from a hash of the content."""
-        return _BY_CONTENT.fullmatch(self.name) is not None
+        return self.name == self.path or not self.name.isidentifier() or is_by_content(self.name)
 
     @property
     def follows_a_file(self) -> bool:
@@ -314,10 +307,10 @@ class DocumentTable(ABC):
         """Write the table to a Parquet file, with ``about`` in its metadata."""
         import pyarrow.parquet
 
-        rows = self._rows()
         metadata = {_KEY: json.dumps(self.about | {"table": self.what, "version": __version__})}
+        rows = self._rows().replace_schema_metadata(metadata)
         with written(path) as place:
-            pyarrow.parquet.write_table(rows.replace_schema_metadata(metadata), place, write_page_checksum=True)
+            pyarrow.parquet.write_table(rows, place, write_page_checksum=True)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -478,10 +471,7 @@ def _histogram(words: Floats, mean: float, said: str) -> str:
 
     def draw(ax: Any) -> None:
         ax.bar(edges[:-1], shares, width=0.9 * np.diff(edges), align="edge", color=GAIN)
-        ax.spines[["top", "right"]].set_visible(False)
-        ax.tick_params(labelsize=8)
-        ax.set_xlabel("words (the last bar has all longer documents)", fontsize=8)
-        ax.set_ylabel("share of documents", fontsize=8)
+        small_axes(ax, "words (the last bar has all longer documents)", "share of documents")
 
     return notebook_picture(draw, (4.2, 1.7), said)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from itertools import count
 from typing import Any, TypeAlias
@@ -34,11 +34,13 @@ def check_similarity(similarity: float) -> None:
         raise BadParameter(f"similarity={similarity!r} is out of range: it must be in [0.1, 1].")
 
 
-class ShingleSets:
-    """Sets of shingles of texts, as sets of integer codes.
+def shingle_sets(texts: Iterable[str], split: Split, size: int) -> list[Array]:
+    """Return the set of shingles of each text, as sorted integer codes.
 
     Parameters
     ----------
+    texts : iterable of str
+        Texts.
     split : callable
         Tokeniser.
     size : int
@@ -49,36 +51,29 @@ class ShingleSets:
     BadParameter
         If `size` is not a whole number of 1 or more.
     """
+    import pandas as pd
 
-    def __init__(self, split: Split, size: int) -> None:
-        if not isinstance(size, int) or size < 1:
-            raise BadParameter(f"shingle={size!r}: it must be a whole number of words, 1 or more.")
-        self._split, self._size = split, size
-        self._vocabulary: defaultdict[str, int] = defaultdict(count(1).__next__)  # 0 is padding after the last word
-        self._words, self._ends = array("q"), array("q", [0])
-
-    def add(self, text: str) -> None:
-        """Add a text."""
-        self._words.extend(map(self._vocabulary.__getitem__, self._split(text)))
-        self._ends.append(len(self._words))
-
-    def all(self) -> list[Array]:
-        """Return the set of each text, as sorted codes."""
-        import pandas as pd
-
-        words, ends = np.append(np.array(self._words), 0), np.array(self._ends)
-        sizes = np.diff(ends)
-        shingles = np.maximum(sizes - self._size + 1, np.minimum(sizes, 1))
-        text = np.repeat(np.arange(len(sizes)), shingles)
-        first = np.arange(len(text)) + (ends[:-1] - np.cumsum(shingles) + shingles)[text]
-        code = np.zeros(len(text), np.int64)
-        for place in range(self._size):
-            at = np.minimum(first + place, ends[1:][text])
-            word = np.where(at < ends[1:][text], words[at], 0)
-            code, _ = pd.factorize(code * (len(self._vocabulary) + 1) + word)
-        different = int(code.max(initial=0)) + 1
-        keys = np.unique(text * different + code)
-        return np.split(keys % different, np.searchsorted(keys, np.arange(1, len(sizes)) * different))[: len(sizes)]
+    if not isinstance(size, int) or size < 1:
+        raise BadParameter(f"shingle={size!r}: it must be a whole number of words, 1 or more.")
+    vocabulary: defaultdict[str, int] = defaultdict(count(1).__next__)  # 0 is padding after the last word
+    codes, bounds = array("q"), array("q", [0])
+    for text in texts:
+        codes.extend(map(vocabulary.__getitem__, split(text)))
+        bounds.append(len(codes))
+    words, ends = np.append(np.array(codes), 0), np.array(bounds)
+    sizes = np.diff(ends)
+    shingles = np.maximum(sizes - size + 1, np.minimum(sizes, 1))
+    of_text = np.repeat(np.arange(len(sizes)), shingles)
+    first = np.arange(len(of_text)) + (ends[:-1] - np.cumsum(shingles) + shingles)[of_text]
+    end = ends[1:][of_text]
+    code = np.zeros(len(of_text), np.int64)
+    for place in range(size):
+        at = np.minimum(first + place, end)
+        word = np.where(at < end, words[at], 0)
+        code, _ = pd.factorize(code * (len(vocabulary) + 1) + word)
+    different = int(code.max(initial=0)) + 1
+    keys = np.unique(of_text * different + code)
+    return np.split(keys % different, np.searchsorted(keys, np.arange(1, len(sizes)) * different))[: len(sizes)]
 
 
 def first_alike(sets: Sequence[Array], similarity: float, progress: bool = False) -> Array:
@@ -251,8 +246,7 @@ class Duplicates(DocumentTable):
 
     def _clusters(self, doc_id: Ids) -> Array:
         """Return the number of the cluster of each document, -1 for documents without duplicates."""
-        codes: Array = np.append(self._columns[1], -1)[self._places(doc_id)]
-        return codes
+        return np.append(self._columns[1], -1).take(self._places(doc_id))
 
     def _places(self, doc_id: Ids) -> Array:
         return places(doc_id, self._columns[0])
@@ -378,13 +372,16 @@ def find_duplicates(
     """
     check_similarity(similarity)
     name, split = tokeniser_named(tokeniser)
-    sets = ShingleSets(split, shingle)
     ids = []
-    for doc_id, text in documents(texts, fields, progress, "reading"):
-        ids.append(doc_id)
-        sets.add(text)
+
+    def read() -> Iterator[str]:
+        for doc_id, text in documents(texts, fields, progress, "reading"):
+            ids.append(doc_id)
+            yield text
+
+    sets = shingle_sets(read(), split, shingle)
     doc_id = pa.array(ids, pa.large_string())
-    original = doc_id.take(pa.array(first_alike(sets.all(), similarity, progress)))
+    original = doc_id.take(pa.array(first_alike(sets, similarity, progress)))
     about = {"similarity": similarity, "shingle": shingle, "tokeniser": name, "documents": len(ids)}
     return Duplicates.of(pa.table({"doc_id": doc_id, "duplicate_of": original}), about=about)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import BadJudgments, BadParameter, near, some
 from .columns import Array
-from .document_tables import bind
+from .document_tables import bind, is_by_content
 
 if TYPE_CHECKING:
     from .rankings import Judged
@@ -24,6 +24,7 @@ class Weights:
         return "'uniform', or a table of probabilities: a name, {query: {intent: p}}, or a DataFrame"
 
 
+@dataclass(eq=False, repr=False)
 class IntentWeights:
     """Probabilities of intents, P(t|q): uniform over the intents with relevant documents, or from a table.
 
@@ -35,13 +36,13 @@ class IntentWeights:
         Probabilities by (query, intent); uniform by default.
     """
 
-    def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
-        self.name, self.table = name, table
+    name: str
+    table: Mapping[tuple[str, str], float] | None = None
 
     @property
     def anonymous(self) -> bool:
         """Whether the name is made from a hash of the content, so that tables of scores do not show it."""
-        return self.table is not None and self.name == _name_by_content(self.table)
+        return is_by_content(self.name)
 
     def __repr__(self) -> str:
         return f"<intent weights {self.name!r}>"
@@ -145,8 +146,11 @@ def bind_weights(weights: Any) -> IntentWeights:
 
 
 def _named_by_content(weights: Any) -> IntentWeights:
+    from hashlib import blake2b
+
     table = _table(weights)
-    return IntentWeights(_name_by_content(table), table)
+    content = blake2b(repr(sorted(table.items())).encode(), digest_size=8)
+    return IntentWeights(f"weights_{content.hexdigest()}", table)
 
 
 def _table(table: Any) -> dict[tuple[str, str], float]:
@@ -180,9 +184,3 @@ def _table(table: Any) -> dict[tuple[str, str], float]:
         if abs(total - 1) > 1e-6:
             raise BadParameter(f"topic {query!r}: the probabilities of its intents sum to {total:g}, and must to 1.")
     return found
-
-
-def _name_by_content(table: Mapping[tuple[str, str], float]) -> str:
-    from hashlib import blake2b
-
-    return f"weights_{blake2b(repr(sorted(table.items())).encode(), digest_size=8).hexdigest()}"

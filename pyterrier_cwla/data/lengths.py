@@ -134,8 +134,7 @@ class NumberTable(DocumentTable):
             Numbers; NaN for documents that are not in the table.
         """
         ids, values = self._columns
-        found: Floats = np.append(values, np.nan)[places(doc_id, ids)]
-        return found
+        return np.append(values, np.nan).take(places(doc_id, ids))
 
     @classmethod
     def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:

@@ -267,17 +267,13 @@ class Rankings:
         if len(runs) == 1:
             return runs[0]
         queries = len(runs[0])
-        known = [run.judgment for run in runs if run.judgment is not None]
-        judgment = np.concatenate(known) if len(known) == len(runs) else None
+        names = ("n", "rank", "grade", "judgment")
         return cls.of_hits(
-            np.concatenate([run.n for run in runs]),
-            np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
-            np.concatenate([run.rank for run in runs]),
-            np.concatenate([run.grade for run in runs]),
-            runs[0].pool,
+            query=np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
+            pool=runs[0].pool,
             rows=StackedRows([cast(RankedRows, run.rows) for run in runs]),
             topic=np.tile(np.arange(queries), len(runs)),
-            judgment=judgment,
+            **{name: np.concatenate([getattr(run, name) for run in runs]) for name in names},
         )
 
     def of_pool(self, values: Array) -> Array:
@@ -451,8 +447,7 @@ class Rankings:
         return self._rows.scores[self._place_of_hits]
 
     def _repeats(self, duplicates: Duplicates) -> Array:
-        listed = None if self.listed_rank is None else self._place_of_hits
-        return self._rows.repeats(duplicates, listed)
+        return self._rows.repeats(duplicates, None if self.listed_rank is None else self._place_of_hits)
 
     @cached_property
     def _place_of_hits(self) -> Array:

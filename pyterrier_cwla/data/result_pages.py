@@ -174,7 +174,7 @@ def with_element_costs(run: pd.DataFrame, costs: Mapping[str, float], elements: 
     np.float64(0.1)
     """
     for kind, cost in costs.items():
-        if not isinstance(cost, int | float | np.number) or not (np.isfinite(cost) and cost >= 0):
+        if not _is_number(cost, 0):
             raise BadParameter(f"the cost of element type {kind!r} is {shown(cost)}: costs are numbers of 0 or more.")
     types = _types(run, elements, "run", BadRun)
     for row, kind in enumerate(types):
@@ -220,7 +220,7 @@ def with_element_gains(
     """
     for kind, of_grades in gains.items():
         for grade, gain in of_grades.items():
-            if not isinstance(gain, int | float | np.number) or not (np.isfinite(gain) and gain >= 0):
+            if not _is_number(gain, 0):
                 raise BadParameter(
                     f"the gain of element type {kind!r} at grade {grade} is {shown(gain)}: gains are numbers of 0 or"
                     " more."
@@ -230,7 +230,7 @@ def with_element_gains(
         raise BadJudgments("the judgments have no column relevance or label.")
     found = []
     for row, (kind, grade) in enumerate(zip(_types(qrels, elements, "judgments", BadJudgments), qrels[column])):
-        if not isinstance(grade, int | float | np.number) or not np.isfinite(grade):
+        if not _is_number(grade):
             raise BadJudgments(f"{_pair(qrels, row)} has the grade {shown(grade)}: grades are numbers.")
         if kind not in gains:
             raise BadJudgments(f"{_pair(qrels, row)} has the element type {kind!r}, without gains. {near(kind, gains)}")
@@ -240,18 +240,22 @@ def with_element_gains(
     return qrels.assign(**{column: found})
 
 
+def _is_number(value: Any, least: float = -np.inf) -> bool:
+    """Return whether a value is a finite number, not below the least."""
+    return isinstance(value, int | float | np.number) and bool(np.isfinite(value) and value >= least)
+
+
 def _types(rows: pd.DataFrame, elements: Any, what: str, error: type[CWLAError]) -> list[str]:
     """Return the element type of each row, from the column or by the id of the document."""
     ids = next((name for name in IDS if name in rows.columns), None)
-    if elements is None and "element" not in rows.columns:
-        raise error(f"the {what} have no column element: give elements=, the type of each document by its id.")
-    if elements is not None and ids is None:
-        raise error(f"the {what} have no column doc_id or docno, by which elements= gives the types.")
-    if elements is None:
-        found: list[Any] = rows["element"].tolist()
+    if elements is not None:
+        if ids is None:
+            raise error(f"the {what} have no column doc_id or docno, by which elements= gives the types.")
+        found: list[Any] = list(map(dict(elements.items()).get, rows[ids]))
+    elif "element" in rows.columns:
+        found = rows["element"].tolist()
     else:
-        by_id = dict(elements.items())
-        found = [by_id.get(doc_id) for doc_id in rows[ids]]
+        raise error(f"the {what} have no column element: give elements=, the type of each document by its id.")
     for row, kind in enumerate(found):
         if not isinstance(kind, str):
             raise error(f"{_pair(rows, row)} has no element type, but {shown(kind)}: types are texts.")

@@ -231,7 +231,7 @@ class RunRows(RankedRows):
     @property
     def judged_query(self) -> Array:
         """Number of the judged query of each group, or -1."""
-        return self.query
+        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
 
     @property
     def numbers(self) -> Array:
@@ -278,20 +278,20 @@ class RunRows(RankedRows):
         at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
         return np.where(rows[at] == row, places[at], row)
 
-    def _sort_ties(self, hits: Array | None) -> None:
-        """Sort equal scores by document id, descending, for ties that involve a hit, or for all ties (hits=None)."""
+    def _sort_ties(self, place: Array | None) -> None:
+        """Sort equal scores by document id, descending, for ties with one of these places, or for all ties (None)."""
         if self._ordered:
             return
-        if hits is None:
+        if place is None:
             below = self.tied
             tied = np.flatnonzero(below | np.append(below[1:], False)[: len(below)])
         else:
-            tied = self._tied_with(np.sort(self._place(hits)))
+            tied = self._tied_with(np.sort(place))
         if len(tied):
             row_at = self._rows_at(tied)
             order = id_columns.order_in_groups(self._levels(tied), self.doc_id.take(of_numbers(row_at)))
             self._move(row_at[order], tied)
-        self._ordered = hits is None
+        self._ordered = place is None
 
     def _tied_with(self, place: Array) -> Array:
         """Return the places whose score ties with one of the given places in the same query."""

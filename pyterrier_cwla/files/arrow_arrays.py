@@ -84,6 +84,11 @@ def as_arrow(column: Any) -> pa.Array | pa.ChunkedArray:
     return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column, from_pandas=True)
 
 
+def without_dictionary(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return a column with its values in place of dictionary codes."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
     if pa.types.is_dictionary(kind):
@@ -140,11 +145,9 @@ def _first_difference(first: Any, second: Any) -> int | None:
 def _array(column: Any) -> Any:
     """Return the column as an Arrow array with one type for texts and one for numbers."""
     try:
-        array = as_arrow(column)
+        array = without_dictionary(as_arrow(column))
     except (pa.ArrowException, TypeError, UnicodeEncodeError, OverflowError):  # mixed or unknown types
         array = pa.array([str(value).encode("utf-8", "backslashreplace").decode() for value in column])
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
     if pa.types.is_boolean(array.type):
         return array.cast(pa.int64())
     return array.cast(pa.large_string()) if is_text(array.type) else array
@@ -222,8 +225,7 @@ def plain(values: Any) -> Any:
 
     Arrow's own cast of decimals does not always give the nearest float.
     """
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    values = without_dictionary(values)
     return values.cast(pa.string()).cast(pa.float64()) if pa.types.is_decimal(values.type) else values
 
 

@@ -73,17 +73,14 @@ def loaded(data: Any, what: str) -> Any:
     return data
 
 
-class RunNames:
+class RunNames(dict[str, str]):
     """Names of runs with their files, to find two runs of the same name."""
-
-    def __init__(self) -> None:
-        self._places: dict[str, str] = {}
 
     def check(self, run: str, place: str) -> None:
         """Raise BadRun if another run has this name; a run in memory has the place ``""``."""
-        if run not in self._places:
+        if run not in self:
             return
-        where = " and ".join(filter(None, (self._places[run], place)))
+        where = " and ".join(filter(None, (self[run], place)))
         raise BadRun(
             f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are"
             " parts of one data set, put them into a folder whose name ends in .parquet, and give that."
@@ -92,7 +89,4 @@ class RunNames:
     def add(self, run: str, place: str) -> None:
         """Add a run; raise BadRun if another run has this name."""
         self.check(run, place)
-        self._places[run] = place
-
-    def __len__(self) -> int:
-        return len(self._places)
+        self[run] = place

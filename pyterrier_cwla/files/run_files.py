@@ -288,21 +288,18 @@ def _stem(path: Path) -> str:
 def _source(path: str, name: str) -> Source:
     if not os.path.isdir(path):
         paths: tuple[str, ...] = (path,)
-        seen = _state(paths)
-        parts = _parts(path, name)
     elif _holds_runs(Path(path)):
         raise BadRun(f"{name}: {path} is a folder of runs; give the folder itself, or each of its files a name.")
     else:
-        files = [
-            file
+        paths = tuple(
+            str(file)
             for file in sorted(Path(path).rglob("*"))
             if all(map(is_data, file.relative_to(path).parts)) and file.is_file()
-        ]
-        paths = tuple(map(str, files))
-        seen = _state(paths)
-        parts = [part for file in files for part in _parts(str(file), name, _hive_name(file.relative_to(path)))]
-        if not files:
-            raise MalformedFile(f"{path}: no files in it, and so no run")
+        )
+    if not paths:
+        raise MalformedFile(f"{path}: no files in it, and so no run")
+    seen = _state(paths)
+    parts = [part for file in paths for part in _parts(file, name, _hive_name(Path(file).relative_to(path)))]
     named = {part.run for part in parts}
     if len(named) > 1 and None in named:
         without = next(part.path for part in parts if part.run is not None)
@@ -314,7 +311,7 @@ def _hive_name(path: Path) -> str | None:
     return next((unquote(name.removeprefix("run=")) for name in path.parts[:-1] if name.startswith("run=")), None)
 
 
-def _parts(path: str, name: str, folder: str | None = None) -> list[Part]:
+def _parts(path: str, name: str, folder: str | None) -> list[Part]:
     with _opened(path):
         packing = packing_of(path)
         if packing == "parquet":

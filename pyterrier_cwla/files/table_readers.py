@@ -182,7 +182,7 @@ def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
     """Return the table, and the data of its rows: the file without byte order mark and header."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
-    if kind is LENGTHS or kind is SECONDS or kind is DUPLICATES:
+    if kind in (LENGTHS, SECONDS, DUPLICATES):
         fields, delimiter, data = _without_header(path, data, kind)
     if not data or data.isspace():
         raise empty(path, kind)
