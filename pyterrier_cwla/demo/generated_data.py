@@ -74,7 +74,7 @@ def collection(seed: int = 0, documents: int = 2000, topics: int = 50) -> Collec
     copies = documents // 10
     originals = documents - copies
     themes = _themes(rng, topics)
-    queries = [_query(rng, theme) for theme in themes]
+    queries = [rng.choice(words, rng.integers(2, 5), replace=False, p=weights) for words, weights in themes]
 
     lengths = np.clip(rng.lognormal(np.log(250), 0.8, originals), 15, 8000).astype(int)
     shares = _shares(rng, originals, topics)
@@ -141,11 +141,6 @@ def _themes(rng: np.random.Generator, topics: int) -> list[_Theme]:
     own = [rng.choice(np.arange(200, 4000), 10, replace=False) for _ in range(topics)]
     weights = np.arange(1, 14) ** -0.8
     return [(np.append(words, own[topic - 1][:3]), weights / weights.sum()) for topic, words in enumerate(own)]
-
-
-def _query(rng: np.random.Generator, theme: _Theme) -> np.ndarray:
-    words, weights = theme
-    return rng.choice(words, rng.integers(2, 5), replace=False, p=weights)
 
 
 def _shares(rng: np.random.Generator, documents: int, topics: int) -> np.ndarray:

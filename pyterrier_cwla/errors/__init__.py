@@ -150,13 +150,7 @@ def encodable(text: str) -> bool:
 def near(name: str, known: Iterable[str]) -> str:
     """Return similar names as a hint, such as ``Near: 'rbp'.``; if none is similar, the known names."""
     known = sorted(known)
-    lower: dict[str, list[str]] = {}
-    for one in known:
-        lower.setdefault(one.lower(), []).append(one)
-    matches = [
-        max(lower[match], key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())  # the one in like case
-        for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.5)
-    ]
+    matches = _similar(name, known, 0.5)
     if matches:
         return f"Near: {some(matches)}."
     return (
@@ -164,13 +158,24 @@ def near(name: str, known: Iterable[str]) -> str:
     )
 
 
-_PARAMETERS_ELSEWHERE = {
-    **dict.fromkeys(("k", "cut", "at", "depth"), "cutoff"),
-    **dict.fromkeys(("relevance_level", "rel_level", "rel_threshold", "min_rel", "judged_rel"), "rel"),
-    **dict.fromkeys(("max_grade", "max_relevance", "max_label", "max_gain"), "max_rel"),
-    **dict.fromkeys(("phi", "persistence", "patience"), "p"),
-    **dict.fromkeys(("doc_length", "doc_lengths", "words"), "lengths"),
-    **dict.fromkeys(("costs", "cost"), "doc_seconds"),
+def _similar(name: str, known: Iterable[str], cutoff: float) -> list[str]:
+    """Return up to three names that are most similar regardless of case; of names that differ in case, one."""
+    lower: dict[str, list[str]] = {}
+    for one in known:
+        lower.setdefault(one.lower(), []).append(one)
+    return [
+        max(lower[match], key=lambda one: difflib.SequenceMatcher(None, name, one).ratio())
+        for match in difflib.get_close_matches(name.lower(), lower, cutoff=cutoff)
+    ]
+
+
+_PARAMETERS_ELSEWHERE = {  # names in other packages, by name here
+    "cutoff": ("k", "cut", "at", "depth"),
+    "rel": ("relevance_level", "rel_level", "rel_threshold", "min_rel", "judged_rel"),
+    "max_rel": ("max_grade", "max_relevance", "max_label", "max_gain"),
+    "p": ("phi", "persistence", "patience"),
+    "lengths": ("doc_length", "doc_lengths", "words"),
+    "doc_seconds": ("costs", "cost"),
 }
 
 
@@ -181,8 +186,8 @@ def near_parameter(name: str, known: Iterable[str]) -> str:
     'Write cutoff=.'
     """
     known = list(known)
-    here = _PARAMETERS_ELSEWHERE.get(name)
-    return f"Write {here}=." if here in known else near(name, known)
+    here = next((here for here, others in _PARAMETERS_ELSEWHERE.items() if name in others and here in known), None)
+    return f"Write {here}=." if here else near(name, known)
 
 
 def elsewhere(name: str, places: Mapping[str, str]) -> str:
@@ -195,8 +200,7 @@ def elsewhere(name: str, places: Mapping[str, str]) -> str:
     """
     if name in places:
         return f"It is {places[name]}.{name}."
-    lower = {one.lower(): one for one in places}
-    matches = [lower[match] for match in difflib.get_close_matches(name.lower(), lower, cutoff=0.7)]
+    matches = _similar(name, places, 0.7)
     return f"Near: {', '.join(f'{places[one]}.{one}' for one in matches)}." if matches else ""
 
 

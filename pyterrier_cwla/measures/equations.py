@@ -19,7 +19,7 @@ from ..errors.sanitise import harmless
 from ..model import scoring
 from ..model.language import Spec
 from ..model.metric import Metric
-from ..rendering.figures import COLOURS, notebook_formula, notebook_picture
+from ..rendering.figures import COLOURS, notebook_formula, notebook_picture, small_axes
 from .catalogue import OURS, THEIRS, Row
 from .of_ir_measures import is_computed_here, metric_of
 
@@ -629,11 +629,8 @@ def _chart(metric: Metric) -> str:
 
     def draw(ax: Any) -> None:
         ax.bar(ranks, weights, width=0.75, color=COLOURS[0])
-        ax.spines[["top", "right"]].set_visible(False)
         ax.set_xticks([1, 5, 10, 15, 20])
-        ax.tick_params(labelsize=8)
-        ax.set_xlabel("rank of the only relevant document", fontsize=8)
-        ax.set_ylabel("score, relative\nto rank 1", fontsize=8)
+        small_axes(ax, "rank of the only relevant document", "score, relative\nto rank 1")
 
     words = f" Documents have {_WORDS} words." if metric.needs_words else ""
     words += f" Documents cost {_SECONDS} seconds." if metric.needs_seconds else ""

@@ -29,7 +29,7 @@ class _TableArtifact(pt.Artifact):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
-        self._table = self._read(Path(path))
+        setattr(self, self._kind.what, self._read(Path(path)))
 
     @classmethod
     def save(cls, table: Any, path: str | Path, *, overwrite: bool = False) -> Self:
@@ -150,12 +150,7 @@ class LengthsArtifact(_TableArtifact):
     """
 
     ARTIFACT_TYPE, _kind = "document_lengths", Lengths
-
-    @property
-    def lengths(self) -> Lengths:
-        """Table of document lengths."""
-        table: Lengths = self._table
-        return table
+    lengths: Lengths
 
 
 class DuplicatesArtifact(_TableArtifact):
@@ -191,9 +186,4 @@ class DuplicatesArtifact(_TableArtifact):
     """
 
     ARTIFACT_TYPE, _kind = "document_duplicates", Duplicates
-
-    @property
-    def duplicates(self) -> Duplicates:
-        """Table of duplicates."""
-        table: Duplicates = self._table
-        return table
+    duplicates: Duplicates

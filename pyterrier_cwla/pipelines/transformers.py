@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyterrier as pt
 
 from ..data.columns import strings
-from ..data.document_tables import DocumentTable, Split, tokeniser_named
-from ..data.duplicates import RUN, Duplicates, ShingleSets, check_similarity, first_alike
+from ..data.document_tables import DocumentTable, Split, is_by_content, tokeniser_named
+from ..data.duplicates import RUN, Duplicates, check_similarity, first_alike, shingle_sets
 from ..data.lengths import Lengths, Seconds
 from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
 from ..files.arrow_arrays import one_chunk
@@ -63,6 +63,11 @@ class ByParameters(pt.Transformer):
         settings = {name: _shown(value) for name, value in _parameters(self).items()}
         return {"label": type(self).__name__, "settings": settings, "help_url": None}
 
+    def _docno(self, inp: pd.DataFrame) -> Any:
+        """Return the document ids of rows, as Arrow strings."""
+        pt.validate.columns(inp, includes=["docno"], context=self)
+        return strings(inp["docno"], "docno", "run", BadRun)
+
     def __repr__(self) -> str:
         given = []
         for parameter in pt.inspect.transformer_attributes(self):
@@ -90,7 +95,7 @@ def _shown(value: Any) -> str:
     """Return the text of a value in one line, without folders of files and without hashes."""
     if isinstance(value, DocumentTable):
         name = value.name if value.path is None else os.path.basename(value.path)
-        unnamed = value.named_by_content or name == f"{value.what}.parquet"  # the file of an artifact
+        unnamed = is_by_content(value.name) or name == f"{value.what}.parquet"  # the file of an artifact
         return f"<{len(value):,} {value.what}>" if unnamed else repr(name)
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
@@ -175,15 +180,14 @@ class DocLength(_RowByRow):
         """
         table = self.lengths if self.lengths is not None or "text" in inp.columns else Lengths.default
         if table is not None:
-            pt.validate.columns(inp, includes=["docno"], context=self)
-            return inp.assign(doc_length=table.current.words(_strings(inp, "docno")))
+            return inp.assign(doc_length=table.current.words(self._docno(inp)))
         try:
             pt.validate.columns(inp, includes=["docno", "text"], context=self)
         except pt.validate.InputValidationError as error:
             error.add_note("Give DocLength a table, such as DocLength(words), or set one with register_lengths(words).")
             raise
         _, split = tokeniser_named(self.tokeniser)
-        texts, place = _different(_strings(inp, "text"))
+        texts, place = _different_texts(inp)
         words = np.array([len(split(text)) for text in texts], float)
         return inp.assign(doc_length=words[place])
 
@@ -227,8 +231,7 @@ class DocSeconds(_RowByRow):
         DataFrame
             Same rows; costs in seconds as floats.
         """
-        pt.validate.columns(inp, includes=["docno"], context=self)
-        return inp.assign(doc_seconds=self.seconds.current.of_documents(_strings(inp, "docno")))
+        return inp.assign(doc_seconds=self.seconds.current.of_documents(self._docno(inp)))
 
 
 class DuplicateOf(ByParameters):
@@ -293,13 +296,11 @@ class DuplicateOf(ByParameters):
             Same rows; ``duplicate_of`` is the docno of the original, or None.
         """
         if self.duplicates is not None:
-            pt.validate.columns(inp, includes=["docno"], context=self)
-            originals = self.duplicates.current.originals(_strings(inp, "docno"))
+            originals = self.duplicates.current.originals(self._docno(inp))
         else:
             pt.validate.result_frame(inp, extra_columns=["text"], context=self)
             first = self._first(inp)
-            docno = _strings(inp, "docno")
-            originals = docno.take(pa.array(first, mask=first == np.arange(len(inp))))
+            originals = self._docno(inp).take(pa.array(first, mask=first == np.arange(len(inp))))
         return inp.assign(duplicate_of=pd.Series(originals.to_pylist(), inp.index, dtype=object))
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer | None:
@@ -320,12 +321,9 @@ class DuplicateOf(ByParameters):
 
     def _first(self, inp: pd.DataFrame) -> np.ndarray:
         """For each row, the first row of its ranking with the same or nearly the same text."""
-        texts, place = _different(_strings(inp, "text"))
+        texts, place = _different_texts(inp)
         _, split = tokeniser_named(self.tokeniser)
-        sets = ShingleSets(split, self.shingle)
-        for text in texts:
-            sets.add(text)
-        shingles = sets.all()
+        shingles = shingle_sets(texts, split, self.shingle)
         first = np.arange(len(inp))
         ranks = inp["rank"].to_numpy(float, na_value=np.nan) if "rank" in inp else first  # missing ranks are last
         order = np.argsort(ranks, kind="stable")
@@ -335,13 +333,9 @@ class DuplicateOf(ByParameters):
         return first
 
 
-def _strings(inp: pd.DataFrame, name: str) -> Any:
-    return strings(inp[name], name, "run", BadRun)
-
-
-def _different(texts: Any) -> tuple[list[str], np.ndarray]:
+def _different_texts(inp: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     """Distinct texts, and the index of the text of each row."""
-    encoded = one_chunk(texts).dictionary_encode()
+    encoded = one_chunk(strings(inp["text"], "text", "run", BadRun)).dictionary_encode()
     return encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
 
 

@@ -11,6 +11,7 @@ from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import product
+from operator import itemgetter
 from typing import Any
 from zlib import crc32
 
@@ -49,6 +50,14 @@ def axes_of(ax: Any, inches: tuple[float, float] = (7, 3.2)) -> Any:
         figure.set_layout_engine("constrained")  # without it, labels of a small figure are cut
     ax.spines[["top", "right"]].set_visible(False)
     return ax
+
+
+def small_axes(ax: Any, x: str, y: str) -> None:
+    """Label axes and ticks in the size of small pictures in notebooks, and hide the upper and right spine."""
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.tick_params(labelsize=8)
+    ax.set_xlabel(x, fontsize=8)
+    ax.set_ylabel(y, fontsize=8)
 
 
 def panels(number: int, columns: int, width: float, height: float) -> tuple[Any, list[Any]]:
@@ -395,6 +404,7 @@ def label_ends(ax: Any, curves: Mapping[str, tuple[Any, Any]], looks: Mapping[st
 def _place(ax: Any, points: Any, least: Sequence[float], number: int, renderer: Any) -> Any:
     """Return the transform to the place of a label at the right of the axes."""
     from matplotlib.transforms import Affine2D
+    from scipy.optimize import isotonic_regression
 
     frame, pixels = ax.bbox, ax.figure.dpi / 72
     heights = np.clip(ax.transData.transform(points)[:, 1], frame.y0, frame.y1)
@@ -404,23 +414,11 @@ def _place(ax: Any, points: Any, least: Sequence[float], number: int, renderer: 
     high = frame.y1 - sizes.sum()  # where there is no room, labels go on below the axes, because the title is above
     low = min(frame.y0, high)
     # Labels without gaps keep their order and move as little as possible, within the axes as far as there is room.
-    starts = np.clip(_rising(heights[order] - middles), low, high)
+    starts = np.clip(isotonic_regression(heights[order] - middles).x, low, high)
     places = np.empty(len(order))
     places[order] = starts + middles
     beside_ticks = 10 if high >= frame.y0 else 20
     return Affine2D().translate(frame.x1 + beside_ticks * pixels, places[number])
-
-
-def _rising(values: Any) -> Any:
-    """Return the non-decreasing values with the least squared distance to the given ones (pooled neighbours)."""
-    pools: list[tuple[float, int]] = []
-    for value in values:
-        mean, count = float(value), 1
-        while pools and pools[-1][0] >= mean:
-            other, others = pools.pop()
-            mean, count = (mean * count + other * others) / (count + others), count + others
-        pools.append((mean, count))
-    return np.repeat([mean for mean, _ in pools], [count for _, count in pools])
 
 
 def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any, colour: str) -> None:
@@ -451,7 +449,7 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
         extent = word.get_window_extent()
         word.remove()
         half = np.array([extent.width, extent.height]) / 2
-        best = None
+        tried = []
         for far, turn in product((4, 9, 16, 25, 36, 50), np.arange(16) * np.pi / 8):  # points, radians
             side = np.array([np.cos(turn), np.sin(turn)])
             middle = point + side * (half + far * pixels)
@@ -464,10 +462,8 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
                 other.count_contains(line) > 0 for other in taken
             )
             cost += 1_000 * (box.count_contains(lines) > 0)
-            if best is None or cost < best[0]:
-                best = cost, far, side, box, line, (middle - point) / pixels
-        assert best is not None
-        _, far, side, box, line, offset = best
+            tried.append((cost, far, side, box, line, (middle - point) / pixels))
+        _, far, side, box, line, offset = min(tried, key=itemgetter(0))
         taken.append(box)
         lines = np.concatenate([lines, line])
         leader = _LEADER | {"color": colour, "relpos": tuple((1 - side) / 2)} if far > 4 else None
@@ -510,7 +506,7 @@ def name_columns(ax: Any, places: Any, names: Sequence[str]) -> None:
     pitch = 0.75 * width / max(len(names), 1)
     words = max((len(word) for name in names for word in re.findall(r"[^,\s]+", name)), default=0)
     texts, size = fitted(names, pitch, 0.2 * height)
-    if _LETTER * size * words <= pitch and max(map(_width, texts), default=0) * size <= pitch:
+    if _LETTER * size * words <= pitch and _width(*texts) * size <= pitch:
         ax.set_xticks(places, texts, fontsize=size)
     else:
         texts, size = fitted(names, 0.45 * height, min(0.7 * pitch, 12))
@@ -601,7 +597,7 @@ def key(ax: Any, looks: Mapping[str, Mapping[str, Any]]) -> None:
 
     width, _ = room_of(ax)
     names, size = fitted(list(looks), 0.7 * width, 24)
-    columns = int(np.clip(0.9 * width // (max(map(_width, names)) * size + 30), 1, len(names)))
+    columns = int(np.clip(0.9 * width // (_width(*names) * size + 30), 1, len(names)))
     marks = [Line2D([], [], **look) for look in looks.values()]
     style = {"fontsize": size, "frameon": False, "handlelength": 1.6, "handletextpad": 0.5, "columnspacing": 1.2}
     ax.legend(marks, names, ncols=columns, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, borderpad=0.2,
@@ -630,10 +626,10 @@ def fitted(names: Sequence[str], width: float, height: float) -> tuple[list[str]
     """
     for size in np.arange(_SIZE, _LEAST - 0.1, -0.5):
         texts = [in_picture(name) for name in names]
-        if max(map(_width, texts), default=0) * size > width:
+        if _width(*texts) * size > width:
             texts = [wrapped(name, int(width / size / _LETTER)) for name in names]
         lines = max((1 + text.count("\n") for text in texts), default=1)
-        if lines * 1.15 * size <= height and max(map(_width, texts), default=0) * size <= width:
+        if lines * 1.15 * size <= height and _width(*texts) * size <= width:
             break
     return texts, float(size)
 
@@ -674,9 +670,9 @@ def elided(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most // 2]}…{name[len(name) - (most - 1) // 2 :]}"
 
 
-def _width(text: str) -> float:
-    """Return the approximate width of a text with a font size of one point."""
-    return _LETTER * max(map(len, text.split("\n")))
+def _width(*texts: str) -> float:
+    """Return the approximate width of the widest text with a font size of one point."""
+    return _LETTER * max((len(line) for text in texts for line in text.split("\n")), default=0)
 
 
 _LONG = re.compile(r"(?<!scale\()\b\d+\.\d{6}\b")  # coordinates with more digits than a screen shows

@@ -22,7 +22,9 @@ class NotebookBar(tqdm):  # type: ignore[type-arg]
     _open: Any = None  # the bar that is shown or waits for its delay
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        outer, self._cell = NotebookBar._open, _number_of_cell()
+        from IPython import get_ipython
+
+        outer, self._cell = NotebookBar._open, getattr(get_ipython(), "execution_count", None)
         # A bar of an earlier cell was interrupted by an error, and is no outer bar.
         hidden = outer is not None and not outer.disable and outer._cell == self._cell
         disable = kwargs.pop("disable", False) or hidden
@@ -58,9 +60,3 @@ class NotebookBar(tqdm):  # type: ignore[type-arg]
             NotebookBar._open = None
         if self._handle is not None:
             self._show("", "")
-
-
-def _number_of_cell() -> Any:
-    from IPython import get_ipython
-
-    return getattr(get_ipython(), "execution_count", None)

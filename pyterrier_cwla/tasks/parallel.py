@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -67,7 +66,6 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> I
         delayed(_named)(name, *map(sent, (of.func, *of.args)), **{key: sent(part) for key, part in of.keywords.items()})
         for name, of in calls.items()
     )
-    _register_sizes()
     try:
         yield from Parallel(n_jobs if len(work) > 1 else 1, return_as="generator_unordered")(tasks)
     except BrokenProcessPool as error:
@@ -78,10 +76,13 @@ def side_by_side(work: Mapping[str, Callable[[], Result]], n_jobs: int = 1) -> I
 
 
 class _Common:
-    """Argument that several tasks share."""
+    """Argument that several tasks share; joblib sends it to each Dask worker once if Dask knows that it is large."""
 
     def __init__(self, what: Any) -> None:
         self.what = what
+
+    def __sizeof__(self) -> int:
+        return self.size
 
     @cached_property
     def size(self) -> int:
@@ -91,14 +92,6 @@ class _Common:
         buffers: list[PickleBuffer] = []
         pickled = cloudpickle.dumps(self.what, protocol=5, buffer_callback=buffers.append)
         return len(pickled) + sum(memoryview(buffer).nbytes for buffer in buffers)
-
-
-def _register_sizes() -> None:
-    """Tell Dask the sizes of shared arguments: joblib scatters large ones, and Dask cannot see into objects."""
-    if "dask.sizeof" in sys.modules:
-        from dask.sizeof import sizeof
-
-        sizeof.register(_Common, lambda common: common.size)
 
 
 def _named(name: str, function: Any, /, *args: Any, **given: Any) -> tuple[str, Any]:
