@@ -537,14 +537,22 @@ class Rows(RunRows):
             for found, number in zip(self.overlaps, np.sum(judged, axis=0).tolist(), strict=True)
         ]
 
+    @cached_property
+    def answered_by_run(self) -> Array:
+        """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
+        found = np.zeros(self.runs * len(self.judgments.qids), bool)
+        found[self.query[self.query >= 0]] = True
+        return found.reshape(self.runs, -1)
+
     def _explained(self, number: int, found: Overlap) -> Overlap:
         """Return the overlap of a run, with examples if it answers no judged query or is low."""
-        mine, judgments = np.flatnonzero(self.run == number), self.judgments
-        answered = mine[self.query[mine] >= 0]
-        if judgments.qids and not len(answered):
-            return Overlap(apart=([self.names[place] for place in mine[:4]], judgments.qids[:4]))
-        if not found.is_low:
+        if self.answered_by_run[number].any() and not found.is_low:
             return found
+        mine = np.flatnonzero(self.run == number)
+        answered, judgments = mine[self.query[mine] >= 0], self.judgments
+        if not len(answered):
+            apart = [self.names[place] for place in mine[:4]], judgments.qids[:4]
+            return Overlap(apart=apart) if judgments.qids else found
         first = int(answered[0])
         query, start = int(self.judged_query[first]), int(self.starts[first])
         retrieved = id_columns.written(self.doc_id.slice(start, min(int(self.sizes[first]), 4))).to_pylist()
@@ -653,12 +661,10 @@ class JointRows(Rows):
         names = _listed(group.names for group in groups)
         return cls(judgments, columns, starts, names, run, len(runs), check=True)
 
-    @cached_property
-    def answered_by_run(self) -> Array:
-        """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
-        found = np.zeros(self.runs * len(self.judgments.qids), bool)
-        found[self.query[self.query >= 0]] = True
-        return found.reshape(self.runs, -1)
+    @property
+    def judged_query(self) -> Array:
+        """Number of the judged query of each group, or -1."""
+        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
 
     @property
     def apart(self) -> Array:

@@ -17,13 +17,13 @@ from ..files.arrow_arrays import (
     Named,
     NotReal,
     as_arrow,
+    first_row,
     is_binary,
     is_null,
     is_text,
     of_numbers,
     reals,
     the_only,
-    to_numpy,
     without_dictionary,
 )
 from ..files.id_columns import Ids
@@ -350,8 +350,7 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
             )
         array = pc.cast(array, pa.large_string())
     if array.null_count and not holes:
-        row = int(np.flatnonzero(to_numpy(pc.is_null(array)))[0])
-        raise error(f"{name} of the {what} is missing in row {row}.")
+        raise error(f"{name} of the {what} is missing in row {first_row(pc.is_null(array))}.")
     return array if pa.types.is_large_string(array.type) else pc.cast(array, pa.large_string())
 
 

@@ -574,7 +574,7 @@ def documents(
     elif hasattr(texts, "columns") or isinstance(texts, pa.Table):
         texts = _of_frame(texts, fields or ("text",))
     elif hasattr(texts, "index") and hasattr(texts, "dtype"):
-        texts = list(zip(*(_column(c, name) for c, name in ((texts.index, "doc_id"), (texts, "text"))), strict=True))
+        texts = list(zip(_column(texts.index, "doc_id"), _column(texts, "text"), strict=True))
     elif isinstance(texts, Iterable) and not isinstance(texts, str | bytes):
         texts = _of_records(texts, fields)
     else:

@@ -231,7 +231,7 @@ class RunRows(RankedRows):
     @property
     def judged_query(self) -> Array:
         """Number of the judged query of each group, or -1."""
-        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
+        return self.query
 
     @property
     def numbers(self) -> Array:

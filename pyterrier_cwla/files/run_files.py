@@ -374,9 +374,10 @@ class _RowGroups(Part):
             self._check_room(file.metadata, names_in(texts))
             for table in self._raw(file, names_in(columns)):
                 _validate(table)
-                table = one_of_each(columns, table, self._as, partial(_in_rows, self.path, before))
+                place = partial(in_parquet, self.path, before=before)
+                table = one_of_each(columns, table, self._as, place)
                 if _may_have_holes(table):
-                    refuse_missing(table, partial(_in_rows, self.path, before), RUN)
+                    refuse_missing(table, place, RUN)
                 before += len(table)
                 yield self._named(table)
 
@@ -481,10 +482,6 @@ def _may_have_holes(table: pa.Table) -> bool:
     if "score" in table.column_names and math.isnan(pc.sum(table["score"]).as_py() or 0.0):
         return True
     return any(column.null_count for column in table.columns)
-
-
-def _in_rows(path: str, before: int, row: int) -> str:
-    return in_parquet(path, before + row)
 
 
 @dataclass(frozen=True)

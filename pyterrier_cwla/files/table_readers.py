@@ -190,8 +190,6 @@ def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
         _refuse_loose_quotes(path, data)
     try:
         table = split(single_spaced(data) if delimiter == " " else data, fields, delimiter)
-        if len(set(table.column_names)) == table.num_columns:
-            return table, data
         alike = {column: [f for f, meant in fields.items() if meant == column] for column in table.column_names}
         table = table.rename_columns([field for names in alike.values() for field in names])
         return one_of_each(alike, table, lambda _, values, name: values, partial(in_text, path, data)), data
@@ -537,6 +535,6 @@ def sizes_of_texts(
                 yield sum(map(longest, first.columns)) * rows
 
 
-def in_parquet(path: str, row: int) -> str:
-    """Return the place of a row, for error messages."""
-    return f"{path}: row {row + 1}"
+def in_parquet(path: str, row: int, before: int = 0) -> str:
+    """Return the place of a row, for error messages; `before` is the number of rows of the file before the table."""
+    return f"{path}: row {before + row + 1}"
