@@ -103,6 +103,10 @@ class Picture:
     size: tuple[float, float] = (7.0, 3.6)
 
 
+Tables = dict[str, Table]
+Pictures = dict[str, Picture]
+"""Tables and pictures of a study by file name."""
+
 _ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
 
 
@@ -128,11 +132,11 @@ class Study:
     title: str = ""
     about: About
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         raise NotImplementedError
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         raise NotImplementedError
 

@@ -26,7 +26,7 @@ from ..correlation import (
     rounded,
     weights_of,
 )
-from ..report import About, Finding, Picture, Table
+from ..report import About, Finding, Picture, Pictures, Table, Tables
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
 from ..users.ratings import Rated, better_scores, how_resampled, title_of, why_not_all
@@ -69,7 +69,7 @@ class DiscountFit(Fitted):
         """Learned discount as text, ``"table(1,0.6,0.4)"``, for ``phi=`` of ``Cascade`` and for ``utility(…)``."""
         return _table(self.discounts["phi"])
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         where, known = self.how_folded, self.folds.dropna(subset=["held_out"])
         return {
@@ -86,7 +86,7 @@ class DiscountFit(Fitted):
             "folds": Table("φ learned without each fold, evaluated on it", where, self.folds),
         }  # fmt: skip
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         caption = f"The band has the intervals; the highest value is 1. {how_resampled(self.about)}"
         return {

@@ -36,7 +36,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from ..users.agreement_variation import Range, Template, Values, parameters_text
 from ..users.rating_correlations import (
     corrected_error,
@@ -388,7 +388,7 @@ class Fit(Fitted):
             rows.append({**named, **dict(zip(columns, ends))})
         return rows
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         where = self.how_folded
         return {
@@ -406,7 +406,7 @@ class Fit(Fitted):
             "candidates": Table("All candidates", f"The objective on all ratings. {where}", _one_kind(self.candidates)),
         }  # fmt: skip
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         return {
             f"parameter_{number}": Picture(
@@ -716,10 +716,10 @@ class _Scored:
 
     def __call__(self, values: list[Values]) -> Array:
         measures = [self.template.measure(of) for of in values]  # in this process, which has the user's functions
-        parts = [pinned(measures[at : at + _TOGETHER]) for at in range(0, len(measures), _TOGETHER)]
-        names = [self._name(part) for part in parts]
-        work = {name: partial(_scores, self.rated, part) for name, part in zip(names, parts, strict=True)}
-        sizes = {name: len(part) for name, part in zip(names, parts, strict=True)}
+        chunks = [pinned(measures[at : at + _TOGETHER]) for at in range(0, len(measures), _TOGETHER)]
+        names = [self._name(chunk) for chunk in chunks]
+        work = {name: partial(_scores, self.rated, chunk) for name, chunk in zip(names, chunks)}
+        sizes = dict(zip(names, map(len, chunks)))
         found = {}
         for name, piece in self.pieces.done(work, lambda name: {"scores": ("f", (sizes[name], len(self.rated)))}):
             found[name] = piece["scores"]

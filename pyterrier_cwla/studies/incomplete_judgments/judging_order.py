@@ -23,7 +23,7 @@ from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of, label_ends, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, check_known, parts, rounded, tau
-from ..report import About, Finding, Picture, Study, Table, draw_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, draw_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks, judgment_of
 from .robustness_study import all_pairs, hash_of_input
 
@@ -169,7 +169,7 @@ class NextJudgments(Study):
         """Title of the report."""
         return f"Documents to judge next: {sizes_of(self.about)}"
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         return {
             "documents": Table(
@@ -210,7 +210,7 @@ class NextJudgments(Study):
         shares = {name: np.append(0.0, np.cumsum(values)) / total for name, values in columns.items()}
         return pd.DataFrame({"judgments": np.arange(len(change) + 1), **shares})
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         about = f"Shares of the sum of the largest changes of all unjudged documents; {self._compared}."
         drawn = partial(plot_possible_changes, self)
@@ -532,7 +532,7 @@ class SimulatedJudging(Study):
         """Title of the report."""
         return f"Simulated judging: {sizes_of(self.about)}"
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         of = f"{self.about['judgments']:,} judgments of documents of these runs; {sizes_of(self.about)}."
         tau = f"{TAUS[self.about['tau']]} to the order by all judgments; {of}"
@@ -541,7 +541,7 @@ class SimulatedJudging(Study):
             "steps": Table("Order of runs", tau, self.steps),
         }
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         about = f"{TAUS[self.about['tau']]} to the order of runs by all judgments; {sizes_of(self.about)}."
         drawn = partial(plot_judging, self)

@@ -173,9 +173,10 @@ def plain_judgments(qrels: Any) -> Judgments:
 def lacking(judgments: Judgments) -> list[str]:
     """Return the topics that fail bpref's condition: at least 1 relevant and 10 non-relevant judgments."""
     pool = judgments.pool
-    fails = np.zeros(pool.queries, bool)
-    for which, least in ((pool.grade > 0, LEAST["relevant"]), (pool.grade == 0, LEAST["non-relevant"])):
-        fails |= np.bincount(pool.query[which], minlength=pool.queries) < least
+    relevant, others = (
+        np.bincount(pool.query[which], minlength=pool.queries) for which in (pool.grade > 0, pool.grade == 0)
+    )
+    fails = (relevant < LEAST["relevant"]) | (others < LEAST["non-relevant"])
     return [judgments.qids[query] for query in np.flatnonzero(fails)]
 
 

@@ -17,7 +17,7 @@ from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
 from ..correlation import TAUS, check_known, parts, percentiles, signs_of, where_less_is_better
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
 
 Array = np.ndarray
@@ -183,7 +183,7 @@ class Robustness(Study):
         what = "shallow pools" if isinstance(self.holes, Depths) else "incomplete judgments"
         return f"Robustness to {what}: {many(len(self.measures), 'measure')}, {self.sizes}"
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         sure = f"{100 * self.about['confidence']:g} % intervals over topics and judgment samples"
         shown = {
@@ -237,7 +237,7 @@ class Robustness(Study):
         columns = ["first", "second", "level", "difference", "low", "high", "verdict"]
         return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         sure = f"{100 * self.about['confidence']:g} % intervals"
         size = (7.0, _height(len(self.measures)))

@@ -35,7 +35,7 @@ from ..correlation import (
     where_less_is_better,
     why_negated,
 )
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import (
     FRACTIONS,
     Depths,
@@ -532,7 +532,7 @@ class GroupsLeftOut(Study):
     def _noted(self) -> str:
         return " ".join([f"{self._sizes}.", *infap_pool_note(self.about["pool"], self.measures)])
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         sure = f"{100 * self.about['confidence']:g} % intervals over topics"
         return {
@@ -541,7 +541,7 @@ class GroupsLeftOut(Study):
             "lost": Table("Groups", f"Judgments that only this group contributed; {self._sizes}.", self.lost),
         }
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         about = f"A point for each run; bars are means; {self._noted}"
         size = (7.0, 1.2 + 0.36 * len(self.about["measures"]))

@@ -44,7 +44,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 
 Array = np.ndarray
 
@@ -289,9 +289,8 @@ class MetricAgreement(Study):
         check_known("agreement", kind, AGREEMENTS)
         names = list(self.scores)
         square = pd.DataFrame(np.eye(len(names)), names, names)
-        for row in self.table.to_dict("records"):
-            one, other = row["measure"], row["other"]
-            square.loc[one, other] = square.loc[other, one] = row[kind]
+        for one, other, value in self.table[["measure", "other", kind]].to_numpy():
+            square.loc[one, other] = square.loc[other, one] = value
         apart = 1 - square.fillna(0.0).to_numpy()
         order = leaves_list(linkage(squareform(apart, checks=False), "average", optimal_ordering=True))
         return square.iloc[order, order]
@@ -353,7 +352,7 @@ class MetricAgreement(Study):
         table = table.sort_values("shift", key=lambda shift: -shift.abs(), kind="stable", ignore_index=True)
         return table.assign(labelled=(np.arange(len(table)) < k) & (table["shift"] != 0))
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         return {
             "agreement": Table("Pairs of measures", f"Correlations of the orders of {self._of}.", self.table),
@@ -363,7 +362,7 @@ class MetricAgreement(Study):
             "ranks": Table("Ranks", f"Ranks of {self._of}; 1 is best, ties have their mean.", self._ranks),
         }  # fmt: skip
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         row = self._sorted().iloc[0]
         x, y, side = row["measure"], row["other"], len(self.scores.columns)

@@ -30,7 +30,7 @@ from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, check_known, half_width, parts, times_drawn
-from ..report import About, Finding, Picture, Study, Table, draw_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, draw_curves
 from .metric_correlations import Cube, without_answers
 
 Array = np.ndarray
@@ -367,7 +367,7 @@ class Power(Study):
         columns = ["measure", "t", "t_low", "t_high", *(test for test in POWER_TESTS if test != "t")]
         return self.table[columns].sort_values("t", ascending=False, kind="stable", ignore_index=True)
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._of}."
         correction = self.about["correction"]
@@ -379,7 +379,7 @@ class Power(Study):
             "pairs": Table("All pairs", f"p-values of each pair of runs, uncorrected; {self._of}.", self.pairs),
         }
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         share = f"Share of {many(self.about['pairs'], 'pair')} of runs with p"
         bars = "Bars are 95 % intervals of the t-test's share (bootstrap over queries)."

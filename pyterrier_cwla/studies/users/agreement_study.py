@@ -44,7 +44,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
 from .ratings import Rated, from_labels, why_left_out, why_reduced
@@ -90,7 +90,7 @@ class UserAgreement(Study):
         """Title of the report."""
         return f"Agreement of {many(len(self.table), 'measure')} with {self._whose}"
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         at, about, tables = self.table, self.about, {}
         if self.grid is not None:
@@ -126,7 +126,7 @@ class UserAgreement(Study):
     def _cells_title(self) -> str:
         return f"{LABELS[self.coefficient]} of each C with each A"
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         pictures, ranked = {}, self.ranked
         if self.grid is not None:

@@ -36,7 +36,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .rating_correlations import above_group_means, correlations, resample_counts
 from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 
@@ -348,11 +348,11 @@ class Splits(Study):
         ]
         return pd.concat(columns, axis=1)
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         return {"splits": Table(self.title, how_resampled(self.about), self.table.astype({"part": str}))}
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         draw, size = partial(plot_splits, self), (7.0, _height(self))
         return {"splits": Picture(self.title, how_resampled(self.about), draw, self.parts, size)}
@@ -668,11 +668,11 @@ class Sensitivity(Study):
         """Title of the report."""
         return f"Correlation with ratings along {self.about['parameter']}"
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         return {"sensitivity": Table(self.title, how_resampled(self.about), self.table)}
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         along, caption = f"along {self.about['parameter']}", how_resampled(self.about)
         found = {}

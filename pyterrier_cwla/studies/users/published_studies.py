@@ -524,11 +524,14 @@ def _canonical(C: Mapping[str, Any], A: Mapping[str, Any], given: Mapping[str, s
 def _kinds(measures: Iterable[RowMeasure]) -> list[str]:
     """Return the kind of each measure, found by scoring sets of random documents in several orders."""
     plain = [measure(lengths=None, duplicates=None) for measure in measures]  # tables do not contain these documents
-    wanted = [(_depth(measure.metric), _highest(measure.metric)) for measure in plain]
+    alike: dict[tuple[int, int], list[RowMeasure]] = {}
+    for measure in plain:
+        metric = measure.metric
+        depth = max(_SHORTEST, 2 * max(metric.last_rank, metric.last_that_counts or 0))  # well beyond what it considers
+        alike.setdefault((depth, _highest(metric)), []).append(measure)
     scores: dict[str, pd.Series] = {}
-    for depth, highest in dict.fromkeys(wanted):
-        alike = [measure for measure, lists in zip(plain, wanted, strict=True) if lists == (depth, highest)]
-        scores |= evaluate(*_random_lists(depth, highest), alike, by_query=True)
+    for (depth, highest), of_lists in alike.items():
+        scores |= evaluate(*_random_lists(depth, highest), of_lists, by_query=True)
     by_set = [scores[str(measure)].to_numpy().reshape(_SETS, _ORDERS) for measure in plain]
     return ["X" if _same(of.ravel()) else "XX" if _same(of) else "" for of in by_set]
 
@@ -549,11 +552,6 @@ def _random_lists(depth: int, highest: int) -> tuple[pd.DataFrame, pd.DataFrame]
     falling = -np.tile(np.arange(depth, dtype=float), _SETS * _ORDERS)
     run = named.assign(score=falling, doc_length=words[at, order].ravel())
     return named.assign(relevance=grades[at, order].ravel()), run
-
-
-def _depth(metric: Metric) -> int:
-    """Return a depth well beyond all ranks that the metric considers."""
-    return max(_SHORTEST, 2 * max(metric.last_rank, metric.last_that_counts or 0))
 
 
 def _highest(metric: Metric) -> int:

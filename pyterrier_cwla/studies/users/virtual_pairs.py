@@ -16,7 +16,7 @@ from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
 from ..correlation import around, check_known, columns_where_less_is_better, signs_of, times_drawn, why_negated
-from ..report import About, Finding, Picture, Study, Table
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .rating_correlations import above_group_means, standardised_columns
 
 Array = np.ndarray
@@ -194,11 +194,11 @@ class VirtualSystems(Study):
         square = self.table.pivot(index="target", columns="measure", values=what)
         return square.loc[self.about["targets"], self.about["measures"]]
 
-    def tables(self) -> dict[str, Table]:
+    def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         return {"virtual_systems": Table("Correlation of differences between two systems", self._caption(), self.table)}
 
-    def pictures(self) -> dict[str, Picture]:
+    def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         pictures, size = {}, (7.0, _height(len(self.about["measures"])))
         for number, target in enumerate(self.about["targets"], 1):
