@@ -25,7 +25,16 @@ from ..errors.extras import needed
 from ..errors.sanitise import harmless, sanitised
 from ..files.atomic import written
 from ..measures.named import measures_of
-from ..rendering.figures import inlined, measure_look, notebook_picture, on_white, page_colours, svg_of
+from ..rendering.figures import (
+    inlined,
+    label_ends,
+    measure_look,
+    notebook_picture,
+    on_white,
+    page_colours,
+    svg_of,
+    titled,
+)
 from .correlation import LABELS
 
 
@@ -110,12 +119,15 @@ Pictures = dict[str, Picture]
 _ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
 
 
-def draw_curves(ax: Any, curves: Mapping[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, dict[str, Any]]:
-    """Draw lines without marks, and return their looks by name."""
+def plot_curves(ax: Any, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], title: str, **of_axes: Any) -> Any:
+    """Plot lines without marks and with their names at their ends, on axes with these properties; return the axes."""
     looks = {name: {**measure_look(number), "marker": ""} for number, name in enumerate(curves)}
     for name, curve in curves.items():
         ax.plot(*curve, **looks[name], linewidth=1.5)
-    return looks
+    ax.set(**of_axes)
+    titled(ax, title)
+    label_ends(ax, curves, looks)
+    return ax
 
 
 class Study:

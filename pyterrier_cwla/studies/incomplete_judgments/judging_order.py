@@ -20,10 +20,10 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.of_ir_measures import needs_of
 from ...measures.provider import prepare
-from ...rendering.figures import GREY, axes_of, label_ends, titled
+from ...rendering.figures import GREY, axes_of
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, check_known, parts, rounded, tau
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, draw_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks, judgment_of
 from .robustness_study import all_pairs, hash_of_input
 
@@ -491,11 +491,8 @@ def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
     data = study.covered()
     names = {"this order": "this_order", "by best rank": "by_best_rank"}
     curves = {name: (data["judgments"].to_numpy(), 100 * data[column].to_numpy()) for name, column in names.items()}
-    looks = draw_curves(ax, curves)
-    ax.set(xlabel="documents judged", ylabel="possible changes (%)")
-    titled(ax, f"Possible changes by the number of judgments · {sizes_of(study.about)}")
-    label_ends(ax, curves, looks)
-    return ax
+    title = f"Possible changes by the number of judgments · {sizes_of(study.about)}"
+    return plot_curves(ax, curves, title, xlabel="documents judged", ylabel="possible changes (%)")
 
 
 Order = Callable[[Array, Array], Array]
@@ -752,9 +749,7 @@ def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
     ax = axes_of(ax, (7, 3.4))
     by_order = study.steps.groupby("order", sort=False)
     curves = {name: (rows["judgments"].to_numpy(), rows["tau"].to_numpy()) for name, rows in by_order}
-    looks = draw_curves(ax, curves)
-    ax.axhline(KNEE, color=GREY, linewidth=0.7)
-    ax.set(xlabel="documents judged", ylabel=f"{TAUS[study.about['tau']]} to the order by all judgments")
-    titled(ax, f"Order of runs by the number of judgments · {sizes_of(study.about)}")
-    label_ends(ax, curves, looks)
-    return ax
+    ax.axhline(KNEE, color=GREY, linewidth=0.7, zorder=2.1)
+    title = f"Order of runs by the number of judgments · {sizes_of(study.about)}"
+    ylabel = f"{TAUS[study.about['tau']]} to the order by all judgments"
+    return plot_curves(ax, curves, title, xlabel="documents judged", ylabel=ylabel)

@@ -584,15 +584,14 @@ def _tests(study: Robustness) -> list[str]:
 def _ties(study: Robustness) -> list[str]:
     """Return sentences on measures that tie runs by all judgments, and on undefined values of τ."""
     order, said = study.order, []
-    tied = [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]
-    if tied:
-        left_out = study.about["tau"] == "b"
-        what = "are left out of τ" if left_out else "count as neither concordant nor discordant, so that τ is below 1"
+    if tied := [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]:
+        what = "count as neither concordant nor discordant, so that τ is below 1"
+        if study.about["tau"] == "b":
+            what = "are left out of τ"
         said.append(f"Pairs of runs that tie by all judgments {what}: {', '.join(tied)} of the pairs.")
     lost = np.isnan(order.by_seed).sum(axis=(0, 1)) + order.undefined.sum(axis=(0, 1))
     if lost.any():
-        each = len(order.by_seed) * len(order.levels)
-        of = each * (1 + len(order.resampled))
+        of = len(order.by_seed) * len(order.levels) * (1 + len(order.resampled))
         named = ", ".join(f"{name} {number:,}" for name, number in zip(study.measures, lost) if number)
         said.append(
             f"τ is not defined if a measure ties all runs; means and intervals leave out these values: {named} of"

@@ -26,11 +26,11 @@ from ...evaluation.significance import (
     wilcoxon_test,
     without_noise,
 )
-from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, label_ends, name_rows, titled
+from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, check_known, half_width, parts, times_drawn
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, draw_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .metric_correlations import Cube, without_answers
 
 Array = np.ndarray
@@ -599,13 +599,10 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
     ax = axes_of(ax, (7, max(3.2, 1.0 + 0.16 * len(study.table))))
     by_measure = data.groupby("measure", sort=False)
     curves = {name: (rows["level"].to_numpy(), 100 * rows["share"].to_numpy()) for name, rows in by_measure}
-    looks = draw_curves(ax, curves)
-    ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7)
-    ax.set(xscale="log", xlim=_LEVELS[[0, -1]])
-    ax.set(xlabel=f"level of significance ({POWER_TESTS[test]})", ylabel="pairs of runs told apart (%)")
-    titled(ax, f"Pairs told apart by the level of the test · {_title(study)}")
-    label_ends(ax, curves, looks)
-    return ax
+    ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7, zorder=2.1)
+    title, across = f"Pairs told apart by the level of the test · {_title(study)}", POWER_TESTS[test]
+    labels = {"xlabel": f"level of significance ({across})", "ylabel": "pairs of runs told apart (%)"}
+    return plot_curves(ax, curves, title, xscale="log", xlim=_LEVELS[[0, -1]], **labels)
 
 
 def _title(study: Power) -> str:

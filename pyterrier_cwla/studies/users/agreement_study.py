@@ -206,18 +206,15 @@ class UserAgreement(Study):
         correction, of_all = self.about["correction"], many(int(tested.sum()), "measure")
         sentences = []
         for letter, than in (("b", "better"), ("c", "worse")):
-            certain, any_ = marks == letter, marks.str.strip("()") == letter
+            certain, number = (marks == letter).sum(), (marks.str.strip("()") == letter).sum()
             how = f"significantly {than} with users than {against}"
             if correction is None:
-                text = f"{certain.sum()} of {of_all} agree {how}"
-            elif not any_.any():
-                text = f"None of {of_all} agrees {how}"
+                sentences.append(f"{certain} of {of_all} agree {how}.")
+            elif not number:
+                sentences.append(f"None of {of_all} agrees {how}.")
             else:
-                text = (
-                    f"{any_.sum()} of {of_all} agree {how}, {certain.sum()} of them after the correction ({correction})"
-                    " for all comparisons"
-                )
-            sentences.append(f"{text}.")
+                after = f"{certain} of them after the correction ({correction}) for all comparisons"
+                sentences.append(f"{number} of {of_all} agree {how}, {after}.")
         return sentences
 
     def _with_interval(self, row: pd.Series, name: str | None = None) -> str:

@@ -420,8 +420,7 @@ class Rated:
         if second:
             found = found - second[0]
         infinite = ~np.isfinite(found)
-        if infinite.any():
-            row, column = np.argwhere(infinite)[0]
+        for row, column in np.argwhere(infinite)[:1]:
             raise BadParameter(
                 f"{list(named)[column]} has no finite score for {many(int(infinite[:, column].sum()), 'rating')}"
                 f" (first: {self.table.iloc[row].to_dict()})."
@@ -453,8 +452,7 @@ class Rated:
             if len(rows) != len(self):
                 raise BadParameter(f"the mask has {len(rows):,} values for {many(len(self), 'rating')}.")
             rows = np.flatnonzero(rows)
-        wrong = [row for row in rows.tolist() if not (isinstance(row, int) and 0 <= row < len(self))]
-        if wrong:
+        if wrong := [row for row in rows.tolist() if not (isinstance(row, int) and 0 <= row < len(self))]:
             raise BadParameter(
                 f"there is no row {some(wrong)}: rows are numbers from 0 to {len(self) - 1:,}, or a mask."
             )
