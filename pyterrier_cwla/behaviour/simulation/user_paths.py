@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -41,8 +41,7 @@ _PIECE = 16  # ranks per piece of draws
 _CLASSES = (1 << 32) - 1  # number of the random stream that draws the classes of users
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """Distribution of reading times around their mean, with mean 1.
 
     Attributes
@@ -66,10 +65,8 @@ class Reading:
 def _gamma(shape: float) -> Reading:
     from scipy.special import gammaincinv
 
-    def exact(u: Array) -> Array:
-        return gammaincinv(shape, u) / shape
-
-    return Reading(f"gamma({shape:g})", _tabled(exact), lambda s: (1 + s / shape) ** -shape)
+    quantile = _tabled(lambda u: gammaincinv(shape, u) / shape)
+    return Reading(f"gamma({shape:g})", quantile, lambda s: (1 + s / shape) ** -shape)
 
 
 def _lognormal(sigma: float) -> Reading:
@@ -93,18 +90,12 @@ _ALONE = {
 }
 _WITH: dict[str, tuple[Callable[[float], Reading], str, float, float]] = {
     "gamma": (_gamma, "shape", 0.1, 1000),
-    "lognormal": (
-        _lognormal,
-        "sigma",
-        0.01,
-        1.5,
-    ),  # for larger values, the mean depends on a tail that draws rarely reach
+    # For a larger sigma, the mean depends on a tail that draws rarely reach.
+    "lognormal": (_lognormal, "sigma", 0.01, 1.5),
 }
 _WRITTEN = ", ".join([*map(repr, _ALONE), *(f"'{name}({parameter})'" for name, (_, parameter, *_) in _WITH.items())])
-_QUANTILES, _OUTER = (
-    1 << 14,
-    32,
-)  # cells of a table of quantiles; cells at each end with exact values, because of their curvature
+_QUANTILES = 1 << 14  # cells of a table of quantiles
+_OUTER = 32  # cells at each end with exact values, because of their curvature
 
 
 def _tabled(quantile: Callable[[Array], Array]) -> Callable[[Array], Array]:
@@ -153,14 +144,14 @@ def reading_of(text: str) -> Reading:
     (0.5, 0.5)
     """
     match = re.fullmatch(r"\s*(\w+)\s*(?:\(\s*([^)]*?)\s*\))?\s*", text) if isinstance(text, str) else None
-    if match is None or match[1] not in {**_ALONE, **_WITH}:
-        nearest = f" {near(match[1], {**_ALONE, **_WITH})}" if match else ""
-        raise BadParameter(f"no distribution of reading times reading={text!r}: give {_WRITTEN}.{nearest}")
-    name, number = match[1], match[2] or ""
+    name, number = (match[1], match[2] or "") if match else ("", "")
     if name in _ALONE:
         if number:
             raise BadParameter(f"reading={text!r}: {name} takes no number.")
         return _ALONE[name]
+    if name not in _WITH:
+        nearest = f" {near(name, [*_ALONE, *_WITH])}" if name else ""
+        raise BadParameter(f"no distribution of reading times reading={text!r}: give {_WRITTEN}.{nearest}")
     make, parameter, low, high = _WITH[name]
     try:
         value = float(number.removeprefix(f"{parameter}="))
@@ -171,8 +162,7 @@ def reading_of(text: str) -> Reading:
     return make(value)
 
 
-@dataclass(frozen=True)
-class Habits:
+class Habits(NamedTuple):
     """Probabilities and times of users for each item of rankings, arrays [queries × ranks].
 
     Attributes
@@ -192,21 +182,9 @@ class Habits:
     summary: Array
     document: Array
 
-    def of(self, row: int) -> Habits:
-        """Return the habits for one ranking, with probabilities as float32."""
-        click, save = (values[row].astype(np.float32) for values in (self.click, self.save))
-        return Habits(click, save, self.summary[row], self.document[row])
-
-    def light(self) -> Habits:
-        """Return the habits as float32."""
-        return self._each(lambda values: values.astype(np.float32))
-
     def first(self, width: int) -> Habits:
         """Return the habits for ranks 1 to `width`."""
-        return self._each(lambda values: values[..., :width])
-
-    def _each(self, part: Callable[[Array], Array]) -> Habits:
-        return Habits(part(self.click), part(self.save), part(self.summary), part(self.document))
+        return Habits(*(values[..., :width] for values in self))
 
     def actions(self, draws: Array, reading: Reading) -> tuple[Array, Array, Array]:
         """Return what users with these draws [users × ranks] click and save, and their seconds on each document.
@@ -270,9 +248,11 @@ def habits_of(metric: Metric, rankings: Rankings, queries: Array, width: int) ->
 
 def _clicking(effort: Spec, p: float) -> Spec:
     """Return the effort with all probabilities of a click equal to p."""
-    names = [name for name, _ in effort.values if name.startswith("p_click")]
-    values = {name: dict.fromkeys(effort[name], p) if isinstance(effort[name], dict) else p for name in names}
-    return effort.part(**{**dict(effort.values), **values})
+    values = dict(effort.values)
+    for name in values:
+        if name.startswith("p_click"):
+            values[name] = dict.fromkeys(values[name], p) if isinstance(values[name], dict) else p
+    return effort.part(**values)
 
 
 def _clicks_alone(effort: Spec) -> Spec:
@@ -313,7 +293,10 @@ class Luck:
     def draws(self, width: int, users: Array) -> Array:
         """Return uniform draws of some users for ranks 1 to `width`, [users × width]; multiples of 2⁻²⁴ in [0, 1)."""
         while len(self._drawn) * _PIECE < width:
-            self._drawn.append(self._piece())
+            drawn = self._stream(1 + len(self._drawn)).random((self.here, _PIECE), np.float32)
+            if self.mirrored:
+                drawn[1::2] = 1 - _NEXT - drawn[::2]
+            self._drawn.append(drawn)
         pieces = [piece.take(users, axis=0) for piece in self._drawn[: -(-width // _PIECE)]]
         return np.concatenate(pieces, axis=1)[:, :width]
 
@@ -324,12 +307,6 @@ class Luck:
     def _stream(self, number: int) -> np.random.Generator:
         """Return the random stream of the patience (0), of a piece of ranks (1, 2, …), or of the classes."""
         return np.random.Generator(np.random.SFC64(np.random.SeedSequence([*self._key, number])))
-
-    def _piece(self) -> Array:
-        drawn = self._stream(1 + len(self._drawn)).random((self.here, _PIECE), np.float32)
-        if self.mirrored:
-            drawn[1::2] = 1 - _NEXT - drawn[::2]
-        return drawn
 
 
 def standard_error(values: Array, sampling: str) -> float:
@@ -380,7 +357,10 @@ class Course:
         one = np.array([number])
         self.view, self.leaves = view_of_ranks(metric, rankings, one, self.width)
         self.walk = Walk(metric, self.view, self.leaves)
-        self.habits = habits_of(metric, rankings, one, self.width).of(0) if clicks(metric) else None
+        self.habits = None
+        if clicks(metric):
+            click, save, summary, document = (values[0] for values in habits_of(metric, rankings, one, self.width))
+            self.habits = Habits(click.astype(np.float32), save.astype(np.float32), summary, document)
 
     def outcome(self, luck: Luck) -> tuple[Array, Array, Array]:
         """Simulate the users with these draws.
@@ -392,17 +372,14 @@ class Course:
         beyond, never : ndarray of bool, shape (n_users,)
             Whether the user continued below the retrieved results, and whether the user never leaves.
         """
-        return self._same_path(luck.patience) if self.habits is None else self._own_paths(luck)
-
-    def _same_path(self, patience: Array) -> tuple[Array, Array, Array]:
-        seen = _seen(self._survival, patience)
+        if self.habits is not None:
+            return self._own_paths(luck)
+        seen = _seen(self._survival, luck.patience)
         values = self._after[:, np.minimum(seen, self.width)]
-        beyond = seen > self.n
-        further = seen > self.width
-        never = np.zeros(len(seen), bool)
+        further, never = seen > self.width, np.zeros(len(seen), bool)
         if further.any():
-            values[:, further], never[further] = self._beyond(self.walk, patience[None, further])
-        return values, beyond, never
+            values[:, further], never[further] = self._beyond(self.walk, luck.patience[None, further])
+        return values, seen > self.n, never
 
     @cached_property
     def _survival(self) -> Array:
@@ -439,13 +416,13 @@ class Course:
             ends = width == self.width
             gone = patience >= walk.V
             seen = np.where(gone[:, -1], gone.argmax(axis=1), width)
-            stopped = seen < width if not ends else (seen < width) | (walk.reach <= patience)[:, 0]
+            stopped = (seen < width) | (ends & (walk.reach <= patience)[:, 0])
             row = np.flatnonzero(stopped)
             results = self._values_at(walk.view, row, seen[row] - 1)
             values[:, users[row]] = np.where(seen[row] > 0, results, 0.0)
             beyond[users[row]] = seen[row] > self.n
             rest = users[~stopped]
-            if len(rest) and not ends:
+            if not ends:
                 waiting += _in_parts(rest, min(2 * width, self.width))
             elif len(rest):
                 beyond[rest] = True
@@ -504,7 +481,7 @@ class Course:
     def _walk(self, luck: Luck, users: Array, width: int) -> Walk:
         """Return the walk of some users down to a rank."""
         assert self.habits is not None
-        habits = self.habits.first(width).light()
+        habits = Habits(*(values.astype(np.float32) for values in self.habits.first(width)))
         _, saved, read = habits.actions(luck.draws(width, users), self.reading)
         return self._walk_of(saved.astype(np.float32), habits.summary + read)
 
@@ -522,7 +499,8 @@ class Course:
     @cached_property
     def _looks_ahead(self) -> bool:
         """Whether C or A depends on items below the current one, so that the whole list must be drawn first."""
-        return bool((reads(self.metric.C) | reads(self.metric.A)) & {"found"} or "discounted" in reads(self.metric.C))
+        ahead = reads(self.metric.C)
+        return "found" in ahead | reads(self.metric.A) or "discounted" in ahead
 
     def _beyond(self, walk: Walk, patience: Array) -> tuple[Array, Array]:
         """Return values [4 × users] and `never` of users who continue below the list.
