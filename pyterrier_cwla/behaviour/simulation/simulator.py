@@ -65,11 +65,6 @@ class MixedTask(Task):
         shares = self.shares[numbers, self.judgments.index[qid]]
         return np.concatenate([numbers[luck.chosen(shares)] for _, luck in self.blocks(qid)])
 
-    def class_of_users(self, qid: str) -> list[str]:
-        """Return the name of the class of each user."""
-        query = self.judgments.index[qid]
-        return [self.names[number][query] for number in self.classes(qid).tolist()]
-
     def numbers(self, qid: str) -> dict[str, int]:
         """Return the number of each class, or of each intent of a query that has users, by name."""
         query = self.judgments.index[qid]
@@ -142,49 +137,20 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
         own = {qid: by_topic.of_topic(qid) for qid in judgments.qids}
         by_measure: dict[Measure, Task] = {one: task(one) for one in dict.fromkeys(own.values())}
         of_topic = {qid: by_measure[one] for qid, one in own.items()}
-        return TopicTask(**_fields(next(iter(of_topic.values())), measure, analytic), of_topic=of_topic)
-    common = _fields(tasks[0], measure, analytic)
+        tasks = list(of_topic.values())
+    common: dict[str, Any] = {field.name: getattr(tasks[0], field.name) for field in fields(Task)}
+    common |= {"measure": measure, "analytic": analytic}
+    if not isinstance(measure, type(IntentAware) | type(Mixture)):
+        return TopicTask(**common, of_topic=of_topic)
     return MixedTask(**common, tasks=tasks, shares=np.array(shares), names=names, unscored=unscored)
-
-
-def _fields(first: Task, measure: Any, analytic: dict[str, Array]) -> dict[str, Any]:
-    """Return the fields of a task, from the first of several tasks on the same runs."""
-    return {field.name: getattr(first, field.name) for field in fields(Task)} | {
-        "measure": measure,
-        "analytic": analytic,
-    }
 
 
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
 _LESS_IS_BETTER = ("time", "items")
 
 
-def plot_runs(simulation: Any, what: str, qid: str | None = None, ax: Any = None) -> Any:
-    """Plot the ranges of gain, time, items or score of the users of each run.
-
-    A thin line contains the middle 90 % of the users, a thick line the middle half; the vertical mark is the median and
-    the point the mean, which is written at the right. Runs are sorted by the mean.
-
-    Parameters
-    ----------
-    simulation : Simulation
-        Result of ``simulate(…, keep=True)``.
-    what : {"score", "gain", "time", "items"}
-        Value to plot.
-    qid : str, optional
-        Query id; by default all queries.
-    ax : matplotlib Axes, optional
-        Axes to draw on; by default new ones.
-
-    Returns
-    -------
-    matplotlib Axes
-
-    Raises
-    ------
-    BadParameter
-        If there is no such query, or if the values are infinite for all users.
-    """
+def _plot_runs(simulation: Simulation, what: str, qid: str | None, ax: Any) -> Any:
+    """Plot the ranges of a value of the users of each run, with runs sorted by the mean."""
     axis = simulation.axis(what)
     users = {run: simulation.users(qid, run)[what].to_numpy() for run in simulation.mean.index}
     if not any(np.isfinite(values).any() for values in users.values()):
@@ -195,11 +161,9 @@ def plot_runs(simulation: Any, what: str, qid: str | None = None, ax: Any = None
     ax = axes_of(ax, (7, 1.6 + 0.2 * len(names)))
     ends = [_draw_users(ax, number, users[name], looks[name]["color"]) for number, name in enumerate(names)]
     name_rows(ax, range(len(names)), [elided(str(name), 40) for name in names])
-    ax.set_ylim(len(names) - 0.5, -0.6)
     low, high = min(0.0, *(low for low, _ in ends)), max(high for _, high in ends)
-    ax.set_xlim(low, low + 1.04 * (high - low or 1.0))
-    ax.set_xlabel(axis)
-    queries = simulation.by_query.index.get_level_values("query_id").nunique()
+    ax.set(ylim=(len(names) - 0.5, -0.6), xlim=(low, low + 1.04 * (high - low or 1.0)), xlabel=axis)
+    queries = simulation._queries
     whose = f"query {qid}" if qid is not None else f"each of {queries:,} queries" if queries > 1 else "one query"
     title = f"{what} of {simulation.n_users:,} users of {simulation.name} on {whose}, {many(len(names), 'system')}"
     titled(ax, in_picture(title[0].upper() + title[1:]))
@@ -329,7 +293,9 @@ class Simulation:
         BadParameter
             If the users were not kept, or the query or run is unknown.
         """
-        runs, queries = (list(dict.fromkeys(pair[place] for pair in self._checked)) for place in (0, 1))
+        runs, queries = (list(dict.fromkeys(pair[place] for pair in self.kept)) for place in (0, 1))
+        if not runs:
+            raise BadParameter("the individual users were not kept: call simulate(…, keep=True).")
         if run is None and len(runs) > 1:
             raise BadParameter(f"the simulation has several runs: give run=, one of {', '.join(map(repr, runs))}.")
         for name, value, known in (("run", run, runs), ("query", qid, queries)):
@@ -345,8 +311,12 @@ class Simulation:
     def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
         """Plot the distribution of gain, time, items or score over users; requires ``simulate(…, keep=True)``.
 
-        One run has a histogram. Several runs have one row each: the range of nine of ten users, that of half of them,
-        the median and the mean. The best mean is at the top, which is the lowest of time and items.
+        One run has a histogram. Its blue line is the mean of the users and, with ``what="score"``, the red line the
+        value of the measure. The last bar contains the highest percent of the users.
+
+        Several runs have one row each: a thin line for the range of nine of ten users, a thick one for that of half of
+        them, a vertical mark for the median, and a point for the mean, which is written at the right. The best mean is
+        at the top, which is the lowest of time and items.
 
         Parameters
         ----------
@@ -362,16 +332,15 @@ class Simulation:
         Returns
         -------
         matplotlib Axes
-        """
-        if run is None and len({run for run, _ in self._checked}) > 1:
-            return plot_runs(self, what, qid, ax)
-        return plot_users(self, what, qid, run, ax)
 
-    @property
-    def _checked(self) -> dict[tuple[str, str], Array]:
-        if not self.kept:
-            raise BadParameter("the individual users were not kept: call simulate(…, keep=True).")
-        return self.kept
+        Raises
+        ------
+        BadParameter
+            If the users were not kept, there is no such query or run, or the value is unknown or infinite for all
+            users.
+        """
+        several = run is None and len(self.mean) > 1
+        return _plot_runs(self, what, qid, ax) if several else plot_users(self, what, qid, run, ax)
 
     def axis(self, what: str) -> str:
         """Return the label of an axis of gain, time, items or score, with its unit."""
@@ -388,10 +357,12 @@ class Simulation:
     @property
     def title(self) -> str:
         """Numbers of users and queries, and the measure, as text."""
-        queries = self.by_query.index.get_level_values("query_id").nunique()
-        return (
-            f"{self.n_users:,} users of {self.measure} on each of {queries:,} {'queries' if queries > 1 else 'query'}"
-        )
+        on_each = f"{self._queries:,} {'queries' if self._queries > 1 else 'query'}"
+        return f"{self.n_users:,} users of {self.measure} on each of {on_each}"
+
+    @property
+    def _queries(self) -> int:
+        return self.by_query.index.get_level_values("query_id").nunique()
 
     @sanitised
     def __repr__(self) -> str:
@@ -531,7 +502,7 @@ def simulate(
         notes=(*_notes(task, by_query), *([] if by_class is None else [_note_of_classes(by_class)])),
         kept={pair: of_queries[at][1][run] for pair, (run, at) in zip(index, places, strict=True)} if keep else {},
         by_class=by_class,
-        classes={qid: task.class_of_users(qid) for qid in task.queries} if keep and isinstance(task, MixedTask) else {},
+        classes=_classes_of_users(task) if keep and isinstance(task, MixedTask) else {},
     )
 
 
@@ -725,6 +696,12 @@ def _of_classes(task: MixedTask, qid: str, values: Array) -> _OfClasses:
     return found
 
 
+def _classes_of_users(task: MixedTask) -> dict[str, list[str]]:
+    """Return the name of the class of each user of each query."""
+    names = {qid: {number: name for name, number in task.numbers(qid).items()} for qid in task.queries}
+    return {qid: [of[number] for number in task.classes(qid).tolist()] for qid, of in names.items()}
+
+
 def _by_class(task: MixedTask, of_queries: list[_OfClasses]) -> pd.DataFrame:
     """Return the statistics of all classes, one row per run, query and class."""
     rows = {
@@ -784,7 +761,7 @@ def plot_users(
         If the users were not kept, or the value is unknown or infinite for all users.
     """
     axis, users = simulation.axis(what), simulation.users(qid, run)
-    values = users[what].to_numpy()
+    name, values = users.index[0][0], users[what].to_numpy()
     endless = ~np.isfinite(values)
     if endless.all():
         raise BadParameter(f"the {what} of every user is infinite, so it cannot be plotted.")
@@ -795,7 +772,6 @@ def plot_users(
     in_bars = np.minimum(finite, bars[-1] - gap / 2)
     ax.hist(in_bars, bars, weights=np.full(len(finite), 1 / len(values)), color=GAIN, rwidth=0.9)
     more = " (last bar: all higher values)" if finite.max() > bars[-1] else ""
-    name = users.index[0][0]
     found = simulation.by_query.loc[[pair for pair in simulation.kept if pair[0] == name and qid in (None, pair[1])]]
     means = {"mean of the users": (float(found[what].mean()), STAY, "-")}
     if what == "score":
@@ -803,8 +779,7 @@ def plot_users(
     means = {f"{label}: {mark[0]:.4g}": mark for label, mark in means.items() if np.isfinite(mark[0])}
     for value, colour, line in means.values():
         ax.axvline(value, color=colour, linestyle=line, linewidth=1.6)
-    ax.set_xlabel(in_picture(axis) + more)
-    ax.set_ylabel("share of users")
+    ax.set(xlabel=in_picture(axis) + more, ylabel="share of users")
     if ax.get_ylim()[1] > 0:
         ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
     if endless.any():

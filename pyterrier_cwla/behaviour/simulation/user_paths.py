@@ -16,7 +16,7 @@ from ...data.alignment import Judgments, Rows
 from ...data.columns import Array
 from ...data.lengths import COST
 from ...data.rankings import Rankings
-from ...errors import BadJudgments, BadParameter, BadRun, many, naming, near, shown
+from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, naming, near, shown
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.named import measures_of
@@ -528,13 +528,13 @@ class Course:
                 raise UnknownEffort
             felt = felt[:, :1]
         score = np.where(never, 0.0, felt * self.scale)
-        last = [values[..., -1:] for values in (walk.view.G, walk.view.E, walk.view.i)]
+        gain, time, items = (values[..., -1:] for values in (walk.view.G, walk.view.E, walk.view.i))
         if counts_unseen(self.metric):
             cost = float(self.view.unseen or 0.0)
-            time, items = last[1] + (cost * m if cost else 0.0), last[2] + m
+            time, items = time + (cost * m if cost else 0.0), items + m
         else:
-            time, items = last[1], np.minimum(last[2], self.n)
-        results = np.stack([np.broadcast_to(values, m.shape) for values in (last[0], time, items, score)])
+            items = np.minimum(items, self.n)
+        results = np.stack([np.broadcast_to(values, m.shape) for values in (gain, time, items, score)])
         return results.reshape(len(WHAT), -1), never.ravel()
 
     def _ranks_beyond(self, walk: Walk, patience: Array) -> Array:
@@ -729,7 +729,8 @@ class Task:
         """Return the documents of a ranking as columns of a log: docno, grade, and what efforts read: words, costs."""
         rankings, number = self.cut[name], self.judgments.index[qid]
         n, rows = int(rankings.n[number]), cast(Rows, rankings.rows)
-        at, _, _ = rankings.hits_of(np.array([number]))
+        one = np.array([number])
+        at, _, _ = rankings.hits_of(one)
         first = int(rows.first[number])
         listed = first + np.arange(n) if rankings.listed_rank is None else first + rankings.listed_ranks(number) - 1
         places = rows.in_rank_order(np.arange(len(rows.columns)))[listed]
@@ -737,9 +738,9 @@ class Task:
         grade[rankings.rank[at] - 1] = rankings.grade[at]
         columns = {"docno": np.array(rows.columns.doc_id.take(places).to_pylist(), object), "grade": grade}
         if self.metric.needs_words:
-            columns["words"] = rankings.words(self.metric, np.array([number]), n)[0]
+            (columns["words"],) = rankings.words(self.metric, one, n)
         if self.metric.needs_seconds:
-            columns["doc_seconds"] = rankings.words(self.metric, np.array([number]), n, COST)[0]
+            (columns["doc_seconds"],) = rankings.words(self.metric, one, n, COST)
         return columns
 
     @property
@@ -764,8 +765,7 @@ class Task:
 def _check(users: int, seed: int, sampling: str) -> None:
     if not isinstance(users, int | np.integer) or isinstance(users, bool) or users < 1:
         raise BadParameter(f"users={shown(users)}: give a number of users, 1 or more.")
-    if not isinstance(seed, int | np.integer) or isinstance(seed, bool) or seed < 0:
-        raise BadParameter(f"seed={seed!r}: give a whole number, 0 or more.")
+    check_whole(0, seed=seed)
     if sampling not in SAMPLINGS:
         raise BadParameter(f"no sampling {sampling!r}: write {', '.join(map(repr, SAMPLINGS))}.")
     if sampling == "antithetic" and users % 2:
