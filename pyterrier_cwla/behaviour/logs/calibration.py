@@ -27,8 +27,8 @@ from ...measures.calibrations import (
 )
 from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, text_colour, titled
-from .calibration_estimates import check, elapsed, estimated
-from .estimators import SHAPES, Estimate, Fit, Reading
+from .calibration_estimates import check, check_choice, elapsed, estimated
+from .estimators import SHAPES, Estimate, Fit, Reading, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
 
 #: Definitions of the inspected summaries: down to the last click, or all results seen according to the log.
@@ -142,14 +142,12 @@ class Calibration:
         from ...measures.named import TBG, cwla_of
 
         parameters = self.parameters() | more
-        if law is None:
-            self._complete([name for name in OF_TBG if name not in parameters], "measure")
-            return TBG(**parameters)
-        if "half_life" in more:
-            raise BadParameter(f"give law={law!r} or half_life=, not both: both say when users leave.")
-        self._complete([name for name in OF_TBG if name not in parameters and name != "half_life"], "measure")
-        C = self._fit_of(law).continuation
-        return cwla_of(TBG(**{"half_life": _EXAMPLE["half_life"], **parameters}).metric, C=C)
+        if law is not None:
+            if "half_life" in more:
+                raise BadParameter(f"give law={law!r} or half_life=, not both: both say when users leave.")
+            parameters.setdefault("half_life", _EXAMPLE["half_life"])
+        self._complete([name for name in OF_TBG if name not in parameters], "measure")
+        return TBG(**parameters) if law is None else cwla_of(TBG(**parameters).metric, C=self._fit_of(law).continuation)
 
     def _fit_of(self, law: str) -> Fit:
         """Return the fit of a distribution of leaving times."""
@@ -343,25 +341,17 @@ class Calibration:
         ends = np.array([0.0, float(points.words.max()) * 1.02])
         a, b = (self[name].value for name in ("seconds_per_word", "seconds_per_document"))
         ax.plot(ends, a * ends + b, color=STAY, linewidth=1.8)
-        ax.set_xlim(0, ends[1])
-        ax.set_ylim(0, 1.12 * max(float(points.seconds.max()), a * ends[1] + b))
-        dots = {"linestyle": "none", "marker": "o", "markersize": 4, "color": GAIN}
+        ax.set(xlim=(0, ends[1]), ylim=(0, 1.12 * max(float(points.seconds.max()), a * ends[1] + b)))
         looks: dict[str, dict[str, Any]] = {
-            "first views": dots,
+            "first views": {"linestyle": "none", "marker": "o", "markersize": 4, "color": GAIN},
             f"{a:.3g} s per word + {b:.3g} s": {"color": STAY, "linestyle": "-"},
         }
         if len(again):
             ax.scatter(again.words, again.seconds, s=16, color=SCORE, marker="^")
-            mean = reading.duplicate_mean
-            ax.plot(ends, [mean, mean], color=SCORE, linewidth=1.4, linestyle="--")
-            looks[f"duplicates, mean {mean:.3g} s"] = {
-                "color": SCORE,
-                "linestyle": "--",
-                "marker": "^",
-                "markersize": 4,
-            }
-        ax.set_xlabel("length (words)")
-        ax.set_ylabel("time on the document (seconds)")
+            mean, line = reading.duplicate_mean, {"color": SCORE, "linestyle": "--"}
+            ax.plot(ends, [mean, mean], **line, linewidth=1.4)
+            looks[f"duplicates, mean {mean:.3g} s"] = {**line, "marker": "^", "markersize": 4}
+        ax.set(xlabel="length (words)", ylabel="time on the document (seconds)")
         views = int(points.views.sum())
         titled(
             ax,
@@ -400,17 +390,15 @@ class Calibration:
                 continue
             ax.step(one.seconds, one.observed, where="post", color=colour, linewidth=1.8)
             ax.plot(one.seconds, one.predicted, color=colour, linewidth=1.4, linestyle="--")
-            label = f"{name} ({largest[name]:,})" if by else "observed"
-            curves[label], looks[label] = (one.seconds, one.observed), {"color": colour}
+            curves[f"{name} ({largest[name]:,})" if by else "observed"] = one.seconds, one.observed
             if not by:
-                curves["predicted"], looks["predicted"] = (one.seconds, one.predicted), {"color": colour}
+                curves["predicted"] = one.seconds, one.predicted
+            looks |= {label: {"color": colour} for label in curves if label not in looks}
             top = max(top, one.observed.max(), one.predicted.max())
         if not curves:
             raise BadLog(f"no group has the {_FEWEST} sessions that a plot of means needs.")
-        ax.set_ylim(0, 1.05 * top)
-        ax.set_xlim(0, max(float(seconds.iloc[-1]) for seconds, _ in curves.values()))
-        ax.set_xlabel("time (seconds)")
-        ax.set_ylabel("rank reached (documents)")
+        end = max(float(seconds.iloc[-1]) for seconds, _ in curves.values())
+        ax.set(ylim=(0, 1.05 * top), xlim=(0, end), xlabel="time (seconds)", ylabel="rank reached (documents)")
         groups = f", by {in_picture(by)}" + (f" (4 of {len(largest):,})" if len(largest) > 4 else "") if by else ""
         sessions = many(int(largest.sum()), "session")
         titled(ax, f"How deep users are after some time · {sessions}{groups} · dashed: predicted by T(k)")
@@ -455,10 +443,8 @@ class Calibration:
         ax.step(curve.seconds, observed, where="post", color=text_colour(), linewidth=1.4)
         ax.plot(t, 0.5 ** (t / h), color=STAY, linewidth=1.8)
         ax.plot([h, h, 0], [0, 0.5, 0.5], color=STAY, linewidth=0.8, linestyle=":")
-        ax.set_xlim(0, end)
-        ax.set_ylim(0, 1.02)
-        ax.set_xlabel("time since the query (seconds)")
-        ax.set_ylabel("share of users still present")
+        ax.set(xlim=(0, end), ylim=(0, 1.02))
+        ax.set(xlabel="time since the query (seconds)", ylabel="share of users still present")
         titled(ax, f"How long users stay · {many(self['half_life'].n, 'session')}")
         looks = {"observed": {"color": text_colour()}, f"fitted: half-life {self['half_life']} s": {"color": STAY}}
         if len(self.shapes) > 1:
@@ -608,7 +594,13 @@ def calibrate(
     log = as_log(log)
     if not len(log):
         raise BadLog("the log has no rows; a calibration needs at least one.")
-    _check(depth, shapes, confidence, resamples, rel)
+    check_choice(depth=(depth, DEPTHS))
+    for shape in shapes:
+        check_shape(shape)
+    check_share(0.95, confidence=confidence)
+    check_whole(1, resamples=resamples)
+    if not (np.isfinite(rel) and rel > 0):
+        raise BadParameter(f"rel={rel!r} must be a grade above 0.")
     check(until, min_clicks, max_seconds, beyond)
     if last_rank is not None:
         check_whole(1, last_rank=last_rank)
@@ -633,18 +625,6 @@ def calibrate(
     )
     found.by = name
     return found
-
-
-def _check(depth: str, shapes: Sequence[str], confidence: float, resamples: int, rel: float) -> None:
-    if depth not in DEPTHS:
-        raise BadParameter(f"no depth={depth!r}. {near(str(depth), DEPTHS)}")
-    for shape in shapes:
-        if shape not in SHAPES:
-            raise BadParameter(f"no shape {shape!r}. {near(str(shape), SHAPES)}")
-    check_share(0.95, confidence=confidence)
-    check_whole(1, resamples=resamples)
-    if not (np.isfinite(rel) and rel > 0):
-        raise BadParameter(f"rel={rel!r} must be a grade above 0.")
 
 
 def _groups(log: InteractionLog, by: Any) -> tuple[str, pd.Series]:
@@ -724,8 +704,8 @@ def progress(calibration: Any, log: Any, by: str | None = None, seconds: Any = N
         many = mine.sum(axis=0)
         with np.errstate(invalid="ignore"):
             means = [np.where(mine, values, 0).sum(axis=0) / many for values in (observed, predicted)]
-        parts.append(pd.DataFrame({"group": name, "seconds": seconds, "observed": means[0], "predicted": means[1],
-                                   "sessions": many}))  # fmt: skip
+        columns = {"seconds": seconds, "observed": means[0], "predicted": means[1], "sessions": many}
+        parts.append(pd.DataFrame({"group": name, **columns}))
     return pd.concat(parts, ignore_index=True)
 
 

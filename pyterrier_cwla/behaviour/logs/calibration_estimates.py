@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ from .estimators import (
     over_users,
     pooled,
     reading_points,
+    standard_error,
     survival_curve,
     unweighted,
     weighted,
@@ -89,11 +91,16 @@ class Events(NamedTuple):
     clicks: Array
 
 
-def check(until: str, min_clicks: int, max_seconds: float, beyond: str) -> None:
-    """Raise `BadParameter` for invalid arguments of :func:`stays`."""
-    for name, value, allowed in (("until", until, UNTIL), ("beyond", beyond, BEYOND)):
+def check_choice(**given: tuple[Any, Sequence[str]]) -> None:
+    """Raise `BadParameter` for parameters that are not among their allowed values."""
+    for name, (value, allowed) in given.items():
         if value not in allowed:
             raise BadParameter(f"no {name}={value!r}. {near(str(value), allowed)}")
+
+
+def check(until: str, min_clicks: int, max_seconds: float, beyond: str) -> None:
+    """Raise `BadParameter` for invalid arguments of :func:`stays`."""
+    check_choice(until=(until, UNTIL), beyond=(beyond, BEYOND))
     if min_clicks < 0 or (until == "click" and min_clicks < 1) or min_clicks != int(min_clicks):
         raise BadParameter(
             f"min_clicks={min_clicks!r} must be a whole number, 0 or more (1 or more with until='click')."
@@ -155,18 +162,15 @@ def stays(
     check(until, min_clicks, max_seconds, beyond)
     events = log if isinstance(log, Events) else events_of(log)
     enough, cut = events.clicks_in_all >= min_clicks, events.cut_off
-    lower, upper, entry = (_last_clicks if until == "click" else _last_items)(events, min_clicks)
-    upper = np.where(upper - lower < _NOISE, lower, upper)
-    reached = upper
+    lower, reached, entry = _leaving_times(events, until, min_clicks)
+    reached = np.where(reached - lower < _NOISE, lower, reached)
     at_end = events.deepest >= (np.inf if last_rank is None else last_rank)
-    lower, upper = np.where(cut, reached, lower), np.where(cut | at_end, np.inf, upper)
-    known = np.isfinite(lower) & np.isfinite(entry)
-    long = reached > max_seconds
+    lower, upper = np.where(cut, reached, lower), np.where(cut | at_end, np.inf, reached)
+    keep = enough & np.isfinite(lower) & np.isfinite(entry)
     excluded = {
         f"fewer than {min_clicks} clicks": int((~enough).sum()),
-        "the time of a click is unknown": int((enough & ~known).sum()),
+        "the time of a click is unknown": int((enough & ~keep).sum()),
     }
-    keep = enough & known
     limit = np.full(len(keep), np.inf)
     if beyond == "censor":
         still_there = lower >= max_seconds
@@ -175,6 +179,7 @@ def stays(
         excluded[f"clicked too late: {min_clicks} clicks took more than {max_seconds:g} seconds"] = int(late.sum())
         keep &= ~late
     else:
+        long = reached > max_seconds
         excluded[f"longer than {max_seconds:g} seconds"] = int((keep & long).sum())
         keep &= ~long
         if beyond == "condition":
@@ -193,7 +198,7 @@ def stays_of_paper(log: InteractionLog | Events, min_clicks: int = 5, max_second
     Smucker and Clarke (2012), section 4.2.
     """
     found = stays(log, "click", min_clicks, max_seconds, "exclude")
-    return Stays(found.user, found.lower, found.upper, np.zeros(len(found)), found.limit, found.excluded)
+    return replace(found, entry=np.zeros(len(found)))
 
 
 def elapsed(log: InteractionLog, sessions: Array) -> Array:
@@ -212,15 +217,11 @@ def elapsed(log: InteractionLog, sessions: Array) -> Array:
     if not (log.has("summary_seconds") and log.has("document_seconds")):
         raise BadLog("the log has no column 'time' and does not have both 'summary_seconds' and 'document_seconds'.")
     summary = log.floats("summary_seconds")
-    clicked = log.flags("clicked")
-    read = np.where(clicked, log.floats("document_seconds"), 0.0)
+    read = pd.Series(np.where(log.flags("clicked"), log.floats("document_seconds"), 0.0))
     untimed = np.bincount(sessions, ~np.isnan(summary))[sessions] == 0
-    spent = pd.DataFrame({"until": np.where(untimed, np.nan, np.nan_to_num(summary)), "read": read})
-    by_session = spent.groupby(sessions)
-    before = by_session["read"].shift(fill_value=0.0)
-    total = pd.Series(spent["until"] + before).groupby(sessions)
+    spent = np.where(untimed, np.nan, np.nan_to_num(summary)) + read.groupby(sessions).shift(fill_value=0.0)
     # A sum with an unknown term is unknown, and so are the later sums.
-    return total.cumsum(skipna=False).to_numpy()
+    return spent.groupby(sessions).cumsum(skipna=False).to_numpy()
 
 
 def events_of(log: InteractionLog) -> Events:
@@ -236,7 +237,7 @@ def events_of(log: InteractionLog) -> Events:
     cut_off = np.zeros(len(user), bool)
     cut_off[sessions] = log.flags("cut_off")
     deepest = highest(sessions[log.seen], rows["rank"].to_numpy()[log.seen], len(user))
-    session, clicked, time, read = sessions[kept], clicked[kept], time[kept], read[kept]
+    session, clicked, time, read = (values[kept] for values in (sessions, clicked, time, read))
     end = pd.Series(time + np.nan_to_num(read)).groupby(session).cummax().to_numpy()
     first = np.append(True, session[1:] != session[:-1])[: len(session)]
     begin = np.where(first, 0.0, np.append(0.0, end[:-1])[: len(end)])
@@ -246,22 +247,21 @@ def events_of(log: InteractionLog) -> Events:
     return Events(user, clicks_in_all, cut_off, deepest, session, clicked, begin, time, end, complete, clicks)
 
 
-def _last_clicks(events: Events, min_clicks: int) -> tuple[Array, Array, Array]:
-    last, entry = np.full(len(events.user), np.nan), np.full(len(events.user), np.nan)
-    last[events.session[events.clicked]] = events.time[events.clicked]  # in the order of time, so the last one remains
+def _leaving_times(events: Events, until: str, min_clicks: int) -> tuple[Array, Array, Array]:
+    """Return the last time at which each user was present, the first time of absence, and the time of entry."""
+    lower, upper, entry = np.full((3, len(events.user)), np.nan)
     enters = events.clicked & (events.clicks == min_clicks)
-    entry[events.session[enters]] = events.time[enters]
-    return last, last, entry
-
-
-def _last_items(events: Events, min_clicks: int) -> tuple[Array, Array, Array]:
-    lower, upper, entry = (np.full(len(events.user), np.nan) for _ in range(3))
-    lower[events.session] = np.where(events.complete, events.begin, events.end)
-    upper[events.session] = events.end
-    enters = events.clicked & (events.clicks == min_clicks)
-    entry[events.session[enters]] = events.begin[enters]
-    if min_clicks == 0:
-        entry[events.session] = 0.0
+    # Events are in the order of time, so the values of the last one of a session remain.
+    if until == "click":
+        clicks = events.session[events.clicked]
+        lower[clicks] = upper[clicks] = events.time[events.clicked]
+        entry[events.session[enters]] = events.time[enters]
+    else:
+        lower[events.session] = np.where(events.complete, events.begin, events.end)
+        upper[events.session] = events.end
+        entry[events.session[enters]] = events.begin[enters]
+        if min_clicks == 0:
+            entry[events.session] = 0.0
     return lower, upper, entry
 
 
@@ -314,14 +314,13 @@ def click_pairs(log: InteractionLog) -> ClickPairs:
     ordered = alike & ~tied[before] & ~tied[after]
     clicks = log.floats("clicks")
     repeated = int((clicks - clicked)[~np.isnan(clicks)].sum())
-    excluded = []
-    if unknown.any():
-        excluded.append(f"{many(int(unknown.sum()), 'session')} with clicks at unknown times")
-    if (alike & ~ordered).any():
-        excluded.append(f"{many(int((alike & ~ordered).sum()), 'click')} at the time of another click or next to one")
-    if repeated:
-        excluded.append(f"{many(repeated, 'repeated click')} on the same results, whose times are unknown")
-    return ClickPairs(after[ordered], rank[after[ordered]] > rank[before[ordered]], tuple(excluded))
+    counts = (
+        (unknown.sum(), "session", "with clicks at unknown times"),
+        ((alike & ~ordered).sum(), "click", "at the time of another click or next to one"),
+        (repeated, "repeated click", "on the same results, whose times are unknown"),
+    )
+    excluded = tuple(f"{many(int(number), what)} {why}" for number, what, why in counts if number)
+    return ClickPairs(after[ordered], rank[after[ordered]] > rank[before[ordered]], excluded)
 
 
 Part = tuple[list[dict[str, Any]], Array, Callable[[Array], Array]]
@@ -345,10 +344,10 @@ class Results:
         self.log, self.depth = log, depth
         self.user, names = pd.factorize(rows["user"])
         self.users = len(names)
-        self.session, _ = numbered_sessions(log)
-        self.clicked = rows["clicked"].to_numpy(bool)
+        self.session, sessions = numbered_sessions(log)
+        self.clicked = log.flags("clicked")
         rank = rows["rank"].to_numpy()
-        self.last = highest(self.session[self.clicked], rank[self.clicked], self.session[-1] + 1)
+        self.last = highest(self.session[self.clicked], rank[self.clicked], len(sessions))
         """Rank of the last click of each session (M)."""
         self.to_last = rank <= self.last[self.session]
         self.seen = log.seen
@@ -357,7 +356,7 @@ class Results:
         self.read = ~np.isnan(self.on_document)
         # In a log with document_seconds, a click without seconds does not count as a view.
         self.view = self.read if log.has("document_seconds") else self.clicked
-        self.saved = rows["saved"].to_numpy(bool) if log.has("saved") else None
+        self.saved = log.flags("saved") if log.has("saved") else None
         self.on_summary = log.floats("summary_seconds")
         # Only sums over a session are meaningful.
         self.summaries_timed = np.bincount(self.session, ~np.isnan(self.on_summary))[self.session] > 0
@@ -365,7 +364,7 @@ class Results:
         self.judged = ~np.isnan(self.grade)
         self.relevant = self.grade >= rel
 
-    def by_user(self, which: Array, values: Any = None) -> Array:
+    def by_user(self, which: Any, values: Any = None) -> Array:
         """Return the number of these rows, or the sum of their values, for each user."""
         return np.bincount(self.user[which], None if values is None else values[which], self.users).astype(float)
 
@@ -384,23 +383,14 @@ class Results:
 
     def weights(self) -> Array:
         """Return the number of summaries that each user inspected."""
-        return self.by_user(np.ones(len(self.log), bool), self.summaries)
+        return self.by_user(slice(None), self.summaries)
 
-    def add(
-        self,
-        name: str,
-        way: str,
-        ratio: Ratio,
-        n: Any,
-        used: bool = False,
-        grade: float = np.nan,
-        error: float = np.nan,
-    ) -> bool:
+    def add(self, name: str, way: str, ratio: Ratio, n: Any, used: bool = False, **more: float) -> bool:
         """Add an estimate; return False if it is undefined."""
         if np.isnan(ratio.value):
             return False
         self.ratios.append(ratio)
-        self.rows.append(estimate_row(name, way, used, ratio.value, error, n, grade))
+        self.rows.append(estimate_row(name, way, used, ratio.value, n, **more))
         return True
 
     def two_ways(self, name: str, hits: Array, tries: Array, used: str | None = "pooled", n: Any = None) -> bool:
@@ -431,7 +421,7 @@ class Results:
 
 
 def estimate_row(
-    name: str, way: str, used: bool, value: float, error: float, n: Any, grade: float = np.nan
+    name: str, way: str, used: bool, value: float, n: Any, error: float = np.nan, grade: float = np.nan
 ) -> dict[str, Any]:
     """Return a row of the table of a calibration, without the interval."""
     return {"name": name, "grade": grade, "way": way, "used": used, "value": value, "error": error, "n": int(n)}
@@ -577,8 +567,8 @@ def _correlation(found: Results, name: str, way: str, which: Array, values: Arra
     r = float(correlation(sums.sum(axis=1, keepdims=True))[0])
     if np.isnan(r):
         return False
-    row = estimate_row(name, way, way == "all views", r, np.nan, which.sum())
-    found.correlations.append(([row], sums, lambda totals: correlation(totals)[None]))
+    row = estimate_row(name, way, way == "all views", r, which.sum())
+    found.correlations.append(([row], sums, correlation))
     return True
 
 
@@ -629,7 +619,8 @@ def _decisions(found: Results) -> None:
 
 
 def _add_other_click_shares(found: Results, name: str, group: Array) -> None:
-    for way, which in (("down to the last click", found.to_last & group), ("all seen", found.seen & group)):
+    for way, shown in (("down to the last click", found.to_last), ("all seen", found.seen)):
+        which = shown & group
         share = pooled(found.by_user(which & found.clicked), found.by_user(which))
         found.add(name, f"pooled, {way}", share, which.sum())
     if found.log.has("clicks"):  # not a probability: a result can be clicked twice
@@ -671,7 +662,7 @@ def _reading(found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None
     first, again = read & ~duplicate, read & duplicate
     if again.any():
         total, views = found.by_user(again, seconds), found.by_user(again)
-        error = float(np.std(seconds[again], ddof=1) / np.sqrt(again.sum())) if again.sum() > 1 else np.nan
+        error = standard_error(seconds[again])
         found.add("duplicate_seconds", "unweighted", unweighted(total, views), again.sum())
         found.add("duplicate_seconds", "pooled", pooled(total, views), again.sum(), used=True, error=error)
     fitted = first & ~np.isnan(words)
@@ -705,13 +696,12 @@ def _reading(found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None
 
 def _note_better_shape(fits: tuple[Fit, ...], found: Results) -> None:
     by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
-    if "exponential" in by_shape:
-        best = min(by_shape, key=lambda shape: by_shape[shape])
-        if by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
-            found.notes.append(
-                f"A {best} curve fits far better than an exponential one (AIC {by_shape[best]:,.0f} against"
-                f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate; see plot_survival()."
-            )
+    best = min(by_shape, key=by_shape.__getitem__, default="")
+    if "exponential" in by_shape and by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
+        found.notes.append(
+            f"A {best} curve fits far better than an exponential one (AIC {by_shape[best]:,.0f} against"
+            f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate; see plot_survival()."
+        )
 
 
 def _note_weak_fits(fits: tuple[Fit, ...], stays: Stays, begin: float, found: Results) -> None:
@@ -733,10 +723,8 @@ def _note_weak_fits(fits: tuple[Fit, ...], stays: Stays, begin: float, found: Re
 
 def _leaving(found: Results, arguments: dict[str, Any]) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
     """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
-    log, chosen = (
-        found.log,
-        {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")},
-    )
+    log = found.log
+    chosen = {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
     if not log.has("time"):
         if not (log.has("summary_seconds") and log.has("document_seconds")):
             found.missing["half_life"] = (
@@ -780,10 +768,6 @@ def _leaving(found: Results, arguments: dict[str, Any]) -> tuple[dict[str, tuple
     return ways, corrected.excluded
 
 
-def _half_life(at: Array, totals: Array) -> Array:
-    return zero_of_scores(at, totals)[None]
-
-
 def _with_intervals(
     found: Results,
     slope_sums: Array | None,
@@ -797,22 +781,22 @@ def _with_intervals(
         a, b = (float(value[0]) for value in line(slope_sums.sum(axis=1, keepdims=True)))
         as_fitted = a == 0 or b == 0
         both = [
-            estimate_row(name, "least squares", True, value, np.nan if as_fitted else error, reading.views)
+            estimate_row(name, "least squares", True, value, reading.views, np.nan if as_fitted else error)
             for name, value, error in (("seconds_per_word", a, reading.slope_error),
                                        ("seconds_per_document", b, reading.intercept_error))
         ]  # fmt: skip
         parts.append((both, slope_sums, lambda totals: np.array(line(totals))))
     for way, (each, value) in leaving.items():
         at, scores = grid(each, found.users, value)
-        row = estimate_row("half_life", way, way == "corrected", value, np.nan, len(each))
-        parts.append(([row], scores, partial(_half_life, at)))
+        row = estimate_row("half_life", way, way == "corrected", value, len(each))
+        parts.append(([row], scores, partial(zero_of_scores, at)))
     rows = [row for part, _, _ in parts for row in part]
     low = high = np.array([])
     if rows:
         ends = np.cumsum([len(sums) for _, sums, _ in parts])[:-1]
 
         def statistic(totals: Array) -> Array:
-            return np.concatenate([of(own) for (_, _, of), own in zip(parts, np.split(totals, ends), strict=True)])
+            return np.vstack([of(own) for (_, _, of), own in zip(parts, np.split(totals, ends), strict=True)])
 
         bootstrap = (arguments[name] for name in ("confidence", "resamples", "seed"))
         low, high = over_users(np.concatenate([sums for _, sums, _ in parts]), statistic, *bootstrap)

@@ -359,13 +359,16 @@ def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> R
     found = linregress(words[first], seconds[first])
     n, m = int(first.sum()), int(again.sum())
     mean = float(seconds[again].mean()) if m else math.nan
-    error = float(seconds[again].std(ddof=1) / np.sqrt(m)) if m > 1 else math.nan
     known = again & ~np.isnan(words)
     r = linregress(words[known], seconds[known]).rvalue if known.sum() > 2 and np.ptp(words[known]) else math.nan
-    return Reading(
-        n, float(found.slope), float(found.intercept), float(found.stderr), float(found.intercept_stderr),
-        _adjusted(found.rvalue, n), m, mean, error, _adjusted(r, int(known.sum())),
-    )  # fmt: skip
+    line = (float(value) for value in (found.slope, found.intercept, found.stderr, found.intercept_stderr))
+    fits = _adjusted(found.rvalue, n), _adjusted(r, int(known.sum()))
+    return Reading(n, *line, fits[0], m, mean, standard_error(seconds[again]), fits[1])
+
+
+def standard_error(values: Array) -> float:
+    """Return the standard error of a mean; NaN for fewer than two values."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else math.nan
 
 
 def _adjusted(r: float, n: int) -> float:
@@ -397,9 +400,9 @@ def reading_points(words: Array, seconds: Array, duplicate: Array, views: int = 
         starts = np.arange(bins) * len(mine) // max(bins, 1)
         many = np.diff(np.append(starts, len(mine)))
         means = [np.add.reduceat(values[mine], starts) / many if bins else many for values in (words, seconds)]
-        parts.append((*means, many, np.full(bins, kind)))
-    columns = ("words", "seconds", "views", "duplicate")
-    return pd.DataFrame({name: np.concatenate(both) for name, both in zip(columns, zip(*parts))})
+        columns = {"words": means[0], "seconds": means[1], "views": many, "duplicate": np.full(bins, kind)}
+        parts.append(pd.DataFrame(columns))
+    return pd.concat(parts, ignore_index=True)
 
 
 #: Distributions of session durations, with their names in scipy.
@@ -694,6 +697,12 @@ def _distribution(shape: str) -> Any:
     return getattr(stats, SHAPES[shape])
 
 
+def check_shape(shape: str) -> None:
+    """Raise `BadParameter` if there is no such distribution."""
+    if shape not in SHAPES:
+        raise BadParameter(f"no shape {shape!r}. {near(str(shape), SHAPES)}")
+
+
 def fit(stays: Stays, shape: str = "exponential") -> Fit:
     """Fit a distribution to stays by maximum likelihood.
 
@@ -725,8 +734,7 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
     """
     from scipy.optimize import minimize
 
-    if shape not in SHAPES:
-        raise BadParameter(f"no shape {shape!r}. {near(str(shape), SHAPES)}")
+    check_shape(shape)
     h = half_life(stays)
     start = h if np.isfinite(h) else float(np.mean(stays.lower) + 1) if len(stays) else np.nan
     if shape == "exponential":
@@ -794,6 +802,5 @@ def survival_curve(stays: Stays) -> pd.DataFrame:
         at, leave, risk = (values[np.argmax(enough) :][1:] for values in (at, leave, risk))
     share = np.cumprod(1 - leave / risk)
     there = int((stays.entry <= begin).sum() - (time < begin).sum())
-    return pd.DataFrame(
-        {"seconds": np.append(begin, at), "share": np.append(1.0, share), "at_risk": np.append(there, risk)}
-    )
+    columns = {"seconds": (begin, at), "share": (1.0, share), "at_risk": (there, risk)}
+    return pd.DataFrame({name: np.append(*values) for name, values in columns.items()})

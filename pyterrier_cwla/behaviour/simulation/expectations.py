@@ -15,7 +15,7 @@ from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import Array
 from ...data.rankings import Rankings
-from ...errors import BadParameter, BadRun, check_share, check_whole
+from ...errors import BadParameter, BadRun, check_share, check_whole, many
 from ...errors.sanitise import in_picture, sanitised
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name
@@ -26,7 +26,7 @@ from ...model.metric import Metric
 from ...model.view import View, before
 from ...model.view_columns import packed, seen_part, view_of_ranks
 from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, system_looks, titled
-from ..logs.estimators import Estimate, over_users, printed
+from ..logs.estimators import Estimate, estimates_of, over_users, printed
 from .simulator import task_of
 from .user_paths import WHAT, Task, clicks, habits_of, standard_error
 
@@ -105,13 +105,12 @@ class Progress:
         ax, shown, x = _axes(self, ax)
         found = shown["rank"]
         ax.fill_between(x, found["min"], found["max"], color=GAIN, alpha=0.5, linewidth=0)
-        looks = {"maximum": {"color": GREY, "linestyle": ":"}, "mean": {"color": STAY, "linestyle": "-"},
-                 "minimum": {"color": GREY, "linestyle": ":"}}  # fmt: skip
-        curves = {label: (x, found[label[:4] if label == "mean" else label[:3]].to_numpy()) for label in looks}
+        end = {"color": GREY, "linestyle": ":"}
+        looks = {"maximum": end, "mean": {"color": STAY, "linestyle": "-"}, "minimum": end}
+        curves = {label: (x, found[column].to_numpy()) for label, column in zip(looks, ("max", "mean", "min"))}
         for label, look in looks.items():
             ax.plot(*curves[label], **look, linewidth=1.8)
-        ax.set_ylim(0)
-        ax.set_ylabel("rank reached (documents)")
+        ax.set(ylim=(0, None), ylabel="rank reached (documents)")
         titled(ax, f"How deep users are after some time · {in_picture(_title(self))}")
         label_ends(ax, curves, looks)
         return ax
@@ -138,12 +137,11 @@ class Progress:
         for name in names[::-1]:  # the best lie above the others
             width, alpha = (0.6, 0.5) if looks[name]["color"] == GREY else (1.6, 1)
             ax.plot(x, found[name], **looks[name] | {"marker": ""}, linewidth=width, alpha=alpha)
-        ax.set_ylabel("gain so far (G)")
-        ax.set_ylim(0, 1.05 * float(found.to_numpy().max()) or 1)
+        ax.set(ylabel="gain so far (G)", ylim=(0, 1.05 * float(found.to_numpy().max()) or 1))
         best = f" · coloured: the best {len(COLOURS)}" if len(names) > len(COLOURS) else ""
         titled(ax, f"What users have gained after some time, if none leaves · {in_picture(_title(self))}{best}")
-        label_ends(ax, {str(name): (x, found[name]) for name in names[: len(COLOURS)]},
-                   {str(name): look for name, look in looks.items()})  # fmt: skip
+        ends = {str(name): (x, found[name]) for name in names[: len(COLOURS)]}
+        label_ends(ax, ends, {str(name): look for name, look in looks.items()})
         return ax
 
 
@@ -302,8 +300,8 @@ def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
     shown = shown.iloc[: over[0] + 1] if len(over) else shown
     in_minutes = progress.unit == "seconds"
     x = shown.index.to_numpy() / (60 if in_minutes else 1)
-    ax.set_xlabel("time (minutes)" if in_minutes else f"effort ({in_picture(progress.unit)})")
-    ax.set_xlim(x[0], x[-1] if len(x) > 1 else x[0] + 1)
+    label = "time (minutes)" if in_minutes else f"effort ({in_picture(progress.unit)})"
+    ax.set(xlabel=label, xlim=(x[0], x[-1] if len(x) > 1 else x[0] + 1))
     ax.locator_params(axis="x", integer=progress.unit == "documents")
     return ax, shown, x
 
@@ -311,8 +309,8 @@ def _axes(progress: Any, ax: Any) -> tuple[Any, Any, Any]:
 def _title(progress: Any) -> str:
     runs, topics = (progress.table.index.unique(level) for level in ("run", "query_id"))
     measure = progress.measure if len(progress.measure) <= 40 else f"{progress.measure.split('(')[0]}(…)"
-    of_topics = f"topic {topics[0]}" if len(topics) == 1 else f"{len(topics):,} topics"
-    return f"{measure} · {len(runs):,} run{'s' * (len(runs) != 1)}, {of_topics}"
+    of_topics = f"topic {topics[0]}" if len(topics) == 1 else many(len(topics), "topic")
+    return f"{measure} · {many(len(runs), 'run')}, {of_topics}"
 
 
 def expected_saves(qrels: Any, runs: Any, measure: Any, reading: str = "fixed") -> pd.DataFrame:
@@ -369,17 +367,16 @@ def expected_saves(qrels: Any, runs: Any, measure: Any, reading: str = "fixed") 
         for queries, width in _chunks(rankings):
             gain, arrives, goes_on, after_save = _chances(task, rankings, queries, width)
             comes = gain * arrives
-            earlier = np.cumsum(
-                gain * np.divide(after_save, goes_on, out=np.zeros_like(gain), where=goes_on > 0), axis=1
-            )
+            kept = np.divide(after_save, goes_on, out=np.zeros_like(gain), where=goes_on > 0)
+            earlier = np.cumsum(gain * kept, axis=1)
             mean[queries] = comes.sum(axis=1)
             second[queries] = mean[queries] + 2 * (comes[:, 1:] * earlier[:, :-1]).sum(axis=1)
         scale = np.divide(1.0, task.divisors[name], out=np.zeros_like(mean), where=task.divisors[name] > 0)
-        index = pd.MultiIndex.from_product([[name], task.queries], names=["run", "query_id"])
-        columns = {"analytic": task.analytic[name], "exact": mean * scale, "gap": mean * scale - task.analytic[name]}
+        analytic, exact = task.analytic[name], mean * scale
         spread = np.sqrt(np.maximum(second - mean**2, 0)) * scale
-        tables.append(pd.DataFrame({**columns, "sd": spread}, index))
-    return pd.concat(tables)
+        columns = {"analytic": analytic, "exact": exact, "gap": exact - analytic, "sd": spread}
+        tables.append(pd.DataFrame(columns, pd.Index(task.queries, name="query_id")))
+    return pd.concat(tables, keys=list(task.cut), names=["run"])
 
 
 def expected_stops(
@@ -515,20 +512,17 @@ class Preference:
 
     @sanitised
     def __repr__(self) -> str:
-        shares = ((*self.names, "no difference"), (self.first, self.second, self.ties))
+        names = *self.names, "no difference"
         lines = [
-            f"  {name:<{max(map(len, shares[0]))}}  {one.value:6.1%}"
-            + (f"  [{one.low:.1%}, {one.high:.1%}]" if np.isfinite(one.low) else "")
-            for name, one in zip(*shares, strict=True)
+            f"{self.n_users:,} users of {self.measure} on each of {len(self.by_query):,} queries: share with more"
+            f" {self.what} from"
         ]
-        return "\n".join(
-            [
-                f"{self.n_users:,} users of {self.measure} on each of {len(self.by_query):,} queries: share with more"
-                f" {self.what} from",
-                *lines,
-                f"  ({self.confidence:.0%} intervals over queries; simulation error of the difference"
-                f" {self.error:.2%}; seed {self.seed}, version {self.version})",
-            ]
+        for name, one in zip(names, (self.first, self.second, self.ties), strict=True):
+            interval = f"  [{one.low:.1%}, {one.high:.1%}]" if np.isfinite(one.low) else ""
+            lines.append(f"  {name:<{max(map(len, names))}}  {one.value:6.1%}{interval}")
+        return "\n".join(lines) + (
+            f"\n  ({self.confidence:.0%} intervals over queries; simulation error of the difference"
+            f" {self.error:.2%}; seed {self.seed}, version {self.version})"
         )
 
 
@@ -603,21 +597,15 @@ def prefer(
         raise BadParameter(f"what={what!r} must be 'score' or 'gain'.")
     check_share(0.95, confidence=confidence)
     check_whole(1, resamples=resamples)
-    task = task_of(qrels, {name: runs[name] for name in runs}, measure, users, seed, reading, sampling)
-    names = tuple(task.rankings)
+    task = task_of(qrels, dict(runs), measure, users, seed, reading, sampling)
+    one, other = task.rankings
     rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)
     table = np.array(rows, float).reshape(-1, 4)
     low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
-    estimates = [
-        Estimate(float(value), float(a), float(b), len(table))
-        for value, a, b in zip(table[:, :3].mean(axis=0), low, high, strict=True)
-    ]
-    index = pd.Index(task.queries, name="query_id")
-    by_query = pd.DataFrame(table, index, [*names, TIES, "error"])
+    estimates = estimates_of(table[:, :3].mean(axis=0), low, high, np.full(3, len(table)))
+    by_query = pd.DataFrame(table, pd.Index(task.queries, name="query_id"), [one, other, TIES, "error"])
     error = float(np.linalg.norm(table[:, 3])) / len(table)
-    first, second, ties = estimates
-    settings = str(task.measure), what, users, seed, confidence
-    return Preference((names[0], names[1]), first, second, ties, by_query, error, *settings)
+    return Preference((one, other), *estimates, by_query, error, str(task.measure), what, users, seed, confidence)
 
 
 def _of_query(task: Task, qid: str, what: str) -> list[float]:
