@@ -160,7 +160,7 @@ def position_model(
         raise BadLog("the log has no clicks" + (f" down to rank {depth}." if depth else "."))
     of = list(of)
     _check(rows, of)
-    number = rows.groupby(of, sort=True).ngroup().to_numpy()
+    number = rows.groupby(of).ngroup().to_numpy()
     cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
     clicked = rows["clicked"].to_numpy(bool)
     ranks, rank = np.unique(cells[:, 1], return_inverse=True)
@@ -290,21 +290,19 @@ class _Grid:
         a = np.divide(np.bincount(item, c, self.items), seen, out=np.zeros(self.items), where=seen > 0) ** 0.5
         b = np.full(len(self.ranks), 0.5)
         steps: list[float] = []
-        for _ in range(_MOST_STEPS):
+        moved = np.inf
+        while moved >= _TOLERANCE and len(steps) < _MOST_STEPS:
             p = a[item] * b[rank]
             steps.append(float((xlogy(c, p) + xlog1py(n - c, -p)).sum()))
             silent = (n - c) / np.maximum(1 - p, 1e-300)
             attracted = np.bincount(item, c + silent * (a[item] - p), self.items)
             examined = np.bincount(rank, c + silent * (b[rank] - p))
             # Stay below 1: EM cannot leave 1, even if the likelihood is higher elsewhere.
-            new_b = np.minimum(examined / shown, _BELOW_ONE)
-            new_a = np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0)
-            new_a = np.minimum(new_a, _BELOW_ONE)
-            moved = max(np.abs(new_b - b).max(), np.abs(new_a - a).max())
-            a, b = new_a, new_b
-            if moved < _TOLERANCE:
-                return a, b, np.array(steps), True
-        return a, b, np.array(steps), False
+            last_a, last_b = a, b
+            b = np.minimum(examined / shown, _BELOW_ONE)
+            a = np.minimum(np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0), _BELOW_ONE)
+            moved = max(np.abs(b - last_b).max(), np.abs(a - last_a).max())
+        return a, b, np.array(steps), bool(moved < _TOLERANCE)
 
     def intervals(
         self, a: Array, b: Array, rows: pd.DataFrame, cell: Array, clicked: Array, bootstrap: tuple[float, int, int]
@@ -332,14 +330,10 @@ class _Grid:
         if not len(at) or np.linalg.cond(information) > _FLAT:
             return np.full(len(b), np.nan), np.full(len(b), np.nan)
         inverse = np.linalg.pinv(information)
-
-        place = np.full(int(cell.max()) + 1, -1)
-        place[self.cell] = np.arange(len(self.cell))
-        mine = place[cell]
-        keep = mine >= 0
-        mine, y = mine[keep], clicked[keep]
+        keep = np.isin(cell, self.cell)
+        mine = np.searchsorted(self.cell, cell[keep])
         user, names = pd.factorize(rows["user"].to_numpy()[keep])
-        score = (y - p[mine]) / np.maximum(1 - p[mine], 1e-12)
+        score = (clicked[keep] - p[mine]) / np.maximum(1 - p[mine], 1e-12)
         shape = len(names), len(b)
         of_rank = csr_array((score, (user, self.rank[mine])), shape=shape).toarray()
         of_item = csr_array((score, (user, self.item[mine])), shape=(len(names), self.items))
@@ -387,11 +381,11 @@ class ClickMetrics:
     @sanitised
     def __repr__(self) -> str:
         topics = self.configurations["topic"].nunique()
-        lines = [
+        title = (
             f"Click metrics of {many(len(self.configurations), 'configuration')} (top {self.depth}) of"
             f" {many(topics, 'topic')} in {many(len(self.sessions), 'session')}."
-        ]
-        return "\n".join([*lines, *left_out(self.excluded), self.configurations.to_string(max_rows=10)])
+        )
+        return "\n".join([title, *left_out(self.excluded), self.configurations.to_string(max_rows=10)])
 
 
 def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_only: bool = True) -> ClickMetrics:
@@ -462,9 +456,7 @@ def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_o
     per_session = sessions[SESSION].assign(configuration=lists, **values)
     means = per_session.groupby("configuration", sort=False)[list(values)].mean()
     first = (~lists.duplicated()).to_numpy()
-    about = pd.DataFrame(
-        {"topic": sessions["topic"][first].to_numpy()}, index=pd.Index(lists[first], name="configuration")
-    )
+    about = sessions.loc[first, ["topic"]].set_index(pd.Index(lists[first], name="configuration"))
     about["n"] = lists.value_counts().reindex(about.index)
     configurations = about.join(means).sort_values(["topic", "n"], ascending=[True, False], kind="stable")
     of_first = rows[np.repeat(first, depth)]
@@ -518,12 +510,12 @@ def weighted_correlation(x: Any, y: Any, n: Any) -> float:
         raise BadParameter(
             f"x, y and n must be columns of equal length, not {', '.join(str(c.shape) for c in columns)}."
         )
-    if not all(np.isfinite(column).all() for column in columns):
+    if not np.isfinite(columns).all():
         raise BadParameter("x, y and n must be finite: leave out the configurations without a value.")
-    if (columns[2] < 0).any() or not columns[2].sum() > 0:
+    weight = columns[2]
+    if (weight < 0).any() or not weight.sum() > 0:
         raise BadParameter("n must not be negative and not all 0.")
-    kept = columns[2] > 0
-    a, b, weight = (column[kept] for column in columns)
+    a, b, weight = np.compress(weight > 0, columns, axis=1)
     if np.ptp(a) == 0 or np.ptp(b) == 0:
         return float("nan")
     a, b = a - np.average(a, weights=weight), b - np.average(b, weights=weight)

@@ -24,6 +24,21 @@ _IMPRESSIONS = (
     "interface_type",
 )
 _OPENED = ("user", "topic_id", "qid", "doc_id", "judgement", "doc_decision_time", "doc_mark_item_time", "total_time")
+_NAMES = {
+    "topic_id": "topic",
+    "rank": "rank",
+    "doc_id": "docno",
+    "actual_qrel_value": "grade",
+    "time_spent": "summary_seconds",
+    "total_time": "document_seconds",
+    "query": "query",
+    "interface_type": "interface",
+    "click": "clicks",
+    "doc_decision_time": "decision_seconds",
+    "doc_mark_item_time": "marking_seconds",
+    "qid_opened": "opened_query",
+}
+"""Columns of the tables with their names in the log."""
 _TEXT = ("user", "topic_id", "qid", "doc_id", "query", "interface_type")
 _SHOWN = ("user", "query", "time", "rank", "docno", "clicked")
 _CLICK_TIME = "click_time"
@@ -80,25 +95,12 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
     number = anew.groupby([rows[column] for column in query], sort=False).cumsum() + 1
     session = rows["topic_id"] + "-" + rows["qid"]
     log = InteractionLog.of(
-        pd.DataFrame(
-            {
-                "user": rows["user"],
-                "session": session.where(number == 1, session + "/" + number.astype(str)),
-                "topic": rows["topic_id"],
-                "rank": rows["rank"],
-                "docno": rows["doc_id"],
-                "clicked": rows["click"] > 0,
-                "grade": rows["actual_qrel_value"],
-                "saved": rows["judgement"] > 0,
-                "summary_seconds": rows["time_spent"],
-                "document_seconds": rows["total_time"],
-                "query": rows["query"],
-                "interface": rows["interface_type"],
-                "clicks": rows["click"],
-                "decision_seconds": rows["doc_decision_time"],
-                "marking_seconds": rows["doc_mark_item_time"],
-                "opened_query": rows["qid_opened"],
-            }
+        rows[["user", *_NAMES]]
+        .rename(columns=_NAMES)
+        .assign(
+            session=session.where(number == 1, session + "/" + number.astype(str)),
+            clicked=rows["click"] > 0,
+            saved=rows["judgement"] > 0,
         )
     )
     was_opened, seconds = rows["total_time"].notna(), rows["total_time"]
@@ -111,12 +113,9 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
         f"Clicked and not opened (seconds unknown, not saved): {many(unopened, 'row')}.",
         f"In a list that was shuffled again, which is a separate session: {many(int((number > 1).sum()), 'row')}.",
         f"Above 10 minutes on a document: {many(int((seconds > 600).sum()), 'row')}, at most {seconds.max():,.0f} s.",
-        *(
-            [f"Excluded, without an impression and hence without a rank: {many(unplaced, 'document')}."]
-            if unplaced
-            else []
-        ),
     ]
+    if unplaced:
+        notes.append(f"Excluded, without an impression and hence without a rank: {many(unplaced, 'document')}.")
     return replace(log, notes=tuple(notes))
 
 
@@ -219,11 +218,11 @@ def click_log(shown: Any, idle_minutes: float = 60.0, qrels: Any = None) -> Inte
         columns = judgment_columns(qrels)
         judged = {"topic": columns.query_id.to_pandas(), "docno": columns.doc_id.to_pandas(), "grade": columns.value}
         grades = pd.DataFrame(judged)
-        if grades.duplicated(["topic", "docno"]).any():
-            topic, docno = grades.loc[grades.duplicated(["topic", "docno"]).idxmax(), ["topic", "docno"]]
+        twice = grades.duplicated(["topic", "docno"])
+        if twice.any():
+            topic, docno = grades.loc[twice.idxmax(), ["topic", "docno"]]
             raise BadLog(f"the judgments have document {docno!r} twice for query {topic!r}: keep one.")
         rows = rows.merge(grades, "left", ["topic", "docno"])
-    log = InteractionLog.of(rows)
     notes = ["The log contains all results shown; which of them were seen is unknown."]
     if changed:
         notes.append(f"Started because the list of results changed: {many(changed, 'session')}.")
@@ -231,7 +230,7 @@ def click_log(shown: Any, idle_minutes: float = 60.0, qrels: Any = None) -> Inte
         notes.append(f"Ignored, after the end of the session: {many(int(late.sum()), 'click')}.")
     if foreign:
         notes.append(f"Unused columns: {some(foreign, 8)}.")
-    return replace(log, notes=tuple(notes))
+    return InteractionLog(rows, notes=tuple(notes))
 
 
 def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -253,10 +252,8 @@ def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     query = strings(given["query"], "query", "results shown", BadLog).to_pandas().set_axis(given.index)
     # Each impression is a session here, so that the validation of logs finds duplicates within it.
     showing = query + " at " + start.map(repr)
-    rows = given[["user", "rank", "docno", "clicked"]].assign(
-        session=showing, topic=query, start=start, click_time=click
-    )
-    rows = InteractionLog.of(rows).rows
+    rows = given[["user", "rank", "docno", "clicked"]]
+    rows = InteractionLog(rows.assign(session=showing, topic=query, start=start, click_time=click)).rows
     for wrong, what in (
         (rows[_CLICK_TIME].notna() & ~rows["clicked"], "a click time without a click"),
         (rows[_CLICK_TIME] < rows["start"], "a click before the impression"),
@@ -295,13 +292,13 @@ def _parts(rows: pd.DataFrame, idle: float) -> tuple[pd.Series, pd.Series]:
     late : Series of bool
         Whether the click of the row is in a later part.
     """
-    showing = rows[["user", "topic", "start"]].rename(columns={"start": "at"}).assign(row=rows.index, click=False)
-    click = rows[["user", "topic", _CLICK_TIME]].rename(columns={_CLICK_TIME: "at"}).assign(row=rows.index, click=True)
-    events = pd.concat([showing, click[click["at"].notna()]]).sort_values(["user", "topic", "at"], kind="stable")
-    begins = ~(events.groupby(["user", "topic"], sort=False)["at"].diff() <= idle)
-    events["part"] = begins.cumsum()
-    of_showing = events.loc[~events["click"]].set_index("row")["part"].reindex(rows.index)
-    of_click = events.loc[events["click"]].set_index("row")["part"].reindex(rows.index)
+    search = ["user", "topic"]
+    times = (rows[search].assign(at=rows[time], of=time) for time in ("start", _CLICK_TIME))
+    events = pd.concat(times).dropna(subset="at").sort_values([*search, "at"], kind="stable")
+    events["part"] = (~(events.groupby(search, sort=False)["at"].diff() <= idle)).cumsum()
+    of_showing, of_click = (
+        events.loc[events["of"] == time, "part"].reindex(rows.index) for time in ("start", _CLICK_TIME)
+    )
     return of_showing, of_click.notna() & (of_click != of_showing)
 
 

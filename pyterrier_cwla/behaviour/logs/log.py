@@ -255,8 +255,8 @@ def _check_columns(given: pd.DataFrame, what: str) -> None:
     absent = {name.lower(): name for name in COLUMNS if name not in names}
     for name in names:
         if name not in COLUMNS:
-            meant = _similar(str(name), absent)
-            if meant:
+            for close in difflib.get_close_matches(str(name).lower(), absent, 1, cutoff=0.8):
+                meant = absent[close]
                 raise BadLog(
                     f"the {what} has a column {name!r} and no column {meant!r} ({COLUMNS[meant]}): rename the column,"
                     f" to {meant!r} if it has this meaning and to a different name otherwise."
@@ -276,11 +276,6 @@ def _check_types(given: pd.DataFrame, place: Callable[[int], str]) -> None:
                 f"{place(row)}: {column} is {shown(value)}, of type {type(value).__name__}; give a text, a number or a"
                 " boolean."
             )
-
-
-def _similar(name: str, absent: dict[str, str]) -> str | None:
-    found = difflib.get_close_matches(name.lower(), absent, 1, cutoff=0.8)
-    return absent[found[0]] if found else None
 
 
 def _unknown(column: pd.Series) -> pd.Series:
@@ -486,12 +481,9 @@ class _Check:
         try:
             values = pd.to_numeric(given, errors="coerce")
         except OverflowError:  # integers beyond the range of floats count as invalid
-            values = pd.to_numeric(given.mask(given.map(_is_huge)), errors="coerce")
+            huge = given.map(lambda value: isinstance(value, int) and abs(value) > sys.float_info.max)
+            values = pd.to_numeric(given.mask(huge), errors="coerce")
         return pd.Series(values.to_numpy(float, na_value=np.nan), given.index)
-
-
-def _is_huge(value: Any) -> bool:
-    return isinstance(value, int) and abs(value) > sys.float_info.max
 
 
 def _plain(value: Any) -> Any:
@@ -658,7 +650,7 @@ class InteractionLog:
     @property
     def seen(self) -> Array:
         """Mask of the rows whose result was seen; all rows if the log has no column ``seen``."""
-        return self.rows["seen"].to_numpy(bool) if self.has("seen") else np.ones(len(self), bool)
+        return self.flags("seen") if self.has("seen") else np.ones(len(self), bool)
 
     def floats(self, column: str) -> Array:
         """Return the values of a numeric column.
@@ -739,13 +731,17 @@ class InteractionLog:
         rows = self.rows
         sessions = rows.groupby(SESSION, sort=False).ngroups
         counts = [many(len(self.users), "user"), many(sessions, "session"), many(len(rows), "result")]
-        known = [self._known(column) for column in COLUMNS if self.has(column)]
-        unknown = ["seen (all results count as seen)" if c == "seen" else c for c in COLUMNS if not self.has(c)]
-        foreign = [str(column) for column in rows.columns if column not in COLUMNS]
+        columns = {
+            "Known": [self._known(column) for column in COLUMNS if self.has(column)],
+            "Not known": [
+                "seen (all results count as seen)" if column == "seen" else column
+                for column in COLUMNS
+                if not self.has(column)
+            ],
+            "Other columns": [str(column) for column in rows.columns if column not in COLUMNS],
+        }
         lines = [f"A log of {', '.join(counts)}, {int(rows['clicked'].sum()):,} clicked."]
-        lines += [f"Known: {', '.join(known)}."]
-        lines += [f"Not known: {', '.join(unknown)}."] if unknown else []
-        lines += [f"Other columns: {', '.join(foreign)}."] if foreign else []
+        lines += [f"{head}: {', '.join(names)}." for head, names in columns.items() if names]
         lines += left_out(self.excluded)
         lines += ["Only one user: estimates have no intervals."] if len(self.users) == 1 else []
         return [*lines, *self.notes]
@@ -754,8 +750,8 @@ class InteractionLog:
         """Return the name of a column, with the number of known values if some are missing."""
         values = self.rows[column]
         of, what = (self.rows["clicked"], "clicks") if column == "document_seconds" else (slice(None), "results")
-        known, all_ = int(values[of].notna().sum()), len(values[of])
-        return column if known == all_ else f"{column} ({known:,} of {all_:,} {what})"
+        known = values[of].notna()
+        return column if known.all() else f"{column} ({int(known.sum()):,} of {len(known):,} {what})"
 
 
 def as_log(log: Any) -> InteractionLog:
@@ -765,9 +761,8 @@ def as_log(log: Any) -> InteractionLog:
 
 def numbered_sessions(log: InteractionLog) -> tuple[Array, Array]:
     """Return the session number of each row and the user number of each session, both in the order of the rows."""
-    user, session = (pd.factorize(log.rows[column])[0] for column in ("user", "session"))
-    first = np.ones(len(user), bool)
-    first[1:] = (user[1:] != user[:-1]) | (session[1:] != session[:-1])
+    user, _ = pd.factorize(log.rows["user"])
+    first = ~log.rows.duplicated(SESSION).to_numpy()
     return np.cumsum(first) - 1, user[first]
 
 
