@@ -226,7 +226,8 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
 
 def em(lists: ClickedLists, theta: Array, update: Callable[[Array, Array, Array], Array]) -> tuple[Array, Array, bool]:
     """Iterate EM; return the parameters, the log-likelihood of each step, and whether EM converged."""
-    steps, converged = [], False
+    steps: list[float] = []
+    converged = False
     while not converged and len(steps) < _MOST_STEPS:
         on, of, log_likelihood = lists.totals(theta)
         steps.append(log_likelihood)
@@ -791,9 +792,9 @@ def _model(
         )
     _, n, _ = lists.totals(theta)
     estimates = estimates_of(np.append(value, R), low, high, np.append(n, n[:groups]))
-    of_grades = (dict(zip(lists.names, estimates[at:])) for at in (0, groups, 2 * groups + 1))
-    sizes = len(lists.n), lists.users
-    return ClickModel(*of_grades, estimates[2 * groups], steps, converged, *sizes, tuple(notes), lists, log, theta)
+    attraction, satisfaction, relevance = (dict(zip(lists.names, estimates[at:])) for at in (0, groups, 2 * groups + 1))
+    found = attraction, satisfaction, relevance, estimates[2 * groups]
+    return ClickModel(*found, steps, converged, len(lists.n), lists.users, tuple(notes), lists, log, theta)
 
 
 def _identification_notes(names: tuple, value: Array, on_border: Array) -> list[str]:

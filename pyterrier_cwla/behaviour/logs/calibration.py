@@ -383,7 +383,8 @@ class Calibration:
         ax = axes_of(ax)
         largest = table.groupby("group")["sessions"].max().sort_values(ascending=False, kind="stable")
         names = list(largest.index[:4])
-        curves, looks, top = {}, {}, 2.0
+        curves, top = {}, 2.0
+        looks: dict[str, dict[str, Any]] = {}
         for name, colour in zip(sorted(names), COLOURS):
             one = table[(table["group"] == name) & (table["sessions"] >= max(_FEWEST, 0.2 * largest[name]))]
             if not len(one):

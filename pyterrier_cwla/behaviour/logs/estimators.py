@@ -361,9 +361,10 @@ def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> R
     mean = float(seconds[again].mean()) if m else math.nan
     known = again & ~np.isnan(words)
     r = linregress(words[known], seconds[known]).rvalue if known.sum() > 2 and np.ptp(words[known]) else math.nan
-    line = (float(value) for value in (found.slope, found.intercept, found.stderr, found.intercept_stderr))
-    fits = _adjusted(found.rvalue, n), _adjusted(r, int(known.sum()))
-    return Reading(n, *line, fits[0], m, mean, standard_error(seconds[again]), fits[1])
+    return Reading(
+        n, float(found.slope), float(found.intercept), float(found.stderr), float(found.intercept_stderr),
+        _adjusted(found.rvalue, n), m, mean, standard_error(seconds[again]), _adjusted(r, int(known.sum())),
+    )  # fmt: skip
 
 
 def standard_error(values: Array) -> float:

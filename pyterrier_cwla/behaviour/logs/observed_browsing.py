@@ -538,8 +538,10 @@ def grade_efforts(
         "{:,} clicked results have no seconds and contribute only to P_click",
     )
     estimates = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
-    of_grades = (dict(zip(labels, estimates[at:])) for at in range(1, len(estimates), len(labels)))
-    return GradeEfforts(estimates[0], *of_grades, found.users, tuple(found.notes))
+    p_click, reading, total, relative = (
+        dict(zip(labels, estimates[at:])) for at in range(1, len(estimates), len(labels))
+    )
+    return GradeEfforts(estimates[0], p_click, reading, total, relative, found.users, tuple(found.notes))
 
 
 def _check(log: InteractionLog, summary_seconds: float | None) -> None:

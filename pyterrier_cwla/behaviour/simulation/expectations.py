@@ -602,10 +602,11 @@ def prefer(
     rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)
     table = np.array(rows, float).reshape(-1, 4)
     low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
-    estimates = estimates_of(table[:, :3].mean(axis=0), low, high, np.full(3, len(table)))
+    first, second, ties = estimates_of(table[:, :3].mean(axis=0), low, high, np.full(3, len(table)))
     by_query = pd.DataFrame(table, pd.Index(task.queries, name="query_id"), [one, other, TIES, "error"])
     error = float(np.linalg.norm(table[:, 3])) / len(table)
-    return Preference((one, other), *estimates, by_query, error, str(task.measure), what, users, seed, confidence)
+    settings = str(task.measure), what, users, seed, confidence
+    return Preference((one, other), first, second, ties, by_query, error, *settings)
 
 
 def _of_query(task: Task, qid: str, what: str) -> list[float]:
