@@ -124,15 +124,8 @@ def _norms() -> dict[str, str]:
 
 def _choice(path: str, label: str, value: str, options: Mapping[str, str], says: str) -> Control:
     listed = [{"value": one, "label": shown} for one, shown in options.items()]
-    return {
-        "path": path,
-        "kind": "choice",
-        "group": "choices",
-        "label": label,
-        "value": value,
-        "options": listed,
-        "says": says,
-    }
+    choice = {"path": path, "kind": "choice", "group": "choices", "label": label, "value": value}
+    return {**choice, "options": listed, "says": says}
 
 
 def _labelled(name: str, says: str) -> str:
@@ -186,19 +179,11 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
         options = [{"value": name, "label": name} for name in parameter.allowed.names]
         yield {**common, "kind": "choice", "options": options}
     elif isinstance(parameter.allowed, In) and not parameter.many:
-        steps = list(_steps(parameter, value))
+        steps = _steps(parameter, value)
         interval = parameter.allowed.interval.replace("inf", "∞").replace("1e15", "10¹⁵")
         whole = "whole number in " if parameter.allowed.whole else ""
-        sweep = len(list(filter(None, steps))) > 2
-        yield {
-            **common,
-            "kind": "number",
-            "steps": steps,
-            "at": steps.index(_text(value)),
-            "range": whole + interval,
-            "sweep": sweep,
-            "symbol": symbol,
-        }
+        slider = {"steps": steps, "at": steps.index(_text(value)), "range": whole + interval}
+        yield {**common, "kind": "number", **slider, "sweep": len([*filter(None, steps)]) > 2, "symbol": symbol}
     else:
         yield {**common, "kind": "text"}
 

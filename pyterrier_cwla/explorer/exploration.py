@@ -21,7 +21,6 @@ from ..data.document_tables import documents, without_files
 from ..data.lengths import Lengths
 from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
-from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded, named_pair, runs_by_name
 from ..measures.named import RowMeasure, measures_of
 from ..measures.of_ir_measures import computation_of, followed, metric_of, needs_of, user_model_of
@@ -247,7 +246,8 @@ class Exploration:
         self.queries = {} if queries is None else _wanted_texts(queries, set(self.topics))
         self.note = ""
         self._measures: dict[str, Measure] = {}
-        self.measure = self._ready(self._default_measure if measure is None else measures_of([measure])[0])
+        default = f"CWLA(C='rbp(0.8)',A='erg',max_rel={self.highest:g})"
+        self.measure = self._ready(measures_of([default if measure is None else measure])[0])
 
     @classmethod
     def of_grades(cls, grades: Any, *, measure: Any = None, lengths: Any = None) -> Exploration:
@@ -389,10 +389,6 @@ class Exploration:
 
     # ---- measures
 
-    @property
-    def _default_measure(self) -> Measure:
-        return measures_of([f"CWLA(C='rbp(0.8)',A='erg',max_rel={self.highest:g})"])[0]
-
     def _of_text(self, text: str) -> Measure:
         """Return the measure of a text. Measures that were made here keep their tables and functions."""
         known = self.measure if text == repr(self.measure) else self._measures.get(text)
@@ -451,10 +447,8 @@ class Exploration:
         """Return a topic; the last one is kept, since finding its rows takes time in large runs."""
         if self._last is not None and self._last.qid == qid:
             return self._last
-        columns = self.judgments.columns
-        rows = np.flatnonzero(self.judgments.row_query == self.judgments.index[qid])
-        ids = columns.doc_id.take(of_numbers(rows)).to_pylist()
-        grades = dict(zip(ids, columns.value[rows].tolist(), strict=True))
+        columns = self.judgments.columns.taken(np.flatnonzero(self.judgments.row_query == self.judgments.index[qid]))
+        grades = dict(zip(columns.doc_id.to_pylist(), columns.value.tolist(), strict=True))
         rankings = {name: _ranked(of, self._segments[name][qid]) for name, of in self.rows.items()}
         self._last = Topic(qid, grades, rankings, self.texts, self.queries.get(qid, ""), highest=self.highest)
         return self._last

@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Judgments
@@ -87,10 +86,8 @@ def stories_of(metric: Metric) -> list[str]:
     """Return what the users of a metric do and value, and what the score is divided by, as sentences."""
     unit = metric.effort_unit
     goes_on = _story(metric.C, GO_ON, "After each document", unit)
-    stories = [_READ, goes_on, _story(metric.A, VALUE, "A user who stops gets", unit)]
-    if metric.norm == "ideal":
-        stories.append("The score is divided by that of the best possible ranking.")
-    return stories
+    divided = ["The score is divided by that of the best possible ranking."] if metric.norm == "ideal" else []
+    return [_READ, goes_on, _story(metric.A, VALUE, "A user who stops gets", unit), *divided]
 
 
 def _story(spec: Spec, known: dict[str, str], head: str, unit: str) -> str:
@@ -266,11 +263,7 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
     highest = max(topic.highest, float(topic.judgments.pool.highest or 0))
     upper = _upper(measure, topic, explanations)
     bounds: list[float | None] = [None] * len(explanations) if upper is None else [*upper]
-    rankings = [
-        _ranking(name, one, bound, topic) for name, one, bound in zip(topic.runs, explanations, bounds, strict=True)
-    ]
     metric = metric_of(measure, highest)
-    controls = controls_of(measure, highest)
     return {
         "measure": {
             "text": harmless(repr(measure)),
@@ -278,14 +271,14 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
             "title": harmless(str(measure)),
             "sentences": stories_of(metric),
         },
-        "controls": controls,
+        "controls": controls_of(measure, highest),
         "topic": harmless(topic.qid),
         "about": harmless(topic.about),
         "edited": topic.is_edited,
         "unit": metric.effort_unit,
         "timed": not metric.unit_effort,
         "grades": topic.grade_steps,
-        "rankings": rankings,
+        "rankings": [_ranking(*of, topic) for of in zip(topic.runs, explanations, bounds, strict=True)],
         "difference": _difference([*map(harmless, topic.runs)], [one.score for one in explanations]),
         "notes": [*notes, *([_NO_BOUND] if upper is None else [])],
     }
@@ -307,99 +300,81 @@ def _ranking(name: str, explanation: Explanation, upper: float | None, topic: To
     beyond = float(explanation.contributions.iloc[documents:].sum())
     if not explanation.adds_gains and explanation.divisor > 0:  # otherwise a gain adds to the score at its own rank
         beyond += explanation.beyond / explanation.divisor
+    # users who go on below the last document
+    going_on = table["V"].iloc[documents] if documents < len(table) else table["V"].iloc[-1] * table["C"].iloc[-1]
     shown = min(documents, _SHOWN)
+    adds = explanation.contributions.to_numpy()[:shown]
     return {
         "name": harmless(name),
         "score": score,
         "upper": None if upper is None or _digits(upper) == score else _digits(upper),
         "ranks": documents,
         "shown": shown,
-        "columns": _columns(explanation, shown, topic),
-        "says": _of_ranks(explanation, shown),
+        "columns": _columns(explanation, adds, topic),
+        "says": [
+            f"Rank {rank}: {percent(V)} of the users see it, {percent(L)} stop there, and it adds {_digits(add)} to the"
+            " score."
+            for rank, V, L, add in zip(table["rank"], table["V"], table["L"], adds)
+        ],
         "beyond": _digits(beyond),
-        "seen_beyond": percent(_going_on(table, documents)),
+        "seen_beyond": percent(float(going_on)),
         "totals": _totals(explanation),
         "sentence": _sentence(harmless(name), explanation),
     }
 
 
-def _going_on(table: pd.DataFrame, documents: int) -> float:
-    """Return the share of users who go on below the last document."""
-    if documents < len(table):
-        return float(table["V"].iloc[documents])
-    return float(table["V"].iloc[-1] * table["C"].iloc[-1])
-
-
-def _columns(explanation: Explanation, shown: int, topic: Topic) -> dict[str, Any]:
-    table = explanation.table.head(shown)
-    adds = explanation.contributions.to_numpy()[:shown]
-    ids = table["docno"].tolist()
-    time = "{:.1f}" if explanation.unit != "documents" else "{:g}"
-    T = table["T"].to_numpy()
+def _columns(explanation: Explanation, adds: Array, topic: Topic) -> dict[str, Any]:
+    table = explanation.table.head(len(adds))
+    time = ".1f" if explanation.unit != "documents" else "g"
     share = adds / explanation.score * 100 if explanation.score else np.full(len(adds), np.nan)
     columns: dict[str, Any] = {
         "rank": [str(rank) for rank in table["rank"]],
-        "id": [topic.text_of.get(doc_id, "") for doc_id in ids],
-        "text": [harmless(topic.texts.get(doc_id, "")) for doc_id in ids] if topic.texts else None,
-        "grade": [None if math.isnan(grade) else f"{grade:g}" for grade in table["grade"]],
-        "effort": [time.format(effort) for effort in table["effort"]],
-        "T": [time.format(before) for before in T],
-        "end": [time.format(end) for end in T + table["effort"].to_numpy()],
-        "G": texts_of(np.cumsum(table["gain"].to_numpy())),
+        "id": [topic.text_of.get(doc_id, "") for doc_id in table["docno"]],
+        "text": [harmless(topic.texts.get(doc_id, "")) for doc_id in table["docno"]] if topic.texts else None,
+        "grade": texts_of(table["grade"], "g"),
+        "G": texts_of(table["gain"].cumsum()),
         "adds": texts_of(adds),
         "share": texts_of(share, ".1f"),
     }
-    for name in ("gain", "C", "V", "W", "L", "A", "discount"):
-        columns[name] = texts_of(table[name].to_numpy())
-    return columns
-
-
-def _of_ranks(explanation: Explanation, shown: int) -> list[str]:
-    table = explanation.table.head(shown)
-    adds = explanation.contributions.to_numpy()[:shown]
-    return [
-        f"Rank {rank}: {percent(V)} of the users see it, {percent(L)} stop there, and it adds {_digits(add)} to the"
-        " score."
-        for rank, V, L, add in zip(table["rank"], table["V"], table["L"], adds, strict=True)
-    ]
+    for name, times in (("effort", table["effort"]), ("T", table["T"]), ("end", table["T"] + table["effort"])):
+        columns[name] = [format(seconds, time) for seconds in times]
+    return columns | {name: texts_of(table[name]) for name in ("gain", "C", "V", "W", "L", "A", "discount")}
 
 
 def _totals(explanation: Explanation) -> list[dict[str, str]]:
     unit = explanation.unit
+    spent = (f"{unit} that a user spends", explanation.expected_effort, ".1f")
     named = [
         ("documents that a user sees (V⁺)", explanation.expected_items, ".2f"),
-        (f"{unit} that a user spends", explanation.expected_effort, ".1f"),
+        *([] if unit == "documents" else [spent]),
         ("gain of a user (expected total gain)", explanation.expected_total_gain, ".4f"),
         (f"gain per unit of effort ({unit})", explanation.expected_rate_of_gain, ".4f"),
         ("divisor of the score (N)", explanation.divisor, ".4f"),
     ]
-    if unit == "documents":
-        del named[1]
     return [{"label": label, "value": format(value, digits)} for label, value, digits in named if math.isfinite(value)]
 
 
 def _sentence(name: str, explanation: Explanation) -> str:
-    scores, items, effort = _digits(explanation.score), explanation.expected_items, explanation.expected_effort
+    items, effort = explanation.expected_items, explanation.expected_effort
+    scores = f"{name} scores {_digits(explanation.score)}."
     if math.isnan(items):
-        return f"{name} scores {scores}."
+        return scores
     if math.isinf(items):
-        return f"{name} scores {scores}. The mean number of documents that a user sees is infinite."
+        return f"{scores} The mean number of documents that a user sees is infinite."
     timed = explanation.unit != "documents" and math.isfinite(effort)
     spends = f" and spends {effort:,.1f} {explanation.unit}" if timed else ""
-    return f"{name} scores {scores}. On average, a user sees {items:,.1f} documents{spends}."
+    return f"{scores} On average, a user sees {items:,.1f} documents{spends}."
 
 
 def _difference(names: list[str], scores: list[float]) -> dict[str, str] | None:
     if len(scores) < 2:
         return None
     difference = scores[1] - scores[0]
-    if _digits(difference).lstrip("-") == _digits(0):
-        return {
-            "value": f"{difference:+.4f}",
-            "sentence": f"{names[0]} and {names[1]} have the same score to four digits.",
-        }
     better, other = names[::-1] if difference > 0 else names
-    return {"value": f"{difference:+.4f}", "sentence": f"{better} scores {abs(difference):.4f} higher than {other}."}
+    sentence = f"{better} scores {abs(difference):.4f} higher than {other}."
+    if _digits(difference).lstrip("-") == _digits(0):
+        sentence = f"{names[0]} and {names[1]} have the same score to four digits."
+    return {"value": f"{difference:+.4f}", "sentence": sentence}
 
 
 def percent(share: float) -> str:
