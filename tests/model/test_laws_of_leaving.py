@@ -108,7 +108,7 @@ def test_a_measure_has_a_text_and_needs_no_cost_of_unseen_documents(law):
     assert f"C='{law}(1.5,40)'" in str(CWLA(**parts))
 
 
-@pytest.mark.parametrize("C", ["hyperbolic(1,60)", "log_logistic(1.2,60)", "weibull(0.3,60)", "log_normal(2.5,60)"])
+@pytest.mark.parametrize("C", ["hyperbolic(1.3,60)", "log_logistic(1.2,60)", "weibull(0.3,60)", "log_normal(2,60)"])
 def test_simulated_users_leave_by_the_law_however_late(C):
     """The time of users is the first end of an item after the time of leaving, also after thousands of items."""
     name, parameters = C.split("(")[0], eval(C[C.index("(") :])
