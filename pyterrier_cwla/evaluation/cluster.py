@@ -351,7 +351,11 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
 
     A task covers many parts, since the scheduler has a cost per task.
     """
-    counts = _added(client, given.counted(client))
+    counted = given.counted(client)
+    while len(counted) > 1:  # the workers add the counts of all parts
+        together = [counted[at : at + _TOGETHER] for at in range(0, len(counted), _TOGETHER)]
+        counted = client.map(_total, together, pure=False)
+    counts = counted[0]
     outline = client.submit(_Outline.of, counts, pure=False).result()
     given.check_rows(outline.runs)
     split = client.submit(_Split, counts, pure=False)
@@ -370,14 +374,6 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
     groups = [outline.runs[at : at + each] for at in range(0, len(outline.runs), each)]
     having_runs = [[of for runs, of in results if not runs.isdisjoint(group)] for group in groups]
     return [client.submit(_of_runs, sent, counts, *one, pure=False) for one in zip(groups, having_runs)]
-
-
-def _added(client: Client, counts: list[Any]) -> Any:
-    """Return a future of the counts of all parts, added by the workers."""
-    while len(counts) > 1:
-        parts = [counts[at : at + _TOGETHER] for at in range(0, len(counts), _TOGETHER)]
-        counts = client.map(_total, parts, pure=False)
-    return counts[0]
 
 
 def _total(counts: list[pa.Table]) -> pa.Table:
