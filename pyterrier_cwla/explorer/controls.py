@@ -341,25 +341,19 @@ def _first_spec(kind: str, text: str, highest: float) -> Spec:
     part = TABLES[kind].get(text.strip())
     if part is None:
         return parse(text, kind)
-    values, many = {}, ()
-    for parameter in part.parameters:
-        if parameter.many:
-            many = _first_value(parameter, highest)
-        elif parameter.required:
-            values[parameter.name] = _first_value(parameter, highest)
+    needed = [parameter for parameter in part.parameters if parameter.many or parameter.required]
+    values = {parameter.name: _first_value(parameter, highest) for parameter in needed}
+    many = values.pop(part.many) if part.many else ()
     return part(*many, **values)
 
 
 def _first_value(parameter: Parameter, highest: float) -> Any:
     grades = range(1, int(highest) + 1)
     if isinstance(parameter.allowed, Grades):
-        return (
-            {grade: grade / max(grades) for grade in grades}
-            if parameter.name == "gains"
-            else {0: 1, **dict.fromkeys(grades, 2)}
-        )
+        gains = {grade: grade / max(grades) for grade in grades}
+        return gains if parameter.name == "gains" else {0: 1, **dict.fromkeys(grades, 2)}
     if parameter.name == "weights":
-        return tuple(1 / len(grades) for _ in grades)
+        return (1 / len(grades),) * len(grades)
     if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "discount":
         return "log2"
     if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "effort":
