@@ -15,6 +15,7 @@ from ..data.columns import Array, Columns, run_columns
 from ..data.rankings import places_within
 from ..errors import BadParameter, BadRun, many, naming, some, warn
 from ..files import id_columns
+from ..files.arrow_arrays import chunks_of
 from ..files.inputs import loaded, one_run
 from ..measures.counting import OverlapSums, check_persistence
 from .streaming import separate_runs
@@ -152,7 +153,7 @@ def _ranked(runs: Sequence[tuple[str | None, Any]], depth: int | None) -> tuple[
     for name, one in columns.items():
         with naming(name):
             rows[name] = Rows(judgments, one, check=False)
-    chunks = [chunk for one in rows.values() for chunk in _chunks(id_columns.written(one.doc_id))]
+    chunks = [chunk for one in rows.values() for chunk in chunks_of(id_columns.written(one.doc_id))]
     codes, documents = id_columns.numbers(pa.chunked_array(chunks, pa.large_string()))
     found, end = {}, 0
     for name, ordered in rows.items():
@@ -160,10 +161,6 @@ def _ranked(runs: Sequence[tuple[str | None, Any]], depth: int | None) -> tuple[
         with naming(name):
             found[name] = _of_rows(ordered, codes[start:end], documents, depth)
     return qids, found
-
-
-def _chunks(ids: Any) -> Sequence[Any]:
-    return ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]
 
 
 def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _Ranked:
