@@ -101,7 +101,7 @@ def written(pictures: bool = False) -> dict[str, str]:
 def shipped() -> dict[str, str]:
     """Return the pages in the package: those written by hand and those generated, without what only the site has."""
     paths = [path.relative_to(HERE) for path in sorted([*HERE.glob("*.rst"), *HERE.glob("tutorials/*.rst")])]
-    pages = {str(path): _GENERATED + _without_site((HERE / path).read_text()) for path in paths}
+    pages = {str(path): _GENERATED + _with_files(_without_site((HERE / path).read_text())) for path in paths}
     for name in _ONLY_SITE:
         pages["index.rst"] = pages["index.rst"].replace(f"   {name}\n", "")
     return {**pages, **written()}
@@ -110,6 +110,14 @@ def shipped() -> dict[str, str]:
 def _without_site(text: str) -> str:
     """Remove the blocks that are marked as ``only:: site``: the pictures that examples of the gallery draw."""
     return re.sub(r"^\.\. only:: site\n(?:(?: .*)?\n)+(?=\S|\Z)", "", text, flags=re.M)
+
+
+def _with_files(text: str) -> str:
+    """Replace files of the repository that a page includes by their text: the package does not have them."""
+    pattern = r"^\.\. literalinclude:: (\S+)\n   :language: python\n"
+    return re.sub(
+        pattern, lambda path: f".. code-block:: python\n\n{indented((HERE / path[1]).read_text())}\n", text, flags=re.M
+    )
 
 
 def write(pages: Mapping[str, str], folder: Path) -> None:
