@@ -48,6 +48,13 @@ def test_loops_and_package_agree(C, A):
         assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
+def test_worked_example():
+    """Moffat et al. (2022), Table 1."""
+    view, shares = loops.View([0.7, 0.4, 0.0, 1.0, 0.5, 0.3]), [0.8, 1, 1, 0.7, 0.4, 0]
+    assert loops.expected_value(view, lambda _, i: shares[i - 1], loops.erg) == pytest.approx(0.518, abs=5e-4)
+    assert view.expected_effort == pytest.approx(4.184, abs=5e-4)
+
+
 def test_slow_users_need_a_last_rank():
     with pytest.raises(ValueError, match="users leave too slowly"):
         loops.expected_value(loops.View([1]), loops.dcg, loops.etg)
