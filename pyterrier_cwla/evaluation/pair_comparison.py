@@ -415,23 +415,28 @@ def compared_with_one(
     about : dict
         Settings of the comparison.
     """
-    how = about["confidence"], about["resamples"], about["seed"]
-    ends = [intervals(values, aggregate_in(about, m), *how) for m, values in scores.items()]
-    low, high = np.stack(ends, axis=-1)  # each of shape (n_runs, n_measures)
-    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * len(names)}
-    table = pd.DataFrame(ids | {"score": totals.ravel(), "score_low": low.ravel(), "score_high": high.ravel()})
     baseline = about["baseline"]
     if baseline is None:
+        how = about["confidence"], about["resamples"], about["seed"]
+        low, high = np.stack([intervals(of, aggregate_in(about, m), *how) for m, of in scores.items()], axis=-1)
+    else:
+        pairs, low, high = compared_pairs(scores, names, {**about, "baselines": [baseline], "least": 0.0})
+    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * len(names)}
+    table = pd.DataFrame(ids | {"score": totals.ravel(), "score_low": low.ravel(), "score_high": high.ravel()})
+    if baseline is None:
         return table
-    pairs = compared_pairs(scores, names, {**about, "baselines": [baseline], "least": 0.0})
     differences = (totals - totals[list(names).index(baseline)]).ravel()
     table["difference"] = np.where(table["run"] == baseline, np.nan, differences)
     pairs = pairs.drop(columns=["baseline", "difference", "wins", "ties", "losses"])
     return table.merge(pairs, "left", on=["run", "measure"])
 
 
-def compared_pairs(scores: Mapping[str, Array], names: Sequence[Any], about: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the table of a :class:`PairComparison` without the columns of Tukey's test, and with ``opposed``.
+def compared_pairs(
+    scores: Mapping[str, Array], names: Sequence[Any], about: Mapping[str, Any]
+) -> tuple[pd.DataFrame, Array, Array]:
+    """Return the table of a :class:`PairComparison`, and lower and upper ends of the intervals of scores.
+
+    The table has the column ``opposed``, but not those of Tukey's test. The ends have the shape (n_runs, n_measures).
 
     Parameters
     ----------
@@ -447,29 +452,30 @@ def compared_pairs(scores: Mapping[str, Array], names: Sequence[Any], about: Map
 
     def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
         of_runs = aggregate(means)
-        return of_runs[first] - of_runs[second]
+        return np.concatenate([of_runs, of_runs[first] - of_runs[second]])
 
-    parts, differences = [], []
+    parts, differences, ends, runs = [], [], [], len(names)
     for measure, values in scores.items():
         differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
-        difference = partial(statistic, aggregate_in(about, measure))
-        low, high = intervals(values, difference, about["confidence"], *settings)
+        of_runs_and_pairs = partial(statistic, aggregate_in(about, measure))
+        low, high = intervals(values, of_runs_and_pairs, about["confidence"], *settings)
+        ends.append((low[:runs], high[:runs]))
         in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
         wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
         part = {
             "run": [names[run] for run in first],
             "baseline": [names[run] for run in second],
             "measure": measure,
-            "difference": difference(values.mean(axis=1)),
-            "difference_low": low,
-            "difference_high": high,
+            "difference": of_runs_and_pairs(values.mean(axis=1))[runs:],
+            "difference_low": low[runs:],
+            "difference_high": high[runs:],
             **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
         }
         if about["baselines"] is None:
             part["p_randomised_hsd"] = randomised_hsd(values, first, second, *settings)
         parts.append(pd.DataFrame(part))
     tests = paired_tests(np.concatenate(differences), about["correction"], *settings)
-    return pd.concat(parts, ignore_index=True).assign(**tests)
+    return pd.concat(parts, ignore_index=True).assign(**tests), *np.stack(ends, axis=-1)
 
 
 def aggregate_in(about: Mapping[str, Any], measure: str) -> Callable[[Array], Array]:

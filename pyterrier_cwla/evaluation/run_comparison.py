@@ -173,7 +173,7 @@ def compare(
     totals = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
     if several:
         about |= {"baselines": None if pairs else baselines, "least": float(least)}
-        table = compared_pairs(scores, names, about)
+        table, _, _ = compared_pairs(scores, names, about)
         about["comparisons"] = len(table)
         of_runs = pd.DataFrame(totals, index=pd.Index(names, name="run"))
         return PairComparison(_without_opposed(table, about), of_runs, about, by_query)
