@@ -242,16 +242,13 @@ def texts_of(path: Path) -> dict[str, str]:
 
 def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int], str]]:
     """Return the members of the objects of all lines as columns, and the place of each row."""
-    import pyarrow as pa
-
     from ..files.formats import packing_of
     from ..files.memory_limit import unpacked
+    from ..files.run_files import opened
 
     rows, numbers = [], []
-    try:
+    with opened(path):
         lines = unpacked(path, packing_of(path)).split(b"\n")
-    except (OSError, pa.ArrowException) as error:
-        raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

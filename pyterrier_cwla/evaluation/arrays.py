@@ -203,10 +203,8 @@ def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> A
 def _graded_lists(grades: Any, judged: Any, lengths: Any) -> tuple[bool, _GradedLists]:
     """Return whether there are several lists of grades, and the lists."""
     many, given = _lists(grades, "grades")
-    _, pools = (many, given) if judged is None else _lists(judged, "judged")
+    pools = given if judged is None else _judged_lists(judged, given)
     _, words = (many, None) if lengths is None else _lists(lengths, "lengths")
-    if len(pools.n) != len(given.n):
-        raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
     if words is not None and (not np.array_equal(words.n, given.n) or np.isnan(words.flat).any()):
         raise BadParameter("lengths must have one number for each item of grades.")
     return many, _GradedLists(given, pools, words, of_retrieved=judged is None)
@@ -288,10 +286,7 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
     many, given = _lists(gains, "gains")
     pool, any_type = None, metric.gain.built_in and metric.effort.built_in
     if judged is not None:
-        _, pools = _lists(judged, "judged")
-        if len(pools.n) != len(given.n):
-            raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
-        pool = Pool(len(pools.n), *pools.judged(any_type))
+        pool = Pool(len(given.n), *_judged_lists(judged, given).judged(any_type))
     elif metric.norm in ("ideal", "mean") or efforts is not None:
         pool = Pool(len(given.n), *given.judged(any_type))
     hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
@@ -378,6 +373,13 @@ def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
             return nested, found
         raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")))
     return nested, found
+
+
+def _judged_lists(judged: Any, given: _Lists) -> _Lists:
+    _, pools = _lists(judged, "judged")
+    if len(pools.n) != len(given.n):
+        raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
+    return pools
 
 
 def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _Lists:

@@ -25,13 +25,13 @@ from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import COLOURS, GREY, axes_of, elided, measure_look, panels, titled, wrapped
 from ..rendering.latex import escaped, floating_table, table_row, tabular
 from ..rendering.terminal import (
-    PROSE_WIDTH,
     UNLIMITED_WIDTH,
     broken,
     column_head,
     columns_that_fit,
     other_than_means,
     plain_table,
+    tables_and_notes,
 )
 from .significance import CORRECTIONS, TESTS, unit_of, without_noise
 
@@ -808,14 +808,9 @@ def comparison_tables(found: Comparison, console: Console, options: ConsoleOptio
     columns, gap, left_out = columns_that_fit(console, room, heads, optional, first)
     unlimited = options.update(max_width=UNLIMITED_WIDTH)
     widest += max(0, room - Measurement.get(console, unlimited, first(columns, gap)).maximum)  # for long names
-    for measure in found.measures:
-        yield Text(measure, style="bold")
-        yield Text()
-        yield table_of(measure, columns, gap)
-        yield Text()
     bold = found.about_bold if console.color_system is not None else []  # files and pipes have no bold type
-    for text in _explaining(found, columns, bold, left_out):
-        yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
+    tables = {measure: table_of(measure, columns, gap) for measure in found.measures}
+    yield from tables_and_notes(console, options.max_width, tables, _explaining(found, columns, bold, left_out))
 
 
 def _of_cell(cell: Cell, column: str) -> Text:

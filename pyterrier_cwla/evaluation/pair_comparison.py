@@ -19,7 +19,7 @@ from ..errors import BadParameter, many
 from ..errors.sanitise import in_picture, sanitised
 from ..rendering.figures import COLOURS, GREY, axes_of, difference_colours, elided, text_colour, titled
 from ..rendering.latex import escaped, floating_table, table_row, tabular
-from ..rendering.terminal import PROSE_WIDTH, broken, plain_table
+from ..rendering.terminal import broken, plain_table, tables_and_notes
 from .comparison import (
     EFFECT,
     NOT_CORRECTED,
@@ -144,13 +144,7 @@ class PairComparison(ComparedRuns):
     def _rows(self, table: pd.DataFrame, measure: str) -> pd.DataFrame:
         one = table[table["measure"] == measure]
         one = one.assign(mark=[self.mark(row) for row in one.to_dict("records")])
-        swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
-        for kind in ("difference", "tukey"):
-            swapped |= {f"{kind}_low": f"{kind}_high", f"{kind}_high": f"{kind}_low"}
-        other = one.rename(columns=swapped)[one.columns]
-        signed = other.columns.intersection(_SIGNED)
-        other[signed] = -other[signed]
-        return pd.concat([one, other]).set_index(["run", "baseline"])
+        return pd.concat([one, _turned(one)]).set_index(["run", "baseline"])
 
     def wide(self, measure: str | None = None) -> pd.DataFrame:
         """Return a matrix for reading: differences of runs (rows) to baselines (columns), with their marks.
@@ -342,14 +336,10 @@ class PairComparison(ComparedRuns):
         return f'<div style="overflow-x: auto">{"".join(parts)}</div><p><small>{notes}</small></p>'
 
     def parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield a list of pairs for each measure, and notes."""
-        for measure in self.measures:
-            yield Text(measure, style="bold")
-            yield Text()
-            yield self._listed(measure, max(12, options.max_width // 5))
-            yield Text()
-        for text in [*self.notes(), *self._of_list(), self.of_wins]:
-            yield Text("\n").join(Text(text, style="dim").wrap(console, min(options.max_width, PROSE_WIDTH)))
+        """Return a list of pairs for each measure, and notes."""
+        tables = {measure: self._listed(measure, max(12, options.max_width // 5)) for measure in self.measures}
+        notes = [*self.notes(), *self._of_list(), self.of_wins]
+        return tables_and_notes(console, options.max_width, tables, notes)
 
     @property
     def _interval(self) -> str:
@@ -582,11 +572,21 @@ def _write_title(ax: Axes, text: str) -> None:
     titled(ax, fill(in_picture(text), letters))
 
 
+def _turned(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of pairs in the other direction: the baseline compared with the run."""
+    swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
+    for kind in ("difference", "tukey"):
+        swapped |= {f"{kind}_low": f"{kind}_high", f"{kind}_high": f"{kind}_low"}
+    other = rows.rename(columns=swapped)[rows.columns]
+    signed = other.columns.intersection(_SIGNED)
+    other[signed] = -other[signed]
+    return other
+
+
 def _better_first(rows: pd.DataFrame, lower: bool) -> pd.DataFrame:
     """Return rows of pairs with the run and the baseline swapped where the baseline has the better score."""
-    swapped = rows.rename(columns={"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"})
     better = rows["difference"] > 0 if lower else rows["difference"] < 0
-    return rows.where(~better, swapped[rows.columns])
+    return rows.where(~better, _turned(rows))
 
 
 def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax: Axes | None = None) -> Axes:

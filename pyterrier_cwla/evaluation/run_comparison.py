@@ -18,7 +18,7 @@ from ..data.columns import Columns, run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, near, some
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..files.run_files import sources
-from ..measures.labels import by_name
+from ..measures.labels import Measures, by_name
 from ..measures.named import measures_of
 from ..measures.of_ir_measures import better_of, refuse_missing_parameters
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
@@ -26,7 +26,7 @@ from ..measures.wrappers import innermost
 from .comparison import Comparison
 from .driver import scores_by_query
 from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs, compared_with_one
-from .significance import CORRECTIONS, TESTS, Array, lowest_p_of_randomisation
+from .significance import TESTS, Array, check_correction, lowest_p_of_randomisation
 
 _FEWEST = 100  # smallest number of resamples
 
@@ -34,7 +34,7 @@ _FEWEST = 100  # smallest number of resamples
 def compare(
     qrels: Any,
     runs: Any,
-    measures: Iterable[Any] | Mapping[str, Any],
+    measures: Measures,
     baseline: Any = None,
     *,
     pairs: bool = False,
@@ -211,10 +211,7 @@ def check_settings(
     tests = [*TESTS, *more_tests]
     if test not in tests:
         raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
-    if correction is not None and correction not in CORRECTIONS:
-        raise BadParameter(
-            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
-        )
+    check_correction(correction)
     if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
         raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
     if not isinstance(seed, int | np.integer) or seed < 0:
@@ -222,7 +219,7 @@ def check_settings(
 
 
 def measures_by_name(
-    measures: Iterable[Any] | Mapping[str, Any], known: Callable[[Iterable[Any]], list[Measure]] = computed_here
+    measures: Measures, known: Callable[[Iterable[Any]], list[Measure]] = computed_here
 ) -> dict[str, Measure]:
     """Return measures by name.
 

@@ -10,6 +10,8 @@ from functools import partial
 
 import numpy as np
 
+from ..errors import BadParameter, near
+
 Array = np.ndarray
 
 #: Descriptions of the tests in sentences.
@@ -285,6 +287,14 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
     together = {name: values if correction is None else corrected(values, correction) for name, values in p.items()}
     more = {f"{name}_corrected": values for name, values in together.items()}
     return {"effect": effect_sizes(differences), "opposed": opposed(differences), **p, **more}
+
+
+def check_correction(correction: str | None) -> None:
+    """Raise BadParameter if there is no such correction."""
+    if correction is not None and correction not in CORRECTIONS:
+        raise BadParameter(
+            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
+        )
 
 
 def corrected(p: Array, correction: str) -> Array:

@@ -150,7 +150,7 @@ class Source:
         """Return a hash (SHA-256) of the contents of the files, independent of their names."""
         whole = hashlib.sha256()
         for path in self.paths:
-            with _opened(path), open_file(path) as file:
+            with opened(path), open_file(path) as file:
                 whole.update(hashlib.file_digest(file, "sha256").digest())
         return whole.hexdigest()
 
@@ -172,7 +172,7 @@ def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
     """Return the size and the modification time of each file."""
     states = []
     for path in paths:
-        with _opened(path):
+        with opened(path):
             found = os.stat(path)
             states.append((found.st_size, found.st_mtime_ns))
     return tuple(states)
@@ -240,7 +240,7 @@ def have_all_lengths(runs: Mapping[str, Path]) -> bool:
 
 
 def _has_all_lengths(path: str) -> bool:
-    with _opened(path):
+    with opened(path):
         if packing_of(path) != "parquet":
             return False
         with open_parquet(path) as file:
@@ -312,7 +312,7 @@ def _hive_name(path: Path) -> str | None:
 
 
 def _parts(path: str, name: str, folder: str | None) -> list[Part]:
-    with _opened(path):
+    with opened(path):
         packing = packing_of(path)
         if packing == "parquet":
             return [*_parquet_parts(path, name, folder)]
@@ -320,11 +320,11 @@ def _parts(path: str, name: str, folder: str | None) -> list[Part]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[None]:
+def opened(path: str) -> Iterator[None]:
     """Raise MalformedFile with the name of the file if it cannot be read."""
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
         raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
 
 
@@ -363,7 +363,7 @@ class _RowGroups(Part):
     def _read(self, wanted: Collection[str]) -> Iterator[pa.Table]:
         before, buffer = self.before, BUFFER if self._is_large else 0
         with (
-            _opened(self.path),
+            opened(self.path),
             open_parquet(self.path, read_dictionary=self.encoded, pre_buffer=False, buffer_size=buffer) as file,
         ):
             if self.row_groups[-1] >= file.metadata.num_row_groups:
@@ -516,7 +516,7 @@ class _Lines(Part):
 
     def _read(self, kind: Any) -> Iterator[pa.Table]:
         before = 0
-        with _opened(self.path):
+        with opened(self.path):
             for data in self._blocks():
                 if data and not data.isspace():
                     yield self._named(self._parsed(data, kind, before))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, Self, cast
@@ -39,6 +39,10 @@ _ALSO_CALLED = {
     "u": "UMeasure",
 }
 """Names in the literature and in other packages, for hints."""
+
+
+Measures = Iterable[Any] | Mapping[str, Any]
+"""Measures or their texts, or a dict of these by name, as functions take them for ``measures=``."""
 
 
 def parsed(text: str) -> Measure:

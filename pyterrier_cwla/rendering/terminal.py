@@ -136,6 +136,19 @@ def columns_that_fit(
     return shown, 1, left_out
 
 
+def tables_and_notes(
+    console: Console, room: int, tables: Mapping[str, Table], notes: Iterable[str]
+) -> Iterator[RenderableType]:
+    """Yield tables below their titles, and notes, wrapped at 100 characters or at the width of the screen."""
+    for title, table in tables.items():
+        yield Text(title, style="bold")
+        yield Text()
+        yield table
+        yield Text()
+    for text in notes:
+        yield Text("\n").join(Text(text, style="dim").wrap(console, min(room, PROSE_WIDTH)))
+
+
 def column_head(lines: Sequence[str], height: int) -> Text:
     """Return the head of a column, aligned at the bottom of ``height`` lines."""
     return Text("\n".join([""] * (height - len(lines)) + list(lines)))

@@ -29,6 +29,7 @@ from ...errors.sanitise import sanitised
 from ...files.atomic import AnyPath, written
 from ...files.formats import packing_of
 from ...files.memory_limit import unpacked
+from ...files.run_files import opened
 from ...files.table_readers import check_parquet, in_parquet, in_text, open_parquet, read_csv, refuse_text, unmarked
 
 _KEY = b"pyterrier_cwla"
@@ -50,7 +51,7 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
     MalformedFile
         If the file cannot be read, or has two columns of one name. Columns without a name may be several.
     """
-    try:
+    with opened(path):
         packing = packing_of(path)
         if packing == "parquet":
             file = open_parquet(path)
@@ -60,8 +61,6 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
             rows, about = table.replace_schema_metadata().to_pandas(), _about(path, table)
         else:
             (rows, place), about = _text(path, unmarked(path, unpacked(path, packing))), {}
-    except (OSError, pa.ArrowException, UnicodeDecodeError) as error:
-        raise MalformedFile(f"{path}: {getattr(error, 'strerror', None) or error}") from error
     twice = rows.columns[rows.columns.duplicated()]
     if any(twice):
         raise MalformedFile(f"{path}: has the column {next(filter(None, twice))!r} twice: keep one.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, cast
@@ -20,6 +20,7 @@ from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
+from ...measures.labels import Measures
 from ...rendering.figures import GREY, axes_of, measure_look, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
@@ -209,7 +210,7 @@ _PARTS = 10  # number of cached parts of the resamples
 def robustness(
     qrels: Any,
     runs: Any,
-    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    measures: Measures = MEASURES,
     *,
     fractions: Sequence[Any] = FRACTIONS,
     seeds: int = 10,
@@ -312,7 +313,7 @@ def robustness(
 def robustness_to_depth(
     qrels: Any,
     runs: Any,
-    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    measures: Measures = MEASURES,
     *,
     depths: Sequence[int] = DEPTHS,
     pairs: int | None = 300,
@@ -593,7 +594,7 @@ def groups_left_out(
     qrels: Any,
     runs: Mapping[str, Any],
     groups: Mapping[str, Any],
-    measures: Iterable[Any] | Mapping[str, Any] = MEASURES,
+    measures: Measures = MEASURES,
     *,
     depth: int | None = None,
     complete: float | None = 0.95,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,6 +18,7 @@ from ...evaluation.run_comparison import check_answers, check_settings, measures
 from ...evaluation.significance import unit_of
 from ...files.inputs import are_paths, is_runs
 from ...measures.counting import scores_of_unanswered
+from ...measures.labels import Measures
 from ...measures.provider import aggregated
 from ...rendering.figures import (
     GREY,
@@ -78,9 +79,7 @@ class Cube:
     less_is_better: list[str]
 
     @classmethod
-    def of(
-        cls, qrels: Any, runs: Mapping[str, Any], measures: Iterable[Any] | Mapping[str, Any], least: int = 2
-    ) -> Cube:
+    def of(cls, qrels: Any, runs: Mapping[str, Any], measures: Measures, least: int = 2) -> Cube:
         """Score runs with :func:`evaluate`; at least ``least`` runs and two judged queries are required."""
         at_least = f"this study compares runs: give at least {least} by name, not"
         if not (is_runs(runs) or are_paths(runs)):
@@ -148,7 +147,7 @@ _ALIKE = 0.9
 def metric_agreement(
     qrels: Any,
     runs: Mapping[str, Any],
-    measures: Iterable[Any] | Mapping[str, Any],
+    measures: Measures,
     *,
     confidence: float = 0.95,
     resamples: int = 1000,

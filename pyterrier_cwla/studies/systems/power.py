@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -26,6 +26,7 @@ from ...evaluation.significance import (
     wilcoxon_test,
     without_noise,
 )
+from ...measures.labels import Measures
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
@@ -156,7 +157,7 @@ _LEVELS = np.unique(np.round([*np.geomspace(1e-4, 0.1, 121), 0.001, 0.01, 0.05],
 def discriminative_power(
     qrels: Any,
     runs: Mapping[str, Any],
-    measures: Iterable[Any] | Mapping[str, Any],
+    measures: Measures,
     alpha: float = 0.05,
     *,
     correction: str | None = "holm",

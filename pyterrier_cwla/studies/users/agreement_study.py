@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, check_share, check_whole, many, near
+from ...errors import BadParameter, BadRatings, check_share, check_whole, many
 from ...errors.sanitise import in_picture
-from ...evaluation.significance import CORRECTIONS
+from ...evaluation.significance import check_correction
 from ...measures.counting import scores_of_unanswered
-from ...measures.labels import by_name
+from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...rendering.figures import (
     GAIN,
@@ -605,7 +604,7 @@ _FEW_USERS = 20
 
 def user_agreement(
     rated: Rated,
-    measures: Iterable[Any] | Mapping[str, Any] | Grid,
+    measures: Measures | Grid,
     coefficient: str = "tau_b",
     *,
     baseline: str | None = None,
@@ -758,10 +757,7 @@ def _check(
     check_coefficient(coefficient, known, rated.weights, only)
     if order_free not in (None, "number", "XX"):
         raise BadParameter(f"order_free={order_free!r} must be 'number' or 'XX'.")
-    if correction is not None and correction not in CORRECTIONS:
-        raise BadParameter(
-            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
-        )
+    check_correction(correction)
     if np.ptp(rated.ratings) == 0:
         if rated.what != "pair" or rated.ratings[0] == 0:
             raise BadRatings(f"all {len(rated):,} ratings are {rated.ratings[0]:g}: agreement is not defined.")

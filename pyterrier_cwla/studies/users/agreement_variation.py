@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, CWLAError, check_share, check_whole, many, near, some
 from ...errors.sanitise import in_picture
-from ...measures.labels import by_name
+from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
 from ...rendering.figures import GREY, axes_of, key, label_ends, measure_look, name_columns, name_rows, titled
@@ -183,7 +183,7 @@ _FEWEST = 3  # minimum number of ratings of a part: the correlation of two is 1 
 
 def splits(
     rated: Rated,
-    measures: Iterable[Any] | Mapping[str, Any],
+    measures: Measures,
     by: str,
     bins: int | None = None,
     coefficient: str = "pearson",

@@ -14,7 +14,7 @@ from ...data.alignment import Aligned, Judgments
 from ...data.columns import strings
 from ...errors import BadParameter, BadRatings, many, some
 from ...files.inputs import loaded, one_run
-from ...measures.labels import by_name
+from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
@@ -394,7 +394,7 @@ class Rated:
         signs = checked.assign(rating=np.sign(checked["rating"]))
         return cls("pair", signs, shown, label_columns=differing)._not_all_empty()
 
-    def scores(self, measures: Iterable[Any] | Mapping[str, Any]) -> pd.DataFrame:
+    def scores(self, measures: Measures) -> pd.DataFrame:
         """Return the score of each rated item by each measure.
 
         Parameters
