@@ -267,7 +267,7 @@ class Rankings:
         if len(runs) == 1:
             return runs[0]
         queries = len(runs[0])
-        names = ("n", "rank", "grade", "judgment")
+        names = ["n", "rank", "grade", *(["judgment"] if all(run.judgment is not None for run in runs) else [])]
         return cls.of_hits(
             query=np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
             pool=runs[0].pool,

@@ -208,7 +208,8 @@ class Named:
 
     def __str__(self) -> str:
         article = "an" if self.kind[0] in "ae" else "a"
-        return f"{article} {self.kind}: one of {', '.join(sorted(TABLES[self.kind]))}, or your own"
+        built_in = sorted(name for name, part in TABLES[self.kind].items() if part.built_in)
+        return f"{article} {self.kind}: one of {', '.join(built_in)}, or your own"
 
 
 @dataclass(frozen=True)
