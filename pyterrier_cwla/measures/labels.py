@@ -90,7 +90,7 @@ def checked_text(text: object) -> str:
     return text
 
 
-_FORM = "Write Name(parameter=value)@cutoff."
+_FORM = "Write Name(parameter=value)@cutoff, and commas between measures."
 
 
 def _unreadable(text: str) -> str:

@@ -743,7 +743,7 @@ def parse(text: str | Spec | Part, kind: str, names: Given | None = None) -> Spe
     if not isinstance(text, str):
         raise UnknownSpec(
             f"{role} must be {'an' if kind[0] in 'ae' else 'a'} {kind}, as text or as a decorated function,"
-            f" not {text!r}."
+            f" not {text!r}. Write @{kind} above its def."
         )
     return _spec(_tree(text), kind, f"{role}={shortened(text)!r}", names or {})
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from pyterrier_cwla import score
+from pyterrier_cwla import evaluate, score
 from tests.support import loops
 
 CONTINUATIONS = {
@@ -53,6 +53,20 @@ def test_worked_example():
     view, shares = loops.View([0.7, 0.4, 0.0, 1.0, 0.5, 0.3]), [0.8, 1, 1, 0.7, 0.4, 0]
     assert loops.expected_value(view, lambda _, i: shares[i - 1], loops.erg) == pytest.approx(0.518, abs=5e-4)
     assert view.expected_effort == pytest.approx(4.184, abs=5e-4)
+
+
+def test_ndcg_as_on_the_page():
+    """The example of docs/loops.rst."""
+
+    def dcg_at_10(gains):
+        return loops.expected_value(loops.View(gains[:10]), partial(loops.dcg, k=10), loops.etg)
+
+    grades, missed = [0, 2, 1, 0, 3, 0, 0, 1, 0, 2, 3], [1, 3]
+    run = {"q": {f"d{i}": -float(i) for i in range(len(grades))}}
+    judged = [*grades, *missed]
+    qrels = {"q": {f"d{i}": grade for i, grade in enumerate(judged)}}
+    expected = dcg_at_10(grades) / dcg_at_10(sorted(judged, reverse=True))
+    assert evaluate(qrels, run, ["nDCG@10"]).iloc[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 def test_slow_users_need_a_last_rank():
