@@ -114,8 +114,7 @@ def evaluate(
             table = joined(tables)
     notes = [
         found.about_queries(by_query),
-        *found.notes[:_NOTES],
-        *([f"{len(found.notes) - _NOTES:,} more runs have such notes."] if len(found.notes) > _NOTES else []),
+        *found.notes_on_runs(_NOTES),
         *warned,
         *bound.notes,
         *why_not,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -219,8 +219,7 @@ class FileScores:
         self.qrels, self.judgments, self.measures = qrels, judgments, dict(measures)
         self._unanswered: list[tuple[str, int]] = []
         self._undefined: dict[str, dict[str, int]] = {}  # numbers of queries by measure and run
-        self.notes: list[str] = []
-        """Notes on runs scored so far with few judged documents."""
+        self._notes: dict[str, list[str]] = {}  # on runs scored so far with few judged documents
 
     def add_residuals(self, file: Path) -> list[str]:
         """Add the residual of each measure after its column; return notes on measures without a residual.
@@ -307,7 +306,13 @@ class FileScores:
                 f"{scored.place}: no query in common with {self.qrels}: the run has {retrieved}, the judgments"
                 f" {judged}."
             )
-        self.notes.append(sentence(about))
+        self._notes.setdefault(scored.run, []).append(sentence(about))
+
+    def notes_on_runs(self, most: int) -> list[str]:
+        """Return the notes on the first runs that have some, and how many more runs have some."""
+        notes = [*self._notes.values()]
+        more = [f"{len(notes) - most:,} more runs have such notes."] if len(notes) > most else []
+        return [*chain.from_iterable(notes[:most]), *more]
 
 
 def beginning(source: Source, extras: list[str]) -> pa.Table:

@@ -265,8 +265,8 @@ class InFrames:
         from dask import delayed
 
         frames = self.frame[[name for one in wanted for name in self.names[one]]].to_delayed()
-        parts = [delayed(_Frame)(frame, number) for number, frame in enumerate(frames)]
-        return client.compute([delayed(task, pure=False)(part, **how) for part in parts])
+        of_part = delayed(_of_partition, pure=False)
+        return client.compute([of_part(task, frame, number, **how) for number, frame in enumerate(frames)])
 
 
 @dataclass(frozen=True)
@@ -318,6 +318,10 @@ class _Frame:
             yield
         except CWLAError as error:
             raise type(error)(f"partition {self.number}: {error}") from error
+
+
+def _of_partition(task: Callable, frame: pd.DataFrame, number: int, **how: Any) -> Any:
+    return task(_Frame(frame, number), **how)
 
 
 def _row_counts(part: _Parts | _Frame) -> pa.Table:

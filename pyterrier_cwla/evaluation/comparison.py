@@ -572,13 +572,13 @@ def chosen_of(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> l
     """Return the chosen names, or all."""
     if names is None:
         return list(known)
-    names = [names] if isinstance(names, str) else list(dict.fromkeys(names))
+    names = [names] if isinstance(names, str) else list(names)
     for name in names:
         if name not in known:
             raise BadParameter(f"no {what} {name!r} in the comparison. {near(str(name), map(str, known))}")
     if not names:
         raise BadParameter(f"{what}s= is empty: give at least one, such as {what}s=[{known[0]!r}].")
-    return names
+    return list(dict.fromkeys(names))
 
 
 def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int, marked: Any) -> None:

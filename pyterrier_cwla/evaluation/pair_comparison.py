@@ -57,6 +57,7 @@ OF_ALL_PAIRS = {"tukey": "Tukey's HSD test, with topics as blocks", "randomised_
 _ROWS = 30  # runs in a notebook
 _OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
 _SIGNED = ["difference", "difference_low", "difference_high", "effect", "tukey_low", "tukey_high", "mark"]
+_ONLY_PAIRS = ["baseline", "wins", "ties", "losses"]  # columns that a comparison with one baseline does not have
 _MORE = "Wins, ties and losses by topic: .wins(measure)."
 
 
@@ -415,10 +416,15 @@ def compared_with_one(
     table = pd.DataFrame(ids | {"score": totals.ravel(), "score_low": low.ravel(), "score_high": high.ravel()})
     if baseline is None:
         return table
-    differences = (totals - totals[list(names).index(baseline)]).ravel()
-    table["difference"] = np.where(table["run"] == baseline, np.nan, differences)
-    pairs = pairs.drop(columns=["baseline", "difference", "wins", "ties", "losses"])
-    return table.merge(pairs, "left", on=["run", "measure"])
+    reference = list(names).index(baseline)
+    others = np.arange(len(names)) != reference
+    differences = totals - totals[reference]
+    table["difference"] = np.where(others[:, None], differences, np.nan).ravel()
+    for name, values in pairs.drop(columns=["run", "measure", "difference", *_ONLY_PAIRS]).items():
+        of_runs = np.full(totals.shape, np.nan)
+        of_runs[others] = values.to_numpy().reshape(len(scores), -1).T  # pairs are measure by measure
+        table[name] = of_runs.ravel()
+    return table
 
 
 def compared_pairs(

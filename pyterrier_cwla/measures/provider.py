@@ -226,7 +226,9 @@ def naming(measure: Measure) -> Iterator[None]:
         raise BadJudgments(f"{measure}: {error}") from None
     except MissingLength as error:
         # These errors name parameters of the measure, which are no parameters of the call.
-        name = innermost_measures(measure)[0].NAME
+        inner = innermost_measures(measure)
+        reading = [one for one in inner if (needs_of(one).lengths, needs_of(one).seconds) != ("none", "none")]
+        name = (reading or inner)[0].NAME
         text = re.sub(r"(?<=[Gg]ive )(\w+)=('mean')?", lambda way: f"{name}({way[1]}={way[2] or '…'})", str(error))
         raise type(error)(f"{measure}: {text}") from None
     except NoFiniteValue as error:

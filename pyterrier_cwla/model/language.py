@@ -377,8 +377,8 @@ class Part:
         hints = get_type_hints(function, include_extras=True)
         function.__annotations__ = hints  # resolved here, because the names in them are not pickled with the function
         given = list(inspect.signature(function).parameters.values())
-        if not given or given[0].kind is inspect.Parameter.KEYWORD_ONLY or _is_parameter(given[0], hints):
-            name = _INPUTS[kind]
+        name = _INPUTS[kind]
+        if not given or given[0].kind is inspect.Parameter.KEYWORD_ONLY or _is_parameter(given[0], hints, name):
             raise BadParameter(
                 f"@{kind}: the first parameter of {self.name!r} must be {name}, the input of the function, as in"
                 f" def {self.name}({name}, …)."
@@ -441,9 +441,10 @@ def _version(version: object, where: str) -> str | int | None:
     )
 
 
-def _is_parameter(p: inspect.Parameter, hints: Given) -> bool:
-    """Return whether an argument has a default value or a range, as parameters have and inputs do not."""
-    return p.default is not _NOTHING or get_origin(hints.get(p.name)) is Annotated
+def _is_parameter(p: inspect.Parameter, hints: Given, called: str) -> bool:
+    """Return whether an argument has a range, or a default value without the name of an input, as parameters have."""
+    ranges = any(isinstance(option, In | OneOf | Named | Grades) for option in get_args(hints.get(p.name)))
+    return ranges or (p.default is not _NOTHING and p.name != called)
 
 
 def parameters_of(function: Callable[..., Any]) -> list[Parameter]:

@@ -1182,7 +1182,8 @@ def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, say
 
 
 def test_notes_on_many_runs_are_few(cli, tmp_path):
-    (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
+    """Each run has two notes: few judged documents, and missing lengths."""
+    (tmp_path / "qrels.txt").write_text("1 0 z 1\n")
     (tmp_path / "words.tsv").write_text("docno\twords\na\t100\n")
     for number in range(8):
         (tmp_path / f"run{number}.txt").write_text("1 Q0 a 1 2.5 x\n1 Q0 b 2 1.5 x\n")
@@ -1191,5 +1192,7 @@ def test_notes_on_many_runs_are_few(cli, tmp_path):
         "evaluate", tmp_path / "qrels.txt", *runs, "-m", "TBG", "--lengths", tmp_path / "words.tsv", "--missing", "mean"
     )
     assert code == 0, told
+    for run in range(8):
+        assert f"run{run} " in table
     assert table.count("have no length in the table") == 5
     assert "3 more runs have such notes." in table

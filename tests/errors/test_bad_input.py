@@ -301,6 +301,9 @@ def test_no_lengths_at_all():
     for measure in (TBG, TBG(half_life=60) @ 5, Residual(measure="TBG"), Mixture(measures={"a": "TBG"})):
         message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure)
         assert "give TBG(lengths=…), a table, a path or a name, or a column doc_length" in message
+    unit, timed = "ExpectedTotalUtility(C='rbp(0.8)',max_rel=2)", "UMeasure(T=30,effort='time',max_rel=2)"
+    mixed = Mixture(measures={"without lengths": unit, "with lengths": timed})
+    assert "give UMeasure(lengths=…), a table" in complaint(MissingLength, GOOD_QRELS, GOOD_RUN, mixed)
 
 
 @pytest.mark.parametrize("measure", [TBG, CWLA(C="rbp(0.5)", A="avg", gain="clicksave", effort="time", unseen=9)])

@@ -1016,3 +1016,24 @@ def test_each_run_of_files_and_folders_is_a_row(tmp_path):
         compare(qrels, paths, ["AP", SIZE])
     with pytest.raises(BadParameter, match="at least 2 by name, not 1 run"):
         discriminative_power(qrels, [paths[1]], ["AP", "RR"], resamples=100)
+
+
+@pytest.mark.parametrize("name", [0.5, 3, None, pd.Timestamp("2026-01-01")])
+def test_names_of_runs_may_have_several_types(name):
+    qrels = {str(q): {"a": 1, "b": 0} for q in range(4)}
+    run = {str(q): {"a": 1.0, "b": float(q)} for q in range(4)}
+    reverse = {q: {document: -score for document, score in of.items()} for q, of in run.items()}
+    table = compare(qrels, {name: run, "bm25": reverse}, ["AP", "RR"], "bm25", resamples=100).table
+    assert table["measure"].tolist() == ["AP", "RR", "AP", "RR"]
+    assert table["difference"].isna().tolist() == [False, False, True, True]
+    assert (table["difference"] == table["score"] - table["score"].iloc[2])[:1].all()
+    assert table["p_t_corrected"].isna().tolist() == [False, False, True, True]
+
+
+def test_chosen_runs_and_measures_are_names():
+    qrels, run = {"1": {"a": 1}, "2": {"a": 1}}, {"1": {"a": 1.0}, "2": {"a": 1.0}}
+    found = compare(qrels, {"one": run, "other": run}, ["AP"], resamples=100)
+    with pytest.raises(BadParameter, match="no run"):
+        found.differences(["one"], "other")
+    with pytest.raises(BadParameter, match="no measure"):
+        found.differences("one", "other", ["AP"])

@@ -266,6 +266,14 @@ def test_a_function_without_its_input_is_an_error(decorator, first):
             decorator(odd)
 
 
+def test_an_input_may_have_a_note_and_a_default():
+    @gain
+    def noted(grade: Annotated[object, "grades"] = None):
+        return grade
+
+    assert score([0.0, 1.0], C="rbp(0.5)", A="erg", gain="noted") == 0.25
+
+
 @pytest.mark.parametrize("name", [*NAMES, *ENDLESS])
 @pytest.mark.parametrize("kind", [continuation, aggregation])
 def test_a_users_function_cannot_write_into_a_view(kind, name):

@@ -516,7 +516,11 @@ class InteractionLog:
 
     def __post_init__(self) -> None:
         if self.rows is not self._valid:
-            rows, _ = _validated(self.rows, "error")
+            try:
+                rows, _ = _validated(self.rows, "error")
+            except BadLog as error:  # broken= is a parameter of the other ways to make a log
+                way_out = "broken='exclude' leaves", "InteractionLog.of(rows, broken='exclude') leaves"
+                raise BadLog(str(error).replace(*way_out)) from None
             object.__setattr__(self, "rows", rows)
             object.__setattr__(self, "_valid", rows)
 

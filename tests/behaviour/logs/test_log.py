@@ -106,7 +106,9 @@ def test_the_constructor_validates_and_sorts_as_of_does():
     mixed = InteractionLog(frame.iloc[::-1].astype({"clicked": int}), notes=("mixed",))
     pd.testing.assert_frame_equal(mixed.rows, expected.rows)
     assert mixed.notes == ("mixed",)
-    with pytest.raises(BadLog, match=r"row 12 .*the rank is not a positive integer"):
+    with pytest.raises(
+        BadLog, match=r"row 12 .*the rank is not a positive integer.*InteractionLog\.of\(rows, broken='exc"
+    ):
         InteractionLog(damaged({(12, "rank"): 0}))
     with pytest.raises(BadLog, match="a document that was not clicked"):
         replace(expected, rows=expected.rows.assign(clicked=False, saved=False))
