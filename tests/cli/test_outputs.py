@@ -304,12 +304,19 @@ def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
     code, _, message = cli(*split(text, "out"))
     assert code == 0, message
     shutil.rmtree("out")
-    for file in ("report.html", "about.json", "manifest.json", "tables/of_the_user.csv", "pictures/of_the_user.svg"):
+    exists, not_ours = "the file exists", "move the file away: it is not of a report."
+    for file, why, way_out in (
+        ("report.html", exists, "replace the files with --force."),
+        ("about.json", exists, "replace the files with --force."),
+        ("manifest.json", "is in the way: it is not the manifest of a report", "Move it away, or write the report to"),
+        ("tables/of_the_user.csv", exists, not_ours),
+        ("pictures/of_the_user.svg", exists, not_ours),
+    ):
         Path("out", file).parent.mkdir(parents=True, exist_ok=True)
         Path("out", file).write_text("of the user")
         code, _, message = cli(*split(text, "out"))
-        assert (code, f"out/{file}: the file exists" in message) == (2, True), message
-        assert "replace the files with --force." in message
+        assert (code, f"out/{file}: {why}" in message) == (2, True), message
+        assert way_out in message
         assert [path for path in Path("out").rglob("*") if path.is_file()] == [Path("out", file)]
         assert not Path("out/parts").exists()
         Path("out", file).unlink()
