@@ -155,7 +155,7 @@ def test_a_gain_that_reads_what_changes_gets_new_totals_and_ideals(C, norm):
 
 
 def own(what, told):
-    """Return a user's function whose values depend on what it is told."""
+    """Return a user's function whose values depend on the dict `told`."""
 
     @continuation
     def goes_on(view):

@@ -7,7 +7,7 @@ import math
 
 
 class View:
-    """What C and A may read of a ranking: its items, and endless unseen items below them."""
+    """View of a ranking: the values that C and A read at each rank, also at the unseen ranks below the list."""
 
     def __init__(self, gains, efforts=None, unseen=1.0, beyond=0.0, unretrieved=0.0):
         self.gains = list(gains)
