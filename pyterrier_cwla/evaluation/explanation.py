@@ -287,11 +287,11 @@ def _discounts(walk: Walk) -> np.ndarray:
     """
     metric, view = walk.metric, walk.view
     width = view.r.shape[1]
-    if metric.A.name == "err" and metric.C.name in ("rr", "cascade"):
+    linear, terms = metric.A.fact("linear_in_gain"), metric.A.part.built_in and metric.A.fact("credit_terms")
+    if terms and not linear and metric.C.fact("satisfied_by_gain"):  # ERR credits the probability of being satisfied
         return np.broadcast_to(walk.V * walk.A, (1, width))[0]
-    if not metric.A.fact("linear_in_gain"):
+    if not linear:
         return np.full(width, np.nan)
-    terms = metric.A.part.built_in and metric.A.fact("credit_terms")
     if width > _SMALL and terms:  # a gain counts for all users who see it, except those who never leave
         phi, credit = terms(view.i, np.ones((1, width)), view.e, walk.C)
         spent = walk.expected_effort if "expected_effort" in reads(metric.A) else 1.0

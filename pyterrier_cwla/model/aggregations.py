@@ -93,7 +93,12 @@ def _gains(i: Floats, r: Floats, e: Floats, C: Floats | None) -> tuple[float, Fl
 
 
 @aggregation(
-    linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True, credit_terms=_gains
+    linear_in_gain=True,
+    affine_beyond_list=True,
+    monotone_in_gain=True,
+    constant_without_gain=True,
+    credit_terms=_gains,
+    weights_fall=lambda: True,
 )
 def etg(view: View) -> Values:
     """Return the sum of the gains seen (expected total gain).
@@ -108,7 +113,12 @@ def etg(view: View) -> Values:
 
 
 @aggregation(
-    linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True, credit_terms=_gains
+    linear_in_gain=True,
+    affine_beyond_list=True,
+    monotone_in_gain=True,
+    constant_without_gain=True,
+    credit_terms=_gains,
+    weights_fall=lambda: True,
 )
 def erg(view: View) -> Values:
     """Return the sum of the gains seen, divided by the expected effort of all users (expected rate of gain).
@@ -130,7 +140,7 @@ def _rate(gain: Values, effort: Values) -> Values:
     return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
 
 
-@aggregation(monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C))
+@aggregation(monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C), weights_fall=lambda: True)
 def err(view: View) -> Values:
     """Return the reciprocal of the effort.
 
@@ -143,7 +153,7 @@ def err(view: View) -> Values:
     return 1 / view.E
 
 
-@aggregation(linear_in_gain=True, monotone_in_gain=True)
+@aggregation(linear_in_gain=True, monotone_in_gain=True, weights_fall=lambda: True)
 def avg(view: View) -> Values:
     """Return the gains seen, divided by the effort of this user.
 
@@ -250,6 +260,7 @@ def effort(view: View) -> Values:
     monotone_in_gain=True,
     constant_without_gain=True,
     credit_terms=lambda i, r, e, C, phi: (np.broadcast_to(phi(i), i.shape), r),
+    weights_fall=lambda phi: bool((fall := phi.fact("weights_fall")) and fall()),
 )
 def utility(view: View, phi: Annotated[Spec, Named("discount")]) -> Values:
     """Return the sum of the gains seen, each times a discount of its rank.
@@ -285,6 +296,7 @@ def _while_reading(effort: Values, half_life: float) -> Floats:
     monotone_in_gain=True,
     constant_without_gain=True,
     credit_terms=lambda i, r, e, C, half_life: (1.0, r * _while_reading(e, half_life)),
+    weights_fall=lambda half_life: True,
 )
 def smeared(view: View, half_life: Positive = 224) -> Values:
     """Return the sum of the gains seen, each received evenly over its effort while users leave under decay(half_life).
@@ -308,7 +320,7 @@ def smeared(view: View, half_life: Positive = 224) -> Values:
     return view.credited(lambda effort: _while_reading(effort, half_life))
 
 
-@discount
+@discount(weights_fall=lambda: True)
 def reciprocal(i: Floats) -> Floats:
     """Return the reciprocal of the rank.
 
@@ -317,7 +329,7 @@ def reciprocal(i: Floats) -> Floats:
     return 1 / i
 
 
-@discount
+@discount(weights_fall=lambda: True)
 def log2(i: Floats) -> Floats:
     """Return the reciprocal of the binary logarithm of the rank plus 1.
 
@@ -326,7 +338,7 @@ def log2(i: Floats) -> Floats:
     return 1 / np.log2(i + 1)
 
 
-@discount
+@discount(weights_fall=lambda p: True)
 def power(i: Floats, p: NotNegative) -> Floats:
     """Return a negative power of the rank.
 
@@ -340,7 +352,7 @@ def power(i: Floats, p: NotNegative) -> Floats:
     return i ** -float(p)
 
 
-@discount
+@discount(weights_fall=lambda phi: True)
 def geometric(i: Floats, phi: BelowOne) -> Floats:
     """Return a discount that falls by the same factor with every rank.
 
@@ -354,7 +366,7 @@ def geometric(i: Floats, phi: BelowOne) -> Floats:
     return float(phi) ** (i - 1)
 
 
-@discount
+@discount(weights_fall=lambda values: list(values) == sorted(values, reverse=True))
 def table(i: Floats, *values: NotNegative) -> Floats:
     """Return the discount of each rank from a table, and 0 after its last rank.
 

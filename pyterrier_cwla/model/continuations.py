@@ -211,7 +211,12 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     return left / left_before
 
 
-@continuation(constant_beyond_list=True, ignores_zero_gain=True, gains_up_to_1=lambda rel: rel is None)
+@continuation(
+    constant_beyond_list=True,
+    ignores_zero_gain=True,
+    satisfied_by_gain=True,
+    gains_up_to_1=lambda rel: rel is None,
+)
 def rr(view: View, rel: Grade | None = None) -> Values:
     """Leave when satisfied, with the gain as probability.
 
@@ -234,7 +239,7 @@ def rr(view: View, rel: Grade | None = None) -> Values:
     return 1 - view.at_least(rel).r
 
 
-@continuation(constant_beyond_list=True, gains_up_to_1=lambda gamma, rel: rel is None)
+@continuation(constant_beyond_list=True, satisfied_by_gain=True, gains_up_to_1=lambda gamma, rel: rel is None)
 def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
     """Leave when satisfied, and otherwise give up with probability 1 − γ.
 
@@ -340,7 +345,7 @@ def insq(view: View, T: Wanted) -> Values:
     return ((y - 1) / y) ** 2
 
 
-@continuation(constant_beyond_list=True, eventually_leaves=True)
+@continuation(constant_beyond_list=True, eventually_leaves=True, half_life=lambda half_life: half_life)
 def decay(view: View, half_life: Positive = 224) -> Values:
     """Continue with a probability that halves with every half_life of effort.
 

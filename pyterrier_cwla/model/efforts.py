@@ -302,13 +302,13 @@ def plus(
     0.125
     """
     for each in (first, second):
-        if each.name == "given":
+        if each.fact("given_with_items"):
             raise BadParameter(f"effort='plus({first},{second})': given efforts cannot be a part of a sum.")
     total: Values = first(documents) + second(documents)
     return total
 
 
-@effort
+@effort(given_with_items=True)
 def given(documents: Documents) -> Values:
     """Use the efforts that are given with the items of rankings in arrays.
 

@@ -52,6 +52,10 @@ class Facts:
         Function of the view, an array of numbers m and the parameters, for users who have gone on after an item that
         is followed by m items without gain and of equal effort: returns the share of these users who go on after the
         last of the m items, and the number of the m items that they see on average, as arrays of the shape of the view.
+    half_life : callable, optional
+        Function of the parameters that returns h, if C(i) = 2^(−e_i/h).
+    satisfied_by_gain : bool
+        Whether C(i) = γ·(1 − r_i), with the gain, or the binary relevance for ``rel``, as the probability of leaving.
     affine_beyond_list : bool
         Whether A changes by the same amount (or not at all) with every item after the list.
     constant_without_gain : bool
@@ -61,6 +65,11 @@ class Facts:
         users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
         only; w depends on the gain, effort and C of the item. With these terms learning to rank is faster, and if φ is
         the number 1, the ideal ranking under ``decay`` is exact.
+    weights_fall : callable, optional
+        For aggregations and discounts, function of the parameters that returns whether the weights of ranks never rise:
+        φ of `credit_terms`, or of the discount, or the score of a ranking with a single gain at the rank.
+    given_with_items : bool
+        Whether efforts are not computed, but given with the items of rankings in arrays.
     """
 
     of_parts: Callable[..., Any] | None = None
@@ -74,6 +83,8 @@ class Facts:
     last_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None
     items_between: Callable[..., tuple[Floats, Floats]] | None = None
+    half_life: Callable[..., float] | None = None
+    satisfied_by_gain: bool = False
     # aggregations
     linear_in_gain: bool = False
     affine_beyond_list: bool = False
@@ -81,9 +92,11 @@ class Facts:
     constant_without_gain: bool = False
     less_is_better: bool = False
     credit_terms: Callable[..., tuple[Floats | float, Floats]] | None = None
+    weights_fall: Callable[..., bool] | None = None  # also of discounts
     # gains and efforts
     known_grades: Callable[..., Iterable[float] | None] | None = None
     unit_effort: bool = False
+    given_with_items: bool = False
     constant_from: Callable[..., float | None] | None = None
 
     @property

@@ -162,12 +162,12 @@ class Metric:
 
     @property
     def decays(self) -> bool:
-        """Whether C is ``decay`` and A is a sum over items whose terms do not depend on the rank: φ is 1.
+        """Whether C has a half-life and A is a sum over items whose terms do not depend on the rank: φ is 1.
 
         In this case the ideal ranking is exact.
         """
         terms = self.A.fact("credit_terms")
-        if self.C.name != "decay" or terms is None or "expected_effort" in reads(self.A):
+        if self.C.fact("half_life") is None or terms is None or "expected_effort" in reads(self.A):
             return False
         phi, _ = terms(np.ones(1), np.ones(1), np.ones(1), np.zeros(1))
         return np.ndim(phi) == 0 and bool(phi == 1)
@@ -345,7 +345,7 @@ class Metric:
         """Effort of all nonrelevant items, seen or unseen, or None if it depends on more than the grade."""
         if self.unit_effort:
             return 1.0
-        reads_grade_alone = effort_reads(self.effort) <= {"grade"} and self.effort.name != "given"
+        reads_grade_alone = effort_reads(self.effort) <= {"grade"} and not self.effort.fact("given_with_items")
         if not reads_grade_alone or self.unseen_effort != self.cost_of_one():
             return None
         return self.unseen_effort

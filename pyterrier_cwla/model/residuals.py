@@ -29,20 +29,17 @@ def is_known(metric: Metric) -> bool:
     C must depend on ranks only, and A must be a sum of gains with falling weights.
     """
     A = metric.A
-    if metric.norm != "ideal" or not metric.rank_only or not A.built_in:
+    if metric.norm != "ideal" or not metric.rank_only or not (A.fact("linear_in_gain") and _weights_fall(A)):
         return False
     if not metric.unit_effort and (reads(metric.C) | reads(A)) & _EFFORTS:
         return False
-    if A.name in ("erg", "avg"):
-        return metric.end != "stop"  # at "stop" the weights depend on the length of the list
-    return A.name in ("etg", "smeared") or discount_falls(A)
+    by_length = A.fact("credit_terms") is None or "expected_effort" in reads(A)
+    return not (by_length and metric.end == "stop")  # at "stop" the weights of erg and avg depend on the length
 
 
-def discount_falls(A: Spec) -> bool:
-    """Return whether A is ``utility`` with a built-in discount that never rises with the rank."""
-    if A.name != "utility" or not A["phi"].part.built_in:
-        return False
-    return A["phi"].name != "table" or bool((np.diff(A["phi"]["values"]) <= 0).all())
+def _weights_fall(A: Spec) -> bool:
+    fall = A.fact("weights_fall")
+    return bool(fall and fall())
 
 
 def best_scores(metric: Metric, rankings: Rankings) -> Floats:
@@ -276,6 +273,8 @@ def residual_is_a_bound(metric: Metric) -> bool:
     rises = holds(A, "monotone_in_gain") and metric.norm in ("none", "unlimited")
     if metric.rank_only and (metric.unit_effort or "grade" not in effort_reads(metric.effort)):
         return rises
-    satisfied = C.name in ("rr", "cascade") and C["rel"] is None and metric.unit_effort and metric.norm == "none"
-    falling = discount_falls(A)
-    return satisfied and (A.name in ("etg", "erg") or falling or (A.name == "err" and C.name == "rr"))
+    satisfied = C.fact("satisfied_by_gain") and C.fact("gains_up_to_1")()
+    if not (satisfied and metric.unit_effort and metric.norm == "none"):
+        return False
+    credited = A.fact("linear_in_gain") or C.fact("ignores_zero_gain")  # err credits 1 − C, which is the gain under rr
+    return bool(A.fact("credit_terms") and credited and _weights_fall(A))

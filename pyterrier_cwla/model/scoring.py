@@ -67,7 +67,7 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
     worth = gains
     if metric.decays:
         _, gains = metric.A.fact("credit_terms")(np.ones(1), gains, effort, None)
-        stays = np.exp2(-effort / metric.C["half_life"])
+        stays = np.exp2(-effort / metric.C.fact("half_life")())
         with np.errstate(divide="ignore", invalid="ignore"):
             worth = np.where(gains > 0, gains / (1 - stays), 0.0)
         last = metric.last_that_counts

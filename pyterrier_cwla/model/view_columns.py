@@ -101,7 +101,7 @@ def _efforts(
     metric: Metric, rankings: Rankings, queries: Array, row: Array, column: Array, at: Array, width: int
 ) -> Floats:
     grades_alone = effort_reads(metric.effort) <= {"grade"}
-    if rankings.efforts is None and metric.effort.name == "given":
+    if rankings.efforts is None and metric.effort.fact("given_with_items"):
         raise BadParameter(
             "effort='given' needs the effort of each item: pass efforts=, a number for each item, to score(…),"
             " residual(…) or explain_gains(…); for runs, write a function of documents with @effort."

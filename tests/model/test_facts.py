@@ -258,7 +258,12 @@ def test_the_facts_of_extreme_parameters_hold(text):
         ("aggregation", "fin", "constant_without_gain", True),
         ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),
         ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1))),
+        ("continuation", "decay(60)", "half_life", lambda half_life: half_life / 2),
+        ("continuation", "inst(1)", "satisfied_by_gain", True),
+        ("aggregation", "utility(table(0.5,1))", "weights_fall", lambda phi: True),
+        ("aggregation", "fgt(0.5)", "weights_fall", lambda delta: True),
         ("effort", "reading", "unit_effort", True),
+        ("effort", "reading", "given_with_items", True),
     ],
 )
 def test_wrong_internal_facts_are_found(kind, text, fact, wrong):

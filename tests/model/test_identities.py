@@ -295,7 +295,7 @@ def test_equals_can_be_swapped(grades, C, A, data):
 def bounded(C: Spec, A: Spec) -> bool:
     satisfied = C.name in ("rr", "cascade") and C["rel"] is None
     phi = list(A["phi"]["values"]) if A.name == "utility" and A["phi"].name == "table" else []
-    monotone = A.name in ("etg", "erg", "utility") and phi == sorted(phi, reverse=True)
+    monotone = A.name in ("etg", "erg", "utility", "smeared") and phi == sorted(phi, reverse=True)
     return is_static(C) or (satisfied and (monotone or (C.name, A.name) == ("rr", "err")))
 
 

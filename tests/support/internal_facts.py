@@ -6,7 +6,7 @@ from pyterrier_cwla.model import fact_trials
 from pyterrier_cwla.model.browsing import grid
 from pyterrier_cwla.model.fact_trials import FAR, RANKS, ROWS, CannotTell, random_lists, unlike, values_of
 from pyterrier_cwla.model.introspection import reads
-from pyterrier_cwla.model.view import Documents
+from pyterrier_cwla.model.view import Documents, UnknownEffort, View
 
 
 def is_wrong(spec, fact):
@@ -108,18 +108,64 @@ def credit_terms(spec, lists):
     return wrong or (bool(spec.fact("linear_in_gain")) and unlike(terms(lists.r, e, None)[1], w).any())
 
 
+def half_life(spec, lists):
+    """Where C is not 2^(−e/h)."""
+    view = lists.view()
+    return unlike(values_of(spec, view), np.exp2(-np.broadcast_to(view.e, lists.r.shape) / spec.fact("half_life")()))
+
+
+def satisfied_by_gain(spec, lists):
+    """Where C is not γ·(1 − r), with binary gains for ``rel``."""
+    values = dict(spec.values)
+    gamma, rel = values.get("gamma", 1.0), values.get("rel")
+    view = lists.view()
+    return unlike(values_of(spec, view), gamma * (1 - view.at_least(rel).r))
+
+
+def weights_fall(spec, lists):
+    """Whether a later rank has a greater weight: φ of the credit terms, or the score of a single gain."""
+    if not spec.fact("weights_fall")():
+        return False
+    i = np.arange(1.0, RANKS + 1)[None, :]
+    if terms := spec.fact("credit_terms"):
+        weights = np.broadcast_to(terms(i, np.ones_like(i), np.ones_like(i), np.ones_like(i))[0], i.shape)
+    else:
+        C = np.append(np.random.default_rng(1).uniform(0.1, 1, RANKS - 1), 0.0)
+        L = np.append(1.0, np.cumprod(C)[:-1]) * (1 - C)
+        single = View(i, np.eye(RANKS), np.eye(RANKS), lambda rel: np.ones((RANKS, 1)))
+        weights = (L * spec(single)).sum(axis=1)
+    return np.diff(weights) > 1e-12
+
+
 def unit_effort(spec, lists):
     grade = lists.grade.ravel()
     words = np.random.default_rng(1).integers(0, 3000, grade.shape)
     return spec(Documents(grade, lambda: words, lambda: words / 10, 1.0 + np.arange(grade.size))) != 1
 
 
+def given_with_items(spec, lists):
+    """Whether an effort is computed."""
+    some = np.ones(lists.grade.size)
+    try:
+        spec(Documents(lists.grade.ravel(), lambda: some, lambda: some, some))
+    except UnknownEffort:
+        return False
+    return True
+
+
 CHECKS = {
-    "continuation": {"vanishes": vanishes, "items_beyond": items_beyond, "items_between": items_between},
+    "continuation": {
+        "vanishes": vanishes,
+        "items_beyond": items_beyond,
+        "items_between": items_between,
+        "half_life": half_life,
+        "satisfied_by_gain": satisfied_by_gain,
+    },
     "aggregation": {
         "affine_beyond_list": affine_beyond_list,
         "constant_without_gain": constant_without_gain,
         "credit_terms": credit_terms,
+        "weights_fall": weights_fall,
     },
-    "effort": {"unit_effort": unit_effort},
+    "effort": {"unit_effort": unit_effort, "given_with_items": given_with_items},
 }
