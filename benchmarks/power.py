@@ -47,7 +47,7 @@ def main() -> None:
     tables = [
         speed(qrels, runs, chosen.resamples, chosen.jobs),
         correlations(len(runs), chosen.seed),
-        coverage(Cube.of(qrels, runs, ["nDCG@10", "AP", "P@10", "RR"]), chosen.simulated, chosen.seed),
+        coverage(Cube.from_runs(qrels, runs, ["nDCG@10", "AP", "P@10", "RR"]), chosen.simulated, chosen.seed),
     ]
     show(tables)
     if chosen.markdown:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..data.lengths import Lengths, Seconds
-    from ..files.run_files import Source
+    from ..files.run_files import RunFiles
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 """Settings of the help of all commands."""
@@ -157,7 +157,7 @@ class BoundMeasures:
     seconds: Path | None = None
 
     @classmethod
-    def of(
+    def from_texts(
         cls,
         texts: Sequence[str],
         lengths: Path | None,
@@ -222,7 +222,7 @@ class BoundMeasures:
         cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None, seconds: Path | None = None
     ) -> BoundMeasures:
         """Parse and bind one measure; raise BadParameter if the texts contain several."""
-        bound = cls.of(texts, lengths, missing, seconds=seconds)
+        bound = cls.from_texts(texts, lengths, missing, seconds=seconds)
         if len(bound.wanted) > 1:
             names = ", ".join(map(str, bound.wanted))
             raise errors.BadParameter(f"this command takes one measure, and -m gives {len(bound.wanted)}: {names}.")
@@ -393,7 +393,7 @@ def read_one_run(path: Path, name: str | None) -> pa.Table:
     return read_run(path) if name is None or source.name is not None else _rows_of(source, name)
 
 
-def _names(source: Source) -> list[str]:
+def _names(source: RunFiles) -> list[str]:
     if source.name is not None:
         return [source.name]
     tables = (table for part in source.parts for table in part.ids())
@@ -408,7 +408,7 @@ def _with_plain_ids(table: pa.Table) -> pa.Table:
     return table
 
 
-def _rows_of(source: Source, name: str) -> pa.Table:
+def _rows_of(source: RunFiles, name: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -16,7 +16,7 @@ from .paths import check_outputs
 
 if TYPE_CHECKING:
     from ..demo.demonstration import Demonstration
-    from ..evaluation.comparison import Cell, Comparison
+    from ..evaluation.comparison import Comparison, ScoreCell
 
 _FEW = 12  # runs; tables of more runs show significance marks without p-values
 
@@ -138,7 +138,7 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
             prose(console, line, "")
 
 
-def _text(cell: Cell, with_p: bool) -> Text:
+def _text(cell: ScoreCell, with_p: bool) -> Text:
     text = Text.assemble(cell.symbol, (cell.score, "bold" if cell.best else ""))
     if with_p and "t" in cell.p:
         text.append(f"\np {cell.p['t']}".replace(" <", "<").replace("1.000", "1"), "dim")

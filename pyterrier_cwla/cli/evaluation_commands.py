@@ -84,15 +84,15 @@ def evaluate(
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
     from ..files.table_writers import FORMATS, joined, write_rows
-    from .score_tables import Column, FileScores, Scores
+    from .score_tables import FileScores, MeasureColumn, Scores
 
     form = format_for(form, output)
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
     wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.of(wanted, lengths, missing, seconds=seconds)
+    bound = BoundMeasures.from_texts(wanted, lengths, missing, seconds=seconds)
     check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force, [("--cache-dir", cache_dir)])
-    columns = map(Column.of, bound.wanted)
+    columns = map(MeasureColumn.for_measure, bound.wanted)
     found = FileScores(qrels, judgments, dict(zip(columns, bound.measures, strict=True)))
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
@@ -184,7 +184,7 @@ def compare(
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
     wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.of(wanted, lengths, missing, computed_somewhere, seconds)
+    bound = BoundMeasures.from_texts(wanted, lengths, missing, computed_somewhere, seconds)
     check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
     _check_needs_of_baseline(context, baseline, no_baseline, pairs)
     chosen = list(dict.fromkeys(baseline or ()))

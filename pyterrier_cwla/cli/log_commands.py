@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     from ..behaviour.logs.calibration import Calibration, Calibrations
     from ..behaviour.logs.log import InteractionLog
-    from .score_tables import Column
+    from .score_tables import MeasureColumn
 
 
 Source = StrEnum("Source", ["log", "chiir24"])
@@ -272,11 +272,11 @@ _SHOWN = (
 )
 
 
-def _columns(names: Iterable[str]) -> list[Column]:
-    from .score_tables import Column
+def _columns(names: Iterable[str]) -> list[MeasureColumn]:
+    from .score_tables import MeasureColumn
 
     heads = {name: tuple(name.replace("_sd", " sd").replace("_50%", " median").split()) for name in names}
-    return [Column(name, head, beside=name.endswith(("_sd", "%"))) for name, head in heads.items()]
+    return [MeasureColumn(name, head, beside=name.endswith(("_sd", "%"))) for name, head in heads.items()]
 
 
 _WIDE = 100  # characters, narrowest table with a column of descriptions

@@ -28,7 +28,7 @@ class Format(StrEnum):
     latex = "latex"
 
     @classmethod
-    def of(cls, path: Path) -> Format:
+    def from_path(cls, path: Path) -> Format:
         """Return the format for the extension of a file; raise BadParameter if it is unknown."""
         known = {suffix: form for form, suffix in _SUFFIXES.items()}
         if path.suffix.lower() not in known:
@@ -36,7 +36,7 @@ class Format(StrEnum):
         return known[path.suffix.lower()]
 
 
-class Results(Protocol):
+class WritableResults(Protocol):
     """Protocol of results that can be written in all formats."""
 
     @property
@@ -68,7 +68,7 @@ _SUFFIXES = {
 
 def format_for(form: Format | None, output: Path | None) -> Format:
     """Return the format from ``--format`` or else from the file name; check that it can be written there."""
-    form = form or (Format.of(output) if output else Format.table)
+    form = form or (Format.from_path(output) if output else Format.table)
     if form is Format.parquet and output is None:
         raise BadParameter(f"--format {form} needs a file: -o FILE.")
     if output is not None and not output.parent.is_dir():
@@ -76,7 +76,7 @@ def format_for(form: Format | None, output: Path | None) -> Format:
     return form
 
 
-def write_results(results: Results, form: Format, path: Path | None) -> None:
+def write_results(results: WritableResults, form: Format, path: Path | None) -> None:
     """Write results to a file or to stdout, then the notes to stderr (a text table contains them)."""
     if path is None:
         _write_text(results, form, None)
@@ -92,7 +92,7 @@ def write_results(results: Results, form: Format, path: Path | None) -> None:
             note(text)
 
 
-def _write_text(results: Results, form: Format, file: IO[str] | None) -> None:
+def _write_text(results: WritableResults, form: Format, file: IO[str] | None) -> None:
     """Write results in a text format to a file, or to stdout without one."""
     from ..files.table_writers import write_csv, write_json_lines
 

@@ -26,7 +26,7 @@ from ..evaluation.scored import Scored
 from ..evaluation.streaming import extras_of, values_of_files
 from ..files.arrow_arrays import of_strings
 from ..files.id_columns import written
-from ..files.run_files import Source, sources
+from ..files.run_files import RunFiles, sources
 from ..files.table_writers import Table, column_of
 from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregate_of
@@ -37,7 +37,7 @@ from .output_formats import Format
 
 
 @dataclass(frozen=True)
-class Column:
+class MeasureColumn:
     """Column of one measure in a table of scores.
 
     Attributes
@@ -59,7 +59,7 @@ class Column:
     """Whether the column stays in one table with the column before it."""
 
     @classmethod
-    def of(cls, measure: Measure) -> Column:
+    def for_measure(cls, measure: Measure) -> MeasureColumn:
         """Return the column of a measure."""
         return cls(str(measure), head_of(measure), aggregate_of(measure) == "sum")
 
@@ -93,14 +93,14 @@ class Scores:
     ----------
     table : DataFrame, or dict of columns by name
         Columns ``run``, ``query_id`` or another `part` (for scores by query) and one per measure.
-    columns : sequence of Column
+    columns : sequence of MeasureColumn
         Columns of the measures.
     notes : sequence of str
         Sentences for readers of the table.
     """
 
     table: Table
-    columns: Sequence[Column]
+    columns: Sequence[MeasureColumn]
     notes: Sequence[str] = ()
     origin: dict[str, Any] = field(default_factory=dict)
     """Metadata of saved results: version, inputs and parameters."""
@@ -166,9 +166,9 @@ class Scores:
         if any(column.residual for column in self.columns):
             prose(console, "Residual: how much higher the score could be if all documents were judged.")
 
-    def _groups(self) -> list[list[Column]]:
+    def _groups(self) -> list[list[MeasureColumn]]:
         """Columns that stay in the same table: a measure with its residual, a mean with its standard deviation."""
-        groups: list[list[Column]] = []
+        groups: list[list[MeasureColumn]] = []
         for column in self.columns:
             if column.residual or column.beside:
                 groups[-1].append(column)
@@ -176,11 +176,11 @@ class Scores:
                 groups.append([column])
         return groups
 
-    def _width(self, column: Column) -> int:
+    def _width(self, column: MeasureColumn) -> int:
         cells = (column.written(value) for value in column_of(self.table, column.name))
         return max(map(len, [*column.head, *cells]))
 
-    def _block(self, block: list[Column], widths: Sequence[int], gap: int) -> RichTable:
+    def _block(self, block: list[MeasureColumn], widths: Sequence[int], gap: int) -> RichTable:
         table = plain_table(gap=gap)
         height = max(len(column.head) for column in block)
         for name, width in zip(self._heads, widths):
@@ -211,11 +211,11 @@ class FileScores:
         File of the judgments, for error messages.
     judgments : Judgments
         Judgments in this file.
-    measures : dict of Column to Measure
+    measures : dict of MeasureColumn to Measure
         Columns of the tables with their measures.
     """
 
-    def __init__(self, qrels: Path, judgments: Judgments, measures: Mapping[Column, Measure]):
+    def __init__(self, qrels: Path, judgments: Judgments, measures: Mapping[MeasureColumn, Measure]):
         self.qrels, self.judgments, self.measures = qrels, judgments, dict(measures)
         self._unanswered: list[tuple[str, int]] = []
         self._undefined: dict[str, dict[str, int]] = {}  # numbers of queries by measure and run
@@ -227,7 +227,7 @@ class FileScores:
         Each residual is tried on the first query of ``file``.
         """
         source = sources({str(file): file})[0]
-        found: dict[Column, Measure] = {}
+        found: dict[MeasureColumn, Measure] = {}
         notes = []
         with errors.speaking_of(self.qrels, file):
             first = _of_one_query(self.judgments, beginning(source, extras_of(self.measures.values())))
@@ -245,7 +245,7 @@ class FileScores:
                     continue
                 bounded = residual.is_a_bound
                 kind, lines = ("a bound", ["a bound"]) if bounded else ("no bound is known", ["no bound", "is known"])
-                found[Column(str(residual), ("residual:", *lines), residual=kind)] = residual
+                found[MeasureColumn(str(residual), ("residual:", *lines), residual=kind)] = residual
         self.measures = found
         return notes
 
@@ -315,7 +315,7 @@ class FileScores:
         return [*chain.from_iterable(notes[:most]), *more]
 
 
-def beginning(source: Source, extras: list[str]) -> pa.Table:
+def beginning(source: RunFiles, extras: list[str]) -> pa.Table:
     """Return the first rows of the first run of a source: the first chunk that is read."""
     table = next((table for part in source.parts for table in part.tables(extras)), None)
     if table is None:

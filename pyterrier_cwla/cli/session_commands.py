@@ -63,14 +63,14 @@ def sessions(
     """
     from ..errors import speaking_of
     from ..measures.sessions import evaluate_sessions, of_sessions
-    from .score_tables import Column, Scores
+    from .score_tables import MeasureColumn, Scores
 
     form = format_for(form, output)
     files = runs_by_name(runs)
-    bound = BoundMeasures.of(measures or _DEFAULTS, lengths, missing, of_sessions, seconds)
+    bound = BoundMeasures.from_texts(measures or _DEFAULTS, lengths, missing, of_sessions, seconds)
     check_outputs([("-o", output)], [qrels, *runs, table, lengths, seconds, *bound.files], force)
     judgments, asked = judgments_of(qrels), cells(table)
-    columns = list(map(Column.of, bound.wanted))
+    columns = list(map(MeasureColumn.for_measure, bound.wanted))
     found: dict[str, pd.DataFrame] = {}
     for name, file in files.items():
         with speaking_of(qrels, file):

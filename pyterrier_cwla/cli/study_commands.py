@@ -459,7 +459,7 @@ def _named(
     missing: Any,
     parsed: Callable[[list[str]], list[Measure]] | None = None,
 ) -> dict[str, Any]:
-    bound = BoundMeasures.of(texts, lengths, missing, parsed)
+    bound = BoundMeasures.from_texts(texts, lengths, missing, parsed)
     for line in bound.notes:
         note(line)
     return bound.by_name
@@ -470,7 +470,7 @@ def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
     from ..studies.users.agreement_variation import Range, Template
 
     with suppress(errors.CWLAError):
-        values = {name: Range.of(span, name).value(0) for name, span in spans.items()}
+        values = {name: Range.parse(span, name).value(0) for name, span in spans.items()}
         Template(template).check([*spans])
         return {template: Template(template).measure(values)}
     return {}

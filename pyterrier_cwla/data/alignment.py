@@ -96,7 +96,7 @@ class JudgedPairs:
 
     def _confirmed(self, rows: RunRows, row: Array, keys: Array) -> tuple[Array, Array]:
         """Return the candidate rows that are judged and their pairs; rows with the key of a pair are compared by id."""
-        pair = self._places.of(keys)
+        pair = self._places.find(keys)
         row, pair = row[pair >= 0], pair[pair >= 0]
         if not len(row):
             return row, pair

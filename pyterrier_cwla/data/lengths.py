@@ -19,7 +19,7 @@ from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
 from ..files.formats import read_pisa_index, read_table
 from ..files.id_columns import Ids, places
-from ..files.table_readers import LENGTHS, SECONDS, Kind
+from ..files.table_readers import LENGTHS, SECONDS, TableKind
 from ..tasks.progress import bar
 from .columns import Floats, numbers, strings
 from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
@@ -93,8 +93,8 @@ class NumberTable(DocumentTable):
 
     quantity: ClassVar[Quantity]
     """What the numbers are."""
-    kind: ClassVar[Kind]
-    """Kind of the files with these numbers."""
+    kind: ClassVar[TableKind]
+    """Kind of table in the files with these numbers."""
     meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     def __len__(self) -> int:

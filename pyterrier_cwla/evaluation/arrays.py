@@ -215,7 +215,7 @@ class _GradedLists:
 
     intents: Sequence[Any] = ()
 
-    def __init__(self, given: _Lists, pools: _Lists, lengths: _Lists | None, of_retrieved: bool) -> None:
+    def __init__(self, given: _FlatLists, pools: _FlatLists, lengths: _FlatLists | None, of_retrieved: bool) -> None:
         self.given, self.lengths = given, lengths
         self.qids = [str(number) for number in range(len(given.n))]
         self.has_doc_length = lengths is not None
@@ -307,7 +307,7 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
 
 
 @dataclass(frozen=True)
-class _Lists:
+class _FlatLists:
     """Lists of numbers, one after the other.
 
     Attributes
@@ -349,7 +349,7 @@ class _Lists:
         return np.cumsum(self.n) - self.n
 
 
-def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
+def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
     """Return whether there are several lists, and the lists."""
     if hasattr(values, "to_numpy"):  # a DataFrame or a Series
         values = values.to_numpy()
@@ -363,7 +363,7 @@ def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
     else:
         raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iufb":
-        found = _Lists(values.ravel(), np.full(len(values), values.shape[1]))
+        found = _FlatLists(values.ravel(), np.full(len(values), values.shape[1]))
     else:
         found = _of_rows(values if nested else [values], name, nested)
     low, high = found.flat.min(initial=0), found.flat.max(initial=0)
@@ -375,14 +375,14 @@ def _lists(values: Any, name: str) -> tuple[bool, _Lists]:
     return nested, found
 
 
-def _judged_lists(judged: Any, given: _Lists) -> _Lists:
+def _judged_lists(judged: Any, given: _FlatLists) -> _FlatLists:
     _, pools = _lists(judged, "judged")
     if len(pools.n) != len(given.n):
         raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
     return pools
 
 
-def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _Lists:
+def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _FlatLists:
     """Return lists of any type that holds real numbers, row by row."""
     lists = []
     for row, one in enumerate(rows):
@@ -394,7 +394,7 @@ def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _Lists:
     for row, one in enumerate(lists):
         if one.ndim != 1:
             raise _odd_numbers(name, row)
-    return _Lists(np.concatenate(lists) if lists else np.zeros(0), np.array([len(one) for one in lists], np.int64))
+    return _FlatLists(np.concatenate(lists) if lists else np.zeros(0), np.array([len(one) for one in lists], np.int64))
 
 
 def _odd_numbers(name: str, row: int) -> BadParameter:

@@ -31,7 +31,7 @@ from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.atomic import AnyPath
 from ..files.inputs import RunNames, are_paths, loaded
-from ..files.run_files import EXTRAS, Part, Source, sources
+from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
 from .driver import checked
@@ -185,7 +185,7 @@ def workers(client: Client | None = None) -> Iterator[Client]:
 class InFiles:
     """Runs in files, as tasks to count and to score them."""
 
-    def __init__(self, found: Sequence[Source]) -> None:
+    def __init__(self, found: Sequence[RunFiles]) -> None:
         self.sources = found
         self.parts: list[_Parts] = []
 
@@ -273,7 +273,7 @@ class InFrames:
 class _Parts:
     """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RunPart, ...]
 
     @property
     def work(self) -> int:
@@ -360,7 +360,7 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
         together = [counted[at : at + _TOGETHER] for at in range(0, len(counted), _TOGETHER)]
         counted = client.map(_total, together, pure=False)
     counts = counted[0]
-    outline = client.submit(_Outline.of, counts, pure=False).result()
+    outline = client.submit(_Outline.from_counts, counts, pure=False).result()
     given.check_rows(outline.runs)
     split = client.submit(_Split, counts, pure=False)
     scored = given.scored(client, sent=sent, split=split, bundles=1 + outline.cut // _CUT)
@@ -397,7 +397,7 @@ class _Outline:
     cut: int
 
     @classmethod
-    def of(cls, counts: pa.Table) -> _Outline:
+    def from_counts(cls, counts: pa.Table) -> _Outline:
         cut = counts.filter(pc.greater(counts["segments"], 1))
         return cls(_runs([counts]), pc.sum(counts["rows"]).as_py() or 0, pc.sum(cut["rows"]).as_py() or 0)
 
@@ -448,14 +448,14 @@ class _Sent:
 
 
 @dataclass(frozen=True)
-class _Results:
+class _QueryScores:
     """Scores of some queries by name of measure, and the overlap of their rows with the judgments by run."""
 
     scores: list[Scored[str]]
     overlaps: dict[str, Overlap]
 
     @classmethod
-    def of(cls, scores: list[Scored[Measure]], scoring: TableScores) -> _Results:
+    def from_scores(cls, scores: list[Scored[Measure]], scoring: TableScores) -> _QueryScores:
         return cls([scored.by_name() for scored in scores], scoring.overlaps)
 
     @property
@@ -464,11 +464,11 @@ class _Results:
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _PartScores:
     """Result of a part: scores of queries that are complete in it, and rows of the other queries by bundle."""
 
     rows: int
-    results: _Results
+    results: _QueryScores
     rest: dict[int, pa.Table]
 
 
@@ -481,16 +481,18 @@ class _Summary:
     bundles: dict[int, set[str]]
 
 
-def _scored(part: _Parts | _Frame, sent: _Sent, split: _Split, bundles: int) -> _Scored:
+def _scored(part: _Parts | _Frame, sent: _Sent, split: _Split, bundles: int) -> _PartScores:
     scoring, rows, results, rests = TableScores(sent.evaluator), 0, [], []
     for table in part.tables(extras_of(sent.evaluator.measures)):
         segments = Segments(table)
         cut = split.segments(segments)
-        results += scoring.of(segments.only(~cut, table))
+        results += scoring.scores_of_rows(segments.only(~cut, table))
         rests.append(in_words(segments.only(cut, table)))
         rows += len(table)
     rest = joined(rests) if rests else []
-    return _Scored(rows, _Results.of(results, scoring), _in_bundles(rest, bundles) if len(rest) else {})
+    return _PartScores(
+        rows, _QueryScores.from_scores(results, scoring), _in_bundles(rest, bundles) if len(rest) else {}
+    )
 
 
 def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
@@ -500,21 +502,21 @@ def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
     return {int(one): rows.filter(pa.array(number == one)) for one in np.unique(number)}
 
 
-def _summary(scored: _Scored) -> _Summary:
+def _summary(scored: _PartScores) -> _Summary:
     bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
     return _Summary(scored.rows, scored.results.runs, bundles)
 
 
-def _bundle(scored: _Scored, number: int) -> pa.Table:
+def _bundle(scored: _PartScores, number: int) -> pa.Table:
     return scored.rest[number]
 
 
-def _together(sent: _Sent, pieces: list[pa.Table]) -> _Results:
+def _together(sent: _Sent, pieces: list[pa.Table]) -> _QueryScores:
     scoring = TableScores(sent.evaluator)
-    return _Results.of(scoring.of(joined(pieces)), scoring)
+    return _QueryScores.from_scores(scoring.scores_of_rows(joined(pieces)), scoring)
 
 
-def _of_runs(sent: _Sent, counts: pa.Table, runs: list[str], results: list[_Results]) -> list[Scored[str]]:
+def _of_runs(sent: _Sent, counts: pa.Table, runs: list[str], results: list[_QueryScores]) -> list[Scored[str]]:
     """Return the scores of some runs by name of measure."""
     scoring = TableScores(sent.evaluator)
     for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
@@ -566,12 +568,12 @@ def _cached(
             "cache_dir= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
     scores = ScoreCache(cache_dir, evaluator)
-    asking: Any = _Requests(client)
+    asking: Any = _CancellableClient(client)
 
-    def of(source: Source) -> list[Scored]:
+    def scores_of_files(source: RunFiles) -> list[Scored]:
         return scores.of_source(source, partial(compute, source))
 
-    def compute(source: Source, missing: CWLAEvaluator) -> Iterator[Scored]:
+    def compute(source: RunFiles, missing: CWLAEvaluator) -> Iterator[Scored]:
         measures = tuple(missing.measures)
         queries = len(missing.judgments.qids)
         for future in scores_of_runs(asking, sent(measures), queries, InFiles([source])):
@@ -584,7 +586,7 @@ def _cached(
 
     threads = ThreadPoolExecutor(2 * len(client.nthreads()))
     try:
-        of_sources = [*threads.map(of, given.sources)]
+        of_sources = [*threads.map(scores_of_files, given.sources)]
     except BaseException:  # for example Ctrl-C, which may have stopped the workers that threads wait for
         asking.cancel()
         raise
@@ -593,7 +595,7 @@ def _cached(
     yield from (scored for of_source in of_sources for scored in of_source)
 
 
-class _Requests:
+class _CancellableClient:
     """Client that remembers the futures of threads, so that all can be cancelled and no thread waits for them."""
 
     def __init__(self, client: Client) -> None:

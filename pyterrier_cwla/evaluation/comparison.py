@@ -424,7 +424,7 @@ class Comparison(ComparedRuns):
         order.sort(key=lambda run: run != self.about["baseline"])
         return [run for run in self.runs if run in set(order[:most])]
 
-    def cells(self) -> dict[tuple[Any, str], Cell]:
+    def cells(self) -> dict[tuple[Any, str], ScoreCell]:
         """Return the formatted values of each run and measure."""
         found = {}
         for measure, rows in self.table.groupby("measure", sort=False):
@@ -435,11 +435,11 @@ class Comparison(ComparedRuns):
                 found[row["run"], measure] = self._cell(row, places, bool(row["score"] == best and highest > lowest))
         return found
 
-    def _cell(self, row: Mapping[str, Any], places: int, best: bool) -> Cell:
+    def _cell(self, row: Mapping[str, Any], places: int, best: bool) -> ScoreCell:
         score, interval = fixed_point(row["score"], places), interval_of(row["score_low"], row["score_high"], places)
         if self.about["baseline"] in (None, row["run"]):
-            return Cell(score, interval, best)
-        return Cell(
+            return ScoreCell(score, interval, best)
+        return ScoreCell(
             score,
             interval,
             best,
@@ -477,14 +477,14 @@ class Comparison(ComparedRuns):
             raise BadParameter(f"interval={interval!r} must be 'difference', 'score' or None.")
         return "score" if interval == "difference" and self.about["baseline"] is None else interval
 
-    def _grid(self, written: Callable[[Cell], str]) -> pd.DataFrame:
+    def _grid(self, written: Callable[[ScoreCell], str]) -> pd.DataFrame:
         cells = self.cells()
         rows = [[written(cells[run, measure]) for measure in self.measures] for run in self.runs]
         return pd.DataFrame(rows, index=pd.Index(self.runs, name="run"), columns=self.measures)
 
 
 @dataclass(frozen=True)
-class Cell:
+class ScoreCell:
     """Formatted values of one run and measure; differences are empty for the baseline."""
 
     score: str
@@ -813,7 +813,7 @@ def comparison_tables(found: Comparison, console: Console, options: ConsoleOptio
     yield from tables_and_notes(console, options.max_width, tables, _explaining(found, columns, bold, left_out))
 
 
-def _of_cell(cell: Cell, column: str) -> Text:
+def _of_cell(cell: ScoreCell, column: str) -> Text:
     if column == "score":
         return Text.assemble((cell.score, "bold" if cell.best else ""), cell.symbol or " ")
     return Text(cell.p.get(column, "") if column in _P_OF else getattr(cell, column))

@@ -100,7 +100,7 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
         number = many(len(given) + (other is not None), "run")
         raise BadRun(f"an overlap is that of two runs, and there is {number}: give a second one.")
     one_more = [] if other is None else [(None, one_run(other, "other= takes one run"))]
-    qids, ranked = _ranked([*given.items(), *one_more], depth)
+    qids, ranked = _ranked_pairs([*given.items(), *one_more], depth)
     names: list[Any] = list(given)
     pairs = list(combinations(names, 2)) if other is None else [(name, None) for name in names]
     tables, notes = [], []
@@ -120,7 +120,7 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
 
 
 @dataclass(frozen=True)
-class _Ranked:
+class _RankedPairs:
     """Rankings of a run.
 
     Attributes
@@ -141,7 +141,9 @@ class _Ranked:
     documents: int
 
 
-def _ranked(runs: Sequence[tuple[str | None, Any]], depth: int | None) -> tuple[list[str], dict[str | None, _Ranked]]:
+def _ranked_pairs(
+    runs: Sequence[tuple[str | None, Any]], depth: int | None
+) -> tuple[list[str], dict[str | None, _RankedPairs]]:
     """Return the queries of all runs, and the rankings of each run down to a depth."""
     columns: dict[str | None, Columns] = {}
     for name, run in runs:
@@ -163,7 +165,7 @@ def _ranked(runs: Sequence[tuple[str | None, Any]], depth: int | None) -> tuple[
     return qids, found
 
 
-def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _Ranked:
+def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _RankedPairs:
     """Return the rankings of rows whose documents have the given numbers."""
     row = rows.in_rank_order(np.arange(len(codes)))
     rank = places_within(rows.sizes) + 1
@@ -177,10 +179,10 @@ def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _Ra
     n[rows.query] = rows.sizes
     if depth is not None:
         n, order = np.minimum(n, depth), order[rank[order] <= depth]
-    return _Ranked(n, pair[order], rank[order], documents)
+    return _RankedPairs(n, pair[order], rank[order], documents)
 
 
-def _overlap(one: _Ranked, other: _Ranked, p: float) -> dict[str, Array]:
+def _overlap(one: _RankedPairs, other: _RankedPairs, p: float) -> dict[str, Array]:
     """Return the overlap of each query, in the notation of Webber et al.; 0 for queries of one run only."""
     at = np.minimum(np.searchsorted(other.pair, one.pair), max(len(other.pair) - 1, 0))
     common = np.flatnonzero(other.pair[at] == one.pair) if len(other.pair) else np.zeros(0, np.int64)
@@ -204,7 +206,7 @@ def _overlap(one: _Ranked, other: _Ranked, p: float) -> dict[str, Array]:
     return {name: np.clip(value, 0, 1) for name, value in zip(VALUES, values)}  # rounding may exceed it slightly
 
 
-def _answered(qids: list[str], one: _Ranked, other: _Ranked, called: str) -> tuple[Array, int]:
+def _answered(qids: list[str], one: _RankedPairs, other: _RankedPairs, called: str) -> tuple[Array, int]:
     """Return the mask of the queries of either run, and the number of those that only one run has."""
     either, both = (one.n > 0) | (other.n > 0), (one.n > 0) & (other.n > 0)
     if not both.any():

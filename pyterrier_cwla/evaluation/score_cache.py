@@ -13,7 +13,7 @@ from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights
 from ..errors import warn
 from ..files.atomic import AnyPath
-from ..files.run_files import Source
+from ..files.run_files import RunFiles
 from ..measures.provider import CWLAEvaluator
 from ..model.language import Spec
 from ..tasks.hashing import fingerprint
@@ -39,7 +39,7 @@ class ScoreCache:
         self._evaluator, self._queries = evaluator, len(judgments.qids)
         self._names = names_in_cache(evaluator.measures)
 
-    def of_source(self, source: Source, compute: Compute) -> list[Scored]:
+    def of_source(self, source: RunFiles, compute: Compute) -> list[Scored]:
         """Return the scores of the runs in files, from the cache or from `compute`.
 
         Raises
@@ -81,7 +81,7 @@ class ScoreCache:
         place : str, optional
             File or folder of the runs.
         """
-        found = {name: self._of(name, content(name), place) for name in names}
+        found = {name: self._cached(name, content(name), place) for name in names}
         measures = list(self._evaluator.measures)
         missing = [m for m in measures if not found or any(m not in scored.values for scored in found.values())]
         evaluator = self._evaluator
@@ -94,7 +94,7 @@ class ScoreCache:
             found[new.run] = new._replace(values={measure: values[measure] for measure in measures})
         return list(found.values())
 
-    def _of(self, run: Any, content: str, place: str) -> Scored:
+    def _cached(self, run: Any, content: str, place: str) -> Scored:
         answered = self.cache.get(f"{content} answered", {"answered": ("b", (self._queries,))})
         if answered is None:
             return Scored(run, {}, np.zeros(0, bool), place=place)

@@ -23,7 +23,7 @@ from ..files.arrow_arrays import is_text, of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
 from ..files.inputs import RunNames, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
-from ..files.run_files import EXTRAS, Part, Source, sources
+from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.parallel import ahead
@@ -37,7 +37,7 @@ _NO_NAMES = pa.nulls(0, pa.large_string())
 
 
 def values_of_files(
-    evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool = False, cache: ScoreCache | None = None
+    evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool = False, cache: ScoreCache | None = None
 ) -> Iterator[Scored[Measure]]:
     """Yield the scores of runs in files, from the cache where possible."""
     if cache is not None:
@@ -48,15 +48,15 @@ def values_of_files(
         yield from (_values_of_small if small else _values_of_large)(evaluator, some_files, progress)
 
 
-def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
+def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored[Measure]]:
     """Yield the scores of small files, several runs at a time, since the cost is per run rather than per row.
 
     Files that exceed the memory limit once they are decompressed are read table by table.
     """
     files, more = iter(files), True
     while more:
-        read: list[Source] = []
-        too_large: list[Source] = []
+        read: list[RunFiles] = []
+        too_large: list[RunFiles] = []
         extras = extras_of(evaluator.measures)
         try:
             yield from in_groups(evaluator, _read_whole(files, extras, read, too_large))
@@ -80,7 +80,7 @@ def extras_of(measures: Iterable[Measure]) -> list[str]:
 
 
 def _read_whole(
-    files: Iterator[Source], extras: list[str], read: list[Source], too_large: list[Source]
+    files: Iterator[RunFiles], extras: list[str], read: list[RunFiles], too_large: list[RunFiles]
 ) -> Iterator[tuple[str, pa.Table, str]]:
     """Yield names, runs and places, up to the first file that exceeds the memory limit.
 
@@ -96,7 +96,7 @@ def _read_whole(
         yield str(source.name), run, str(source)
 
 
-def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[Source], progress: bool) -> Iterator[Scored[Measure]]:
+def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored[Measure]]:
     if any(needs.mean_length or needs.mean_seconds for needs in map(needs_of, evaluator.measures)):
         for source in files:
             for run, table in runs_of(source, extras_of(evaluator.measures)):
@@ -131,7 +131,7 @@ def separate_runs(runs: Any) -> dict[str, Any]:
     return found
 
 
-def runs_of(source: Source, extras: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
+def runs_of(source: RunFiles, extras: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
     """Yield the names and all rows of the runs of a source."""
     rows = _whole(source, extras, "missing='mean' and studies need whole runs: give a table")
     if not len(rows):
@@ -145,7 +145,7 @@ def runs_of(source: Source, extras: Collection[str]) -> Iterator[tuple[str, pa.T
         yield run, rows.slice(start, end - start)
 
 
-def _whole(source: Source, extras: Collection[str], way_out: str) -> pa.Table:
+def _whole(source: RunFiles, extras: Collection[str], way_out: str) -> pa.Table:
     """Return all rows; raise MalformedFile with a way out if they exceed the memory limit."""
     tables: list[pa.Table] = []
     size = 0
@@ -160,7 +160,7 @@ def _whole(source: Source, extras: Collection[str], way_out: str) -> pa.Table:
     return joined(tables) if tables else pa.table({"run": _NO_NAMES})
 
 
-def _tables(source: Source, extras: Collection[str]) -> Generator[tuple[Part, pa.Table], None, None]:
+def _tables(source: RunFiles, extras: Collection[str]) -> Generator[tuple[RunPart, pa.Table], None, None]:
     """Yield the tables of a source, each with the part that it is read from."""
     for part in source.parts:
         for table in part.tables(extras):
@@ -168,7 +168,7 @@ def _tables(source: Source, extras: Collection[str]) -> Generator[tuple[Part, pa
                 yield part, table
 
 
-def scores_of(source: Source, evaluator: CWLAEvaluator, progress: bool = False) -> Iterator[Scored[Measure]]:
+def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool = False) -> Iterator[Scored[Measure]]:
     """Yield the scores of the judged queries of a source as they are ready; unanswered queries come at the end.
 
     Raises
@@ -181,7 +181,7 @@ def scores_of(source: Source, evaluator: CWLAEvaluator, progress: bool = False) 
     scoring = TableScores(evaluator)
     for table in _of_complete_queries(source, evaluator, progress):
         with naming(str(source)):
-            scores = scoring.of(table)
+            scores = scoring.scores_of_rows(table)
         yield from (scored._replace(place=str(source)) for scored in scores)
     source.check_unchanged()
     if not scoring.names:
@@ -189,7 +189,7 @@ def scores_of(source: Source, evaluator: CWLAEvaluator, progress: bool = False) 
     yield from (scoring.unanswered(run)._replace(place=str(source)) for run in scoring.names)
 
 
-def _of_complete_queries(source: Source, evaluator: CWLAEvaluator, progress: bool) -> Iterator[pa.Table]:
+def _of_complete_queries(source: RunFiles, evaluator: CWLAEvaluator, progress: bool) -> Iterator[pa.Table]:
     """Yield the rows of a source as tables that have all rows of their judged queries."""
     extras = extras_of(evaluator.measures)
     if source.fits:
@@ -222,7 +222,7 @@ def _of_complete_queries(source: Source, evaluator: CWLAEvaluator, progress: boo
     yield from [joined(held)] if held else []
 
 
-def _scattered(source: Source, part: Part, row: int, segments: Segments, number: int) -> MalformedFile:
+def _scattered(source: RunFiles, part: RunPart, row: int, segments: Segments, number: int) -> MalformedFile:
     run, query = segments.ids(number)
     return MalformedFile(
         f"{part.path}: row {row + 1:,}: query {query!r} of run {run!r} continues here, after rows of other queries."
@@ -282,7 +282,7 @@ class TableScores:
         self.names: dict[str, list[str]] = {}
         self._answered: dict[str, Array] = {}
 
-    def of(self, table: pa.Table) -> list[Scored[Measure]]:
+    def scores_of_rows(self, table: pa.Table) -> list[Scored[Measure]]:
         """Return the scores of the queries of a table with all their rows, in any order.
 
         Raises

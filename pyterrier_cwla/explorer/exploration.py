@@ -440,10 +440,10 @@ class Exploration:
 
     def _chosen(self, request: Mapping[str, Any]) -> Topic:
         """Return the topic of a request with its changes."""
-        topic = self._of(self._known_topic(request.get("topic") or self.topic))
+        topic = self._topic_of(self._known_topic(request.get("topic") or self.topic))
         return topic.edited(_dict(request, "grades"), _dict(request, "orders"))
 
-    def _of(self, qid: str) -> Topic:
+    def _topic_of(self, qid: str) -> Topic:
         """Return a topic; the last one is kept, since finding its rows takes time in large runs."""
         if self._last is not None and self._last.qid == qid:
             return self._last

@@ -129,7 +129,7 @@ class ExplorerServer(ThreadingHTTPServer):
         self.exploration, self.token = exploration, secrets.token_urlsafe(24)
         self.lock, self.free = threading.Lock(), threading.Semaphore(_OPEN)
         try:
-            super().__init__((_HOST, port), _Requests)
+            super().__init__((_HOST, port), _RequestHandler)
         except (OSError, OverflowError) as error:
             why = getattr(error, "strerror", None) or str(error)
             raise BadParameter(
@@ -189,7 +189,7 @@ class _Arriving(io.RawIOBase):
         return self.connection.recv_into(buffer)
 
 
-class _Requests(BaseHTTPRequestHandler):
+class _RequestHandler(BaseHTTPRequestHandler):
     server: ExplorerServer
     server_version, sys_version = "pyterrier-cwla", ""
     protocol_version = "HTTP/1.1"
@@ -201,7 +201,7 @@ class _Requests(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        if self._allowed("/") and (html := self._of(self.server.html)) is not None:
+        if self._allowed("/") and (html := self._text_or_refusal(self.server.html)) is not None:
             self._send(HTTPStatus.OK, html.encode(), "text/html; charset=utf-8")
 
     def do_POST(self) -> None:
@@ -225,10 +225,12 @@ class _Requests(BaseHTTPRequestHandler):
             request = None
         if not isinstance(request, dict):
             self._refuse(HTTPStatus.BAD_REQUEST)
-        elif (answer := self._of(lambda: json.dumps(self.server.answer(request), allow_nan=False))) is not None:
+        elif (
+            answer := self._text_or_refusal(lambda: json.dumps(self.server.answer(request), allow_nan=False))
+        ) is not None:
             self._send(HTTPStatus.OK, answer.encode(), "application/json")
 
-    def _of(self, made: Callable[[], str]) -> str | None:
+    def _text_or_refusal(self, made: Callable[[], str]) -> str | None:
         """Return a text. After an error, print it in the terminal, refuse the request and return None."""
         try:
             return made()

@@ -20,8 +20,8 @@ from .table_readers import (
     LENGTHS,
     QRELS,
     RUN,
-    Kind,
     Place,
+    TableKind,
     empty,
     in_parquet,
     in_text,
@@ -63,7 +63,7 @@ def run_with(path: AnyPath, extras: Collection[str], check: bool = True) -> pa.T
 
     With ``check=False``, documents may occur twice in the ranking of a query.
     """
-    return read_table(path, RUN.of(extras), check)
+    return read_table(path, RUN.with_extras(extras), check)
 
 
 def read_qrels(path: AnyPath) -> pa.Table:
@@ -165,14 +165,14 @@ def is_data(name: str) -> bool:
     return not name.startswith((".", "_"))
 
 
-def read_table(path: AnyPath, kind: Kind, check: bool = True) -> pa.Table:
+def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
     """Read a table of a kind from a file; the tables of :func:`read_run` and the other readers.
 
     Parameters
     ----------
     path : path
         Text file, plain or compressed by gzip or zstd, or Parquet file.
-    kind : Kind
+    kind : TableKind
         Kind of table, such as ``PAGES`` or ``SECONDS``.
     check : bool, default=True
         Whether to search for pairs of query and document in two rows.
@@ -232,7 +232,7 @@ def packing_of(path: str) -> str | None:
     return found or named
 
 
-def refuse_missing(table: pa.Table, place: Place, kind: Kind) -> None:
+def refuse_missing(table: pa.Table, place: Place, kind: TableKind) -> None:
     """Raise MalformedFile if a required column has a null or NaN."""
     for column in table.column_names:
         row = first_row(pc.is_null(table[column], nan_is_null=True)) if column not in kind.optional else None

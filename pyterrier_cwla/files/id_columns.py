@@ -292,7 +292,7 @@ class KeyPlaces:
         self._keys = np.append(keys[order], _HIGHEST)  # no key is above the last one
         self._order = np.append(order, -1)
 
-    def of(self, keys: Array) -> Array:
+    def find(self, keys: Array) -> Array:
         """Return the place of each key, or -1."""
         at = self._first.take((keys >> self._shift).view(np.int64), mode="clip")
         found = self._keys.take(at, mode="clip")

@@ -60,7 +60,7 @@ _TOPICS = replace(RUN, fields={field: column if column == "query_id" else "" for
 
 
 @dataclass(frozen=True)
-class Part(ABC):
+class RunPart(ABC):
     """Range of rows of a file, without the rows themselves. Parts can be pickled.
 
     Attributes
@@ -108,14 +108,14 @@ class Part(ABC):
 
 
 @dataclass(frozen=True)
-class Source:
+class RunFiles:
     """A run in files, or several runs that a column ``run`` or folders ``run=NAME`` name.
 
     Attributes
     ----------
     name : str or None
         Name of the run; None if the rows name several runs.
-    parts : tuple of Part
+    parts : tuple of RunPart
         Parts of the files, in order.
     path : str
         Path of the file or folder.
@@ -126,7 +126,7 @@ class Source:
     """
 
     name: str | None
-    parts: tuple[Part, ...]
+    parts: tuple[RunPart, ...]
     path: str
     paths: tuple[str, ...]
     seen: tuple[tuple[int, int], ...]
@@ -178,7 +178,7 @@ def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
     return tuple(states)
 
 
-def sources(runs: Any) -> list[Source]:
+def sources(runs: Any) -> list[RunFiles]:
     """Return the sources of runs in files; only metadata are read.
 
     Parameters
@@ -190,7 +190,7 @@ def sources(runs: Any) -> list[Source]:
 
     Returns
     -------
-    list of Source
+    list of RunFiles
         One source per file or dataset.
 
     Raises
@@ -214,7 +214,7 @@ def sources(runs: Any) -> list[Source]:
     return found
 
 
-def _called(name: str, source: Source) -> Source:
+def _called(name: str, source: RunFiles) -> RunFiles:
     """Return the source under the given name if all its rows belong to one run, else unchanged."""
     if source.name is not None:
         return source
@@ -285,7 +285,7 @@ def _stem(path: Path) -> str:
     return path.name
 
 
-def _source(path: str, name: str) -> Source:
+def _source(path: str, name: str) -> RunFiles:
     if not os.path.isdir(path):
         paths: tuple[str, ...] = (path,)
     elif _holds_runs(Path(path)):
@@ -304,14 +304,14 @@ def _source(path: str, name: str) -> Source:
     if len(named) > 1 and None in named:
         without = next(part.path for part in parts if part.run is not None)
         raise MalformedFile(f"{without}: no column run, which other files of the dataset have.")
-    return Source(name if named == {name} else None, tuple(parts), path, paths, seen)
+    return RunFiles(name if named == {name} else None, tuple(parts), path, paths, seen)
 
 
 def _hive_name(path: Path) -> str | None:
     return next((unquote(name.removeprefix("run=")) for name in path.parts[:-1] if name.startswith("run=")), None)
 
 
-def _parts(path: str, name: str, folder: str | None) -> list[Part]:
+def _parts(path: str, name: str, folder: str | None) -> list[RunPart]:
     with opened(path):
         packing = packing_of(path)
         if packing == "parquet":
@@ -329,7 +329,7 @@ def opened(path: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _RowGroups(Part):
+class _RowGroups(RunPart):
     """Row groups of a Parquet file."""
 
     row_groups: tuple[int, ...]
@@ -410,7 +410,7 @@ class _RowGroups(Part):
         return self.rows > ROWS
 
 
-def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[Part]:
+def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[RunPart]:
     with open_parquet(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         run = folder or (None if "run" in schema.names else name)
@@ -444,7 +444,7 @@ def _together(groups: Sequence[int], sizes: Sequence[int], most: int) -> Iterato
 
 
 def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[str] = ()) -> dict[str, list[str]]:
-    return columns_of(path, schema, (RUN if run is not None else _NAMED_RUNS).of(wanted))
+    return columns_of(path, schema, (RUN if run is not None else _NAMED_RUNS).with_extras(wanted))
 
 
 def _comes_often(file: pyarrow.parquet.ParquetFile, name: str) -> bool:
@@ -485,7 +485,7 @@ def _may_have_holes(table: pa.Table) -> bool:
 
 
 @dataclass(frozen=True)
-class _Lines(Part):
+class _Lines(RunPart):
     """Lines of a text file, from the byte ``start`` to ``stop`` (None: end of the file)."""
 
     packing: str | None
@@ -556,7 +556,7 @@ class _Lines(Part):
         return sum(_line_ends(data) for data in _Lines(self.path, None, None, 0, self.start)._blocks())
 
 
-def _text_parts(path: str, name: str, packing: str | None) -> Iterator[Part]:
+def _text_parts(path: str, name: str, packing: str | None) -> Iterator[RunPart]:
     if packing is not None:
         yield _Lines(path, name, packing, 0, None)
         return

@@ -26,7 +26,7 @@ Place = Callable[[int], str]
 
 
 @dataclass(frozen=True)
-class Kind:
+class TableKind:
     """Kind of table, such as a run.
 
     Attributes
@@ -50,7 +50,7 @@ class Kind:
     least: tuple[str, float] | None = None
     twice: str = "document {doc_id!r} stands twice in the ranking of query {query_id!r}"
 
-    def of(self, extras: Collection[str]) -> Kind:
+    def with_extras(self, extras: Collection[str]) -> TableKind:
         """Return the kind with only these optional columns."""
         names = {name: column for name, column in self.names.items() if column in extras or column not in self.optional}
         return replace(self, names=names)
@@ -71,12 +71,12 @@ TYPES = {
 }
 _EXTRAS = ("doc_length", "duplicate_of", "doc_seconds")
 _IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
-RUN = Kind(
+RUN = TableKind(
     fields={"topic": "query_id", "Q0": "", "docno": "doc_id", "rank": "", "score": "score", "tag": ""},
     names=_IDS | {name: name for name in ("score", *_EXTRAS)},
     optional=_EXTRAS,
 )
-QRELS = Kind(
+QRELS = TableKind(
     fields={"topic": "query_id", "iteration": "iteration", "docno": "doc_id", "relevance": "relevance"},
     names=_IDS | {"relevance": "relevance", "label": "relevance", "iteration": "iteration"},
     optional=("iteration",),
@@ -84,29 +84,29 @@ QRELS = Kind(
     twice="document {doc_id!r} is judged twice for query {query_id!r}",
 )
 _DOCUMENTS = {"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
-LENGTHS = Kind(
+LENGTHS = TableKind(
     fields={"docno": "doc_id", "words": "doc_length"},
     names=_DOCUMENTS | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
     least=("doc_length", 0.0),
     twice="document {doc_id!r} has a second length",
 )
-SECONDS = Kind(
+SECONDS = TableKind(
     fields={"docno": "doc_id", "seconds": "doc_seconds"},
     names=_DOCUMENTS | {"doc_seconds": "doc_seconds", "seconds": "doc_seconds"},
     least=("doc_seconds", 0.0),
     twice="document {doc_id!r} has a second cost",
 )
-PAGES = Kind(
+PAGES = TableKind(
     fields={"topic": "query_id", "element": "element", "docno": "doc_id", "rank": "", "score": "", "tag": ""},
     names=_IDS | {"element": "element"},
 )
-ELEMENT_COSTS = Kind(
+ELEMENT_COSTS = TableKind(
     fields={"element": "doc_id", "cost": "doc_seconds"},
     names={"element": "doc_id", "cost": "doc_seconds"},
     least=("doc_seconds", 0.0),
     twice="element type {doc_id!r} has a second cost",
 )
-DUPLICATES = Kind(
+DUPLICATES = TableKind(
     fields={"docno": "doc_id", "duplicate_of": "duplicate_of"},
     names=_DOCUMENTS | {"duplicate_of": "duplicate_of", "cluster": "cluster"},
     optional=("duplicate_of", "cluster"),
@@ -114,7 +114,7 @@ DUPLICATES = Kind(
 )
 
 
-def empty(path: str, kind: Kind) -> MalformedFile:
+def empty(path: str, kind: TableKind) -> MalformedFile:
     """Return the error for an empty file."""
     return MalformedFile(f"{path}: empty; expected lines of {expected(kind.fields)}")
 
@@ -178,7 +178,7 @@ _FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*
 _WORDS_OF_TAG = re.compile(rb"(?<![^\r\n])((?:[^ \r\n]+ ){5}[^ \r\n]+) [^\r\n]*")
 
 
-def text_table(path: str, data: bytes, kind: Kind) -> tuple[pa.Table, bytes]:
+def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, bytes]:
     """Return the table, and the data of its rows: the file without byte order mark and header."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
@@ -204,7 +204,7 @@ def unmarked(path: str, data: bytes) -> bytes:
     return data.removeprefix(_MARK)
 
 
-def _without_header(path: str, data: bytes, kind: Kind) -> tuple[dict[str, str], str, bytes]:
+def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, str], str, bytes]:
     """Return fields in the order of the header, the delimiter, and the data with an empty line for the header."""
     data = re.sub(rb"(?<![^\r\n])[ \t\v\f]+(?=[\r\n]|\Z)", b"", data)
     first = re.search(rb"[^\r\n]+", data)
@@ -403,7 +403,7 @@ BUFFER = 1 << 20
 """Number of bytes of a Parquet file that are read at a time, if the file is not read completely."""
 
 
-def parquet_table(path: str, kind: Kind) -> pa.Table:
+def parquet_table(path: str, kind: TableKind) -> pa.Table:
     """Return the columns of a kind of table from a Parquet file."""
     file = open_parquet(path)
     found = columns_of(path, file.schema_arrow, kind)
@@ -429,7 +429,7 @@ def open_parquet(path: str, **options: Any) -> pyarrow.parquet.ParquetFile:
     return file
 
 
-def columns_of(path: str, schema: pa.Schema, kind: Kind) -> dict[str, list[str]]:
+def columns_of(path: str, schema: pa.Schema, kind: TableKind) -> dict[str, list[str]]:
     """Return the names in the file of each column of the kind; raise MalformedFile if a column is missing."""
     found: dict[str, list[str]] = {}
     types = {name: [field.type for field in schema if field.name == name] for name in schema.names}

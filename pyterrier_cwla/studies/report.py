@@ -437,7 +437,7 @@ def values_of(figure: Any, data: pd.DataFrame) -> Values:
         for dots in ax.collections:
             if type(dots).__name__ == "PathCollection":  # of ax.scatter
                 marks += [("", x, y) for x, y in dots.get_offsets()]
-        across, up = _Scale.of(ax.xaxis), _Scale.of(ax.yaxis)
+        across, up = _Scale.from_axis(ax.xaxis), _Scale.from_axis(ax.yaxis)
         for name, x, y in marks:
             if np.isfinite([x, y]).all():
                 called = name or ("" if up.tick_at(y) else name_of(x, y))
@@ -518,7 +518,7 @@ class _Scale(NamedTuple):
     ticks: list[tuple[float, str]]
 
     @classmethod
-    def of(cls, axis: Any) -> _Scale:
+    def from_axis(cls, axis: Any) -> _Scale:
         formatter = axis.get_major_formatter()
         if type(formatter).__name__ not in ("FixedFormatter", "FuncFormatter"):
             return cls(_label(axis), [])
@@ -563,7 +563,7 @@ MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
 _DECIMALS = 3
 
 
-class Cell(NamedTuple):
+class PageCell(NamedTuple):
     """A cell of a table in the page."""
 
     text: str
@@ -578,7 +578,7 @@ class RenderedTable(NamedTuple):
     title: str
     caption: str
     columns: list[str]
-    rows: list[list[Cell]]
+    rows: list[list[PageCell]]
     total: int
 
 
@@ -632,14 +632,14 @@ def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[
     return ends
 
 
-def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[Cell]:
+def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[PageCell]:
     """Return the cells of a value with its interval."""
     values = frame[[name, *ends]].to_numpy(float)
     digits, found = _digits(values), []
     for row in values:
         text, low, high = (number_text(value, digits) for value in row)
         text += "" if np.isnan(row).any() else f" [{low}, {high}]"
-        found.append(Cell(text, _key(row[0]), True))
+        found.append(PageCell(text, _key(row[0]), True))
     return found
 
 
@@ -647,16 +647,16 @@ def _key(value: float) -> str:
     return "" if np.isnan(value) else repr(float(value))
 
 
-def _cells(column: pd.Series) -> list[Cell]:
+def _cells(column: pd.Series) -> list[PageCell]:
     if pd.api.types.is_bool_dtype(column):
-        return [Cell("yes" if value else "no", str(int(value)), False) for value in column]
+        return [PageCell("yes" if value else "no", str(int(value)), False) for value in column]
     if pd.api.types.is_integer_dtype(column):
-        return [Cell(f"{value:,}", str(value), True) for value in column]
+        return [PageCell(f"{value:,}", str(value), True) for value in column]
     if pd.api.types.is_float_dtype(column):
         digits = _digits(column.to_numpy(float))
-        return [Cell(number_text(value, digits), _key(value), True) for value in column]
+        return [PageCell(number_text(value, digits), _key(value), True) for value in column]
     return [
-        Cell("–", "", False) if missing else Cell(str(value), str(value), False)
+        PageCell("–", "", False) if missing else PageCell(str(value), str(value), False)
         for value, missing in zip(column, column.isna(), strict=True)
     ]
 

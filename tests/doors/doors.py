@@ -277,7 +277,7 @@ def cached_twice(data, measures, folder):
 def streamed(data, measures, folder):
     """Rows in pieces, as of a file that is larger than memory."""
     of_two_runs(data, ["run", "query_id"]).to_parquet(folder / "streamed.parquet", index=False, row_group_size=30)
-    with patch.object(run_files, "ROWS", 30), patch.object(run_files.Source, "fits", False):
+    with patch.object(run_files, "ROWS", 30), patch.object(run_files.RunFiles, "fits", False):
         found = pd.concat(stream(data.qrels, folder / "streamed.parquet", measures))
     return by_query(found.set_index(["run", "query_id"]))
 

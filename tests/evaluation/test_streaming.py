@@ -101,7 +101,7 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run_files, "ROWS", data.draw(st.sampled_from([12, 40, 1 << 20])))
-        patch.setattr(run_files.Source, "fits", fits)
+        patch.setattr(run_files.RunFiles, "fits", fits)
         same(streamed(qrels, folder, MEASURES, expected), expected)
 
 
@@ -205,7 +205,7 @@ def test_a_run_larger_than_memory_needs_the_rows_of_a_query_one_after_the_other(
     run = name.partition(".")[0]
     expected = pd.concat(stream(qrels, {run: path}, ["AP"])).set_index(["run", "query_id"])["AP"]
     small(4, 80)
-    monkeypatch.setattr(run_files.Source, "fits", False)
+    monkeypatch.setattr(run_files.RunFiles, "fits", False)
     with pytest.raises(MalformedFile, match="one after the other"):
         evaluate(qrels, path, ["AP"])
     with pytest.raises(MalformedFile) as error:
@@ -222,7 +222,7 @@ def test_unjudged_queries_may_be_scattered_in_a_run_larger_than_memory(tmp_path,
     path = _scattered(tmp_path / "x.run")
     expected = evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"])
     small(4, 80)
-    monkeypatch.setattr(run_files.Source, "fits", False)
+    monkeypatch.setattr(run_files.RunFiles, "fits", False)
     same(evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"]), expected)
 
 

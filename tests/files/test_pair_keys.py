@@ -14,7 +14,7 @@ KEYS = st.one_of(st.integers(0, 2**64 - 1), st.integers(0, 5), st.integers(2**64
 @given(st.lists(KEYS, unique=True), st.lists(KEYS))
 def test_places_of_keys(known, asked):
     """Keys may be 0, the highest number, or close to each other."""
-    found = KeyPlaces(np.array(known, np.uint64)).of(np.array([*asked, *known], np.uint64))
+    found = KeyPlaces(np.array(known, np.uint64)).find(np.array([*asked, *known], np.uint64))
     assert found.tolist() == [known.index(key) if key in known else -1 for key in [*asked, *known]]
 
 

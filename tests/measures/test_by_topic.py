@@ -274,7 +274,7 @@ def test_missing_judgments():
         "own": ByTopic(measure=RBP(rel=1), parameters=table),
         "mixed": Mixture(measures={"a": "AP", "b": "P@5"}),
     }
-    masking = Masking.of(Judgments(judgment_columns(frames.qrels)), runs, measures)
+    masking = Masking.from_runs(Judgments(judgment_columns(frames.qrels)), runs, measures)
     kept = np.random.default_rng(1).random((3, len(frames.qrels))) < 0.6
     found = masking.scores(masking.whole, kept)
     rows = masking.judgments.pool_order

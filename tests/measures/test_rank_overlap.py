@@ -138,7 +138,7 @@ def test_studies_of_missing_judgments_have_the_values_of_the_judgments_that_are_
     qrels = frames[0].qrels.sort_values("query_id", kind="stable", ignore_index=True)
     runs = {f"r{number}": frame.run.assign(score=frame.run.score - 1) for number, frame in enumerate(frames)}
     names = ["Compat", "Compat(p=0.5)", "infAP"]
-    masking = Masking.of(Judgments(qrels), runs, measures_by_name(names), hidden)
+    masking = Masking.from_runs(Judgments(qrels), runs, measures_by_name(names), hidden)
     kept = np.random.default_rng(1).random((3, len(qrels))) < [[1], [0.5], [0.2]]
     found = masking.scores(masking.whole, kept)
     for level, some in enumerate(kept):

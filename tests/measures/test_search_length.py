@@ -232,7 +232,7 @@ def test_studies_of_missing_judgments_know_the_ties(queries):
     qrels, run = tied_run(queries=queries)
     runs = {"a": run, "b": run.assign(score=1.0)}
     names = ["ESL(judged_only=True)", "ESL(wanted=2)", "AP"]
-    masking = Masking.of(Judgments(qrels), runs, measures_by_name(names))
+    masking = Masking.from_runs(Judgments(qrels), runs, measures_by_name(names))
     kept = np.random.default_rng(1).random((3, len(qrels))) < [[1], [0.5], [0.2]]
     found = masking.scores(masking.whole, kept)
     for level, some in enumerate(kept):

@@ -165,7 +165,7 @@ def position_model(
     clicked = rows["clicked"].to_numpy(bool)
     ranks, rank = np.unique(cells[:, 1], return_inverse=True)
     views, clicks = np.bincount(cell), np.bincount(cell, clicked)
-    grid = _Grid(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(number.max()) + 1)
+    grid = _ViewCounts(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(number.max()) + 1)
     identified = _identified_ranks(grid, of)
     fitted = grid.only(identified)
     a, b, steps, converged = fitted.fit()
@@ -196,7 +196,7 @@ def _check(rows: pd.DataFrame, of: list[str]) -> None:
         )
 
 
-def _identified_ranks(grid: _Grid, of: list[str]) -> Array:
+def _identified_ranks(grid: _ViewCounts, of: list[str]) -> Array:
     """Return a mask of the ranks that are identified relative to rank 1; raise `BadLog` if there are none."""
     identified, ranks = grid.connected_ranks(), grid.ranks
     if len(ranks) == 1:
@@ -212,12 +212,12 @@ def _identified_ranks(grid: _Grid, of: list[str]) -> Array:
     return identified
 
 
-def _counts(grid: _Grid, of: Array) -> dict[str, Array]:
+def _counts(grid: _ViewCounts, of: Array) -> dict[str, Array]:
     """Return the views and clicks of each rank, or of each item."""
     return {name: np.bincount(of, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))}
 
 
-def _notes(grid: _Grid, fitted: _Grid, identified: Array, converged: bool, low: Array) -> list[str]:
+def _notes(grid: _ViewCounts, fitted: _ViewCounts, identified: Array, converged: bool, low: Array) -> list[str]:
     """Return notes about unidentified and uncertain estimates."""
     notes = []
     if not identified.all():
@@ -244,7 +244,7 @@ def _notes(grid: _Grid, fitted: _Grid, identified: Array, converged: bool, low: 
 
 
 @dataclass(frozen=True)
-class _Grid:
+class _ViewCounts:
     """Views and clicks of each item at each rank where it was shown."""
 
     item: Array
@@ -274,12 +274,12 @@ class _Grid:
         part = connected_components(links, directed=False)[1][self.items :]
         return (part == part[0]) if self.ranks[0] == 1 else np.zeros(len(self.ranks), bool)
 
-    def only(self, identified: Array) -> _Grid:
+    def only(self, identified: Array) -> _ViewCounts:
         """Return the cells of the selected ranks."""
         keep = identified[self.rank]
         number = np.cumsum(identified) - 1
         parts = self.item[keep], number[self.rank[keep]], self.views[keep], self.clicks[keep]
-        return _Grid(*parts, self.ranks[identified], self.cell[keep], self.items)
+        return _ViewCounts(*parts, self.ranks[identified], self.cell[keep], self.items)
 
     def fit(self) -> tuple[Array, Array, Array, bool]:
         """Fit a and b, both probabilities, by EM; return them, the log-likelihoods, and whether EM converged."""

@@ -28,7 +28,7 @@ from ...measures.calibrations import (
 from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, text_colour, titled
 from .calibration_estimates import check, check_choice, elapsed, estimated
-from .estimators import SHAPES, Estimate, Fit, Reading, check_shape
+from .estimators import SHAPES, Estimate, ReadingTimeLine, StayDistribution, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
 
 #: Definitions of the inspected summaries: down to the last click, or all results seen according to the log.
@@ -59,9 +59,9 @@ class Calibration:
         Reason why a parameter could not be estimated, by name of the parameter.
     notes : tuple of str
         Remarks about the log and the estimates.
-    reading : Reading or None
+    reading : ReadingTimeLine or None
         Least-squares line of reading times; None if there is none.
-    shapes : tuple of Fit
+    shapes : tuple of StayDistribution
         Survival curves fitted to the session durations.
     points : DataFrame
         Points of the plot of reading times.
@@ -74,8 +74,8 @@ class Calibration:
     excluded: dict[str, dict[str, int]]
     missing: dict[str, str]
     notes: tuple[str, ...]
-    reading: Reading | None
-    shapes: tuple[Fit, ...]
+    reading: ReadingTimeLine | None
+    shapes: tuple[StayDistribution, ...]
     points: pd.DataFrame
     curve: pd.DataFrame
 
@@ -149,7 +149,7 @@ class Calibration:
         self._complete([name for name in OF_TBG if name not in parameters], "measure")
         return TBG(**parameters) if law is None else cwla_of(TBG(**parameters).metric, C=self._fit_of(law).continuation)
 
-    def _fit_of(self, law: str) -> Fit:
+    def _fit_of(self, law: str) -> StayDistribution:
         """Return the fit of a distribution of leaving times."""
         fits = {fit.shape: fit for fit in self.shapes}
         if law in fits:
@@ -284,7 +284,7 @@ class Calibration:
         MalformedFile
             If the file is not a valid calibration.
         """
-        return cls._of(read_calibration(path))
+        return cls._from_fields(read_calibration(path))
 
     @classmethod
     def from_dict(cls, content: Any, where: str = "calibration") -> Calibration:
@@ -306,12 +306,12 @@ class Calibration:
         MalformedFile
             If the dict is not a valid calibration.
         """
-        return cls._of(checked(content, where))
+        return cls._from_fields(checked(content, where))
 
     @classmethod
-    def _of(cls, fields: dict[str, Any]) -> Calibration:
-        reading, shapes = fields["reading"], tuple(Fit(**shape) for shape in fields["shapes"])
-        return cls(**{**fields, "reading": None if reading is None else Reading(**reading), "shapes": shapes})
+    def _from_fields(cls, fields: dict[str, Any]) -> Calibration:
+        reading, shapes = fields["reading"], tuple(StayDistribution(**shape) for shape in fields["shapes"])
+        return cls(**{**fields, "reading": None if reading is None else ReadingTimeLine(**reading), "shapes": shapes})
 
     def plot_reading_times(self, ax: Any = None) -> Any:
         """Plot reading time against document length, with the fitted lines.

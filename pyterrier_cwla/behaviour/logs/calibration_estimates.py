@@ -16,9 +16,9 @@ from ...errors import BadLog, BadParameter, many, near
 from ...measures.calibrations import CURVE, NUMBERS, table_of
 from .estimators import (
     UNDEFINED_AT_0,
-    Fit,
     Ratio,
-    Reading,
+    ReadingTimeLine,
+    StayDistribution,
     Stays,
     correlation,
     correlation_sums,
@@ -327,7 +327,7 @@ Part = tuple[list[dict[str, Any]], Array, Callable[[Array], Array]]
 """Rows of the table, sums over users, and the function from totals of the sums to the values of the rows."""
 
 
-class Results:
+class LogEstimates:
     """Results of the estimation, and the log as arrays over its rows.
 
     Results are ratios, correlations, reasons for missing parameters, and notes. Arrays are user, session, inspected,
@@ -447,7 +447,7 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     -------
     dict
     """
-    found = Results(log, arguments["depth"], arguments["rel"])
+    found = LogEstimates(log, arguments["depth"], arguments["rel"])
     _note_gaps(found)
     _summary_seconds(found)
     reading, points, slope_sums = _reading(found)
@@ -483,7 +483,7 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     }
 
 
-def _note_gaps(found: Results) -> None:
+def _note_gaps(found: LogEstimates) -> None:
     """Add notes about missing rows, unjudged results, and clicks without seconds."""
     if found.depth == "clicked":
         found.note(
@@ -508,7 +508,7 @@ def _note_gaps(found: Results) -> None:
     )
 
 
-def _summary_seconds(found: Results) -> None:
+def _summary_seconds(found: LogEstimates) -> None:
     """Estimate T_S (Eq. 5)."""
     if not found.log.has("summary_seconds"):
         found.missing["summary_seconds"] = "the log has no column 'summary_seconds'"
@@ -524,7 +524,7 @@ def _summary_seconds(found: Results) -> None:
         found.missing["summary_seconds"] = "no summary was inspected: no user clicked"
 
 
-def _shares_of_time(found: Results) -> None:
+def _shares_of_time(found: LogEstimates) -> None:
     """Estimate the seconds per view and the share of the time spent on summaries."""
     if not found.read.any():
         return
@@ -535,7 +535,7 @@ def _shares_of_time(found: Results) -> None:
         found.two_ways("share_on_summaries", summaries, summaries + total, n=found.users)
 
 
-def _correlations(found: Results) -> None:
+def _correlations(found: LogEstimates) -> None:
     """Estimate the correlation of the seconds on documents with their lengths and grades; grades below 0 count as 0."""
     log, first = found.log, ~found.log.flags("duplicate")
     quantities = (
@@ -559,7 +559,7 @@ def _correlations(found: Results) -> None:
             _correlation(found, name, "first views", known & first, values)
 
 
-def _correlation(found: Results, name: str, way: str, which: Array, values: Array) -> bool:
+def _correlation(found: LogEstimates, name: str, way: str, which: Array, values: Array) -> bool:
     """Add the correlation of the seconds of views with values; return False if it is undefined."""
     if which.sum() < _FEWEST_VIEWS:
         return False
@@ -576,7 +576,7 @@ def _why_unread(log: InteractionLog) -> str:
     return "no user opened a document" if log.has("document_seconds") else "the log has no column 'document_seconds'"
 
 
-def _forward_clicks(found: Results) -> None:
+def _forward_clicks(found: LogEstimates) -> None:
     """Estimate the share of clicks on a deeper rank than the previous click of the session."""
     name, log = "share_forward_clicks", found.log
     if not log.has("time"):
@@ -592,7 +592,7 @@ def _forward_clicks(found: Results) -> None:
     found.note((clicks == 0).sum(), f"{{:,}} of {found.users:,} users have no successive clicks; {name} excludes them.")
 
 
-def _decisions(found: Results) -> None:
+def _decisions(found: LogEstimates) -> None:
     """Estimate P(C|R) and P(S|R)."""
     ranks, viewed = found.weights(), found.by_user(found.view)
     groups = (
@@ -618,7 +618,7 @@ def _decisions(found: Results) -> None:
             found.missing[name] = nothing or f"no {kind} document was viewed"
 
 
-def _add_other_click_shares(found: Results, name: str, group: Array) -> None:
+def _add_other_click_shares(found: LogEstimates, name: str, group: Array) -> None:
     for way, shown in (("down to the last click", found.to_last), ("all seen", found.seen)):
         which = shown & group
         share = pooled(found.by_user(which & found.clicked), found.by_user(which))
@@ -630,11 +630,11 @@ def _add_other_click_shares(found: Results, name: str, group: Array) -> None:
         found.add(name, "clicks per result, all seen", per_result, which.sum())
 
 
-def _note_users_without(found: Results, which: Array, what: str, name: str) -> None:
+def _note_users_without(found: LogEstimates, which: Array, what: str, name: str) -> None:
     found.note((found.by_user(which) == 0).sum(), f"{{:,}} of {found.users:,} users {what}; {name} excludes them.")
 
 
-def _decisions_by_grade(found: Results) -> None:
+def _decisions_by_grade(found: LogEstimates) -> None:
     """Estimate P(C|g), P(S|g) and the seconds per view for each grade; grades below 0 count as 0."""
     ranks, viewed = found.weights(), found.by_user(found.view)
     grade = np.maximum(found.grade, 0)
@@ -650,7 +650,7 @@ def _decisions_by_grade(found: Results) -> None:
             found.add("p_save_by_grade", "weighted", share, opened.sum(), used=True, grade=one)
 
 
-def _reading(found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None]:
+def _reading(found: LogEstimates) -> tuple[ReadingTimeLine | None, pd.DataFrame, Array | None]:
     """Fit the line of reading times; return it with its plot points and the normal equations of each user."""
     log, read, seconds = found.log, found.read, found.on_document
     words = found.log.floats("words")
@@ -694,7 +694,7 @@ def _reading(found: Results) -> tuple[Reading | None, pd.DataFrame, Array | None
     return reading, points, line_sums(found.user[fitted], found.users, words[fitted], seconds[fitted])
 
 
-def _note_better_shape(fits: tuple[Fit, ...], found: Results) -> None:
+def _note_better_shape(fits: tuple[StayDistribution, ...], found: LogEstimates) -> None:
     by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
     best = min(by_shape, key=by_shape.__getitem__, default="")
     if "exponential" in by_shape and by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
@@ -704,7 +704,7 @@ def _note_better_shape(fits: tuple[Fit, ...], found: Results) -> None:
         )
 
 
-def _note_weak_fits(fits: tuple[Fit, ...], stays: Stays, begin: float, found: Results) -> None:
+def _note_weak_fits(fits: tuple[StayDistribution, ...], stays: Stays, begin: float, found: LogEstimates) -> None:
     """Add notes about distributions without an estimate and about medians before the first observed time."""
     undefined = [one.shape for one in fits if one.shape in UNDEFINED_AT_0]
     if undefined and stays.at_once.any():
@@ -721,7 +721,7 @@ def _note_weak_fits(fits: tuple[Fit, ...], stays: Stays, begin: float, found: Re
         )
 
 
-def _leaving(found: Results, arguments: dict[str, Any]) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
+def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
     """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
     log = found.log
     chosen = {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
@@ -769,10 +769,10 @@ def _leaving(found: Results, arguments: dict[str, Any]) -> tuple[dict[str, tuple
 
 
 def _with_intervals(
-    found: Results,
+    found: LogEstimates,
     slope_sums: Array | None,
     leaving: dict[str, tuple[Stays, float]],
-    reading: Reading | None,
+    reading: ReadingTimeLine | None,
     arguments: dict[str, Any],
 ) -> pd.DataFrame:
     """Return the table of all estimates with their bootstrap intervals."""

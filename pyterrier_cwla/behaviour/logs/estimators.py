@@ -307,7 +307,7 @@ def correlation(sums: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadingTimeLine:
     """Least-squares line of reading times over document lengths, and the reading times of duplicates.
 
     Attributes
@@ -350,7 +350,7 @@ class Reading:
         return None if math.isnan(apart - together) else apart > together
 
 
-def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> Reading | None:
+def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> ReadingTimeLine | None:
     """Fit the unconstrained line of first views; return None with equal lengths or fewer than three views."""
     from scipy.stats import linregress
 
@@ -361,7 +361,7 @@ def least_squares(words: Array, seconds: Array, first: Array, again: Array) -> R
     mean = float(seconds[again].mean()) if m else math.nan
     known = again & ~np.isnan(words)
     r = linregress(words[known], seconds[known]).rvalue if known.sum() > 2 and np.ptp(words[known]) else math.nan
-    return Reading(
+    return ReadingTimeLine(
         n, float(found.slope), float(found.intercept), float(found.stderr), float(found.intercept_stderr),
         _adjusted(found.rvalue, n), m, mean, standard_error(seconds[again]), _adjusted(r, int(known.sum())),
     )  # fmt: skip
@@ -472,12 +472,14 @@ class Stays:
         return self.upper == 0
 
     @classmethod
-    def of(cls, lower: Any, upper: Any = None, entry: Any = 0.0, limit: Any = np.inf, user: Any = None) -> Stays:
+    def from_seconds(
+        cls, lower: Any, upper: Any = None, entry: Any = 0.0, limit: Any = np.inf, user: Any = None
+    ) -> Stays:
         """Return stays from arrays of seconds; without `upper`, `lower` contains exact times of leaving.
 
         Examples
         --------
-        >>> Stays.of([10, 20, 30], upper=[10, 25, np.inf]).left.tolist()
+        >>> Stays.from_seconds([10, 20, 30], upper=[10, 25, np.inf]).left.tolist()
         [True, True, False]
         """
         lower = np.asarray(lower, float)
@@ -513,7 +515,7 @@ def scores(stays: Stays, half_life: Any) -> Array:
 
     Examples
     --------
-    >>> scores(Stays.of([100, 300]), [200 * np.log(2)]).sum()  # the mean stay is the estimate's 1/λ
+    >>> scores(Stays.from_seconds([100, 300]), [200 * np.log(2)]).sum()  # the mean stay is the estimate's 1/λ
     np.float64(0.0)
     """
     rate = np.log(2) / np.atleast_1d(np.asarray(half_life, float))[:, None]
@@ -540,9 +542,10 @@ def half_life(stays: Stays) -> float:
 
     Examples
     --------
-    >>> round(half_life(Stays.of([100, 300])) / math.log(2), 9)
+    >>> round(half_life(Stays.from_seconds([100, 300])) / math.log(2), 9)
     200.0
-    >>> round(half_life(Stays.of([100, 300], upper=[100, np.inf])) / math.log(2), 9)  # the second is still there
+    >>> censored = Stays.from_seconds([100, 300], upper=[100, np.inf])  # the second is still there
+    >>> round(half_life(censored) / math.log(2), 9)
     400.0
     """
     from scipy.optimize import brentq
@@ -611,7 +614,8 @@ def log_likelihood(stays: Stays, shape: str, parameters: Any) -> float:
     Examples
     --------
     >>> from scipy import stats
-    >>> log_likelihood(Stays.of([100, 300]), "exponential", [200]) - stats.expon(scale=200).logpdf([100, 300]).sum()
+    >>> stays = Stays.from_seconds([100, 300])
+    >>> log_likelihood(stays, "exponential", [200]) - stats.expon(scale=200).logpdf([100, 300]).sum()
     np.float64(0.0)
     """
     distribution, (*more, scale) = _distribution(shape), parameters
@@ -626,7 +630,7 @@ def log_likelihood(stays: Stays, shape: str, parameters: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Fit:
+class StayDistribution:
     """Distribution fitted to stays.
 
     Attributes
@@ -661,7 +665,7 @@ class Fit:
 
         Examples
         --------
-        >>> Fit("Weibull", (0.7, 323.0), 191.3, -2000.0, 4004.0, 0.05, 0.99).continuation
+        >>> StayDistribution("Weibull", (0.7, 323.0), 191.3, -2000.0, 4004.0, 0.05, 0.99).continuation
         'weibull(0.7,323.0)'
         """
         if not np.isfinite(self.parameters).all():
@@ -704,7 +708,7 @@ def check_shape(shape: str) -> None:
         raise BadParameter(f"no shape {shape!r}. {near(str(shape), SHAPES)}")
 
 
-def fit(stays: Stays, shape: str = "exponential") -> Fit:
+def fit(stays: Stays, shape: str = "exponential") -> StayDistribution:
     """Fit a distribution to stays by maximum likelihood.
 
     If the times decrease as fast as those of an exponential distribution or faster, the hyperbolic fit approaches an
@@ -719,7 +723,7 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
 
     Returns
     -------
-    Fit
+    StayDistribution
         Its values are NaN if there is no estimate.
 
     Raises
@@ -729,7 +733,7 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
 
     Examples
     --------
-    >>> found = fit(Stays.of([100, 300]))
+    >>> found = fit(Stays.from_seconds([100, 300]))
     >>> round(found.half_life / math.log(2), 6), round(found.aic, 3)
     (200.0, 27.193)
     """
@@ -752,7 +756,7 @@ def fit(stays: Stays, shape: str = "exponential") -> Fit:
         bounds = [(-5.0, 8.0), (first[1] - 12, first[1] + 12)]
         best = minimize(loss, first, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-13, "gtol": 1e-7})
         parameters = tuple(np.exp(best.x).tolist()) if best.fun < 1e299 else (np.nan, np.nan)
-    found = Fit(shape, parameters, np.nan, np.nan, np.nan, np.nan, np.nan)
+    found = StayDistribution(shape, parameters, np.nan, np.nan, np.nan, np.nan, np.nan)
     if not np.isfinite(parameters).all():
         return found
     value, curve = log_likelihood(stays, shape, parameters), survival_curve(stays)
@@ -789,7 +793,7 @@ def survival_curve(stays: Stays) -> pd.DataFrame:
 
     Examples
     --------
-    >>> survival_curve(Stays.of([100, 200, 300], upper=[100, np.inf, 300])).share.round(3).tolist()
+    >>> survival_curve(Stays.from_seconds([100, 200, 300], upper=[100, np.inf, 300])).share.round(3).tolist()
     [1.0, 0.667, 0.0]
     """
     time = np.where(stays.left, (stays.lower + np.where(stays.left, stays.upper, 0.0)) / 2, stays.lower)

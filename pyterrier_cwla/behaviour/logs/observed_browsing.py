@@ -30,7 +30,7 @@ from ...rendering.figures import (
     text_colour,
     titled,
 )
-from .calibration_estimates import Results
+from .calibration_estimates import LogEstimates
 from .estimators import Estimate, Ratio, estimates_of, over_users, pooled, printed, ratios, sizes_of
 from .log import InteractionLog, as_log, highest, numbered_sessions
 
@@ -512,7 +512,7 @@ def grade_efforts(
     """
     log = as_log(log)
     _check(log, summary_seconds)
-    found = Results(log, "seen", rel=1)
+    found = LogEstimates(log, "seen", rel=1)
     grade = np.maximum(found.grade, 0)
     grades = np.unique(grade[found.seen & found.judged])
     if not len(grades):

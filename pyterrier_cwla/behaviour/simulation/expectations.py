@@ -431,7 +431,7 @@ def expected_stops(
 
 
 def _task(qrels: Any, runs: Any, measure: Any, reading: str) -> Task:
-    task = Task.of(qrels, runs, measure, users=1, seed=0, reading=reading, sampling="plain")
+    task = Task.from_arguments(qrels, runs, measure, users=1, seed=0, reading=reading, sampling="plain")
     metric = task.metric
     if not (clicks(metric) and metric.C.name == "decay" and metric.A.name == "etg") or isinstance(metric.end, int):
         raise BadParameter(

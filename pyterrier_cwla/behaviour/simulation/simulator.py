@@ -113,19 +113,19 @@ def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading:
     """Return the task of a measure with one user model, several (Mixture, IntentAware), or one by topic (ByTopic)."""
     (measure,) = pinned(measures_of([measure]))
     if not isinstance(measure, Combination | type(IntentAware)):
-        return Task.of(qrels, runs, measure, users, seed, reading, sampling)
+        return Task.from_arguments(qrels, runs, measure, users, seed, reading, sampling)
     judgments = judged(loaded(qrels, "qrels"))
     named = {name: loaded(run, "run") for name, run in runs_by_name(runs).items()}
 
     def task(one: Any) -> Task:
-        kind = Task.of if isinstance(one, type(IntentAware)) else task_of  # the first one raises
+        kind = Task.from_arguments if isinstance(one, type(IntentAware)) else task_of  # the first one raises
         return kind(judgments, named, one, users, seed, reading, sampling)
 
     evaluator = CWLAEvaluator([measure], judgments)
     analytic = {str(name): evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
     if isinstance(measure, type(IntentAware)):
         names, shares, by_intent = map(list, zip(*measure.users_by_intent(judgments), strict=True))
-        tasks = [Task.of(own, named, measure.inner, users, seed, reading, sampling) for own in by_intent]
+        tasks = [Task.from_arguments(own, named, measure.inner, users, seed, reading, sampling) for own in by_intent]
         unscored = len(tasks) - 1
     elif isinstance(measure, type(Mixture)):
         tasks = [task(one) for one, _ in measure.classes.values()]

@@ -41,7 +41,7 @@ _PIECE = 16  # ranks per piece of draws
 _CLASSES = (1 << 32) - 1  # number of the random stream that draws the classes of users
 
 
-class Reading(NamedTuple):
+class ReadingTimes(NamedTuple):
     """Distribution of reading times around their mean, with mean 1.
 
     Attributes
@@ -62,14 +62,14 @@ class Reading(NamedTuple):
         return self.name
 
 
-def _gamma(shape: float) -> Reading:
+def _gamma(shape: float) -> ReadingTimes:
     from scipy.special import gammaincinv
 
     quantile = _tabled(lambda u: gammaincinv(shape, u) / shape)
-    return Reading(f"gamma({shape:g})", quantile, lambda s: (1 + s / shape) ** -shape)
+    return ReadingTimes(f"gamma({shape:g})", quantile, lambda s: (1 + s / shape) ** -shape)
 
 
-def _lognormal(sigma: float) -> Reading:
+def _lognormal(sigma: float) -> ReadingTimes:
     from scipy.special import ndtri
 
     nodes, weights = np.polynomial.hermite_e.hermegauss(180)
@@ -81,14 +81,14 @@ def _lognormal(sigma: float) -> Reading:
     def laplace(s: Array) -> Array:
         return np.exp(-np.asarray(s, float)[..., None] * values) @ weights
 
-    return Reading(f"lognormal({sigma:g})", _tabled(exact), laplace)
+    return ReadingTimes(f"lognormal({sigma:g})", _tabled(exact), laplace)
 
 
 _ALONE = {
-    "fixed": Reading("fixed", np.ones_like, lambda s: np.exp(-s)),
-    "exponential": Reading("exponential", lambda u: -np.log(1 - u), lambda s: 1 / (1 + s)),
+    "fixed": ReadingTimes("fixed", np.ones_like, lambda s: np.exp(-s)),
+    "exponential": ReadingTimes("exponential", lambda u: -np.log(1 - u), lambda s: 1 / (1 + s)),
 }
-_WITH: dict[str, tuple[Callable[[float], Reading], str, float, float]] = {
+_WITH: dict[str, tuple[Callable[[float], ReadingTimes], str, float, float]] = {
     "gamma": (_gamma, "shape", 0.1, 1000),
     # For a larger sigma, the mean depends on a tail that draws rarely reach.
     "lognormal": (_lognormal, "sigma", 0.01, 1.5),
@@ -119,7 +119,7 @@ def _tabled(quantile: Callable[[Array], Array]) -> Callable[[Array], Array]:
 
 
 @lru_cache(maxsize=64)
-def reading_of(text: str) -> Reading:
+def reading_of(text: str) -> ReadingTimes:
     """Return a distribution of reading times by name.
 
     All have mean 1, so the mean reading times are those of the measure.
@@ -131,7 +131,7 @@ def reading_of(text: str) -> Reading:
 
     Returns
     -------
-    Reading
+    ReadingTimes
 
     Raises
     ------
@@ -186,7 +186,7 @@ class Habits(NamedTuple):
         """Return the habits for ranks 1 to `width`."""
         return Habits(*(values[..., :width] for values in self))
 
-    def actions(self, draws: Array, reading: Reading) -> tuple[Array, Array, Array]:
+    def actions(self, draws: Array, reading: ReadingTimes) -> tuple[Array, Array, Array]:
         """Return what users with these draws [users × ranks] click and save, and their seconds on each document.
 
         One draw decides click, save and reading time.
@@ -349,7 +349,7 @@ _EFFORTS = frozenset({"e", "E", "E_before"})  # names of a view
 class Course:
     """One ranking with the user model of a metric, for simulating paths."""
 
-    def __init__(self, metric: Metric, rankings: Rankings, number: int, divisor: float, reading: Reading) -> None:
+    def __init__(self, metric: Metric, rankings: Rankings, number: int, divisor: float, reading: ReadingTimes) -> None:
         self.metric, self.reading = metric, reading
         self.scale = 1 / divisor if divisor > 0 else 0.0
         self.n = int(rankings.n[number])
@@ -624,7 +624,7 @@ class Task:
         Number of users per query.
     seed : int
         Seed of the draws.
-    reading : Reading
+    reading : ReadingTimes
         Distribution of reading times.
     sampling : str
         Sampling of the users.
@@ -637,11 +637,13 @@ class Task:
     analytic: dict[str, Array]
     users: int
     seed: int
-    reading: Reading
+    reading: ReadingTimes
     sampling: str
 
     @classmethod
-    def of(cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
+    def from_arguments(
+        cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str
+    ) -> Task:
         """Return a task from arguments of :func:`simulate`; raise `CWLAError` if they are invalid."""
         _check(users, seed, sampling)
         chance = reading_of(reading)

@@ -270,10 +270,10 @@ def fit_discount(
     >>> found.measure
     Cascade(phi='table(1,0.75,0.5)',gain='binary')
     """
-    template = Template.of(template)
+    template = Template.parse(template)
     objective = objective or (AGREED if rated.what == "pair" else "pearson")
     _check(template, rated, depth, objective, default, cv, repeats, resamples, confidence)
-    regression = _Regression.of(template, rated, depth, objective, falling)
+    regression = _Regression.from_ratings(template, rated, depth, objective, falling)
     phi = regression.best()
     train = training_folds(rated, cv, repeats, seed)
     of_folds, default_value = _of_folds(regression, objective, rated, train, repeats), None
@@ -320,7 +320,7 @@ class _Regression:
     centred: bool
 
     @classmethod
-    def of(cls, template: Template, rated: Rated, depth: int, objective: str, falling: bool) -> _Regression:
+    def from_ratings(cls, template: Template, rated: Rated, depth: int, objective: str, falling: bool) -> _Regression:
         weights, centred = weights_of(objective, rated.weights), rated.what != "pair"
         used = np.ones(len(rated)) if weights is None else weights
         if not centred:

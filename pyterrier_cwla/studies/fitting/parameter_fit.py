@@ -633,14 +633,14 @@ def fit(
     >>> found.values, found.measure
     ({'p': 0.5}, CWLA(C='rbp(0.5)',A='erg',max_rel=2))
     """
-    template = Template.of(template)
-    spans = {name: Range.of(given, name) for name, given in ranges.items()}
+    template = Template.parse(template)
+    spans = {name: Range.parse(given, name) for name, given in ranges.items()}
     if objective is None:
         objective = "agreement" if rated.what == "pair" else "pearson"
     _check(template, spans, rated, objective, default, cv, repeats, most)
     about_ratings = rated.about(is_weighted(objective))
     identity = {"study": "fit", "input": about_ratings["input"]}
-    scored = _Scored(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
+    scored = _CandidateScores(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
     train = training_folds(rated, cv, repeats, seed)
     samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
     search = Search(
@@ -675,7 +675,7 @@ def fit(
     return Fit(values, measure, spans, candidates, of_folds, about)
 
 
-def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, progress: bool) -> bool:
+def _search(search: Search, scored: _CandidateScores, default: Mapping[str, Any] | None, progress: bool) -> bool:
     """Search, and score the curve of each parameter around the best candidate; return whether ``most`` was reached."""
     spans, most = search.ranges, search.most
     at_most = int(min(most + _SLICE * len(spans), float(np.prod([span.size for span in spans.values()]))))
@@ -690,7 +690,7 @@ def _search(search: Search, scored: _Scored, default: Mapping[str, Any] | None, 
     return reached
 
 
-def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, repeats: int) -> pd.DataFrame:
+def _of_folds(search: Search, scored: _CandidateScores, objective: str, train: Array, repeats: int) -> pd.DataFrame:
     """Return a row for each fold: the parameters chosen without it, and their objective on it."""
     best = search.best()[1:]
     chosen_by = search.found[best, np.arange(1, 1 + train.shape[1])]
@@ -707,7 +707,7 @@ def _of_folds(search: Search, scored: _Scored, objective: str, train: Array, rep
     )
 
 
-class _Scored:
+class _CandidateScores:
     """Scores of candidates, [candidates × ratings], computed in chunks and cached; negated where less is better."""
 
     def __init__(self, template: Template, rated: Rated, pieces: Pieces) -> None:

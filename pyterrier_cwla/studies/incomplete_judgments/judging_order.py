@@ -52,7 +52,9 @@ class PairChanges:
     changes: Array
 
     @classmethod
-    def of(cls, candidates: Candidates, judged: Array, which: Array, grades: Sequence[float]) -> PairChanges:
+    def from_candidates(
+        cls, candidates: Candidates, judged: Array, which: Array, grades: Sequence[float]
+    ) -> PairChanges:
         """Compute the changes of all documents of the mask ``which`` if those of the mask ``judged`` are judged."""
         topics = candidates.masking.queries
         changes = [candidates.changes(judged, grade, which) / topics for grade in grades]
@@ -345,9 +347,9 @@ def next_judgments(
     if depth is not None:
         check_whole(1, depth=depth)
     name, wanted = one_measure(measure)
-    candidates = Candidates.of(qrels, runs, wanted, topics, max_rel)
+    candidates = Candidates.from_runs(qrels, runs, wanted, topics, max_rel)
     which = candidates.unjudged & (best_ranks(candidates.masking.whole) <= (depth or NOWHERE - 1))
-    changes = PairChanges.of(candidates, candidates.judged, which, grades_of(candidates))
+    changes = PairChanges.from_candidates(candidates, candidates.judged, which, grades_of(candidates))
     means = candidates.scores(candidates.judged).mean(axis=1)
     of_pairs, compared = _pairs(candidates.masking.runs, means, changes, baseline, pairs)
     documents = _documents(candidates, changes, compared)
@@ -642,7 +644,7 @@ def simulated_judging(
     check_whole(1, batch=batch)
     check_whole(0, seed=seed)
     name, wanted = one_measure(measure)
-    candidates = Candidates.of(qrels, runs, wanted)
+    candidates = Candidates.from_runs(qrels, runs, wanted)
     hidden = ~candidates.unjudged & (best_ranks(candidates.masking.whole) < NOWHERE)
     if not hidden.any():
         raise BadJudgments("no document of these runs is judged, so that there is nothing to reveal.")
@@ -695,7 +697,7 @@ def _orders(candidates: Candidates, seed: int) -> dict[str, Order]:
         which, grades = all_pairs(len(candidates.masking.runs)), grades_of(candidates)
 
         def order(judged: Array, left: Array) -> Array:
-            changes = PairChanges.of(candidates, judged, left, grades)
+            changes = PairChanges.from_candidates(candidates, judged, left, grades)
             means = candidates.scores(judged).mean(axis=1)
             compared, (first, second) = which, which.T
             if pairs == "open":

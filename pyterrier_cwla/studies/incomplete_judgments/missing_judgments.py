@@ -415,7 +415,7 @@ class Masking:
     left_out: dict[str, int]
 
     @classmethod
-    def of(
+    def from_runs(
         cls,
         judgments: Judgments,
         runs: Mapping[str, Any],
@@ -629,7 +629,7 @@ class Candidates:
     top: float
 
     @classmethod
-    def of(
+    def from_runs(
         cls, qrels: Any, runs: Any, measure: Measure, topics: str = "judged", max_rel: float | None = None
     ) -> Candidates:
         """Align runs with their documents; ``topics="all"`` includes topics without judgments."""
@@ -652,7 +652,7 @@ class Candidates:
         judgments = Judgments(every)
         if not judgments.qids:
             raise BadJudgments("the judgments are empty: give topics='all' to choose documents for all topics.")
-        masking = Masking.of(judgments, tables, {str(measure): measure}, "judged")
+        masking = Masking.from_runs(judgments, tables, {str(measure): measure}, "judged")
         return cls(measure, masking, ~new[judgments.pool_order], top)
 
     @property

@@ -408,7 +408,7 @@ def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: st
     judgments: Judgments = plain_judgments(qrels)
     if len(judgments.qids) < 2:
         raise BadJudgments(f"a study needs two judged topics, and there is {some(judgments.qids) or 'none'}.")
-    return Masking.of(judgments, runs, measures_by_name(measures), pool, complete or 0)
+    return Masking.from_runs(judgments, runs, measures_by_name(measures), pool, complete or 0)
 
 
 @dataclass(frozen=True)

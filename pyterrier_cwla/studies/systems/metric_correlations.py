@@ -79,7 +79,7 @@ class Cube:
     less_is_better: list[str]
 
     @classmethod
-    def of(cls, qrels: Any, runs: Mapping[str, Any], measures: Measures, least: int = 2) -> Cube:
+    def from_runs(cls, qrels: Any, runs: Mapping[str, Any], measures: Measures, least: int = 2) -> Cube:
         """Score runs with :func:`evaluate`; at least ``least`` runs and two judged queries are required."""
         at_least = f"this study compares runs: give at least {least} by name, not"
         if not (is_runs(runs) or are_paths(runs)):
@@ -209,7 +209,7 @@ def metric_agreement(
     RR   0.800  0.913  1.000
     """
     check_settings(confidence, "t", None, resamples, seed)
-    cube = Cube.of(qrels, runs, measures, least=3)
+    cube = Cube.from_runs(qrels, runs, measures, least=3)
     names = list(cube.measures)
     if len(names) < 2:
         raise BadParameter(f"{names[0]!r} is the only measure: give two or more.")
@@ -354,11 +354,11 @@ class MetricAgreement(Study):
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
         return {
-            "agreement": Table("Pairs of measures", f"Correlations of the orders of {self._of}.", self.table),
-            "matrix": Table("Kendall's τ_b", f"Of the orders of {self._of}. Similar measures are adjacent.",
+            "agreement": Table("Pairs of measures", f"Correlations of the orders of {self._data}.", self.table),
+            "matrix": Table("Kendall's τ_b", f"Of the orders of {self._data}. Similar measures are adjacent.",
                             self.matrix().rename_axis("measure")),
-            "scores": Table("Scores", f"Scores of {self._of}.", self.scores),
-            "ranks": Table("Ranks", f"Ranks of {self._of}; 1 is best, ties have their mean.", self._ranks),
+            "scores": Table("Scores", f"Scores of {self._data}.", self.scores),
+            "ranks": Table("Ranks", f"Ranks of {self._data}; 1 is best, ties have their mean.", self._ranks),
         }  # fmt: skip
 
     def pictures(self) -> Pictures:
@@ -367,12 +367,12 @@ class MetricAgreement(Study):
         x, y, side = row["measure"], row["other"], len(self.scores.columns)
         return {
             "agreement": Picture(
-                "Kendall's τ_b of pairs of measures", f"Orders of {self._of}. Similar measures are adjacent.",
+                "Kendall's τ_b of pairs of measures", f"Orders of {self._data}. Similar measures are adjacent.",
                 lambda ax: plot_correlations(self, ax=ax), self.cells(), (7.0, _height(side)),
             ),
             "least_alike": Picture(
                 f"{y} against {x}",
-                f"The two measures that agree least: {self._of}, τ_b = {row['tau_b']:.3f}. Labelled: the runs whose"
+                f"The two measures that agree least: {self._data}, τ_b = {row['tau_b']:.3f}. Labelled: the runs whose"
                 " ranks differ most.",
                 lambda ax: plot_scatter(self, x, y, ax=ax), self.scatter(x, y),
             ),
@@ -384,7 +384,7 @@ class MetricAgreement(Study):
         return (self.scores.round(10) * signs).rank(ascending=False)
 
     @property
-    def _of(self) -> str:
+    def _data(self) -> str:
         return f"{self.about['runs']:,} runs by their means over {self.about['queries']:,} queries"
 
     def _sorted(self) -> pd.DataFrame:

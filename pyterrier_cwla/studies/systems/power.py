@@ -237,7 +237,7 @@ def discriminative_power(
     check_settings(0.95, "t", correction, resamples, seed)
     if rank_at(resamples, alpha) < 1:
         raise BadParameter(f"resamples={resamples:,} are too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.")
-    cube = Cube.of(qrels, runs, measures)
+    cube = Cube.from_runs(qrels, runs, measures)
     if len(cube.queries) < 3:
         raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more queries.")
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
@@ -370,14 +370,14 @@ class Power(Study):
 
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
-        how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._of}."
+        how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._data}."
         correction = self.about["correction"]
         beside = f" Corrected: {CORRECTIONS[correction]}, over all pairs of a measure." if correction else ""
-        apart = f"Differences of power by the t-test, with 95 % intervals (bootstrap over queries). {self._of}."
+        apart = f"Differences of power by the t-test, with 95 % intervals (bootstrap over queries). {self._data}."
         return {
             "power": Table("Power", how + beside, self.table),
             "contrasts": Table("Pairs of measures", apart, self.contrasts),
-            "pairs": Table("All pairs", f"p-values of each pair of runs, uncorrected; {self._of}.", self.pairs),
+            "pairs": Table("All pairs", f"p-values of each pair of runs, uncorrected; {self._data}.", self.pairs),
         }
 
     def pictures(self) -> Pictures:
@@ -387,12 +387,12 @@ class Power(Study):
         return {
             "power": Picture(
                 "Power by four tests",
-                f"{share} < {self.about['alpha']:g}. {bars} {self._of}.",
+                f"{share} < {self.about['alpha']:g}. {bars} {self._data}.",
                 lambda ax: plot_power(self, ax=ax), self.shares(), (7.0, 1.2 + 0.3 * len(self.table)),
             ),
             "levels": Picture(
                 "Power by level of significance",
-                f"{share} below the level, by the t-test; {self._of}.",
+                f"{share} below the level, by the t-test; {self._data}.",
                 lambda ax: plot_levels(self, ax=ax), self.levels(),
                 (7.0, max(3.6, 1.0 + 0.16 * len(self.table))),
             ),
@@ -403,7 +403,7 @@ class Power(Study):
         return f"{many(self.about['pairs'], 'pair')} of {many(self.about['runs'], 'run')}"
 
     @property
-    def _of(self) -> str:
+    def _data(self) -> str:
         about = self.about
         return f"{about['queries']:,} queries, {about['resamples']:,} resamples, seed {about['seed']}"
 

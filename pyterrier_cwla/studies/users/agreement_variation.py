@@ -66,7 +66,7 @@ class Template:
     source: str | Callable[..., Any]
 
     @classmethod
-    def of(cls, given: str | Callable[..., Any] | Template) -> Template:
+    def parse(cls, given: str | Callable[..., Any] | Template) -> Template:
         """Return a template made from its source; a template is returned unchanged."""
         return given if isinstance(given, Template) else cls(given)
 
@@ -120,7 +120,7 @@ class Range:
     choices: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, given: Any, name: str) -> Range:
+    def parse(cls, given: Any, name: str) -> Range:
         """Return the range given by (low, high), a ``range`` of whole numbers, or a list of values."""
         if isinstance(given, Range):
             return given
@@ -596,8 +596,8 @@ def sensitivity(
     """
     check_share(0.95, confidence=confidence)
     check_whole(100, resamples=resamples)
-    given = dict(templates) if isinstance(templates, Mapping) else {str(Template.of(templates)): templates}
-    named = {name: Template.of(template) for name, template in given.items()}
+    given = dict(templates) if isinstance(templates, Mapping) else {str(Template.parse(templates)): templates}
+    named = {name: Template.parse(template) for name, template in given.items()}
     parameter, grid = _along(values, named, rated)
     measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
     about_ratings = rated.about()

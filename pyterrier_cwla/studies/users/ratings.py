@@ -147,7 +147,7 @@ _FEWEST = 3  # minimum number of ratings: the correlation of two is 1 or −1
 _IDS = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}  # columns with the rated items
 
 
-class _Lists:
+class _RunLists:
     """Lists of one run, one for each query, aligned with their judgments."""
 
     def __init__(self, qrels: Any, run: Any) -> None:
@@ -244,7 +244,7 @@ class Rated:
         table = _frame(ratings, "list")
         if "user" in table:
             _once(table, "list")
-        shown = _Lists(qrels, run)
+        shown = _RunLists(qrels, run)
         _judged(table["query_id"], shown.judgments.qids, "rated list")
         return cls("list", _checked(table), shown)._not_all_empty()
 
@@ -372,7 +372,7 @@ class Rated:
             _once(table, "pair")
         elif one_per == "user":
             raise BadRatings("one_per='user' needs a column 'user' with the users who gave the labels: add it.")
-        shown = _Lists(qrels, run)
+        shown = _RunLists(qrels, run)
         for name in ("first", "second"):
             _judged(table[name], shown.judgments.qids, "compared list")
         same = table["first"][table["first"] == table["second"]]

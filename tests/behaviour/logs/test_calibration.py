@@ -945,12 +945,12 @@ def test_the_study_of_presentations_and_satisfaction(data):
 def test_a_file_has_the_fields_of_what_it_is_made_of():
     from dataclasses import fields
 
-    from pyterrier_cwla.behaviour.logs.estimators import SHAPES, Fit, Reading
+    from pyterrier_cwla.behaviour.logs.estimators import SHAPES, ReadingTimeLine, StayDistribution
     from pyterrier_cwla.measures import calibrations as calibration_files
 
     assert calibration_files.CURVES.keys() == SHAPES.keys()
-    assert list(calibration_files._READING) == [field.name for field in fields(Reading)]
-    assert list(calibration_files._FIT) == [field.name for field in fields(Fit)]
+    assert list(calibration_files._READING) == [field.name for field in fields(ReadingTimeLine)]
+    assert list(calibration_files._FIT) == [field.name for field in fields(StayDistribution)]
 
 
 # ---- laws of leaving

@@ -38,7 +38,7 @@ def mixed(seed=3, n=400, limit=np.inf, entries=True, scale=300.0):
     if not np.isfinite(limit):  # right-censored stays only without a limit: their true length might exceed it
         cut = entry + rng.exponential(3 * scale, n)
         lower, upper = np.where(cut < time, cut, lower), np.where(cut < time, np.inf, upper)
-    return Stays.of(lower, upper, entry, limit, user=np.arange(n) % 40)
+    return Stays.from_seconds(lower, upper, entry, limit, user=np.arange(n) % 40)
 
 
 # ---- half-lives
@@ -49,7 +49,7 @@ def test_the_half_life_of_known_times_is_ln_2_times_exposure_over_events():
     entry = rng.uniform(0, 50, 200)
     time = entry + rng.exponential(300, 200)
     there = rng.random(200) < 0.3
-    found = half_life(Stays.of(time, np.where(there, np.inf, time), entry))
+    found = half_life(Stays.from_seconds(time, np.where(there, np.inf, time), entry))
     assert found == pytest.approx(LN2 * (time - entry).sum() / (~there).sum(), rel=1e-10)
 
 
@@ -61,7 +61,7 @@ def test_users_who_leave_between_looks_at_regular_times_have_a_half_life_in_clos
     rng = np.random.default_rng(2)
     w = 20.0
     number = rng.geometric(0.1, 500)  # number of the interval, from 1, in which each user left
-    found = half_life(Stays.of((number - 1) * w, number * w))
+    found = half_life(Stays.from_seconds((number - 1) * w, number * w))
     assert found == pytest.approx(-LN2 * w / math.log(1 - len(number) / number.sum()), rel=1e-9)
 
 
@@ -78,10 +78,12 @@ def test_scores_are_the_derivative_of_the_log_likelihood(limit):
 
 
 def test_nobody_who_left_and_stays_that_thin_out_upwards_have_no_half_life():
-    assert np.isnan(half_life(Stays.of([10, 20], [np.inf, np.inf])))
-    assert np.isnan(half_life(Stays.of([], [])))
-    assert np.isnan(half_life(Stays.of([80.0, 90.0, 95.0], limit=100)))  # truncated at 100, the mean is below 50
-    assert np.isfinite(half_life(Stays.of([10.0, 30.0, 95.0], limit=100)))
+    assert np.isnan(half_life(Stays.from_seconds([10, 20], [np.inf, np.inf])))
+    assert np.isnan(half_life(Stays.from_seconds([], [])))
+    assert np.isnan(
+        half_life(Stays.from_seconds([80.0, 90.0, 95.0], limit=100))
+    )  # truncated at 100, the mean is below 50
+    assert np.isfinite(half_life(Stays.from_seconds([10.0, 30.0, 95.0], limit=100)))
 
 
 @pytest.mark.parametrize("limit", [np.inf, 400.0])
@@ -92,7 +94,7 @@ def test_entries_and_limits_are_taken_out_of_the_half_life(limit):
     """
     found = [half_life(mixed(seed, 1000, limit)) for seed in range(12)]
     assert np.mean(found) == pytest.approx(300 * LN2, abs=4 * np.std(found, ddof=1) / math.sqrt(12))
-    naive = [half_life(Stays.of(s.lower, s.upper)) for s in (mixed(seed, 1000, limit) for seed in range(12))]
+    naive = [half_life(Stays.from_seconds(s.lower, s.upper)) for s in (mixed(seed, 1000, limit) for seed in range(12))]
     assert abs(np.mean(naive) - 300 * LN2) > 8 * np.std(naive, ddof=1) / math.sqrt(12)
 
 
@@ -104,7 +106,7 @@ def test_a_resamples_half_life_from_the_grid_is_that_of_its_sessions():
     found = zero_of_scores(at, of_users @ times.T)
     for drawn, h in zip(times, found, strict=True):
         rows = np.concatenate([np.flatnonzero(sample.user == u) for u, many in enumerate(drawn) for _ in range(many)])
-        again = Stays.of(sample.lower[rows], sample.upper[rows], sample.entry[rows], sample.limit[rows])
+        again = Stays.from_seconds(sample.lower[rows], sample.upper[rows], sample.entry[rows], sample.limit[rows])
         assert h == pytest.approx(half_life(again), rel=2e-3)
 
 
@@ -161,7 +163,7 @@ def test_fits_are_those_of_scipy_where_scipy_has_them(shape):
     between = ~there & (rng.random(300) < 0.5)
     lower = np.where(there, 600, np.where(between, np.floor(time / 30) * 30, time))
     upper = np.where(there, np.inf, np.where(between, np.floor(time / 30) * 30 + 30, time))
-    sample = Stays.of(lower, upper)
+    sample = Stays.from_seconds(lower, upper)
     distribution = getattr(stats, SHAPES[shape])
     data = stats.CensoredData(time[~there & ~between], right=lower[there], interval=np.c_[lower, upper][between])
     *start, _, scale = distribution.fit(data, floc=0)
@@ -182,7 +184,7 @@ def test_the_shape_that_made_the_times_fits_them_best(shape, parameters):
     time = getattr(stats, SHAPES[shape])(*more, scale=scale).rvs(6000, random_state=rng)
     entry = rng.uniform(0, 60, 6000)
     seen = (time > entry) & (time < 5000)
-    sample = Stays.of(time[seen], entry=entry[seen], limit=5000)
+    sample = Stays.from_seconds(time[seen], entry=entry[seen], limit=5000)
     fits = {name: fit(sample, name) for name in SHAPES}
     assert min(fits.values(), key=lambda one: one.aic).shape == shape
     assert fits[shape].half_life == pytest.approx(getattr(stats, SHAPES[shape])(*more, scale=scale).median(), rel=0.12)
@@ -192,7 +194,7 @@ def test_the_shape_that_made_the_times_fits_them_best(shape, parameters):
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_stays_of_0_seconds_have_a_fit_only_if_the_density_at_0_is_positive_and_finite(shape):
-    sample = Stays.of([0, 1, 5, 20, 30])
+    sample = Stays.from_seconds([0, 1, 5, 20, 30])
     finite = np.isfinite(getattr(stats, SHAPES[shape])(*[2.0] * (shape != "exponential")).logpdf(0))
     found = fit(sample, shape)
     assert np.isfinite(found.parameters).all() == finite
@@ -352,6 +354,6 @@ def test_what_cannot_be_asked_is_an_error(asked, said):
     with pytest.raises(BadParameter, match=said):
         stays(log_of(*ITEMS), **asked)
     with pytest.raises(BadParameter, match="no shape 'weibul'"):
-        fit(Stays.of([1, 2]), "weibul")
+        fit(Stays.from_seconds([1, 2]), "weibul")
     with pytest.raises(BadParameter, match="entry ≤ lower ≤ upper ≤ limit"):
-        Stays.of([10], [5])
+        Stays.from_seconds([10], [5])

@@ -358,7 +358,7 @@ def test_every_measure_with_clicks_against_users_in_loops(measure, end):
     frame = pd.DataFrame(
         [("q", d, s, words[d]) for d, s in run["q"].items()], columns=["query_id", "doc_id", "score", "doc_length"]
     )
-    task = Task.of(qrels, frame, f"{measure[:-1]},end='{end}')", 64, 3, "fixed", "plain")
+    task = Task.from_arguments(qrels, frame, f"{measure[:-1]},end='{end}')", 64, 3, "fixed", "plain")
     (course,) = task.courses("q")
     ((_, luck),) = task.blocks("q")
     values, _, _ = course.outcome(luck)

@@ -190,7 +190,7 @@ def test_the_search_finds_the_best_of_a_rugged_function(sign):
         bumps = sign * (np.cos(9 * x) * np.cos(7 * y) - (x - 0.6) ** 2 - (y - 0.3) ** 2)
         return np.stack([bumps, np.where(x < 0.1, np.nan, x * y - bumps)], axis=1)
 
-    search = Search({"x": Range.of((0, 1), "x"), "y": Range.of((0, 1), "y")}, worth, most=1000)
+    search = Search({"x": Range.parse((0, 1), "x"), "y": Range.parse((0, 1), "y")}, worth, most=1000)
     search.run([])
     grid = [{"x": x, "y": y} for x in np.linspace(0, 1, 201) for y in np.linspace(0, 1, 201)]
     best = np.nanmax(worth(grid), axis=0)
@@ -504,13 +504,13 @@ def test_what_does_not_go_together_is_an_error(template, ranges, more, says):
 
 
 def test_scales_and_values_of_ranges():
-    assert Range.of((5, 500), "h").log
-    assert not Range.of((5, 499), "h").log
-    assert Range.of((5, 500), "h").value(0.5) == 50
-    assert Range.of(range(1, 5), "k").grid(100) == [1, 2, 3, 4]
-    assert [Range.of([7, 9], "k").value(place) for place in (0, 0.49, 0.5, 1)] == [7, 7, 9, 9]
-    assert len(Range.of((0, 1), "p").grid(11)) == 11
-    assert 0.3 in Range.of((0.1, 0.3), "p")
+    assert Range.parse((5, 500), "h").log
+    assert not Range.parse((5, 499), "h").log
+    assert Range.parse((5, 500), "h").value(0.5) == 50
+    assert Range.parse(range(1, 5), "k").grid(100) == [1, 2, 3, 4]
+    assert [Range.parse([7, 9], "k").value(place) for place in (0, 0.49, 0.5, 1)] == [7, 7, 9, 9]
+    assert len(Range.parse((0, 1), "p").grid(11)) == 11
+    assert 0.3 in Range.parse((0.1, 0.3), "p")
 
 
 @pytest.mark.slow

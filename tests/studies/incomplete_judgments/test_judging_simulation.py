@@ -44,7 +44,7 @@ def test_documents_are_revealed_in_the_order_of_the_changes(pairs):
     """Each batch has the documents of the largest changes by the judgments so far, and τ is that of these judgments."""
     qrels, runs = generated()
     found = simulated_judging(qrels, runs, MEASURE, orders=[pairs], batch=7).steps
-    candidates = Candidates.of(qrels, runs, one_measure(MEASURE)[1])
+    candidates = Candidates.from_runs(qrels, runs, one_measure(MEASURE)[1])
     hidden = ~candidates.unjudged & (best_ranks(candidates.masking.whole) < NOWHERE)
     ids = list(zip(*ids_of(candidates.masking.judgments, np.arange(len(hidden)))))
     masks = list(_revealed(candidates, hidden, _orders(candidates, 0)[pairs], 7))

@@ -104,7 +104,7 @@ def test_masked_scores_are_those_of_an_evaluation_by_the_judgments_that_are_left
     qrels, runs = generated(seed, queries=4, runs=3)
     named = {**measures_by_name(SCORED), "TBG": CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time",
              lengths=LENGTHS, norm="ideal")}  # fmt: skip
-    masking = Masking.of(plain_judgments(qrels), runs, named, pool="judged")
+    masking = Masking.from_runs(plain_judgments(qrels), runs, named, pool="judged")
     pool = masking.whole.pool
     kept = np.concatenate([
         Fractions(FEW).kept(pool.query, pool.grade, pool.query, seed),
@@ -143,7 +143,7 @@ def loops(run, grades, hidden):
 
 @pytest.mark.parametrize("pool", ["whole", "judged"])
 def test_the_measures_of_the_paper_are_loops_over_what_is_left(pool):
-    masking = Masking.of(plain_judgments(QRELS), RUNS, measures_by_name(MEASURES), pool=pool)
+    masking = Masking.from_runs(plain_judgments(QRELS), RUNS, measures_by_name(MEASURES), pool=pool)
     whole = masking.whole
     kept = Fractions((0.2,)).kept(whole.pool.query, whole.pool.grade, whole.pool.query, 7)
     found = scored(masking, kept)[:, 0]
@@ -161,7 +161,7 @@ def test_rows_that_are_scattered_are_masked_alike():
     frame = left(QRELS, slice(None))
     shuffled = frame.sample(frac=1, random_state=1)
     named = measures_by_name(["Bpref", "AP"])
-    one, other = (Masking.of(Judgments(some), RUNS, named) for some in (frame, shuffled))
+    one, other = (Masking.from_runs(Judgments(some), RUNS, named) for some in (frame, shuffled))
     keep = set(zip(*[f_qrels(frame, 0.3)[name] for name in ("query_id", "doc_id")]))
     masks = []
     for masking, some in ((one, frame), (other, shuffled)):
@@ -174,7 +174,7 @@ def test_rows_that_are_scattered_are_masked_alike():
 
 def test_a_pair_is_judged_by_what_either_of_the_two_has():
     names = list(RUNS)
-    masking = Masking.of(plain_judgments(QRELS), RUNS, measures_by_name(SCORED), pool="judged")
+    masking = Masking.from_runs(plain_judgments(QRELS), RUNS, measures_by_name(SCORED), pool="judged")
     pairs = np.array([[0, 3], [4, 1]])
     whole = of_pairs(masking.whole, masking.queries, pairs)
     found = masking.scores(whole, np.ones((1, len(whole.pool.grade)), bool)).reshape(len(SCORED), 2, 2, -1)
@@ -187,7 +187,7 @@ def test_a_pair_is_judged_by_what_either_of_the_two_has():
 
 
 def test_the_best_rank_of_each_judged_document():
-    masking = Masking.of(plain_judgments(QRELS), RUNS, measures_by_name(["AP"]))
+    masking = Masking.from_runs(plain_judgments(QRELS), RUNS, measures_by_name(["AP"]))
     orders = [{q: sorted(some, key=some.get, reverse=True) for q, some in run.items()} for run in RUNS.values()]
     first = [
         min([order[q].index(d) + 1 for order in orders if d in order.get(q, ())], default=inf)
@@ -385,7 +385,7 @@ def test_conclusions_by_loops():
     found = robustness(QRELS, runs, ["AP", "Bpref"], fractions=FEW, seeds=3, pool="judged", **FAST).tests
     has = {q: {d: g for d, g in some.items() if any(d in run.get(q, {}) for run in runs.values())}
            for q, some in QRELS.items()}  # fmt: skip
-    masking = Masking.of(plain_judgments(QRELS), runs, measures_by_name(["AP", "Bpref"]))
+    masking = Masking.from_runs(plain_judgments(QRELS), runs, measures_by_name(["AP", "Bpref"]))
     whole = of_pairs(masking.whole, len(QRELS), np.array([[0, 1]]))
     frame = left(QRELS, [d in has[q] for q, some in QRELS.items() for d in some])
     for seed in range(3):
@@ -508,7 +508,7 @@ def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
 
 
 def masking_of(measures=("Bpref", "AP"), qrels=QRELS, runs=RUNS, pool="judged"):
-    return Masking.of(plain_judgments(qrels), runs, measures_by_name(measures), pool)
+    return Masking.from_runs(plain_judgments(qrels), runs, measures_by_name(measures), pool)
 
 
 def test_work_is_the_same_in_another_process(study):
@@ -605,7 +605,7 @@ def test_short_runs_are_left_out_and_named(monkeypatch):
     assert found.runs == list(RUNS)
     assert any("of the longest run: 'short'" in said for said in found.limits())
     some, masking = (
-        Masking.of(plain_judgments(QRELS), short, measures_by_name(SCORED), "judged", complete=0.8),
+        Masking.from_runs(plain_judgments(QRELS), short, measures_by_name(SCORED), "judged", complete=0.8),
         masking_of(SCORED),
     )
     kept = np.random.default_rng(0).random((2, len(masking.whole.pool.grade))) < 0.5
