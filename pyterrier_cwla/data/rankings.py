@@ -376,48 +376,23 @@ class Rankings:
         assert self.listed_rank is not None
         return self.listed_rank[self.start[number] : self.start[number + 1]]
 
-    def gains(self, metric: MetricLike) -> Array:
-        """Return the gains of the hits; those of built-in gain functions are cached."""
-        if not metric.gain.built_in:
-            return metric.gains(self.grades(metric))
-        key = ("gains", metric.gain.key, metric.max_rel, metric.idle_duplicates)
-        return remembered(self.views, key, lambda: metric.gains(self.grades(metric)))
-
-    def grades(self, metric: MetricLike) -> Array:
-        """Return the grades of the hits, with 0 for duplicates without gain."""
-        copies = metric.idle_duplicates
-        if copies is None:
-            return self.grade
-        return remembered(
-            self.views, ("grades", copies), lambda: np.where(self._repeats(copies)[self._place_of_hits], 0, self.grade)
-        )
-
-    def words(self, metric: MetricLike, queries: Array, width: int, quantity: Quantity = LENGTH) -> Array:
-        """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
-
-        Known seconds are those of the item, also if it is a duplicate.
+    def at_ranks(self, values: Array, queries: Array, width: int) -> Array:
+        """Return values of rows, in rank order, at ranks 1..width of some queries; 0 below the last item.
 
         Returns
         -------
         ndarray of shape (n_queries, width)
-            Numbers of words, or of seconds.
+            Values.
         """
-        copies = metric.duplicates if quantity is LENGTH else None
-
-        def words() -> Array:
-            flat = self._rows.words(metric, quantity)
-            return flat if copies is None else np.where(self._repeats(copies), 0.0, flat)
-
-        flat = remembered(self.views, (*quantity.key(metric), copies), words)
         inside = np.arange(width)[None, :] < self.n[queries][:, None]
         place = self._first_rows[queries][:, None] + np.arange(width)[None, :]
         if self.listed_rank is not None:
             at, row, column = self.hits_of(queries)
-            at, row, column = (values[column < width] for values in (at, row, column))
-            place[row, column] = self._place_of_hits[at]
-        if not len(flat):
+            at, row, column = (found[column < width] for found in (at, row, column))
+            place[row, column] = self.place_of_hits[at]
+        if not len(values):
             return np.zeros(place.shape)
-        return np.where(inside, flat[np.where(inside, place, 0)], 0.0)
+        return np.where(inside, values[np.where(inside, place, 0)], 0.0)
 
     @cached_property
     def tied_ranks(self) -> tuple[Array, Array]:
@@ -427,7 +402,7 @@ class Rankings:
         tied = self.rows.tied
         starts = np.flatnonzero(~tied)  # the first row of each level, of documents with one score
         ends = np.append(starts[1:], len(tied))
-        level = np.searchsorted(starts, self._place_of_hits, side="right") - 1
+        level = np.searchsorted(starts, self.place_of_hits, side="right") - 1
         if self.listed_rank is None:
             offset = self._first_rows[self.query] - 1
             return starts[level] - offset, ends[level] - 1 - offset
@@ -438,19 +413,24 @@ class Rankings:
     @cached_property
     def exact_ranks(self) -> Array:
         """Rank of each hit if scores are compared as float64, and ties are broken by ascending id."""
-        places: Array = self._rows.places_by_exact_score[self._place_of_hits]
+        places: Array = self._rows.places_by_exact_score[self.place_of_hits]
         return places - self._first_rows[self.query] + 1
 
     @cached_property
     def exact_scores(self) -> Array:
         """Score of each hit as float64."""
-        return self._rows.scores[self._place_of_hits]
+        return self._rows.scores[self.place_of_hits]
 
-    def _repeats(self, duplicates: Duplicates) -> Array:
-        return self._rows.repeats(duplicates, None if self.listed_rank is None else self._place_of_hits)
+    def row_words(self, metric: MetricLike, quantity: Quantity) -> Array:
+        """Return the words, or the seconds, of all rows in rank order."""
+        return self._rows.words(metric, quantity)
+
+    def repeats(self, duplicates: Duplicates) -> Array:
+        """Return whether each row, in rank order, duplicates an earlier row of its ranking."""
+        return self._rows.repeats(duplicates, None if self.listed_rank is None else self.place_of_hits)
 
     @cached_property
-    def _place_of_hits(self) -> Array:
+    def place_of_hits(self) -> Array:
         """Indices of the hits in all rows in rank order."""
         rank = self.rank if self.listed_rank is None else self.listed_rank
         places: Array = self._first_rows[self.query] + rank - 1

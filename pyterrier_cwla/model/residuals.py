@@ -9,6 +9,7 @@ import numpy as np
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings
 from ..errors import NoFiniteValue
+from .document_values import gains_of_hits
 from .fact_trials import holds
 from .introspection import effort_reads, reads
 from .language import Spec
@@ -183,7 +184,7 @@ def _choices(
         inside = rankings.rank[at] <= deep
         at, row = at[inside], row[inside]
     rank = rankings.rank[at]
-    reaches = (rankings.gains(metric)[at][:, None] >= level[row]) & (level[row] > 0)
+    reaches = (gains_of_hits(metric, rankings)[at][:, None] >= level[row]) & (level[row] > 0)
     known, retrieved = np.zeros(level.shape), np.zeros(level.shape, np.int64)
     worth = np.append(weights, 0.0)[np.minimum(rank - 1, deep)]
     for column in range(level.shape[1]):

@@ -16,6 +16,7 @@ from ..data.run_rows import words_of_pool
 from ..errors import NoFiniteValue
 from .aggregations import erg, etg
 from .browsing import Walk
+from .document_values import gains_of_hits
 from .language import Spec
 from .metric import Metric, plain_metric
 from .view import Documents, UnknownEffort
@@ -304,7 +305,7 @@ def by_rank_weights(metric: Metric, rankings: Rankings) -> Floats:
 
 def _weighed_sums(metric: Metric, rankings: Rankings) -> Floats:
     weights, divisor = _weights_of_hits(metric, rankings)
-    return summed(rankings.query, rankings.gains(metric) * weights, len(rankings)) / divisor
+    return summed(rankings.query, gains_of_hits(metric, rankings) * weights, len(rankings)) / divisor
 
 
 def _weights_of_hits(metric: Metric, rankings: Rankings) -> tuple[Floats, float | Floats]:

@@ -12,6 +12,7 @@ from ..data.columns import Array, Floats
 from ..data.lengths import COST
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
+from .document_values import gains_of_hits, grades_of_hits, words_of_items
 from .introspection import effort_reads, reads
 from .metric import FARTHEST, Metric
 from .view import Documents, UnknownEffort, View, before
@@ -66,14 +67,14 @@ def view_of_ranks(
         inside = column < width
         at, row, number, column = at[inside], row[inside], number[inside], column[inside]
     r = np.full((len(queries), width), unjudged[0]) if unjudged[0] else np.zeros((len(queries), width))
-    place, gains = row * width + column, rankings.gains(metric)[at]
+    place, gains = row * width + column, gains_of_hits(metric, rankings)[at]
     r.ravel()[place] = gains
     sparse = _SPARSE * len(at) <= r.size and not unjudged[0]
     G = partial(_sums_at_hits, gains, row, number, column, r.shape) if sparse else None
 
     def grade() -> Floats:
         grades = np.full(r.shape, unjudged[1], float if unjudged[0] else rankings.grade.dtype)
-        grades.ravel()[place] = rankings.grades(metric)[at]
+        grades.ravel()[place] = grades_of_hits(metric, rankings)[at]
         return grades
 
     e = None if metric.unit_effort else _efforts(metric, rankings, queries, row, column, at, width)
@@ -117,8 +118,8 @@ def _efforts(
         e = metric.costs(
             Documents(
                 grade,
-                lambda: rankings.words(metric, queries, width),
-                lambda: rankings.words(metric, queries, width, COST),
+                lambda: words_of_items(metric, rankings, queries, width),
+                lambda: words_of_items(metric, rankings, queries, width, COST),
                 np.arange(1.0, width + 1)[None, :],
             )
         )
@@ -199,9 +200,9 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
             return np.full(at.shape, otherwise)
         return np.where(is_hit, values.take(at, mode="clip"), otherwise)
 
-    i, r = of_hits(rankings.rank, last[:, None].astype(float)), of_hits(rankings.gains(metric), 0.0)
+    i, r = of_hits(rankings.rank, last[:, None].astype(float)), of_hits(gains_of_hits(metric, rankings), 0.0)
     totals = totals_of(metric, rankings, queries)
-    grades = rankings.grades(metric)
+    grades = grades_of_hits(metric, rankings)
     view = partial(View, i, r, lambda: of_hits(grades, 0), totals)
     if metric.unit_effort:
         return view(), leaves
@@ -229,7 +230,7 @@ def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: in
     place = row * width + column + ~at_first[row]
     i.ravel()[place] = rank
     grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
-    grade.ravel()[place], r.ravel()[place] = rankings.grades(metric)[at], rankings.gains(metric)[at]
+    grade.ravel()[place], r.ravel()[place] = grades_of_hits(metric, rankings)[at], gains_of_hits(metric, rankings)[at]
     listed = i > before(i)
     skipped = np.zeros(i.shape)
     skipped[:, :-1] = np.maximum(np.diff(i) - 1, 0)

@@ -24,6 +24,7 @@ from ...measures.of_ir_measures import followed
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
 from ...model.browsing import Walk
+from ...model.document_values import words_of_items
 from ...model.efforts import grade_time, time
 from ...model.introspection import on_ranks, reads
 from ...model.language import Spec
@@ -740,9 +741,9 @@ class Task:
         grade[rankings.rank[at] - 1] = rankings.grade[at]
         columns = {"docno": np.array(rows.columns.doc_id.take(places).to_pylist(), object), "grade": grade}
         if self.metric.needs_words:
-            (columns["words"],) = rankings.words(self.metric, one, n)
+            (columns["words"],) = words_of_items(self.metric, rankings, one, n)
         if self.metric.needs_seconds:
-            (columns["doc_seconds"],) = rankings.words(self.metric, one, n, COST)
+            (columns["doc_seconds"],) = words_of_items(self.metric, rankings, one, n, COST)
         return columns
 
     @property
