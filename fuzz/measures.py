@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pickle
 import random
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,14 +13,14 @@ from pyterrier_cwla import register_duplicates, register_lengths
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.measures.catalogue import CLUSTERS, END, LENGTHS, OURS, THEIRS, Calibrated, Flag, Row
+from pyterrier_cwla.measures.catalogue import CALIBRATION, CLUSTERS, END, LENGTHS, OURS, THEIRS, Row
 from pyterrier_cwla.measures.counting import OWN, Count
 from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.of_ir_measures import COUNTS
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.measures.wrappers import MEASURES, innermost
-from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf
+from pyterrier_cwla.model.language import FLAG, TABLES, Kind
 
 from . import slow
 from .found import Wrong
@@ -134,23 +133,23 @@ def _measure(rng: random.Random, depth: int = 0) -> str:
     return name + inside + (f"@{rng.choice(_NUMBERS[:12])}" if rng.random() < 0.25 else "")
 
 
-def _value(rng: random.Random, allowed: Any) -> str:
+def _value(rng: random.Random, allowed: Kind) -> str:
     if rng.random() < 0.03:
         return rng.choice([*_NUMBERS, *map(repr, _NAMES)])
-    if isinstance(allowed, Named):
-        return repr(_spec(rng, allowed.kind))
+    if allowed.function:
+        return repr(_spec(rng, allowed.function))
     if allowed == LENGTHS:
         return "'words'"
     if allowed == CLUSTERS:
         return rng.choice(("'few'", "'run'"))
-    if isinstance(allowed, Flag):
+    if allowed == FLAG:
         return rng.choice(("True", "False"))
     if allowed == END:
         return rng.choice(("'open'", "'stop'", "1", "3", "40"))
-    if isinstance(allowed, Calibrated):
+    if allowed == CALIBRATION:
         return "'nowhere.json'"
-    if isinstance(allowed, OneOf):
-        return repr(rng.choice(allowed.names))
+    if allowed.choices:
+        return repr(rng.choice(allowed.choices))
     return _number(rng, allowed)
 
 
@@ -162,23 +161,23 @@ def _spec(rng: random.Random, kind: str, depth: int = 0) -> str:
         if parameter.many:
             given += [_number(rng, allowed) for _ in range(rng.randint(1, 6))]
         elif parameter.required or rng.random() < 0.4:
-            if isinstance(allowed, Named):
-                value = _spec(rng, allowed.kind, depth + 1) if depth < 3 else "rr"
-            elif isinstance(allowed, OneOf):
-                value = rng.choice(allowed.names)
+            if allowed.function:
+                value = _spec(rng, allowed.function, depth + 1) if depth < 3 else "rr"
+            elif allowed.choices:
+                value = rng.choice(allowed.choices)
             else:
                 value = _number(rng, allowed)
             given.append(f"{parameter.name}={value}")
     return f"{part.name}({','.join(given)})" if given else part.name
 
 
-def _number(rng: random.Random, allowed: Any) -> str:
+def _number(rng: random.Random, allowed: Kind) -> str:
     if rng.random() < 0.05:
         return rng.choice(_NUMBERS)
-    if isinstance(allowed, Grades):
+    if allowed.by_grade:
         return "{" + ",".join(f"{g}:{round(rng.random(), 2)}" for g in range(rng.randint(0, 1), 3)) + "}"
-    if isinstance(allowed, In) and allowed.whole:
+    if allowed.whole:
         return str(rng.choice((1, 1, 2, 3, 5, 10, 100)))
-    if isinstance(allowed, In) and allowed.interval.endswith(("1)", "1]")):
+    if allowed.interval.endswith(("1)", "1]")):
         return str(rng.choice((0, 0.1, 0.5, 0.8, 0.99, round(rng.random(), 3))))
     return str(rng.choice((0.5, 1, 1.5, 2, 3, 10, 60, 224, round(rng.random() * 20, 2))))

@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from .rankings import Judged
 
 
-@dataclass(frozen=True)
-class Weights:
-    """Allowed values of ``weights=`` of an intent-aware measure."""
-
-    def __str__(self) -> str:
-        return "'uniform', or a table of probabilities: a name, {query: {intent: p}}, or a DataFrame"
+WEIGHTS = "'uniform', or a table of probabilities: a name, {query: {intent: p}}, or a DataFrame"
+"""Allowed values of ``weights=`` of an intent-aware measure."""
 
 
 @dataclass(eq=False, repr=False)

@@ -18,7 +18,7 @@ from ..measures.catalogue import OURS, THEIRS, Row
 from ..measures.named import CWLAMeasure, cwla_of, measures_of
 from ..measures.of_ir_measures import metric_of
 from ..measures.reference import Entry, find, made_of
-from ..model.language import ROLES, TABLES, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, parse, written
+from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, written
 from ..model.metric import NORMS, Metric
 
 Control = dict[str, Any]
@@ -53,7 +53,7 @@ OWN = "own"
 
 def clashing(measure: Measure) -> set[str]:
     """Return the numbers among the parameters of a measure that have the name of a choice."""
-    return {p.name for p in ROWS[str(measure.NAME)].parameters if p.name in CHOICES and isinstance(p.allowed, In)}
+    return {p.name for p in ROWS[str(measure.NAME)].parameters if p.name in CHOICES and p.allowed.interval}
 
 
 def controls_of(measure: Measure, highest: float) -> list[Control]:
@@ -145,7 +145,7 @@ def _parameters(measure: Measure, metric: Metric, highest: float) -> Iterator[Co
     """Yield the parameters of a named measure, or those of the functions that a CWLA measure names."""
     row = ROWS[str(measure.NAME)]
     for parameter in row.parameters:
-        if parameter.name in CHOICES and not isinstance(parameter.allowed, In):
+        if parameter.name in CHOICES and not parameter.allowed.interval:
             spec = getattr(metric, parameter.name)
             yield from _of_spec(spec, parameter.name)
         elif parameter.name == "unseen" and metric.unit_effort:
@@ -175,10 +175,10 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
     if parameter.name == "cutoff":
         symbol, label = "k", f"k, the number of results that {of} scores (@k)"
     common = {"path": path, "group": "parameters", "label": label, "value": _text(value), "says": says}
-    if isinstance(parameter.allowed, OneOf):
-        options = [{"value": name, "label": name} for name in parameter.allowed.names]
+    if parameter.allowed.choices:
+        options = [{"value": name, "label": name} for name in parameter.allowed.choices]
         yield {**common, "kind": "choice", "options": options}
-    elif isinstance(parameter.allowed, In) and not parameter.many:
+    elif parameter.allowed.interval and not parameter.many:
         steps = _steps(parameter, value)
         interval = parameter.allowed.interval.replace("inf", "∞").replace("1e15", "10¹⁵")
         whole = "whole number in " if parameter.allowed.whole else ""
@@ -349,14 +349,14 @@ def _first_spec(kind: str, text: str, highest: float) -> Spec:
 
 def _first_value(parameter: Parameter, highest: float) -> Any:
     grades = range(1, int(highest) + 1)
-    if isinstance(parameter.allowed, Grades):
+    if parameter.allowed.by_grade:
         gains = {grade: grade / max(grades) for grade in grades}
         return gains if parameter.name == "gains" else {0: 1, **dict.fromkeys(grades, 2)}
     if parameter.name == "weights":
         return (1 / len(grades),) * len(grades)
-    if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "discount":
+    if parameter.allowed.function == "discount":
         return "log2"
-    if isinstance(parameter.allowed, Named) and parameter.allowed.kind == "effort":
+    if parameter.allowed.function == "effort":
         return "by_rank(10,5,2)" if parameter.name == "first" else "unit"
     start = START.get(parameter.name)
     try:

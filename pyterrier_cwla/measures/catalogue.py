@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
+from ..data.duplicates import Duplicates
+from ..data.lengths import Lengths, Seconds
 from ..errors import BadParameter
 from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
 from ..model.efforts import time
-from ..model.language import TABLES, Given, Grades, In, Named, OneOf, Parameter, Spec, float_or_int, lacking, parse
+from ..model.language import (
+    FLAG,
+    TABLES,
+    Given,
+    Grades,
+    In,
+    Kind,
+    Named,
+    OneOf,
+    Parameter,
+    Spec,
+    float_or_int,
+    lacking,
+    parse,
+)
 from ..model.metric import NORMS, Metric
+from .calibrations import bind_calibration
 
 Text = str | Callable[[Given], str | Spec]
 KINDS_OF_ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
@@ -50,6 +68,8 @@ class Row:
         The parameters of the metric.
     cuts : bool, default=True
         Whether @k cuts the ranking. Otherwise the cutoff is a parameter of C.
+    calibrated : tuple of str, default=()
+        The parameters that a calibration estimates.
     units, range : str
         The unit and the interval of the scores.
     """
@@ -66,6 +86,7 @@ class Row:
     max_rel: int | None = None
     parameters: tuple[Parameter, ...] = ()
     cuts: bool = True
+    calibrated: tuple[str, ...] = ()
     units: str = ""
     range: str = "[0, 1]"
 
@@ -91,13 +112,13 @@ class Row:
         calibrated: dict[str, Any] = {}
         source = ""
         if values.get("calibration") is not None:
-            calibrated = values["calibration"].values(self.name, known["calibration"].allowed.parameters, values)
+            calibrated = values["calibration"].values(self.name, self.calibrated, values)
             source = f"calibration={values['calibration'].name!r}, "
             values = {**values, **calibrated}
         if missing := lacking(self.parameters, values):
             raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
         named = {name: values.get(name, p.default) for name, p in known.items()}
-        for name in [name for name, p in known.items() if name in values and isinstance(p.allowed, In | OneOf | Flag)]:
+        for name in [name for name, p in known.items() if name in values and p.allowed.text is None]:
             where = f"{self.name}({source * (name in calibrated)}{name}={values[name]!r})"
             named[name] = known[name].check(values[name], where)
         parts: dict[str, Any] = {}
@@ -114,48 +135,32 @@ def _of_part(kind: str, part: str, names: tuple[str, ...]) -> list[Parameter]:
     return [p for p in TABLES[kind][part].parameters if p.name in names]
 
 
-@dataclass(frozen=True)
-class Described:
-    """Values of a parameter, in words; the function that reads the parameter checks them."""
-
-    says: str
-
-    def __str__(self) -> str:
-        return self.says
+def of_resource(says: str, bind: Callable[[Any], Any]) -> Kind:
+    """Return the kind of a parameter that is given by name, by path or as content, and in texts by its name."""
+    return Kind(says, bind, text=attrgetter("name"))
 
 
-LENGTHS = Described("a table of document lengths: a name, a path, a dict, a Series or a DataFrame")
-KNOWN_COSTS = Described("a table of seconds of documents: a name, a path, a dict, a Series or a DataFrame")
-CLUSTERS = Described(
-    "a table of duplicates: a name, a path, a dict, a Series or a DataFrame, or 'run' for the run's column"
+_FORMS = "a name, a path, a dict, a Series or a DataFrame"
+LENGTHS = of_resource(f"a table of document lengths: {_FORMS}", Lengths.bind)
+KNOWN_COSTS = of_resource(f"a table of seconds of documents: {_FORMS}", Seconds.bind)
+CLUSTERS = of_resource(f"a table of duplicates: {_FORMS}, or 'run' for the run's column", Duplicates.bind)
+CALIBRATION = of_resource(
+    "a calibration from a log: a saved file, or an object that calibrate returned", bind_calibration
 )
-END = Described("'open', 'stop' or a rank")
 
 
-@dataclass(frozen=True)
-class Calibrated:
-    """Values of a parameter: calibrations, which give the ``parameters`` that a user does not give."""
-
-    parameters: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return "a calibration from a log: a saved file, or an object that calibrate returned"
+def _end(value: Any) -> Any:
+    """Return an end of the list with a rank as int; metrics check it."""
+    with suppress(BadParameter):
+        return value if isinstance(value, str) else float_or_int(value)
+    return value
 
 
-@dataclass(frozen=True)
-class Flag:
-    """Values of a parameter: True and False."""
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, bool)
-
-    def __str__(self) -> str:
-        return "True or False"
-
+END = Kind("'open', 'stop' or a rank", _end)
 
 _HIGHEST = In("(0, 1e15]")  # with higher grades, gains and the totals in denominators underflow
 CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True), None)
-JUDGED_ONLY = Parameter("judged_only", Flag(), False)
+JUDGED_ONLY = Parameter("judged_only", FLAG, False)
 _FRAME = (
     Parameter("norm", OneOf(*NORMS), "none"),
     Parameter("end", END, "open"),
@@ -212,13 +217,14 @@ TBG = Row(
     effort=f"time({', '.join(_SECONDS)}, rel)",
     C="decay(half_life)",
     A=_credited,
+    calibrated=("half_life", *_SECONDS, "p_save", "rel"),
     units="documents saved",
     range="[0, ∞), [0, 1] with norm='ideal' or 'unlimited'",
     parameters=(
         *_of_part("continuation", "decay", ("half_life",)),
         *_of_part("effort", "time", _SECONDS),
         *_of_part("gain", "clicksave", ("p_save", "rel")),
-        Parameter("calibration", Calibrated(("half_life", *_SECONDS, "p_save", "rel")), None),
+        Parameter("calibration", CALIBRATION, None),
         _CREDIT,
         *_FRAME,
     ),
@@ -284,10 +290,10 @@ OURS = {
         Row("GradedTBG", "Time-biased gain with clicks, saves and reading times for every grade.",
             f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
             "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
-            units="documents saved", range="[0, ∞)",
+            units="documents saved", range="[0, ∞)", calibrated=("half_life", *_BY_GRADE, "p_save"),
             parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
                         *_of_part("gain", "clicksave_by_grade", ("p_save",)),
-                        Parameter("calibration", Calibrated(("half_life", *_BY_GRADE, "p_save")), None), _CREDIT,
+                        Parameter("calibration", CALIBRATION, None), _CREDIT,
                         *_FRAME)),
         Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
             "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
@@ -391,7 +397,7 @@ THEIRS = {
         Row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
             "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
             units="share of the ideal",
-            parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", None, None),
+            parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", Kind(""), None),
                         JUDGED_ONLY, CUTOFF)),
         Row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
             "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,

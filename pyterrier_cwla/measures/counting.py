@@ -12,10 +12,10 @@ import numpy as np
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import BadParameter, NoFiniteValue
-from ..model.language import Given, In, Named, OneOf, Parameter, Spec
+from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
-from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, Flag
+from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0
 from .computing import Better, Computation, Needs, OfRankings, from_0_up, with_grades
 
 
@@ -610,10 +610,10 @@ COUNTS = {
     "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
     "Compat": Count(
         compatibility,
-        (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", Flag(), True)),
+        (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", FLAG, True)),
         Needs(scores=True),
     ),
-    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", Flag(), False), JUDGED_ONLY)),
+    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", FLAG, False), JUDGED_ONLY)),
     "SetR": Count(set_recall, (REL_OR_0,)),
     "SetF": Count(set_f, (REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
     "SetAP": Count(set_ap, (REL_OR_0, JUDGED_ONLY)),

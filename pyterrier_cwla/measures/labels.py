@@ -255,7 +255,7 @@ def validated(measure: Measure) -> Measure:
         small = isinstance(value, int) and abs(value) < 2**53
         if small and not known[name].validate(value) and known[name].validate(float(value)):
             measure = measure(**{name: float(value)})
-    allowed = {p.name: p.allowed for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
+    allowed = {p.name: str(p.allowed) for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
     lacking = [name for name, parameter in known.items() if parameter.required and name not in measure.params]
     if lacking:
         raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in lacking)}{_example(measure)}.")

@@ -15,9 +15,9 @@ from ..data.alignment import Aligned
 from ..data.columns import Array
 from ..data.rankings import Judged, Rankings
 from ..errors import BadJudgments, BadParameter, shown, some
-from ..model.language import Parameter, float_or_int
+from ..model.language import Kind, Parameter, float_or_int
 from ..model.metric import Metric
-from .catalogue import THEIRS, Described
+from .catalogue import THEIRS
 from .computing import Better, Computation, Needs, Prepared, Values
 from .labels import renamed
 from .named import CWLAMeasure, RowMeasure, Tables, measures_of
@@ -135,8 +135,8 @@ def check_one_unit(measures: Mapping[str, Measure], where: str, ways_out: str) -
         )
 
 
-_CLASSES = Described("measures by class of users, such as {'hasty': 'TBG(half_life=60)', 'patient': 'TBG'}")
-_SHARES = Described("'uniform', or the share of each class, such as {'hasty': 0.3, 'patient': 0.7}")
+_CLASSES = Kind("measures by class of users, such as {'hasty': 'TBG(half_life=60)', 'patient': 'TBG'}")
+_SHARES = Kind("'uniform', or the share of each class, such as {'hasty': 0.3, 'patient': 0.7}")
 
 
 class _Mixture(Combination):

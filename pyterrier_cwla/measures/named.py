@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from sys import getsizeof
 from typing import Any, Self, cast
 
 from ir_measures.measures import Measure, ParamInfo
 
-from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Lengths
 from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
-from ..model.language import Named, Parameter, float_or_int, lacking, parse, written
+from ..model.language import Parameter, lacking, parse, written
 from ..model.metric import Metric
-from .calibrations import bind_calibration
-from .catalogue import CLUSTERS, END, KINDS_OF_ROLES, KNOWN_COSTS, LENGTHS, OPTIONS, OURS, Calibrated, Row
+from .catalogue import KINDS_OF_ROLES, OPTIONS, OURS, Row
 from .computing import Better, Computation, OfUserModel
 from .counting import OWN, Count
 from .labels import (
@@ -36,11 +33,6 @@ from .labels import (
 
 Tables = dict[object, Any]
 """Tables and calibrations with the present content of their files, by type, name and path."""
-_BINDERS: dict[object, Callable[[Any], Any]] = {
-    LENGTHS: Lengths.bind,
-    KNOWN_COSTS: Seconds.bind,
-    CLUSTERS: Duplicates.bind,
-}
 
 
 class CWLAMeasure(ShownMeasure):
@@ -66,6 +58,7 @@ class CWLAMeasure(ShownMeasure):
     PRETTY_NAME: str
     SHORT_DESC: str
     PARAMETERS: tuple[Parameter, ...] = ()
+    CALIBRATED: tuple[str, ...] = ()
     _text: str | None = None
     _shown: str | None = None
 
@@ -92,7 +85,7 @@ class CWLAMeasure(ShownMeasure):
         for name in params:
             if name not in known:
                 raise BadParameter(f"{self.__name__} has no parameter {name!r}. {self._near_parameter(name, params)}")
-        calibrated = known["calibration"].allowed.parameters if params.get("calibration") is not None else ()
+        calibrated = self.CALIBRATED if params.get("calibration") is not None else ()
         for name, parameter in known.items():
             if name in params:
                 value = self._canonical(parameter, params[name])
@@ -132,18 +125,14 @@ class CWLAMeasure(ShownMeasure):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if value is None and parameter.default is None:
             return None
-        if isinstance(parameter.allowed, Named):
-            self.bound[parameter.name] = spec = parse(value, parameter.allowed.kind)
-            return str(spec)
-        calibrated = isinstance(parameter.allowed, Calibrated)
-        if (bind := bind_calibration if calibrated else _BINDERS.get(parameter.allowed)) is not None:
-            self.bound[parameter.name] = named = bind(value)
-            return named.name
-        if parameter.allowed == END:
-            with suppress(BadParameter):  # the metric raises it
-                return value if isinstance(value, str) else float_or_int(value)
-            return value
-        written = value if value in ("inf", "nan") else repr(value)  # as in a text of a measure
+        allowed = parameter.allowed
+        if allowed.text is not None:
+            found = parse(value, allowed.function) if allowed.function else allowed.convert(value)
+            self.bound[parameter.name] = found
+            return allowed.text(found)
+        written = (
+            value if isinstance(value, str) and value in ("inf", "nan") else repr(value)
+        )  # as in a text of a measure
         return parameter.check(value, f"{self.__name__}({parameter.name}={written})")
 
     def _near_parameter(self, name: str, given: dict[str, Any]) -> str:
@@ -355,7 +344,8 @@ class CountMeasure(CWLAMeasure):
 def _measure_class(row: Row) -> type[RowMeasure]:
     sections = ["Parameters\n----------", *map(_described, row.parameters), f"\nReferences\n----------\n{row.source}."]
     document = "\n".join([f"{row.says}\n", *sections])
-    return type(f"_{row.name}", (RowMeasure,), {"__doc__": document, "PARAMETERS": row.parameters, "ROW": row})
+    declared = {"PARAMETERS": row.parameters, "CALIBRATED": row.calibrated, "ROW": row}
+    return type(f"_{row.name}", (RowMeasure,), {"__doc__": document, **declared})
 
 
 def _described(parameter: Parameter) -> str:

@@ -11,7 +11,7 @@ from ir_measures.measures import Measure
 from ..data.columns import Array
 from ..data.rankings import Judged
 from ..errors import BadParameter, UnknownSpec
-from ..model.language import In, lacking
+from ..model.language import lacking
 from ..model.metric import Metric
 from . import counting
 from .catalogue import THEIRS, gains_of_ndcg
@@ -197,7 +197,7 @@ def refuse_missing_parameters(measure: Measure) -> None:
 def _of_count(measure: Measure, count: counting.Count) -> Computation:
     refuse_missing_parameters(measure)
     for parameter in count.parameters:
-        if parameter.name in measure.params and isinstance(parameter.allowed, In):
+        if parameter.name in measure.params and parameter.allowed.interval:
             value = measure.params[parameter.name]
             parameter.check(value, f"{measure.NAME}({parameter.name}={value!r})")
     return count.computation(measure.params)

@@ -13,7 +13,7 @@ from typing import Any
 import ir_measures
 
 from ..errors import CWLAError, UnknownSpec, near
-from ..model.language import TABLES, In, Named, Parameter, Part
+from ..model.language import TABLES, In, Parameter, Part
 from .catalogue import KINDS_OF_ROLES, THEIRS, Row
 from .equations import EQUATIONS, Equation
 from .named import measures_of
@@ -120,11 +120,10 @@ class Given:
     def of(cls, parameter: Parameter) -> Given:
         """Return the record of a declared parameter."""
         default = None if parameter.required or parameter.many else parameter.default
-        allowed = "as ir_measures has it" if parameter.allowed is None else str(parameter.allowed)
-        if isinstance(parameter.allowed, Named):
-            article = "an" if parameter.allowed.kind[0] in "aeiou" else "a"
-            allowed = f"{article} {parameter.allowed.kind} of the language, or your own"
-        if parameter.allowed is not None and parameter.allowed == In("(-inf, inf)"):
+        allowed = parameter.allowed.says or "as ir_measures has it"
+        if parameter.allowed.function:
+            allowed = f"{allowed} of the language, or your own"
+        if parameter.allowed == In("(-inf, inf)"):
             allowed = "a number"
         if parameter.many:
             return cls(f"*{parameter.name}", allowed.replace("a number", "numbers"), True)
@@ -324,7 +323,7 @@ def _by_name(role: str, text: str) -> str:
     if part is None or not isinstance(call, ast.Call):
         return text
     given = list(zip(part.parameters, call.args, strict=False))
-    if any(isinstance(v, ast.Name) and not isinstance(p.allowed, Named) and p.name != v.id for p, v in given):
+    if any(isinstance(v, ast.Name) and not p.allowed.function and p.name != v.id for p, v in given):
         call.args, call.keywords = [], [*(ast.keyword(p.name, v) for p, v in given), *call.keywords]
     return ast.unparse(call)
 
@@ -393,8 +392,8 @@ def made_of(role: str, text: str) -> list[Entry]:
     found = [_of_part(part)]
     call = ast.parse(text, mode="eval").body
     for parameter, inner in zip(part.parameters, getattr(call, "args", ()), strict=False):
-        if isinstance(parameter.allowed, Named):
-            found += made_of(parameter.allowed.kind, ast.unparse(inner))
+        if parameter.allowed.function:
+            found += made_of(parameter.allowed.function, ast.unparse(inner))
     return found
 
 

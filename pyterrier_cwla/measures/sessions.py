@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -16,12 +15,12 @@ from ir_measures.measures import Measure
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, columns_of_table, strings
 from ..data.rankings import Rankings, places_within, summed
-from ..errors import BadParameter, BadSessions, CWLAError, shown, some
+from ..errors import BadParameter, BadSessions, CWLAError, some
 from ..files.arrow_arrays import the_only
 from ..files.inputs import is_runs, loaded
-from ..model.language import Grades, In, OneOf, Parameter, Part, Spec, lacking, parse
+from ..model.language import Grades, In, Kind, OneOf, Parameter, Part, Spec, lacking, parse
 from ..model.scoring import Visits, ideal_ranking, visits
-from .catalogue import CUTOFF, PLAIN, Described
+from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
 from .labels import by_name
 from .named import CWLA, CWLAMeasure, RowMeasure, measures_of
@@ -357,7 +356,19 @@ def _log(x: Array, base: float) -> Array:
     return logarithms
 
 
-_RHO = Described("a number in [0, 1], or a list or map of such numbers for queries 1, 2, …, such as {1: 0.8, 2: 0.5}")
+def _probabilities(given: Any) -> float | dict[float, float] | None:
+    """Return one probability, or probabilities by the number of the query."""
+    if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1:
+        given = dict(enumerate(given, 1))
+    if not isinstance(given, Mapping):
+        return cast("float | None", In("[0, 1]").convert(given))
+    found: dict[float, float] = Grades("probabilities", 1).convert(given) or {}
+    return found if found and [*found] == [*range(1, len(found) + 1)] else None
+
+
+_RHO = Kind(
+    "a number in [0, 1], or a list or map of such numbers for queries 1, 2, …, such as {1: 0.8, 2: 0.5}", _probabilities
+)
 
 
 class _SessionCWLA(SessionMeasure):
@@ -404,21 +415,7 @@ class _SessionCWLA(SessionMeasure):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name == "A" and isinstance(value, Part | Spec):
             value = str(parse(value, "aggregation"))
-        if parameter.name == "rho":
-            return self._checked_rho(value)
         return super()._canonical(parameter, value)
-
-    def _checked_rho(self, given: Any) -> float | dict[int, float]:
-        """Return one probability, or probabilities by the number of the query."""
-        if isinstance(given, list | tuple | np.ndarray) and np.ndim(given) == 1:
-            given = dict(enumerate(given, 1))
-        with suppress(BadParameter):
-            if not isinstance(given, Mapping):
-                return cast(float, Parameter("rho", In("[0, 1]")).check(given, ""))
-            probabilities: dict[int, float] = Parameter("rho", Grades("probabilities", 1)).check(given, "")
-            if probabilities and [*probabilities] == [*range(1, len(probabilities) + 1)]:
-                return probabilities
-        raise BadParameter(f"{self.__name__}(rho={shown(given)}): rho must be {_RHO}.")
 
     def _check_parameters(self) -> None:
         self.users  # noqa: B018  (raises)

@@ -14,15 +14,15 @@ from ir_measures.measures import MeanAgg, Measure
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
 from ..data.document_tables import DocumentTable
-from ..data.intents import IntentWeights, Weights, bind_weights
+from ..data.intents import WEIGHTS, IntentWeights, bind_weights
 from ..data.rankings import Judged
 from ..errors import BadParameter, CWLAError, near
 from ..model.introspection import reads
-from ..model.language import In, OneOf, Parameter
+from ..model.language import In, Kind, OneOf, Parameter
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
 from .calibrations import PARAMETERS_BY_TOPIC, BoundCalibration, TopicParameters, bind_topic_parameters
-from .catalogue import THEIRS, Described
+from .catalogue import THEIRS, of_resource
 from .computing import Better, Computation, Prepared, Values, of_answered
 from .labels import renamed
 from .mixtures import Change, Combination, Mixture, Parts, check_one_unit, over_topics
@@ -42,7 +42,7 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
 class Wrapper(CWLAMeasure):
     """Base class of measures that are computed from another measure, ``measure=``."""
 
-    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure", Described("a measure")),)
+    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure", Kind("a measure")),)
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.name != "measure":
@@ -313,13 +313,7 @@ class _IntentAware(Wrapper):
     Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
     """
 
-    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", Weights(), "uniform"))
-
-    def _canonical(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.name != "weights":
-            return super()._canonical(parameter, value)
-        self.bound["weights"] = weights = bind_weights(value)
-        return weights.name
+    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", of_resource(WEIGHTS, bind_weights), "uniform"))
 
     TAKES = "a measure computed here, not itself a mean over intents or queries, such as 'TBG' or 'AP'"
 
@@ -400,17 +394,11 @@ class _ByTopic(Combination, Wrapper):
     SHORT_DESC = "Another measure with its own parameters for each topic."
     PARAMETERS = (
         *Wrapper.PARAMETERS,
-        Parameter("parameters", Described(PARAMETERS_BY_TOPIC)),
+        Parameter("parameters", of_resource(PARAMETERS_BY_TOPIC, bind_topic_parameters)),
         Parameter("other", OneOf("error", "measure"), "error"),
     )
     TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
     _parts: Parts | None = None
-
-    def _canonical(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.name != "parameters":
-            return super()._canonical(parameter, value)
-        self.bound["parameters"] = table = bind_topic_parameters(value)
-        return table.name
 
     def _takes(self, inner: Measure) -> bool:
         return inner.NAME in THEIRS or isinstance(inner, RowMeasure)

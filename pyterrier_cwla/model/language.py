@@ -9,8 +9,8 @@ import pickle
 import sys
 from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, fields
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field, fields
+from functools import cached_property, lru_cache, partial
 from typing import Annotated, Any, Protocol, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
@@ -160,89 +160,130 @@ _MOST = sys.float_info.max
 _PACKAGE = __name__.partition(".")[0]
 
 
+def _as_given(value: Any) -> Any:
+    return value
+
+
 @dataclass(frozen=True)
-class In:
-    """Range of a number in mathematical notation: ``In("[0, 1)")``.
+class Kind:
+    """Values that a parameter may have.
 
     Attributes
+    ----------
+    says : str
+        The values in words, for errors and help.
+    convert : callable
+        Function that returns a value in canonical form, or None if the value is not allowed.
+    interval : str, default=""
+        Interval of a number in mathematical notation.
+    whole : bool, default=False
+        Whether a number must be an integer.
+    choices : tuple of str, default=()
+        Names to choose from.
+    function : str, default=""
+        Kind of a registered function: gain, effort, continuation, aggregation or discount.
+    by_grade : bool, default=False
+        Whether the value is a map from grades to numbers.
+    text : callable, optional
+        Function that returns the text of a converted value in a measure, for objects such as functions and tables.
+    """
+
+    says: str
+    convert: Callable[[Any], Any] = field(default=_as_given, compare=False, repr=False)
+    interval: str = ""
+    whole: bool = False
+    choices: tuple[str, ...] = ()
+    function: str = ""
+    by_grade: bool = False
+    text: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)
+
+    def __contains__(self, value: object) -> bool:
+        return self.convert(value) is not None
+
+    def __str__(self) -> str:
+        if not self.function:
+            return self.says
+        built_in = sorted(name for name, part in TABLES[self.function].items() if part.built_in)
+        return f"{self.says}: one of {', '.join(built_in)}, or your own"
+
+
+def In(interval: str, whole: bool = False) -> Kind:
+    """Return the range of a number in mathematical notation: ``In("[0, 1)")``.
+
+    Parameters
     ----------
     interval : str
         Interval; brackets include an end, parentheses exclude it.
     whole : bool, default=False
         Whether the number must be an integer.
     """
-
-    interval: str
-    whole: bool = False
-
-    def __contains__(self, value: float) -> bool:
-        low, high = (float(end) for end in self.interval[1:-1].split(","))
-        above = value >= low if self.interval[0] == "[" else value > low
-        below = value <= high if self.interval[-1] == "]" else value < high
-        return above and below and (not self.whole or float(value).is_integer())
-
-    def __str__(self) -> str:
-        return f"a {'whole ' if self.whole else ''}number in {self.interval}"
+    says = f"a {'whole ' if whole else ''}number in {interval}"
+    return Kind(says, partial(_number_within, interval, whole), interval, whole)
 
 
-@dataclass(frozen=True)
-class OneOf:
-    """Choice of names: ``OneOf("judged", "ranking")``.
-
-    Attributes
-    ----------
-    names : tuple of str
-        Names to choose from.
-    """
-
-    names: tuple[str, ...]
-
-    def __init__(self, *names: str) -> None:
-        object.__setattr__(self, "names", names)
-
-    def __contains__(self, value: object) -> bool:
-        return isinstance(value, str) and value in self.names
-
-    def __str__(self) -> str:
-        return " or ".join(repr(name) for name in self.names)
+def _number_within(interval: str, whole: bool, value: Any) -> Any:
+    number = _number(value)
+    if number is None:
+        return None
+    low, high = (float(end) for end in interval[1:-1].split(","))
+    above = number >= low if interval[0] == "[" else number > low
+    below = number <= high if interval[-1] == "]" else number < high
+    if not (above and below) or (whole and not float(number).is_integer()):
+        return None
+    return number if whole or abs(number) < 2**53 else float(number)
 
 
-@dataclass(frozen=True)
-class Named:
-    """Parameter that is another registered function: ``Named("discount")``.
+def OneOf(*names: str) -> Kind:
+    """Return a choice of names: ``OneOf("judged", "ranking")``."""
+    return Kind(" or ".join(map(repr, names)), partial(_choice, names), choices=names)
 
-    Attributes
+
+def _choice(names: tuple[str, ...], value: Any) -> str | None:
+    return value if isinstance(value, str) and value in names else None
+
+
+def Named(kind: str) -> Kind:
+    """Return the kind of a parameter that is another registered function: ``Named("discount")``.
+
+    Parameters
     ----------
     kind : str
         Kind of the function: gain, effort, continuation, aggregation or discount.
     """
-
-    kind: str
-
-    def __str__(self) -> str:
-        article = "an" if self.kind[0] in "ae" else "a"
-        built_in = sorted(name for name, part in TABLES[self.kind].items() if part.built_in)
-        return f"{article} {self.kind}: one of {', '.join(built_in)}, or your own"
+    article = "an" if kind[0] in "ae" else "a"
+    return Kind(f"{article} {kind}", partial(_function, kind), function=kind, text=str)
 
 
-@dataclass(frozen=True)
-class Grades:
-    """Mapping from grades to numbers: ``{1: 0.3, 2: 1}``.
+def _function(kind: str, value: Any) -> Spec | None:
+    return parse(value, kind) if isinstance(value, str | Spec | Part) else None
 
-    Attributes
+
+def Grades(what: str = "gains of 0 or more", highest: float = _MOST) -> Kind:
+    """Return the kind of a map from grades to numbers: ``{1: 0.3, 2: 1}``.
+
+    Parameters
     ----------
     what : str
         Name of the numbers, for errors.
     highest : float
         Highest number that is allowed; the lowest is 0.
     """
+    says = f"a map from grades to {what}, such as {{1: 0.3, 2: 1}}"
+    return Kind(says, partial(_numbers_by_grade, highest), by_grade=True)
 
-    what: str = "gains of 0 or more"
-    highest: float = _MOST
 
-    def __str__(self) -> str:
-        return f"a map from grades to {self.what}, such as {{1: 0.3, 2: 1}}"
+def _numbers_by_grade(highest: float, value: Any) -> dict[float, float] | None:
+    if not isinstance(value, Mapping):
+        return None
+    pairs = {_number(grade): _number(number) for grade, number in value.items()}
+    numbers = [*pairs, *pairs.values()]
+    if None in numbers or not all(0 <= number <= highest for number in pairs.values()):
+        return None
+    return dict(sorted(pairs.items()))
 
+
+#: Kind of True and False.
+FLAG = Kind("True or False", lambda value: value if isinstance(value, bool) else None)
 
 Probabilities = Annotated[dict[float, float], Grades("probabilities", 1)]
 Probability = Annotated[float, In("[0, 1]")]
@@ -264,7 +305,7 @@ class Parameter:
     ----------
     name : str
         Name.
-    allowed : In, OneOf, Named, Grades or other object with ``__contains__``
+    allowed : Kind
         Values that are allowed.
     default : object
         Default value, if there is one.
@@ -273,7 +314,7 @@ class Parameter:
     """
 
     name: str
-    allowed: Any = _ANY_NUMBER
+    allowed: Kind = _ANY_NUMBER
     default: Any = _NOTHING
     many: bool = False
 
@@ -297,24 +338,12 @@ class Parameter:
         BadParameter
             If the value is not allowed; the error lists the values that are.
         """
-        if self.many:
-            return tuple(Parameter(self.name, self.allowed).check(v, where) for v in value)
         if value is None and self.default is None:
             return None
-        if isinstance(self.allowed, Named) and isinstance(value, str | Spec | Part):
-            return parse(value, self.allowed.kind)
-        if isinstance(self.allowed, Grades) and isinstance(value, Mapping):
-            with suppress(BadParameter):
-                pairs = {float_or_int(k): float_or_int(v) for k, v in value.items()}
-                if all(0 <= number <= self.allowed.highest for number in pairs.values()):
-                    return dict(sorted(pairs.items()))
-        if isinstance(self.allowed, In):
-            value = _number(value)
-            if value is not None and value in self.allowed:
-                return value if self.allowed.whole or abs(value) < 2**53 else float(value)
-        elif hasattr(self.allowed, "__contains__") and value in self.allowed:
-            return value
-        raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")
+        found = tuple(map(self.allowed.convert, value)) if self.many else self.allowed.convert(value)
+        if found is None or (self.many and None in found):
+            raise BadParameter(f"{where}: {self.name} must be {self.allowed}.")
+        return found
 
 
 def lacking(parameters: Iterable[Parameter], given: Container[str]) -> list[str]:
@@ -456,7 +485,7 @@ def _version(version: object, where: str) -> str | int | None:
 
 def _is_parameter(p: inspect.Parameter, hints: Given, called: str) -> bool:
     """Return whether an argument has a range, or a default value without the name of an input, as parameters have."""
-    ranges = any(isinstance(option, In | OneOf | Named | Grades) for option in get_args(hints.get(p.name)))
+    ranges = any(isinstance(option, Kind) for option in get_args(hints.get(p.name)))
     return ranges or (p.default is not _NOTHING and p.name != called)
 
 
@@ -467,8 +496,15 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
         hint = hints.get(p.name)
         ranges = [option for option in (hint, *get_args(hint)) if get_origin(option) is Annotated]
         allowed = ranges[0].__metadata__[0] if ranges else _ANY_NUMBER
+        if not isinstance(allowed, Kind):
+            allowed = Kind(str(allowed), partial(_member, allowed))
         found.append(Parameter(p.name, allowed, p.default, p.kind is p.VAR_POSITIONAL))
     return found
+
+
+def _member(values: Any, value: Any) -> Any:
+    """Return a value that is in a user's container of allowed values."""
+    return value if hasattr(values, "__contains__") and value in values else None
 
 
 #: All registered functions by kind and name; the decorators add to it.
@@ -756,7 +792,7 @@ def parse(text: str | Spec | Part, kind: str, names: Given | None = None) -> Spe
         return text
     if not isinstance(text, str):
         raise UnknownSpec(
-            f"{role} must be {'an' if kind[0] in 'ae' else 'a'} {kind}, as text or as a decorated function,"
+            f"{role} must be {Named(kind).says}, as text or as a decorated function,"
             f" not {text!r}. Write @{kind} above its def."
         )
     return _spec(_tree(text), kind, f"{role}={shortened(text)!r}", names or {})
@@ -800,8 +836,8 @@ def _spec(tree: ast.expr | None, kind: str, where: str, names: Given) -> Spec:
 
 
 def _value(node: ast.expr, wanted: Any, where: str, names: Given) -> Any:
-    if isinstance(wanted, Named) and isinstance(node, ast.Name | ast.Call):
-        return _spec(node, wanted.kind, where, names)
+    if wanted and wanted.function and isinstance(node, ast.Name | ast.Call):
+        return _spec(node, wanted.function, where, names)
     if isinstance(node, ast.Name):
         return names.get(node.id, node.id)
     if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):

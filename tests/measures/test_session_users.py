@@ -284,7 +284,7 @@ def test_texts_are_read_as_they_are_written(parameters, text):
     ("parameters", "message"),
     [
         ({"rho": 1.2}, r"rho=1.2\): rho must be a number in \[0, 1\], or a list or map of such numbers"),
-        ({"rho": []}, r"rho=\{\}\): rho must be"),
+        ({"rho": []}, r"rho=\[\]\): rho must be"),
         ({"rho": "often"}, r"rho='often'\): rho must be"),
         ({"rho": [0.5, 2]}, r"rho must be"),
         ({"rho": {1: 0.5, 3: 0.5}}, r"rho must be"),

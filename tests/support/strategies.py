@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pyterrier_cwla.model.language import TABLES, Grades, In, Named, OneOf, Part, Spec
+from pyterrier_cwla.model.language import TABLES, Kind, Part, Spec
 
 BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} for kind, parts in list(TABLES.items())}
 
@@ -26,21 +26,22 @@ def ends() -> st.SearchStrategy:
     return st.one_of(st.sampled_from(["open", "stop"]), st.integers(1, 30))
 
 
-def _values(allowed: object) -> st.SearchStrategy:
-    if isinstance(allowed, Named):
+def _values(allowed: Kind) -> st.SearchStrategy:
+    if allowed.function:
         return specs(
-            allowed.kind,
+            allowed.function,
             tuple(
                 name
-                for name, part in BUILT_IN[allowed.kind].items()
+                for name, part in BUILT_IN[allowed.function].items()
                 if not getattr(part.facts, "gives_survival", False) and name not in ("ap1", "given")
             ),
         )
-    if isinstance(allowed, OneOf):
-        return st.sampled_from(allowed.names)
-    if isinstance(allowed, Grades):
-        return st.fixed_dictionaries({grade: numbers(0, min(allowed.highest, 60)) for grade in range(4)})
-    assert isinstance(allowed, In), allowed
+    if allowed.choices:
+        return st.sampled_from(allowed.choices)
+    if allowed.by_grade:
+        highest = 60 if {1: 60} in allowed else 1
+        return st.fixed_dictionaries({grade: numbers(0, highest) for grade in range(4)})
+    assert allowed.interval, allowed
     low, high = (float(end) for end in allowed.interval[1:-1].split(","))
     low, high = max(low, 0.0), min(high, 20.0 if allowed.whole else 60.0)
     if allowed.whole:
