@@ -18,24 +18,12 @@ from .duplicates import Duplicates
 from .lengths import LENGTH, Lengths, Quantity, Seconds
 
 
-class GainFunction(Protocol):
-    """Gain function of a metric."""
-
-    @property
-    def built_in(self) -> bool:
-        """Whether the function belongs to this package, so that its results can be cached."""
-
-    @property
-    def key(self) -> Hashable:
-        """Key of the function in caches."""
-
-
 class MetricLike(Protocol):
     """Choices of a metric that depend on documents: gains, lengths and duplicates."""
 
     @property
-    def gain(self) -> GainFunction:
-        """Gain function."""
+    def gain(self) -> Hashable:
+        """Gain function; ``built_in`` says whether its results may be cached."""
 
     @property
     def max_rel(self) -> float | None:
@@ -154,8 +142,8 @@ class Pool:
     words: Callable[[MetricLike], Array] | None = None
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
-    def remembered(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return the cached value of a key, computed by `make` the first time."""
+    def remembered(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """Return the value of a key, computed by `make` the first time, as :func:`remembered`."""
         return remembered(self.memory, key, make)
 
     @cached_property
@@ -173,24 +161,18 @@ class Pool:
         highest = float(self.grade.max(initial=0))
         return int(highest) if highest.is_integer() else highest
 
-    def totals(self, worth: Callable[[Array], Array], key: Hashable, keep: bool = True) -> Array:
+    def totals(self, worth: Callable[[Array], Array], key: tuple[Hashable, ...]) -> Array:
         """Return Σ worth(grade) over all judged documents of each query, retrieved or not.
 
         Parameters
         ----------
         worth : callable
             Function from grades to gains.
-        key : hashable
-            Key of the cached totals.
-        keep : bool, default=True
-            Whether to cache the totals; False if `worth` may change.
+        key : tuple of hashable
+            Key of the cached totals, with the functions of the language that `worth` calls.
         """
         query, grade = self.positive
-
-        def total() -> Array:
-            return summed(query, worth(grade), self.queries)
-
-        return self.remembered(("total", key), total) if keep else total()
+        return self.remembered(("total", *key), lambda: summed(query, worth(grade), self.queries))
 
 
 @dataclass
@@ -310,13 +292,13 @@ class Rankings:
         key : hashable
             Key under which the new grades of all judged documents are cached.
         """
-        pool, key = self.pool, ("regraded", key)
+        pool, whole = self.pool, ("regraded", key)
 
         def regrade() -> Rankings:
-            other = pool.remembered(key, lambda: replace(pool, grade=grades(pool.grade), memory={}))
+            other = pool.remembered(whole, lambda: replace(pool, grade=grades(pool.grade), memory={}))
             return replace(self, grade=grades(self.grade), pool=other, views={})
 
-        return remembered(self.views, key, regrade)
+        return remembered(self.views, whole, regrade)
 
     def emptied(self, which: Array) -> Rankings:
         """Return the rankings, without the items of those where `which` is true."""
@@ -495,8 +477,15 @@ class StackedRows:
         return np.concatenate(repeats)
 
 
-def remembered(memory: dict[Hashable, Any], key: Hashable, make: Callable[[], T]) -> T:
-    """Return the value of a key in a cache, computed by `make` the first time."""
+def may_be_cached(key: tuple[Hashable, ...]) -> bool:
+    """Return whether all functions of the language in a key are built in; functions of users may change."""
+    return all(getattr(part, "built_in", True) for part in key)
+
+
+def remembered(memory: dict[Hashable, Any], key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+    """Return the value of a key in a cache, computed by `make` the first time, or always if it must not be cached."""
+    if not may_be_cached(key):
+        return make()
     if key not in memory:
         memory[key] = make()
     return cast(T, memory[key])

@@ -107,7 +107,7 @@ def _scores(measure: Measure, topic: Topic) -> Floats:
     try:
         metric = followed(measure, topic.judgments)
         rankings = topic.aligned.rankings(metric.judged_only)
-        return normalised(metric, over_all_ranks(metric, seen_part(metric, rankings)), rankings)
+        return normalised(metric, over_all_ranks(metric, seen_part(metric, rankings))[:, 0], rankings)
     except CWLAError:
         return np.full(len(topic.runs), np.nan)
 

@@ -244,7 +244,7 @@ def _ideal(rankings: Rankings, metric: Metric) -> Array:
         start = np.append(0, np.cumsum(judged))
         return judged, start, np.append(_cumulated(start, gains[np.lexsort((-gains, query))]), 0.0)
 
-    judged, start, cumulated = pool.remembered(("cg*", metric.gain.key), ideal) if metric.built_in else ideal()
+    judged, start, cumulated = pool.remembered(("cg*", metric.gain), ideal)
     topic = rankings.of_pool(np.arange(pool.queries))[rankings.query]
     last = np.minimum(rankings.rank, judged[topic])
     return cumulated[np.where(last > 0, start[topic] + last - 1, -1)]
@@ -516,7 +516,7 @@ def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -
     Clarke, Vtyurina and Smucker (2021), as ir_measures computes it.
     """
     relevant = rankings if (rankings.grade > 0).all() else rankings.only(rankings.grade > 0)
-    ideal = relevant.pool.remembered("ideal by grade", lambda: _IdealByGrade(relevant.pool))
+    ideal = relevant.pool.remembered(("ideal by grade",), lambda: _IdealByGrade(relevant.pool))
     R = relevant.of_pool(ideal.relevant)
     depth = np.maximum(relevant.n, R)
     if "entry" not in relevant.views:  # other parameters need the same ranks

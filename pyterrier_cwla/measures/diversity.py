@@ -342,7 +342,7 @@ class CountOfIntents(Count):
         rel, judged_only = int(given.get("rel", 1)), bool(given.get("judged_only", False))
 
         def prepare(judgments: Judged) -> Values:
-            judged = judgments.pool.remembered("judged intents", lambda: JudgedIntents(judgments))
+            judged = judgments.pool.remembered(("judged intents",), lambda: JudgedIntents(judgments))
 
             def values(aligned: Aligned) -> Array:
                 alike = aligned.of_intent(0).rankings() if judged.has_intents else aligned.rankings(False)

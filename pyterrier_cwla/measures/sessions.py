@@ -19,7 +19,7 @@ from ..errors import BadParameter, BadSessions, CWLAError, some
 from ..files.arrow_arrays import the_only
 from ..files.inputs import is_runs, loaded
 from ..model.language import Grades, In, Kind, OneOf, Parameter, Part, Spec, lacking, parse
-from ..model.scoring import Visits, ideal_ranking, visits
+from ..model.scoring import ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
 from .labels import by_name
@@ -462,12 +462,12 @@ class _SessionCWLA(SessionMeasure):
         """Return the expected gain of each session, or the gain per effort."""
         metric = self.users.computation().metric_for(judgments)
         rate = self.params["A"] == "erg"
-        gain, effort = self._expected(asked, visits(metric, aligned.rankings(metric.judged_only), rate))
+        gain, effort = self._expected(asked, *visits(metric, aligned.rankings(metric.judged_only), rate))
         if not rate:
             return gain
         return np.divide(gain, effort, out=np.zeros_like(gain), where=gain > 0)
 
-    def _expected(self, asked: Asked, lists: Visits) -> tuple[Array, Array]:
+    def _expected(self, asked: Asked, gains: Array, staying: Array, efforts: Array | None) -> tuple[Array, Array]:
         """Return the expected gain and effort of each session, by a recursion over its queries.
 
         ``users`` is the share of users who reach a query, and ``gain`` what these users have so far, times that share.
@@ -479,10 +479,10 @@ class _SessionCWLA(SessionMeasure):
         for number in range(int(sizes.max(initial=0))):
             at = np.flatnonzero((sizes > number) & (users > 0))
             query = asked.start[at] + number
-            if lists.effort is not None:
-                effort[at] += users[at] * lists.effort[query]
-            leave = 1 - lists.staying[query]
-            gain[at] = leave * delta * gain[at] + users[at] * lists.gain[query]
+            if efforts is not None:
+                effort[at] += users[at] * efforts[query]
+            leave = 1 - staying[query]
+            gain[at] = leave * delta * gain[at] + users[at] * gains[query]
             total[at] += (1 - rho[query]) * gain[at]
             gain[at] *= rho[query]
             users[at] *= rho[query] * leave

@@ -12,9 +12,7 @@ from .metric import Metric
 
 def gains_of_hits(metric: Metric, rankings: Rankings) -> Array:
     """Return the gains of the hits; those of built-in gain functions are cached."""
-    if not metric.gain.built_in:
-        return metric.gains(grades_of_hits(metric, rankings))
-    key = ("gains", metric.gain.key, metric.max_rel, metric.idle_duplicates)
+    key = ("gains", metric.gain, metric.max_rel, metric.idle_duplicates)
     return remembered(rankings.views, key, lambda: metric.gains(grades_of_hits(metric, rankings)))
 
 

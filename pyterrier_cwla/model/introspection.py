@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import lru_cache, wraps
 from types import CodeType, FunctionType
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..data.columns import Floats
+from ..data.rankings import may_be_cached
 from ..errors import BadParameter
 from .language import Spec, checked_numbers
 from .view import Documents, UnknownEffort, View
@@ -21,13 +22,22 @@ from .view import Documents, UnknownEffort, View
 SUMS = frozenset({"G", "G_before", "total", "found", "discounted", "fading", "credited"})
 
 
-def _cached_if_built_in(ask: Callable[[Spec], frozenset[str]]) -> Callable[[Spec], frozenset[str]]:
-    """Cache results for built-in functions; functions of users may read other names at the next call."""
-    kept = lru_cache(maxsize=1024)(ask)
-    return wraps(ask)(lambda spec: kept(spec) if spec.built_in else ask(spec))
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-@_cached_if_built_in
+def cached(function: Callable[P, T]) -> Callable[P, T]:
+    """Cache the results of a function of the language's functions, if they are built in; those of users may change."""
+    kept = lru_cache(maxsize=1024)(function)
+
+    @wraps(function)
+    def result(*key: P.args, **more: P.kwargs) -> T:
+        return (kept if may_be_cached(key) else function)(*key, **more)  # type: ignore[arg-type]
+
+    return result
+
+
+@cached
 def reads(spec: Spec) -> frozenset[str]:
     """Return the names of the attributes of a view that a continuation or aggregation reads.
 
@@ -62,7 +72,7 @@ def reads(spec: Spec) -> frozenset[str]:
     return frozenset(seen)
 
 
-@_cached_if_built_in
+@cached
 def effort_reads(spec: Spec) -> frozenset[str]:
     """Return the names of the attributes of documents (grade, words, seconds, rank) that an effort reads."""
     seen: set[str] = set()

@@ -98,7 +98,7 @@ class Metric:
             if not spec.built_in:
                 check_facts(spec)
 
-    @property
+    @cached_property
     def built_in(self) -> bool:
         """Whether results may be cached. Functions of users may depend on values that change."""
         return all(part.built_in for part in (self.C, self.A, self.gain, self.effort))
@@ -108,13 +108,12 @@ class Metric:
         """Same metric, without cached results of users' functions."""
         return self if self.built_in else replace(self)
 
-    @property
+    @cached_property
     def key(self) -> tuple[Any, ...]:
-        """Key of the metric in caches."""
-        values = (getattr(self, name) for name in self.__dataclass_fields__)
-        return tuple(value.key if isinstance(value, Spec) else value for value in values)
+        """Key of the metric in caches; unlike in comparisons, tables of documents are a part of it."""
+        return tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
-    @property
+    @cached_property
     def last_that_counts(self) -> int | None:
         """Last rank with an item that counts, according to `cutoff` and `end`; None if there is none."""
         return min((cut for cut in (self.cutoff, self.end) if isinstance(cut, int)), default=None)
@@ -126,41 +125,18 @@ class Metric:
 
     # ---- continuation
 
-    @property
+    @cached_property
     def rank_only(self) -> bool:
         """Whether C depends on ranks and efforts only, and not on gains."""
         return reads(self.C) <= {"i", "e", "E", "E_before"}
 
-    @property
+    @cached_property
     def effort_only(self) -> bool:
         """Whether C depends on efforts only, and not on ranks or gains."""
         names = reads(self.C)
         return bool(names) and names <= {"e", "E", "E_before"}
 
-    @property
-    def survives_by_effort(self) -> bool:
-        """Whether V and the gain at the hits give the score, because C states V as a function of the effort spent."""
-        of_effort = self.C.fact("gives_survival") and reads(self.C) <= {"E", "E_before"}
-        known = self._constant_without_gain and "expected_effort" not in reads(self.A)
-        return bool(of_effort and known and self.flat_effort) and not self.unit_effort
-
-    @property
-    def gaps_are_known(self) -> bool:
-        """Whether the score follows from the hits and from C at the items without gain between them.
-
-        C is constant at these items, or states ``items_between``, and A is constant.
-        """
-        C = self.C
-        if C.fact("ignores_zero_gain") or not (self._constant_without_gain and self.flat_effort):
-            return False
-        constant = C.built_in and C.fact("constant_beyond_list") and not C.fact("last_rank")
-        return bool(constant or C.fact("items_between"))
-
-    @property
-    def _constant_without_gain(self) -> bool:
-        return self.A.built_in and bool(self.A.fact("constant_without_gain"))
-
-    @property
+    @cached_property
     def decays(self) -> bool:
         """Whether C has a half-life and A is a sum over items whose terms do not depend on the rank: φ is 1.
 
@@ -182,14 +158,6 @@ class Metric:
     def explicit_ranks(self) -> int:
         """Lowest number of ranks in a view: the rank at which all users leave, or the highest rank that C states."""
         return self.end if isinstance(self.end, int) else max(self.last_rank, self.constant_from or 1)
-
-    @property
-    def sums_at_nodes(self) -> bool:
-        """Whether sums over the ranks after the list may have no closed form; values at nodes are then added up."""
-        C, A = self.C, self.A
-        items = C.fact("constant_beyond_list") or C.fact("items_beyond")
-        closed = C.fact("ignores_zero_gain") or (A.fact("affine_beyond_list") and items)
-        return self.end == "open" and not closed
 
     # ---- gains
 
@@ -240,7 +208,7 @@ class Metric:
 
     # ---- efforts
 
-    @property
+    @cached_property
     def unit_effort(self) -> bool:
         """Whether every document has effort 1, so that the cumulative effort is the rank."""
         return bool(self.effort.fact("unit_effort"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 
 from ..data.columns import Array, Floats
@@ -11,7 +9,7 @@ from ..data.rankings import Pool, Rankings
 from ..errors import NoFiniteValue
 from .document_values import gains_of_hits
 from .fact_trials import holds
-from .introspection import effort_reads, reads
+from .introspection import cached, effort_reads, reads
 from .language import Spec
 from .metric import Metric, plain_metric
 from .scoring import highest_raw_score, normalised, rank_weights, raw_score, score
@@ -90,9 +88,8 @@ def best_scores(metric: Metric, rankings: Rankings) -> Floats:
     if found is None:
         return np.ones(len(rankings))
     weights, beyond = found
-    key = ("levels of gain", metric.gain.key, metric.max_rel)
-    pool, built_in = rankings.pool, metric.gain.built_in
-    levels, counts = pool.remembered(key, lambda: _levels(metric, pool)) if built_in else _levels(metric, pool)
+    pool, key = rankings.pool, ("levels of gain", metric.gain, metric.max_rel)
+    levels, counts = pool.remembered(key, lambda: _levels(metric, pool))
     topic = np.arange(len(rankings)) if rankings.topic is None else rankings.topic
     scores = np.zeros(len(rankings))
     step = max(_CELLS // (levels.shape[1] * (len(weights) + 1)), 1)
@@ -120,7 +117,7 @@ def _weights(metric: Metric, rankings: Rankings) -> tuple[Floats, float] | None:
     end: str | int = int(power_of_two(np.array(last))) if metric.end == "stop" else metric.end
     if last is not None and last <= _DEEPEST:
         return rank_weights(C, A, end, 1 << (last - 1).bit_length())[:last], 0.0
-    total = _cached_sum_of_weights(C, A, end) if C.built_in and A.built_in else _sum_of_weights(C, A, end)
+    total = _sum_of_weights(C, A, end)
     if total is None:
         return None
     depth = 64
@@ -131,6 +128,7 @@ def _weights(metric: Metric, rankings: Rankings) -> tuple[Floats, float] | None:
     return weights, max(total - float(weights.sum()), 0.0)
 
 
+@cached
 def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
     """Return the sum of the weights of all ranks, or None if it does not converge."""
     metric = plain_metric(C, A, end, max_rel=1)
@@ -138,9 +136,6 @@ def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
         return float(highest_raw_score(metric, Rankings.of_gains([[]]))[0])
     except NoFiniteValue:
         return None
-
-
-_cached_sum_of_weights = lru_cache(maxsize=256)(_sum_of_weights)
 
 
 def _levels(metric: Metric, pool: Pool) -> tuple[Floats, Floats]:

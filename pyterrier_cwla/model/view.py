@@ -97,8 +97,6 @@ class View:
         Cumulative efforts before each column; required if there are ranks between the columns.
     skipped : ndarray, optional
         Number of items without gain between each column and the next, if users may leave at them.
-    G : callable, optional
-        Function that returns Σ_{j≤i} r_j, if there is a faster way than to add all gains.
 
     Attributes
     ----------
@@ -136,12 +134,10 @@ class View:
         background_grade: float = 0.0,
         E_before: Floats | None = None,
         skipped: Floats | None = None,
-        G: Callable[[], Floats] | None = None,
     ) -> None:
         self.i, self.r = i, r
         self._grade, self._E_before = grade, E_before
-        self.skipped, self._G = skipped, G
-        self.totals, self.unseen = totals, unseen
+        self.skipped, self.totals, self.unseen = skipped, totals, unseen
         self.background, self.background_grade = background, background_grade
         self._e = e
         self.spend: Callable[[], Values] | None = None  # returns expected_effort; set after V is computed
@@ -179,7 +175,7 @@ class View:
     @cached_property
     def G(self) -> Floats:
         """Cumulative gain Σ_{j≤i} r_j."""
-        return np.cumsum(self.r, axis=-1) if self._G is None else self._G()
+        return np.cumsum(self.r, axis=-1)
 
     @cached_property
     def G_before(self) -> Floats:

@@ -10,14 +10,12 @@ import numpy as np
 
 from ..data.columns import Array, Floats
 from ..data.lengths import COST
-from ..data.rankings import Pool, Rankings
+from ..data.rankings import Pool, Rankings, remembered
 from ..errors import BadParameter
 from .document_values import gains_of_hits, grades_of_hits, words_of_items
 from .introspection import effort_reads, reads
 from .metric import FARTHEST, Metric
 from .view import Documents, UnknownEffort, View, before
-
-_SPARSE = 8  # ranks per hit from which cumulative gains are taken from the hits
 
 Seen = tuple[View, Array | None]
 """View, and last column that the users of each query see (None if the list has no end)."""
@@ -61,16 +59,14 @@ def view_of_ranks(
     UnknownEffort
         If the effort of unseen items is needed and is not known.
     """
-    at, row, number = rankings.hits_of(queries)
+    at, row, _ = rankings.hits_of(queries)
     column = rankings.rank[at] - 1
     if column.max(initial=0) >= width:
         inside = column < width
-        at, row, number, column = at[inside], row[inside], number[inside], column[inside]
+        at, row, column = at[inside], row[inside], column[inside]
     r = np.full((len(queries), width), unjudged[0]) if unjudged[0] else np.zeros((len(queries), width))
-    place, gains = row * width + column, gains_of_hits(metric, rankings)[at]
-    r.ravel()[place] = gains
-    sparse = _SPARSE * len(at) <= r.size and not unjudged[0]
-    G = partial(_sums_at_hits, gains, row, number, column, r.shape) if sparse else None
+    place = row * width + column
+    r.ravel()[place] = gains_of_hits(metric, rankings)[at]
 
     def grade() -> Floats:
         grades = np.full(r.shape, unjudged[1], float if unjudged[0] else rankings.grade.dtype)
@@ -83,19 +79,7 @@ def view_of_ranks(
         n = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), width)
         leaves = np.minimum(n, width) - 1
     i = np.arange(1.0, width + 1)[None, :]
-    return View(i, r, grade, totals_of(metric, rankings, queries), e, metric.unseen_effort, *unjudged, G=G), leaves
-
-
-def _sums_at_hits(gains: Floats, row: Array, number: Array, column: Array, shape: tuple[int, int]) -> Floats:
-    """Return the cumulative gain at each rank: sums at the hits, each repeated up to the next hit.
-
-    The values are those of the sum over all ranks, to the last bit. It is four times as fast where hits are rare.
-    """
-    most = int(number.max(initial=-1)) + 1
-    sums, edges = np.zeros((shape[0], most + 1)), np.full((shape[0], most + 2), shape[1])
-    place = row * (most + 1) + number + 1
-    sums.ravel()[place], edges.ravel()[place + row], edges[:, 0] = gains, column, 0
-    return np.repeat(np.cumsum(sums, axis=1).ravel(), np.diff(edges).ravel()).reshape(shape)
+    return View(i, r, grade, totals_of(metric, rankings, queries), e, metric.unseen_effort, *unjudged), leaves
 
 
 def _efforts(
@@ -170,23 +154,18 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
     leaves : ndarray of int or None
         Last column that the users of each query see; None if the list has no end.
     """
-    if metric.gaps_are_known:
-        return _hits_and_gaps(metric, rankings, queries, width)
-    if not (rankings.shared and metric.gain.built_in and metric.effort.built_in):
-        return _hits_alone(metric, rankings, queries, width)
-    between = metric.survives_by_effort
-    what = (metric.gain.key, metric.max_rel, metric.idle_duplicates, metric.effort.key, metric.end, between)
-    key = (*what, int(queries[0]), len(queries))
-    if key not in rankings.views:
-        rankings.views[key] = _hits_alone(metric, rankings, queries, width)
-    view: Seen = rankings.views[key]
-    return view
+    if not rankings.shared:
+        return _view_of_hits(metric, rankings, queries, width)
+    what = metric.gain, metric.max_rel, metric.idle_duplicates, metric.effort, metric.end
+    key = (*what, bool(metric.C.fact("ignores_zero_gain")), int(queries[0]), len(queries))
+    return remembered(rankings.views, key, lambda: _view_of_hits(metric, rankings, queries, width))
 
 
-def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
+def _view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     first, end = rankings.start[queries], rankings.start[queries + 1]
     # Users who leave between hits also leave at the item after the last hit, which stands for all later ones.
-    last = rankings.last_hit[queries] + 1 if metric.survives_by_effort else np.maximum(rankings.last_hit[queries], 1)
+    passes = metric.C.fact("ignores_zero_gain")
+    last = np.maximum(rankings.last_hit[queries], 1) if passes else rankings.last_hit[queries] + 1
     leaves = None
     if metric.end != "open":
         last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
@@ -214,7 +193,7 @@ def _hits_alone(metric: Metric, rankings: Rankings, queries: Array, width: int) 
     return view(e, metric.unseen_effort, E_before=E_before), leaves
 
 
-def _hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
+def view_of_hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     """Return a view of rank 1, the hits, and the last item if the list has an end, with the items between skipped.
 
     Columns after the last item repeat its rank, and cost nothing.
@@ -252,8 +231,8 @@ def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[f
 def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Floats:
     """Return the total gain over all judgments per query, or the number of documents of grade ``rel`` or higher."""
     if rel is None:
-        return pool.totals(metric.gains, (metric.gain.key, metric.max_rel), metric.gain.built_in)
-    return pool.totals(lambda grade: (np.asarray(grade) >= rel).astype(float), rel)
+        return pool.totals(metric.gains, (metric.gain, metric.max_rel))
+    return pool.totals(lambda grade: (np.asarray(grade) >= rel).astype(float), (rel,))
 
 
 CELLS = 1 << 16  # queries × ranks per chunk, so that a chunk fits into the cache of the processor
@@ -342,12 +321,20 @@ def chunks_of_equal_width(
         keep = keep & (n > 0)  # an empty list has no items
     order = order[keep[order]]
     differs = np.flatnonzero(np.diff(kind[order])) + 1
-    nodes = _NODES if metric.sums_at_nodes else 1
+    nodes = _NODES if _sums_at_nodes(metric) else 1
     for alike in np.split(order, differs) if len(order) else []:
         width = int(widths[alike[0]])
         step = max(CELLS // max(width, nodes), 1)
         for first in range(0, len(alike), step):
             yield alike[first : first + step], width
+
+
+def _sums_at_nodes(metric: Metric) -> bool:
+    """Return whether sums over the ranks after the list may have no closed form; values at nodes are then added up."""
+    C, A = metric.C, metric.A
+    items = C.fact("constant_beyond_list") or C.fact("items_beyond")
+    closed = C.fact("ignores_zero_gain") or (A.fact("affine_beyond_list") and items)
+    return metric.end == "open" and not closed
 
 
 def refuse_too_many_ranks(metric: Metric, ranks: int) -> None:

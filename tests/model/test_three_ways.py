@@ -15,18 +15,12 @@ from pyterrier_cwla.model import scoring as walk_scores
 from pyterrier_cwla.model.browsing import Walk
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
-from pyterrier_cwla.model.scoring import (
-    by_rank_weights,
-    over_all_ranks,
-    over_hits,
-    passes_items_without_gain,
-    raw_score,
-    score,
-    walk_values,
-)
+from pyterrier_cwla.model.scoring import ROUTES, gaps_are_known, over_all_ranks, raw_score, score, walk_values
 from pyterrier_cwla.model.view import View
 from pyterrier_cwla.model.view_columns import view_of_ranks
 from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
+
+OTHER_VALUES = ("total_gain", "staying", "expected_effort", "expected_items")
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
 BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
@@ -49,14 +43,11 @@ def aligned(lists, elsewhere=()):
     return Rankings.of_gains(lists, pool)
 
 
-def ways(metric: Metric, rankings: Rankings) -> dict:
-    """Return the scores by every route that applies."""
-    found = {"dense": lambda: over_all_ranks(metric, rankings)}
-    if passes_items_without_gain(metric):
-        found["hits"] = lambda: over_hits(metric, rankings)
-    if metric.A.fact("linear_in_gain") and metric.rank_only:
-        found["weights"] = lambda: by_rank_weights(metric, rankings)
-    return {name: scores for name, way in found.items() if (scores := _or_none(way)) is not None}
+def ways(metric: Metric, rankings: Rankings, names=("score",)) -> dict:
+    """Return the values by all ranks and by every route that applies, in the order in which routes are tried."""
+    applicable = [over_all_ranks, *(route.compute for route in ROUTES if route.when(metric, names))]
+    found = {way.__name__: _or_none(lambda way=way: way(metric, rankings, names)) for way in applicable}
+    return {name: values for name, values in found.items() if values is not None}
 
 
 def _or_none(way):
@@ -73,37 +64,38 @@ def cut(metric: Metric, rankings: Rankings) -> Rankings:
 @pytest.mark.parametrize("A", AGGREGATIONS)
 @pytest.mark.parametrize("C", CONTINUATIONS)
 @given(data=st.data())
-def test_three_ways_to_evaluate_agree(C, A, data):
+def test_every_route_agrees_with_all_ranks(C, A, data):
+    """A new route is in the list, and is tried here."""
     lists = data.draw(st.lists(gains(), min_size=1, max_size=4))
     elsewhere = data.draw(st.lists(gains(3), min_size=len(lists), max_size=len(lists)))
-    metric = replace(PLAIN, C=data.draw(continuations(C)), A=data.draw(aggregations(A)), end=data.draw(ends()))
+    effort = data.draw(st.sampled_from(["unit", "ratio(4)", "ratio(0.5)"]))
+    users = {"C": data.draw(continuations(C)), "A": data.draw(aggregations(A)), "effort": parse(effort, "effort")}
+    metric = replace(PLAIN, **users, end=data.draw(ends()))
     rankings = cut(metric, aligned(lists, elsewhere))
-    found = ways(metric, rankings)
-    for name, scores in found.items():
-        np.testing.assert_allclose(scores, next(iter(found.values())), rtol=1e-9, atol=1e-11, err_msg=name)
-    if not found:
-        with pytest.raises(NoFiniteValue):
-            raw_score(metric, rankings)
-    else:
-        np.testing.assert_array_equal(raw_score(metric, rankings), list(found.values())[-1])
+    for names in (("score",), *((name,) for name in OTHER_VALUES), OTHER_VALUES):
+        found = ways(metric, rankings, names)
+        for name, values in found.items():
+            np.testing.assert_allclose(values, next(iter(found.values())), rtol=1e-9, atol=1e-11, err_msg=name)
+        if not found:
+            with pytest.raises(NoFiniteValue):
+                walk_values(metric, rankings, names)
+        else:  # the first route that applies is taken
+            np.testing.assert_array_equal(walk_values(metric, rankings, names), [*found.values()][:2][-1])
 
 
 def test_every_way_is_taken():
     rankings = aligned([[1, 0, 0.5], [0, 1]])
-    assert set(ways(replace(PLAIN, C=CONTINUATIONS["rbp"](0.8)), rankings)) == {"dense", "hits", "weights"}
-    assert set(ways(replace(PLAIN, C=CONTINUATIONS["dcg"](5)), rankings)) == {"dense", "weights"}
-    for C in (
-        "rr",
-        "inst(1)",
-        "bpm(1,4)",
-        "ift_goal(1)",
-        "cascade(0.8)",
-        "product(rr,rbp(0.8))",
-        "product(rr,inst(1))",
-    ):
-        assert set(ways(replace(PLAIN, C=parse(C, "continuation")), rankings)) == {"dense", "hits"}
+
+    def ways_of(C):
+        return set(ways(replace(PLAIN, C=parse(C, "continuation")), rankings)) - {"over_all_ranks"}
+
+    assert ways_of("rbp(0.8)") == {"by_rank_weights", "over_hits_and_gaps"}
+    assert ways_of("dcg(5)") == {"by_rank_weights"}
+    assert ways_of("rr") == {"over_hits"}
+    for C in ("inst(1)", "bpm(1,4)", "ift_goal(1)", "cascade(0.8)", "product(rr,rbp(0.8))", "product(rr,inst(1))"):
+        assert ways_of(C) == {"over_hits_and_gaps"}
     for C in ("ift_rate(0.2)", "carterette2(3)", "product(inst(1),rbp(0.8))"):
-        assert set(ways(replace(PLAIN, C=parse(C, "continuation")), rankings)) == {"dense"}
+        assert ways_of(C) == set()
 
 
 @given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
@@ -138,8 +130,8 @@ def test_users_leave_between_hits(data):
     metric = replace(PLAIN, C=C, A=AGGREGATIONS["erg"](), effort=BUILT_IN["effort"]["by_grade"](costs))
     metric = replace(metric, gain=BUILT_IN["gain"]["table"]({1: 0.5, 2: 1}), end=data.draw(ends()))
     rankings = cut(metric, rankings)
-    assert metric.gaps_are_known
-    for name in ("score", "total_gain", "staying", "expected_effort", "expected_items"):
+    assert gaps_are_known(metric)
+    for name in ("score", *OTHER_VALUES):
         found, explicit = (
             _or_none(lambda name=name: walk_values(metric, rankings, [name])),
             _or_none(lambda name=name: every_rank(metric, rankings, name)),
@@ -159,7 +151,7 @@ def test_sparse_and_dense_rankings_mix(monkeypatch):
         metric = replace(PLAIN, C=parse(C, "continuation"), A=AGGREGATIONS["erg"](), end="stop")
         alone = [raw_score(metric, aligned([one]))[0] for one in lists]
         np.testing.assert_array_equal(raw_score(metric, aligned(lists)), alone)
-        np.testing.assert_allclose(alone, over_all_ranks(metric, aligned(lists)), rtol=1e-12)
+        np.testing.assert_allclose(alone, over_all_ranks(metric, aligned(lists))[:, 0], rtol=1e-12)
 
 
 def every_rank(metric, rankings, name):
@@ -382,7 +374,7 @@ def test_ways_agree_where_grades_cost_effort(C, A, data):
     metric = replace(PLAIN, C=C, A=A, effort=effort, gain=gain, end=data.draw(ends()))
     rankings = cut(metric, aligned(lists, elsewhere))
     assert metric.flat_effort == costs[0]
-    explicit = _or_none(lambda: over_all_ranks(metric, rankings))
+    explicit = _or_none(lambda: over_all_ranks(metric, rankings)[:, 0])
     found = _or_none(lambda: raw_score(metric, rankings))
     assert (found is None) == (explicit is None)
     if found is not None:
