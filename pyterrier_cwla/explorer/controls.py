@@ -20,6 +20,7 @@ from ..measures.of_ir_measures import metric_of
 from ..measures.reference import Entry, find, made_of
 from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, written
 from ..model.metric import NORMS, Metric
+from ..model.texts import read_values
 
 Control = dict[str, Any]
 ROWS: dict[str, Row] = {**OURS, **THEIRS}
@@ -287,7 +288,7 @@ def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
         return _started(text, highest)
     role, _, inner = path.partition(".")
     if role == OWN:
-        return _given(measure, {inner: _literal(text)})
+        return _given(measure, {inner: _value(text)})
     own = {p.name for p in ROWS[str(measure.NAME)].parameters} - clashing(measure)
     if inner:
         spec = _with_value(getattr(metric_of(measure, highest), role), inner.split("."), text)
@@ -296,7 +297,7 @@ def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
         return _with_choice(measure if role in own else _as_cwla(measure, highest), role, text, highest)
     if role in ("norm", "end") and role not in own:
         measure = _as_cwla(measure, highest)
-    return _given(measure, {role: _literal(text)})
+    return _given(measure, {role: _value(text)})
 
 
 def _with_choice(measure: Measure, role: str, text: str, highest: float) -> Measure:
@@ -375,20 +376,14 @@ def _with_value(spec: Spec, path: list[str], text: str) -> Spec:
     if inner:
         values[name] = _with_value(values[name], inner, text)
     elif name == spec.part.many:
-        numbers = _literal(f"({text},)") if text.strip() else ()
-        return Spec.of(spec.part, numbers, {}, f"{ROLES[spec.part.kind]}={spec.name}")
+        return spec.part.with_values(read_values(text), {}, f"{ROLES[spec.part.kind]}={spec.name}")
     else:
-        values[name] = _literal(text)
+        values[name] = _value(text)
     many = values.pop(spec.part.many) if spec.part.many else ()
-    return Spec.of(spec.part, many, values, f"{ROLES[spec.part.kind]}={spec.name}")
+    return spec.part.with_values(many, values, f"{ROLES[spec.part.kind]}={spec.name}")
 
 
-def _literal(text: str) -> Any:
-    """Return a number, map or tuple from its text, None for an empty text, and other texts as they are."""
-    text = text.strip()
-    if not text:
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return text
+def _value(text: str) -> Any:
+    """Return a number or map from its text, None for an empty text, and other texts as they are."""
+    values = read_values(text)
+    return values[0] if len(values) == 1 else text.strip() or None

@@ -6,14 +6,14 @@ import ast
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, Self, cast
 
 import ir_measures
 from ir_measures.measures import Measure, registry
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
-from ..model.language import LONGEST, shortened, signed_number
+from ..model.texts import LONGEST, read_call, read_value, shortened, tree_of
 from .catalogue import THEIRS
 from .of_ir_measures import is_computed_here
 
@@ -59,8 +59,7 @@ def parsed(text: str) -> Measure:
     """
     text = checked_text(text).strip()
     try:
-        found = None if text.isidentifier() else _of_trec_eval(text)  # such as ndcg_cut.10
-        return found or _Text(text).measure()
+        return _read(text)
     except CWLAError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
@@ -97,84 +96,65 @@ def _unreadable(text: str) -> str:
     return f"cannot read the measure {shortened(text)!r}"
 
 
-class _Text:
-    """Text of one measure, and its syntax tree."""
+def _read(text: str) -> Measure:
+    """Return the measure of a text, a name of trec_eval or an expression of Python; errors name the character."""
 
-    def __init__(self, text: str) -> None:
-        self.text = text
-        try:
-            self.node = ast.parse(text, mode="eval").body
-        except SyntaxError as error:
-            above = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
-            at = len("".join(above)) + (error.offset or len(text) + 1)
-            reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
-            if re.search(r"=\s*[~./\\]", text) or re.search(r"=\s*[A-Za-z]:[/\\]", text):
-                reason = "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')"
-            raise self._refused(reason, min(at, len(text) + 1)) from None
+    def refused(reason: str, node: ast.expr | ast.keyword) -> UnknownSpec:
+        *above, line = text.splitlines(keepends=True)[: node.lineno]
+        before = len("".join(above)) + len(line.encode()[: node.col_offset].decode())
+        return _refused(text, reason, before + 1)
 
-    def measure(self) -> Measure:
-        """Return the measure."""
-        node: ast.expr = self.node
-        cutoff: ast.expr | None = None
-        given: dict[str, Any] = {}
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            cutoff = node.right
-            node = node.left
-        if isinstance(node, ast.Call):
-            given = self._parameters(node)
-            node = node.func
-        if isinstance(node, ast.Tuple):
-            raise self._refused("several measures in one text; give a list of texts", 1)
-        if not isinstance(node, ast.Name):
-            stem = re.split("[@(]", self.text)[0]
-            if other := _ALSO_CALLED.get(stem.lower()):
-                raise UnknownSpec(f"no measure {shortened(stem)!r}. Near: {other!r}.")
-            raise self._refused("a measure starts with a name", node.col_offset + 1)
-        found = _of_name(node.id)
-        if cutoff is not None:
-            if isinstance(cutoff, ast.Call) and isinstance(self.node, ast.BinOp):
-                name, number, inside = (ast.unparse(part) for part in (self.node.left, cutoff.func, cutoff))
-                right = f"{name}{inside.removeprefix(number)}@{number}"
-                raise self._refused(f"the cutoff is last: write {right}", self._place(cutoff))
-            if found.AT_PARAM in {**found.params, **given}:
-                raise self._refused(f"{found.AT_PARAM} is given twice", self._place(cutoff))
-            given[found.AT_PARAM] = self._value(cutoff, str(found.AT_PARAM))
-        return cast(Measure, found(**given)) if given else found
-
-    def _parameters(self, call: ast.Call) -> dict[str, Any]:
-        if call.args:
-            raise self._refused("each parameter needs its name, as in Residual(measure=AP)", self._place(call.args[0]))
-        given: dict[str, Any] = {}
-        for keyword in call.keywords:
-            if keyword.arg is None or keyword.arg in given:
-                raise self._refused("give every parameter once, by its name", self._place(keyword))
-            given[keyword.arg] = self._value(keyword.value, keyword.arg)
-        return given
-
-    def _value(self, node: ast.expr, name: str) -> Any:
-        """Return a number, text or map; other expressions are the text that stands there."""
-        if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float | None):
-            return node.value
-        if (number := signed_number(node)) is not None:
-            return number
-        if isinstance(node, ast.Dict):
-            if not all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
-                raise self._refused(f"the keys of the map {name}= must be numbers or text", self._place(node))
-            keys, values = (
-                [self._value(cast(ast.expr, part), name) for part in parts] for parts in (node.keys, node.values)
-            )
-            return dict(zip(keys, values, strict=True))
+    def source(node: ast.expr, name: str) -> str:
         if isinstance(node, ast.Name | ast.Call | ast.BinOp | ast.Attribute):
-            return ast.get_source_segment(self.text, node)
-        raise self._refused(f"{name}= must be a number, True, False, None, text or a map", self._place(node))
+            return ast.get_source_segment(text, node) or ""
+        if isinstance(node, ast.Dict):
+            raise refused(f"the keys of the map {name}= must be numbers or text", node)
+        raise refused(f"{name}= must be a number, True, False, None, text or a map", node)
 
-    def _place(self, node: ast.expr | ast.keyword) -> int:
-        """Return the position of a node, counted in characters from 1."""
-        *above, line = self.text.splitlines(keepends=True)[: node.lineno]
-        return len("".join(above)) + len(line.encode()[: node.col_offset].decode()) + 1
+    tree = tree_of(text)
+    if not isinstance(tree, ast.Name | ast.Call | ast.BinOp) and (found := _of_trec_eval(text)) is not None:
+        return found  # such as ndcg_cut.10
+    tree = tree or _tree_or_reason(text)
+    cutoff = tree.right if isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.MatMult) else None
+    head, args, named = read_call(tree.left if cutoff and isinstance(tree, ast.BinOp) else tree, refused)
+    if args:
+        raise refused("each parameter needs its name, as in Residual(measure=AP)", args[0])
+    given = {name: read_value(node, partial(source, name=name), refused) for name, node in named.items()}
+    if isinstance(head, ast.Tuple):
+        raise _refused(text, "several measures in one text; give a list of texts", 1)
+    if not isinstance(head, ast.Name):
+        stem = re.split("[@(]", text)[0]
+        if other := _ALSO_CALLED.get(stem.lower()):
+            raise UnknownSpec(f"no measure {shortened(stem)!r}. Near: {other!r}.")
+        raise _refused(text, "a measure starts with a name", head.col_offset + 1)
+    measure = _of_name(head.id)
+    if cutoff is not None:
+        if isinstance(cutoff, ast.Call) and isinstance(tree, ast.BinOp):
+            name, number, inside = map(ast.unparse, (tree.left, cutoff.func, cutoff))
+            right = f"{name}{inside.removeprefix(number)}@{number}"
+            raise refused(f"the cutoff is last: write {right}", cutoff)
+        k = str(measure.AT_PARAM)
+        if k in {**measure.params, **given}:
+            raise refused(f"{k} is given twice", cutoff)
+        given[k] = read_value(cutoff, partial(source, name=k), refused)
+    return cast(Measure, measure(**given)) if given else measure
 
-    def _refused(self, reason: str, at: int) -> UnknownSpec:
-        return UnknownSpec(f"{_unreadable(self.text)} at character {at}: {reason}. {_FORM}")
+
+def _tree_or_reason(text: str) -> ast.expr:
+    """Return the syntax tree of a text; raise UnknownSpec with the reason and the place if there is none."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        above = text.splitlines(keepends=True)[: (error.lineno or 1) - 1]
+        at = len("".join(above)) + (error.offset or len(text) + 1)
+        reason = (error.msg or "invalid syntax").rstrip(".") if text else "the text is empty"
+        if re.search(r"=\s*[~./\\]", text) or re.search(r"=\s*[A-Za-z]:[/\\]", text):
+            reason = "a path stands in quotes, as in TBG(lengths='/data/lengths.tsv')"
+        raise _refused(text, reason, min(at, len(text) + 1)) from None
+
+
+def _refused(text: str, reason: str, at: int) -> UnknownSpec:
+    return UnknownSpec(f"{_unreadable(text)} at character {at}: {reason}. {_FORM}")
 
 
 def _of_name(name: str) -> Measure:
@@ -255,13 +235,14 @@ def validated(measure: Measure) -> Measure:
         small = isinstance(value, int) and abs(value) < 2**53
         if small and not known[name].validate(value) and known[name].validate(float(value)):
             measure = measure(**{name: float(value)})
-    allowed = {p.name: str(p.allowed) for p in THEIRS[measure.NAME].parameters} if measure.NAME in THEIRS else {}
     lacking = [name for name, parameter in known.items() if parameter.required and name not in measure.params]
     if lacking:
         raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in lacking)}{_example(measure)}.")
     for name, parameter in known.items():
         if name in measure.params and not parameter.validate(measure.params[name]):
-            what = allowed.get(name) or parameter.desc or "of another type"
+            declared = THEIRS[measure.NAME].parameters if measure.NAME in THEIRS else ()
+            allowed = next((str(p.allowed) for p in declared if p.name == name), "")
+            what = allowed or parameter.desc or "of another type"
             raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
     return measure
 

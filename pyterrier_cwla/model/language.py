@@ -7,16 +7,17 @@ import importlib
 import inspect
 import pickle
 import sys
-from collections.abc import Callable, Container, Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
+from itertools import zip_longest
 from typing import Annotated, Any, Protocol, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 
 from ..data.columns import Floats
 from ..errors import BadParameter, CWLAError, UnknownFunction, UnknownSpec, near, shown
+from .texts import read_call, read_value, shortened, tree_of
 from .view import read_only
 
 Given = Mapping[str, Any]
@@ -154,8 +155,6 @@ def _check_function(value: Any, names: list[str], where: str) -> None:
 ROLES = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A", "discount": "discount"}
 #: First argument of each kind of function, for errors.
 _INPUTS = {"gain": "grade", "effort": "documents", "continuation": "view", "aggregation": "view", "discount": "i"}
-LONGEST = 10_000
-"""Number of characters that a text of the language may have."""
 _MOST = sys.float_info.max
 _PACKAGE = __name__.partition(".")[0]
 
@@ -434,7 +433,44 @@ class Part:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Spec:
         """Return this function with parameters."""
-        return Spec.of(self, args, kwargs, f"{ROLES[self.kind]}={self.name}(…)")
+        return self.with_values(args, kwargs, f"{ROLES[self.kind]}={self.name}(…)")
+
+    def with_values(self, args: Sequence[Any], kwargs: Given, where: str) -> Spec:
+        """Return this function with parameters, which are checked and brought into canonical form.
+
+        Parameters
+        ----------
+        args, kwargs
+            Parameters, by position and by name.
+        where : str
+            Place of the parameters, for errors.
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is unknown, missing, given twice or not allowed.
+        """
+        named = dict(kwargs)
+        if self.many in named:
+            raise BadParameter(
+                f"{where}: give the {self.many} of {self.signature()} one after the other, without a name."
+            )
+        if self.many:
+            named[self.many] = args
+        elif len(args) > len(self.parameters):
+            raise BadParameter(f"{where}: {self.signature()} takes {len(self.parameters)} parameters, got {len(args)}.")
+        else:
+            for parameter, value in zip(self.parameters, args, strict=False):
+                if parameter.name in named:
+                    raise BadParameter(f"{where}: {parameter.name} is given twice.")
+                named[parameter.name] = value
+        known = {p.name: p for p in self.parameters}
+        for name in named:
+            if name not in known:
+                raise BadParameter(f"{where}: {self.signature()} has no parameter {name!r}. {near(name, known)}")
+        if missing := lacking(self.parameters, named):
+            raise BadParameter(f"{where}: {self.signature()} needs {', '.join(missing)}.")
+        return Spec(self, tuple((p.name, p.check(named.get(p.name, p.default), where)) for p in self.parameters))
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}>"
@@ -617,46 +653,6 @@ class Spec:
     part: Part
     values: tuple[tuple[str, Any], ...]
 
-    @classmethod
-    def of(cls, part: Part, args: tuple[Any, ...], kwargs: Given, where: str) -> Spec:
-        """Return the spec of a function with parameters, which are checked and brought into canonical form.
-
-        Parameters
-        ----------
-        part : Part
-            The function.
-        args, kwargs
-            Parameters, by position and by name.
-        where : str
-            Place of the parameters, for errors.
-
-        Raises
-        ------
-        BadParameter
-            If a parameter is unknown, missing, given twice or not allowed.
-        """
-        named = dict(kwargs)
-        if part.many in named:
-            raise BadParameter(
-                f"{where}: give the {part.many} of {part.signature()} one after the other, without a name."
-            )
-        if part.many:
-            named[part.many] = args
-        elif len(args) > len(part.parameters):
-            raise BadParameter(f"{where}: {part.signature()} takes {len(part.parameters)} parameters, got {len(args)}.")
-        else:
-            for parameter, value in zip(part.parameters, args, strict=False):
-                if parameter.name in named:
-                    raise BadParameter(f"{where}: {parameter.name} is given twice.")
-                named[parameter.name] = value
-        known = {p.name: p for p in part.parameters}
-        for name in named:
-            if name not in known:
-                raise BadParameter(f"{where}: {part.signature()} has no parameter {name!r}. {near(name, known)}")
-        if missing := lacking(part.parameters, named):
-            raise BadParameter(f"{where}: {part.signature()} needs {', '.join(missing)}.")
-        return cls(part, tuple((p.name, p.check(named.get(p.name, p.default), where)) for p in part.parameters))
-
     @property
     def name(self) -> str:
         """Name of the function."""
@@ -795,26 +791,24 @@ def parse(text: str | Spec | Part, kind: str, names: Given | None = None) -> Spe
             f"{role} must be {Named(kind).says}, as text or as a decorated function,"
             f" not {text!r}. Write @{kind} above its def."
         )
-    return _spec(_tree(text), kind, f"{role}={shortened(text)!r}", names or {})
-
-
-@lru_cache(maxsize=1024)
-def _tree(text: str) -> ast.expr | None:
-    """Return the syntax tree of an expression, or None for other texts."""
-    with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        if len(text) <= LONGEST:
-            return ast.parse(text.strip(), mode="eval").body
-    return None
-
-
-def shortened(text: str) -> str:
-    """Return at most 200 characters of a text."""
-    return text if len(text) <= 200 else text[:200] + "…"
+    return _spec(tree_of(text), kind, f"{role}={shortened(text)!r}", names or {})
 
 
 def _spec(tree: ast.expr | None, kind: str, where: str, names: Given) -> Spec:
-    call = tree if isinstance(tree, ast.Call) else None
-    head = call.func if call else tree
+    def refused(reason: str, node: ast.expr | ast.keyword) -> BadParameter:
+        return BadParameter(f"{where}: {reason}.")
+
+    def other(node: ast.expr) -> Any:
+        if isinstance(node, ast.Name):
+            return names.get(node.id, node.id)
+        raise refused("parameters are numbers, names, or maps such as {1: 0.5}", node)
+
+    def value(node: ast.expr, parameter: Parameter | None) -> Any:
+        if parameter and parameter.allowed.function and isinstance(node, ast.Name | ast.Call):
+            return _spec(node, parameter.allowed.function, where, names)
+        return read_value(node, other, refused)
+
+    head, args, named = (None, [], {}) if tree is None else read_call(tree, refused)
     if not isinstance(head, ast.Name):
         raise UnknownSpec(f"{where} cannot be read: write a name and its parameters, as in 'rbp(0.8)'.")
     if head.id not in TABLES[kind]:
@@ -822,41 +816,10 @@ def _spec(tree: ast.expr | None, kind: str, where: str, names: Given) -> Spec:
             f"no {kind} {head.id!r} in {where}. {near(head.id, TABLES[kind])} `pyterrier-cwla measures` lists all."
         )
     part = TABLES[kind][head.id]
-    allowed = {p.name: p.allowed for p in part.parameters}
-    order = [p.name for p in part.parameters]
-    args, kwargs = [], {}
-    for position, node in enumerate(call.args if call else []):
-        wanted = allowed.get(order[position]) if position < len(order) else None
-        args.append(_value(node, wanted, where, names))
-    for keyword in call.keywords if call else []:
-        if keyword.arg is None or keyword.arg in kwargs:
-            raise BadParameter(f"{where}: give every parameter once, by its name.")
-        kwargs[keyword.arg] = _value(keyword.value, allowed.get(keyword.arg), where, names)
-    return Spec.of(part, tuple(args), kwargs, where)
-
-
-def _value(node: ast.expr, wanted: Any, where: str, names: Given) -> Any:
-    if wanted and wanted.function and isinstance(node, ast.Name | ast.Call):
-        return _spec(node, wanted.function, where, names)
-    if isinstance(node, ast.Name):
-        return names.get(node.id, node.id)
-    if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant | ast.UnaryOp) for key in node.keys):
-        keys = [_value(key, None, where, names) for key in node.keys if key is not None]
-        if len(set(keys)) < len(keys):
-            raise BadParameter(f"{where}: give every grade once.")
-        return dict(zip(keys, (_value(value, None, where, names) for value in node.values), strict=True))
-    if (number := signed_number(node)) is not None:
-        return number
-    if isinstance(node, ast.Constant) and (node.value is None or isinstance(node.value, str | int | float)):
-        return node.value
-    raise BadParameter(f"{where}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
-
-
-def signed_number(node: ast.expr) -> float | None:
-    """Return the number of an expression such as +3 or -0.5, or None for other expressions."""
-    if not (isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)):
-        return None
-    value = node.operand.value
-    if not isinstance(node.op, ast.UAdd | ast.USub) or isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return -value if isinstance(node.op, ast.USub) else value
+    known = {p.name: p for p in part.parameters}
+    by_place = zip_longest(args, part.parameters[: len(args)])
+    return part.with_values(
+        tuple(value(node, parameter) for node, parameter in by_place),
+        {name: value(node, known.get(name)) for name, node in named.items()},
+        where,
+    )
