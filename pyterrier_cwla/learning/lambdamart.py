@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from ir_measures.measures import Measure
@@ -21,7 +21,17 @@ from ..model.scoring import TOO_LARGE
 from .labelled_rows import Samples
 from .metrics import greater_is_better_of
 from .row_columns import one_per_row
-from .training_rows import IntentRows, TrainingRows, groups_of_matrix, predictions, samples_of_groups, sizes_of_groups
+from .swap_paths import Ranked
+from .training_rows import (
+    TrainingRows,
+    changes_of_intents,
+    groups_of_matrix,
+    predictions,
+    rows_by_intent,
+    samples_of_groups,
+    should_be_above,
+    sizes_of_groups,
+)
 
 Derivatives = tuple[Array, Array]
 """Gradient and hessian, one value per row or per row of each query."""
@@ -122,7 +132,7 @@ class LambdaMART:
                 if qrels is None
                 else f"qrels= are for intent-aware measures; the grades of {self.measure} are the labels of the rows."
             )
-        self._rows: TrainingRows | None = None
+        self._known: list[tuple[Array, Array, list[TrainingRows]]] = []
 
     def bound(self, doc_length: Any = None, docno: Any = None, qid: Any = None) -> LambdaMART:
         """Return the same objective for other training rows.
@@ -137,7 +147,7 @@ class LambdaMART:
         LambdaMART
         """
         other = copy(self)
-        other.doc_length, other.docno, other.qid, other._rows = doc_length, docno, qid, None
+        other.doc_length, other.docno, other.qid, other._known = doc_length, docno, qid, []
         return other
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> Derivatives:
@@ -193,7 +203,7 @@ class LambdaMART:
         return self  # LightGBM copies its parameters often, and this object has arrays of all rows
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_rows": None}  # computed again in the other process
+        return {**vars(self), "_known": []}  # computed again in the other process
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
@@ -224,15 +234,15 @@ class LambdaMART:
         NoFiniteValue
             If the measure is too large for floats.
         """
-        rows = self._prepared(y, group)
-        pred = predictions(pred, len(rows.y))
+        intents, rows, pred = self._prepared(y, pred, group)
         gradient, hessian = np.zeros(len(pred) + 1), np.zeros(len(pred) + 1)
 
         def pull(chunk: tuple[Array, Array]) -> None:
             for dtype in (np.float32, float):  # float64 for gains that float32 does not hold
                 with np.errstate(over="ignore", invalid="ignore"):
-                    place, ranked, scores = rows.ranked(*chunk, pred, dtype)
-                    found = self._lambdas(rows, ranked, scores, rows.sizes[chunk[0]])
+                    place, scores = rows.in_order(*chunk, pred, dtype)
+                    ranked = [one.rankings(chunk[0], place, dtype) for one in intents]
+                    found = self._lambdas(intents, ranked, scores, rows.sizes[chunk[0]])
                 if np.isfinite(found).all():
                     break
             self._refuse_infinite(found)
@@ -266,13 +276,13 @@ class LambdaMART:
         >>> LambdaMART("RR").changes([0, 1], [2.0, 1.0], group=[2])[0].tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
-        rows = self._prepared(y, group)
-        pred = predictions(pred, len(rows.y))
+        intents, rows, pred = self._prepared(y, pred, group)
         found = [np.zeros((n, n)) for n in rows.sizes.tolist()]
         for queries, place in rows.chunks:
-            place, ranked, _ = rows.ranked(queries, place, pred, float)
+            place, _ = rows.in_order(queries, place, pred, float)
+            ranked = [one.rankings(queries, place, float) for one in intents]
             place = place - rows.start[queries][:, None]
-            for a, change in rows.changes(ranked, place.shape[1] - 1):
+            for a, change in changes_of_intents(intents, ranked, place.shape[1] - 1):
                 for query, n, at, of_one in zip(queries.tolist(), rows.sizes[queries].tolist(), place, change):
                     x, y_ = at[a : min(a + 1, n)], at[a + 1 : n]
                     found[query][x, y_] = found[query][y_, x] = of_one[: len(y_)]
@@ -283,12 +293,12 @@ class LambdaMART:
         if not all(np.isfinite(values).all() for values in found):
             raise NoFiniteValue(f"{self.measure}: {TOO_LARGE}")
 
-    def _lambdas(self, rows: TrainingRows, ranked: Any, s: Array, n: Array) -> Derivatives:
+    def _lambdas(self, intents: list[TrainingRows], ranked: list[Ranked], s: Array, n: Array) -> Derivatives:
         """Return the derivatives for rankings of n items each with the predictions s."""
         differ = s[:, :1] != np.take_along_axis(s, np.maximum(n - 1, 0)[:, None], axis=1)
         closest = np.where(differ, _SMALLEST, 1).astype(s.dtype)
         gradient, hessian, total = np.zeros_like(s), np.zeros_like(s), np.zeros((len(s), 1), s.dtype)
-        for a, wrong, weight in self._pairs(rows, ranked, np.arange(s.shape[1])[None, :] < n[:, None]):
+        for a, wrong, weight in self._pairs(intents, ranked, np.arange(s.shape[1])[None, :] < n[:, None]):
             apart = s[:, a : a + 1] - s[:, a + 1 :]
             p = apart * self.sigmoid
             with np.errstate(over="ignore"):  # the gradient vanishes for large differences
@@ -318,29 +328,30 @@ class LambdaMART:
             hessian *= factor
         return gradient, hessian
 
-    def _pairs(self, rows: TrainingRows, ranked: Any, inside: Array) -> Iterator[tuple[int, Array, Array]]:
+    def _pairs(
+        self, intents: list[TrainingRows], ranked: list[Ranked], inside: Array
+    ) -> Iterator[tuple[int, Array, Array]]:
         """Yield each rank a (from 0), a mask of the lower rows that should be above it, and |ΔM| of each swap."""
         ragged, width = not inside.all(), inside.shape[1]
-        depth = min(self.truncation_level, width - 1, rows.last_that_counts or width)
-        for a, change in rows.changes(ranked, depth):
+        depth = min(self.truncation_level, width - 1, intents[0].metric.last_that_counts or width)
+        for a, change in changes_of_intents(intents, ranked, depth):
             weight = np.abs(change)
             if ragged:
                 weight *= inside[:, a + 1 :]
-            wrong, equal = rows.above(ranked, a, change)
+            wrong, equal = should_be_above(intents, ranked, a, change)
             if equal is not None and self.pairs == "gain":
                 weight[equal] = 0
             yield a, wrong, weight
 
-    def _prepared(self, y: Any, group: Any) -> TrainingRows:
-        """Return the training rows."""
-        y, group = np.asarray(y), sizes_of_groups(group, len(y))
-        if self._rows is None or not (np.array_equal(self._rows.y, y) and np.array_equal(self._rows.sizes, group)):
-            if is_intent_aware(self.measure):
-                known = self.doc_length, self.docno, self.qid, self.qrels
-                self._rows = IntentRows.of_intents(self.measure, y, group, *known)
-            else:
-                self._rows = TrainingRows.of(self.measure, y, group, self.doc_length, self.docno)
-        return self._rows
+    def _prepared(self, y: Any, pred: Any, group: Any) -> tuple[list[TrainingRows], TrainingRows, Array]:
+        """Return the training rows of each intent (of one without intents), the first of these, and predictions."""
+        intents = _of_equal_rows(self._known, y, group, self._training_rows, most=1)
+        return intents, intents[0], predictions(pred, len(intents[0].gain) - 1)
+
+    def _training_rows(self, y: Array, sizes: Array) -> list[TrainingRows]:
+        if is_intent_aware(self.measure):
+            return rows_by_intent(self.measure, y, sizes, self.doc_length, self.docno, self.qid, self.qrels)
+        return [TrainingRows.from_labels(self.measure, y, sizes, self.doc_length, self.docno)]
 
 
 _PARAMETERS = (
@@ -386,7 +397,7 @@ class EvalMeasure:
         (self.measure,) = pinned(computed_here([measure]))
         self.doc_length, self.docno = doc_length, docno
         self.greater_is_better = greater_is_better_of(self.measure, greater_is_better)
-        self._known: list[tuple[Array, Array, Samples, PreparedMeasures]] = []
+        self._known: list[tuple[Array, Array, tuple[Samples, PreparedMeasures]]] = []
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:
         """Return name, value, and whether higher is better; all queries have the same weight."""
@@ -453,7 +464,7 @@ class EvalMeasure:
         -------
         float
         """
-        samples, prepared = self._prepared(np.asarray(y), group)
+        samples, prepared = _of_equal_rows(self._known, y, group, self._prepared, most=4)
         rows = samples.judgments.rows(predictions(pred, len(samples.label)))
         [value] = prepared.means(prepared.tables([rows])[0]).values()
         return value
@@ -467,11 +478,7 @@ class EvalMeasure:
     def __repr__(self) -> str:
         return f"EvalMeasure({str(self.measure)!r})"
 
-    def _prepared(self, y: Array, group: Any) -> tuple[Samples, PreparedMeasures]:
-        sizes = sizes_of_groups(group, len(y))
-        for known_y, known_sizes, samples, prepared in self._known:
-            if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
-                return samples, prepared
+    def _prepared(self, y: Array, sizes: Array) -> tuple[Samples, PreparedMeasures]:
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
         lengths = needs_of(self.measure).lengths
         if self.doc_length is None and (lengths == "run" or (lengths == "default" and self.docno is None)):
@@ -480,9 +487,23 @@ class EvalMeasure:
                 " give docno= and a table of lengths, with register_lengths(words) or as lengths= of the measure."
             )
         samples = samples_of_groups(y, sizes, **known)
-        prepared = PreparedMeasures([self.measure], samples.judgments)
-        self._known = [(y.copy(), sizes, samples, prepared), *self._known[:3]]
-        return samples, prepared
+        return samples, PreparedMeasures([self.measure], samples.judgments)
+
+
+Found = TypeVar("Found")
+
+
+def _of_equal_rows(
+    known: list[tuple[Array, Array, Found]], y: Any, group: Any, compute: Callable[[Array, Array], Found], most: int
+) -> Found:
+    """Return what was computed for rows of equal labels and groups, or compute it; the last `most` values are kept."""
+    y, sizes = np.asarray(y), sizes_of_groups(group, len(y))
+    for known_y, known_sizes, found in known:
+        if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
+            return found
+    found = compute(y, sizes)
+    known[:] = [(y.copy(), sizes, found), *known[: most - 1]]
+    return found
 
 
 def _of_these(name: str, values: Any, rows: int) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,7 +26,7 @@ from ..measures.provider import computed_here
 from .labelled_rows import Samples, rows_as_queries
 from .lambdamart import EvalMeasure, LambdaMART
 from .metrics import greater_is_better_of, per_query
-from .row_columns import known_of_rows, misplaced
+from .row_columns import KNOWN, known_of_rows, misplaced
 from .scorers import Scorer, scorer
 
 _NO_COPIES = "a row of weight n is not n copies: copies, and rows of weight 0, occupy ranks"
@@ -187,8 +186,7 @@ class GroupedRanker(BaseEstimator):
         """
         train = _trainer(self.ranker)
         ranker = _default() if self.ranker is None else clone(self.ranker)
-        objective = self._objective()
-        measure = self._measure(objective)
+        objective, measure = self._objective_and_measure()
         X = _features(self, X, reset=True)
         learned = [] if objective is None or objective.qrels is not None else [objective.measure]
         watched = [] if measure is None else [measure]
@@ -196,19 +194,19 @@ class GroupedRanker(BaseEstimator):
         samples = self._samples(X, y, known, learned + watched * (self.validation_fraction is not None))
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        rows, validation = _Rows.of(X, samples, sample_weight), None
+        rows, validation = _Rows.in_groups(X, samples, sample_weight), None
         known = {"qid": eval_qid, "docno": eval_docno, "doc_length": eval_doc_length}
         if eval_X is not None:
             eval_X = _features(self, eval_X, reset=False)
             try:
-                validation = _Rows.of(eval_X, self._samples(eval_X, eval_y, known, watched), None)
+                validation = _Rows.in_groups(eval_X, self._samples(eval_X, eval_y, known, watched), None)
             except CWLAError as error:
                 raise type(error)(f"the validation rows: {error}") from None
         elif any(values is not None for values in (eval_y, *known.values())):
             raise BadParameter("eval_y=, eval_qid= … describe the rows of eval_X=, which is missing.")
         rows, validation = self._split(rows, validation)
-        training = _Training(rows, validation, objective, measure, self.early_stopping_rounds)
-        self.best_iteration_, self.evals_result_ = train(ranker, training)
+        training = rows, validation, objective, measure, self.early_stopping_rounds
+        self.best_iteration_, self.evals_result_ = train(ranker, *training)
         self.ranker_, self._trained_on = ranker, samples.marks
         return self
 
@@ -258,7 +256,7 @@ class GroupedRanker(BaseEstimator):
         known = self._known(X, y, {"qid": qid, "docno": docno, "doc_length": doc_length})
         if sample_weight is not None:
             known["sample_weight"] = sample_weight
-        return _scorer(self._measure(self._objective()) or "nDCG")(self, X, y, **known)
+        return _scorer(self._objective_and_measure()[1] or "nDCG")(self, X, y, **known)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for other processes, which do not have the default table of lengths.
@@ -290,25 +288,25 @@ class GroupedRanker(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _objective(self) -> LambdaMART | None:
+    def _objective_and_measure(self) -> tuple[LambdaMART | None, Measure | None]:
+        """Return the objective, and the measure of validation queries; None for those of the ranker."""
         objective = self.objective
         if isinstance(objective, str | Measure):
             objective = LambdaMART(self._computed(objective))
-        if objective is not None and not isinstance(objective, LambdaMART):
+        if objective is None:
+            return None, None if self.eval_measure is None else self._computed(self.eval_measure)
+        if not isinstance(objective, LambdaMART):
             raise BadParameter(
                 f"objective={objective!r}: must be a measure, a LambdaMART, or None for the ranker's own."
             )
-        if objective is not None and any(getattr(objective, name) is not None for name in _KNOWN):
+        if any(getattr(objective, name) is not None for name in _KNOWN):
             raise BadParameter(
                 "the objective has its own doc_length, docno or qid, but fit changes the order of rows. Pass them to"
                 " fit, or as index levels of y or X."
             )
-        return objective
-
-    def _measure(self, objective: LambdaMART | None) -> Measure | None:
         if self.eval_measure is not None:
-            return self._computed(self.eval_measure)
-        return None if objective is None or objective.qrels is not None else objective.measure
+            return objective, self._computed(self.eval_measure)
+        return objective, None if objective.qrels is not None else objective.measure
 
     def _computed(self, given: Any) -> Measure:
         """Return the measure, with the default table of the process that has sent the estimator."""
@@ -364,44 +362,38 @@ class GroupedRanker(BaseEstimator):
         if len(rows.sizes) < 2:
             raise BadParameter("validation_fraction= holds out whole queries, and there is only one.")
         split = GroupShuffleSplit(1, test_size=fraction, random_state=self.random_state)
-        kept, held = next(split.split(rows.label, groups=rows.query))
+        kept, held = next(split.split(rows.grades, groups=rows.samples.queries[0]))
         return rows.take(kept), rows.take(held)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Labelled rows, grouped by query."""
+class _Rows(NamedTuple):
+    """Labelled rows with features and weights, grouped by query."""
 
     X: Any
-    label: Array
-    query: Array
-    qid: Array
-    docno: Array | None
-    doc_length: Array | None
+    samples: Samples
     weight: Array | None
 
     @classmethod
-    def of(cls, X: Any, samples: Samples, weight: Array | None) -> _Rows:
+    def in_groups(cls, X: Any, samples: Samples, weight: Array | None) -> _Rows:
         """Return rows sorted by query, and within queries by docno in descending order if it is given."""
         query = pd.factorize(samples.qid, sort=True)[0]
-        rows = cls(X, samples.label, query, samples.qid, samples.docno, samples.doc_length, weight)
         if samples.docno is None:
-            return rows.take(np.argsort(query, kind="stable"))
-        return rows.take(id_columns.order_in_groups(query, samples.doc_id))
+            return cls(X, samples, weight).take(np.argsort(query, kind="stable"))
+        return cls(X, samples, weight).take(id_columns.order_in_groups(query, samples.doc_id))
 
     def take(self, rows: Array) -> _Rows:
-        columns = {name: values for name, values in vars(self).items() if name != "X"}
-        taken: dict[str, Any] = {name: None if c is None else c[rows] for name, c in columns.items()}
-        return _Rows(_safe_indexing(self.X, rows), **taken)
+        known = {name: values[rows] for name in KNOWN if (values := getattr(self.samples, name)) is not None}
+        samples = Samples(self.samples.label[rows], **known)
+        return _Rows(_safe_indexing(self.X, rows), samples, None if self.weight is None else self.weight[rows])
 
     @property
     def sizes(self) -> Array:
-        return np.unique(self.query, return_counts=True)[1]
+        return np.bincount(self.samples.queries[0])
 
     @property
     def grades(self) -> Array:
         """Labels for training: the libraries reject grades below 0, and measures treat these as 0."""
-        return np.maximum(self.label, 0)
+        return np.maximum(self.samples.label, 0)
 
     @property
     def weight_of_query(self) -> Array | None:
@@ -410,9 +402,10 @@ class _Rows:
         first = np.cumsum(self.sizes) - self.sizes
         uneven = np.flatnonzero(self.weight != np.repeat(self.weight[first], self.sizes))
         if uneven.size:
+            query = self.samples.qid.tolist()[uneven[0]]
             raise BadParameter(
-                f"query {self.qid.tolist()[uneven[0]]!r} has rows of different sample_weight, but XGBoost weights"
-                " queries. Give all rows of a query one weight, or use an LGBMRanker."
+                f"query {query!r} has rows of different sample_weight, but XGBoost weights queries. Give all rows of a"
+                " query one weight, or use an LGBMRanker."
             )
         return self.weight[first]
 
@@ -431,16 +424,7 @@ def _features(estimator: GroupedRanker, X: Any, reset: bool) -> Any:
     return validate_data(estimator, X, reset=reset, accept_sparse="csr", ensure_all_finite=False)
 
 
-@dataclass(frozen=True)
-class _Training:
-    rows: _Rows
-    validation: _Rows | None
-    objective: LambdaMART | None
-    measure: Measure | None
-    patience: int | None
-
-
-def _trainer(ranker: Any) -> Callable[[Any, _Training], tuple[int, dict]]:
+def _trainer(ranker: Any) -> Callable[..., tuple[int, dict]]:
     """Return the function that trains the ranker; it returns the number of rounds and the validation values."""
     names = {(kind.__module__.split(".")[0], kind.__name__) for kind in type(ranker).__mro__}
     if ranker is None or ("lightgbm", "LGBMRanker") in names:
@@ -456,19 +440,25 @@ def _default() -> Any:
     return LGBMRanker(verbosity=-1)
 
 
-def _train_lightgbm(ranker: Any, training: _Training) -> tuple[int, dict]:
+def _train_lightgbm(
+    ranker: Any,
+    rows: _Rows,
+    validation: _Rows | None,
+    objective: LambdaMART | None,
+    measure: Measure | None,
+    patience: int | None,
+) -> tuple[int, dict]:
     from lightgbm import early_stopping
 
-    rows, validation, objective, measure = training.rows, training.validation, training.objective, training.measure
     if measure is not None:
         ranker.set_params(metric="None")
     if objective is not None:
-        ranker.set_params(objective=objective.bound(rows.doc_length, rows.docno, rows.qid))
+        ranker.set_params(objective=_bound(objective, rows))
     evaluation: dict[str, Any] = {}
     if validation is not None:
         evaluation = {
             "eval_X": validation.X,
-            "eval_y": validation.grades if measure is None else validation.label,
+            "eval_y": validation.grades if measure is None else validation.samples.label,
             "eval_group": [validation.sizes],
             "eval_names": [_VALIDATION],
             "eval_metric": None if measure is None else _evaluation(measure, validation),
@@ -478,7 +468,7 @@ def _train_lightgbm(ranker: Any, training: _Training) -> tuple[int, dict]:
         rows.grades,
         group=rows.sizes,
         sample_weight=rows.weight,
-        callbacks=None if training.patience is None else [early_stopping(training.patience, verbose=False)],
+        callbacks=None if patience is None else [early_stopping(patience, verbose=False)],
         **evaluation,
     )
     if objective is not None:
@@ -487,12 +477,18 @@ def _train_lightgbm(ranker: Any, training: _Training) -> tuple[int, dict]:
     return best if best > 0 else ranker.n_estimators_, ranker.evals_result_
 
 
-def _train_xgboost(ranker: Any, training: _Training) -> tuple[int, dict]:
-    rows, validation = training.rows, training.validation
-    if training.patience is not None:
-        ranker.set_params(early_stopping_rounds=training.patience)
-    if training.objective is not None or (validation is not None and training.measure is not None):
-        results = _boost(ranker, training)
+def _train_xgboost(
+    ranker: Any,
+    rows: _Rows,
+    validation: _Rows | None,
+    objective: LambdaMART | None,
+    measure: Measure | None,
+    patience: int | None,
+) -> tuple[int, dict]:
+    if patience is not None:
+        ranker.set_params(early_stopping_rounds=patience)
+    if objective is not None or (validation is not None and measure is not None):
+        results = _boost(ranker, rows, validation, objective, measure)
     else:
         evaluation = {}
         if validation is not None:
@@ -504,30 +500,31 @@ def _train_xgboost(ranker: Any, training: _Training) -> tuple[int, dict]:
     return booster.num_boosted_rounds() if best is None else int(best) + 1, results
 
 
-def _boost(ranker: Any, training: _Training) -> dict:
+def _boost(
+    ranker: Any, rows: _Rows, validation: _Rows | None, objective: LambdaMART | None, measure: Measure | None
+) -> dict:
     """Train like ``XGBRanker.fit``, which does not support objectives and measures with documents."""
     from xgboost import DMatrix, train
 
-    rows, validation, objective, measure = training.rows, training.validation, training.objective, training.measure
     names = ("missing", "feature_types", "feature_weights", "enable_categorical")
     options: dict[str, Any] = {name: getattr(ranker, name) for name in names} | {"nthread": ranker.n_jobs}
-    matrix = DMatrix(rows.X, rows.grades, group=rows.sizes, weight=rows.weight_of_query, **options)
     parameters = ranker.get_xgb_params() | {"eval_metric": None, "disable_default_eval_metric": True}
     if objective is not None and parameters["base_score"] is None:
         parameters["base_score"] = 0.0
     evaluation: dict[str, Any] = {}
     if validation is not None and measure is not None:
+        held_out = DMatrix(validation.X, validation.samples.label, group=validation.sizes, **options)
         watched = _evaluation(measure, validation)
         evaluation = {
-            "evals": [(DMatrix(validation.X, validation.label, group=validation.sizes, **options), _VALIDATION)],
+            "evals": [(held_out, _VALIDATION)],
             "custom_metric": lambda pred, data: ("measure", watched.xgboost(pred, data)[1]),
         }
     results: dict = {}  # XGBoost parses names from text, so the measure has a plain name
     booster = train(
         parameters,
-        matrix,
+        DMatrix(rows.X, rows.grades, group=rows.sizes, weight=rows.weight_of_query, **options),
         num_boost_round=ranker.get_num_boosting_rounds(),
-        obj=None if objective is None else objective.bound(rows.doc_length, rows.docno, rows.qid).xgboost,
+        obj=None if objective is None else _bound(objective, rows).xgboost,
         maximize=measure is None or greater_is_better_of(measure, None),
         early_stopping_rounds=ranker.early_stopping_rounds,
         evals_result=results,
@@ -539,5 +536,9 @@ def _boost(ranker: Any, training: _Training) -> dict:
     return {name: {str(measure): values["measure"]} for name, values in results.items()}
 
 
+def _bound(objective: LambdaMART, rows: _Rows) -> LambdaMART:
+    return objective.bound(rows.samples.doc_length, rows.samples.docno, rows.samples.qid)
+
+
 def _evaluation(measure: Measure, rows: _Rows) -> EvalMeasure:
-    return EvalMeasure(measure, doc_length=rows.doc_length, docno=rows.docno)
+    return EvalMeasure(measure, doc_length=rows.samples.doc_length, docno=rows.samples.docno)

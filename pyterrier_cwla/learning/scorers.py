@@ -42,87 +42,6 @@ from .labelled_rows import Marks, Samples, prepared, rows_as_queries, split_quer
 from .metrics import computable, greater_is_better_of, per_query
 from .row_columns import KNOWN, Known, known_of_rows, misplaced, scores
 
-
-def registered(kind: type) -> dict[str, Any]:
-    """Return the registered scorers of a type by name; none if this version of scikit-learn has another registry."""
-    return {name: scorer for name, scorer in (_registry() or {}).items() if isinstance(scorer, kind)}
-
-
-def put(scorers: Mapping[str, Any]) -> None:
-    """Add scorers to the registry of scikit-learn, or change those of the same name.
-
-    Parameters
-    ----------
-    scorers : mapping of str to callable
-        The scorers by name.
-
-    Raises
-    ------
-    CWLAError
-        If this version of scikit-learn does not allow it. The registry is then unchanged.
-    """
-    registry = _registry()
-    if registry is None:
-        raise _refusal()
-    before = dict(registry)
-    registry.update(scorers)
-    _allow(registry, scorers)
-    try:
-        for name in list(scorers)[:1]:
-            metrics.check_scoring(DummyRegressor(), scoring=name)
-    except (KeyError, TypeError, ValueError):
-        registry.clear()
-        registry.update(before)
-        _allow(registry, scorers)
-        raise _refusal() from None
-
-
-def remove(names: Iterable[str]) -> None:
-    """Remove names from the registry of scikit-learn."""
-    registry = _registry() or {}
-    names = [name for name in names if registry.pop(name, None) is not None]
-    _allow(registry, names)
-
-
-def _registry() -> dict[str, Any] | None:
-    """Return the scorers of scikit-learn by name: ``sklearn.metrics._scorer._SCORERS``."""
-    found = getattr(sys.modules.get("sklearn.metrics._scorer"), "_SCORERS", None)
-    return found if isinstance(found, dict) and set(found) == set(metrics.get_scorer_names()) else None
-
-
-def _refusal() -> CWLAError:
-    return CWLAError(
-        f"scikit-learn {sklearn.__version__} does not allow new names of scorers in the way that register_scorers uses."
-        " Pass scorers instead of names: scoring=scorer('TBG')."
-    )
-
-
-def _allow(registry: Mapping[str, Any], changed: Iterable[str]) -> None:
-    """Make all checks of ``scoring=`` accept those of the changed names that are registered, and no other of them."""
-    changed = set(changed)
-    wanted = changed & set(registry)
-    for check in _checks():
-        check.options = (check.options - changed) | wanted
-
-
-def _checks() -> Iterator[Any]:
-    """Yield the objects that check ``scoring=`` in scikit-learn's functions and classes imported so far.
-
-    They contain a copy of the names at the time when their module was imported. Modules that are imported later copy
-    the names as they are then.
-    """
-    for path, module in list(sys.modules.items()):
-        if not path.startswith("sklearn."):
-            continue
-        for thing in list(getattr(module, "__dict__", {}).values()):
-            if isinstance(thing, FunctionType | type):
-                known = vars(thing).get("_skl_parameter_constraints") or vars(thing).get("_parameter_constraints")
-                checks = known.get("scoring") if isinstance(known, dict) else None
-                for check in checks if isinstance(checks, list) else ():
-                    if isinstance(getattr(check, "options", None), Set) and "r2" in check.options:
-                        yield check
-
-
 #: The cutoffs of the names that :func:`register_scorers` registers, such as ``nDCG@10``.
 CUTOFFS = (1, 3, 5, 10, 20, 50, 100, 1000)
 
@@ -220,7 +139,7 @@ class Scorer:
 
         The names of this measure are sent along with it, since it carries the default table of lengths.
         """
-        names = registered(Scorer)
+        names = _registered()
         known = _default_scorers() if names else {}
         added = {
             name: vars(found)
@@ -444,7 +363,7 @@ def register_scorers(measures: Any = ()) -> None:
         if not isinstance(name, str) or not name:
             raise BadParameter(f"the name of a scorer must be a text, not {shown(name)}.")
     named = {name: found if isinstance(found, Scorer) else scorer(found) for name, found in measures.items()}
-    clashing = set(named) & set(metrics.get_scorer_names()) - set(registered(Scorer))
+    clashing = set(named) & set(metrics.get_scorer_names()) - set(_registered())
     if clashing:
         raise BadParameter(f"scikit-learn has a scorer of its own named {some(clashing)}: choose another name.")
     _register(named)
@@ -463,34 +382,101 @@ def unregister_scorers() -> None:
     False
     """
     global _called_here
-    remove(registered(Scorer))
+    registry, ours = _registry() or {}, _registered()
+    for name in ours:
+        del registry[name]
+    _allow(registry, ours)
     _called_here = False
 
 
 @cache
 def _default_scorers() -> dict[str, Scorer]:
     """Return the scorers that :func:`register_scorers` registers without arguments, by name."""
-    registry = ir_measures.measures.registry
-    found = {name: scorer(name) for name in registry if _needs_nothing(name)}
-    at_cutoffs = {f"{name}@{k}": k for name in registry for k in CUTOFFS if _needs_nothing(f"{name}@{k}")}
+    measures = ir_measures.measures.registry
+    found = {name: scorer(name) for name in measures if _needs_nothing(name)}
+    at_cutoffs = {f"{name}@{k}": k for name in measures for k in CUTOFFS}
     for name, k in at_cutoffs.items():
-        one = scorer(name)
-        if one.measure.params.get("cutoff") == k:  # not so in IPrec@1, where 1 is a recall
+        # The number in IPrec@1 is a recall.
+        if _needs_nothing(name) and (one := scorer(name)).measure.params.get("cutoff") == k:
             found[name] = one
     return found
 
 
 def _register(named: Mapping[str, Scorer]) -> None:
-    """Register the default names that are not registered yet, and the given ones."""
-    taken = set(metrics.get_scorer_names())
-    put({**{name: one for name, one in _default_scorers().items() if name not in taken}, **named})
+    """Add the given names to the registry of scikit-learn, and the default ones that it does not have.
+
+    Raises
+    ------
+    CWLAError
+        If this version of scikit-learn does not allow it. The registry is then unchanged.
+    """
+    registry = _registry()
+    if registry is not None:
+        before = dict(registry)
+        added = {**{name: one for name, one in _default_scorers().items() if name not in before}, **named}
+        registry.update(added)
+        _allow(registry, added)
+        try:
+            metrics.check_scoring(DummyRegressor(), scoring=next(iter(added), None))
+            return
+        except (KeyError, TypeError, ValueError):
+            registry.clear()
+            registry.update(before)
+            _allow(registry, added)
+    raise CWLAError(
+        f"scikit-learn {sklearn.__version__} does not allow new names of scorers in the way that register_scorers uses."
+        " Pass scorers instead of names: scoring=scorer('TBG')."
+    )
+
+
+def _registered() -> dict[str, Scorer]:
+    """Return the registered scorers of this package by name; none if scikit-learn has another registry."""
+    return {name: one for name, one in (_registry() or {}).items() if isinstance(one, Scorer)}
+
+
+def _registry() -> dict[str, Any] | None:
+    """Return the scorers of scikit-learn by name: ``sklearn.metrics._scorer._SCORERS``."""
+    found = getattr(sys.modules.get("sklearn.metrics._scorer"), "_SCORERS", None)
+    return found if isinstance(found, dict) and set(found) == set(metrics.get_scorer_names()) else None
+
+
+def _allow(registry: Mapping[str, Any], changed: Iterable[str]) -> None:
+    """Make all checks of ``scoring=`` accept those of the changed names that are registered, and no other of them."""
+    changed = set(changed)
+    wanted = changed & set(registry)
+    for check in _checks():
+        check.options = (check.options - changed) | wanted
+
+
+def _checks() -> Iterator[Any]:
+    """Yield the objects that check ``scoring=`` in scikit-learn's functions and classes imported so far.
+
+    They contain a copy of the names at the time when their module was imported. Modules that are imported later copy
+    the names as they are then.
+    """
+    for path, module in list(sys.modules.items()):
+        if not path.startswith("sklearn."):
+            continue
+        for thing in list(getattr(module, "__dict__", {}).values()):
+            if isinstance(thing, FunctionType | type):
+                known = vars(thing).get("_skl_parameter_constraints") or vars(thing).get("_parameter_constraints")
+                checks = known.get("scoring") if isinstance(known, dict) else None
+                for check in checks if isinstance(checks, list) else ():
+                    if isinstance(getattr(check, "options", None), Set) and "r2" in check.options:
+                        yield check
 
 
 def predicted(estimator: Any, X: Any) -> Array:
     """Return the predictions of an estimator by which rows are ranked, one number per row."""
     if is_classifier(estimator):
         if hasattr(estimator, "predict_proba"):
-            return np.asarray(estimator.predict_proba(X), float) @ _grades(estimator)
+            try:
+                grades = np.asarray(estimator.classes_, float)
+            except (TypeError, ValueError):
+                raise BadRun(
+                    f"the classes of {type(estimator).__name__} are not grades: {some(estimator.classes_)}."
+                ) from None
+            return np.asarray(estimator.predict_proba(X), float) @ grades
         ways = ("decision_function", "predict")
     else:
         ways = ("predict", "decision_function")
@@ -512,15 +498,6 @@ def _trained_on(estimator: Any) -> Marks:
             estimator = estimator[-1]
         else:
             return getattr(estimator, "_trained_on", {})
-
-
-def _grades(classifier: Any) -> Array:
-    try:
-        return np.asarray(classifier.classes_, float)
-    except (TypeError, ValueError):
-        raise BadRun(
-            f"the classes of {type(classifier).__name__} are not grades: {some(classifier.classes_)}."
-        ) from None
 
 
 def _needs_nothing(name: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -35,12 +36,10 @@ _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits int
 
 @dataclass
 class TrainingRows:
-    """Training rows, grouped by query.
+    """Training rows, grouped by query, with the gains of a measure, or of one intent of each query.
 
     Attributes
     ----------
-    y : ndarray, shape (n_rows,)
-        The labels.
     sizes : ndarray of int, shape (n_queries,)
         The number of rows of each query.
     metric : Metric
@@ -53,9 +52,10 @@ class TrainingRows:
         1/N for each query; 0 if N is 0, and NaN if N is infinite.
     pool : Pool
         The judgments.
+    share : ndarray, shape (n_queries,), or None
+        The probability P(t|q) of the intent; None without intents.
     """
 
-    y: Array
     sizes: Array
     metric: Metric
     gain: Array
@@ -63,9 +63,12 @@ class TrainingRows:
     effort: Array | None
     scale: Array
     pool: Pool
+    share: Array | None
 
     @classmethod
-    def of(cls, measure: Measure, y: Array, sizes: Array, doc_length: Any, docno: Any) -> TrainingRows:
+    def from_labels(
+        cls, measure: Measure, y: Array, sizes: Array, doc_length: Any, docno: Any, share: Array | None = None
+    ) -> TrainingRows:
         """Return the training rows for a measure, after validation of labels, ids and lengths."""
         samples = samples_of_groups(y, sizes, doc_length, docno)
         if np.isnan(samples.label).any():
@@ -94,19 +97,12 @@ class TrainingRows:
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort
+            effort = np.append(effort, 0)
         N = divisor(metric, rows.rankings(all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
         scale = np.divide(1, N, out=np.zeros(len(N)), where=N > 0)
         scale[~np.isfinite(N)] = np.nan
-        return cls(
-            y.copy(),
-            sizes,
-            metric,
-            np.append(metric.gains(grade), 0),
-            np.append(grade, 0),
-            None if effort is None else np.append(effort, 0),
-            scale,
-            judgments.pool,
-        )
+        gain = np.append(metric.gains(grade), 0)
+        return cls(sizes, metric, gain, np.append(grade, 0), effort, scale, judgments.pool, share)
 
     @cached_property
     def start(self) -> Array:
@@ -114,14 +110,14 @@ class TrainingRows:
         return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
-    def way(self) -> Any:
+    def way(self) -> Callable[[Metric, Ranked, int], Changes]:
         """Function that computes the changes by swaps."""
         return way_to_swap(self.metric, int(self.sizes.max(initial=0)))
 
-    @property
-    def last_that_counts(self) -> int | None:
-        """Last rank that counts, if there is one."""
-        return self.metric.last_that_counts
+    @cached_property
+    def equal_gains_are_equal(self) -> bool:
+        """Whether swaps of items with equal gains do not change the score."""
+        return self.metric.unit_effort and "grade" not in reads(self.metric.C) | reads(self.metric.A)
 
     @cached_property
     def chunks(self) -> list[tuple[Array, Array]]:
@@ -132,22 +128,14 @@ class TrainingRows:
         chunks = []
         for queries, width in packed(np.argsort(self.sizes, kind="stable"), self.sizes, _CELLS):
             column, size = np.arange(width)[None, :], self.sizes[queries][:, None]
-            chunks.append((queries, np.where(column < size, self.start[queries][:, None] + column, len(self.y))))
+            chunks.append((queries, np.where(column < size, self.start[queries][:, None] + column, len(self.gain) - 1)))
         return chunks
-
-    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Any, Array]:
-        """Return the rows of a chunk in descending order of prediction, their rankings and their predictions.
-
-        All matrices are in column-major order: the computations of a rank read this rank and the ranks after it, which
-        then are contiguous.
-        """
-        rows, scores = self.in_order(queries, rows, pred, dtype)
-        return rows, self.rankings(queries, rows, dtype), scores
 
     def in_order(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Array]:
         """Return the rows of a chunk in descending order of prediction, and their predictions.
 
-        Cells without a row contain the last prediction of the query.
+        Cells without a row contain the last prediction of the query. All matrices are in column-major order: the
+        computations of a rank read this rank and the ranks after it, which then are contiguous.
         """
         scores = np.append(pred, -np.inf)[rows]
         order = np.argsort(-scores, axis=1, kind="stable")
@@ -161,30 +149,94 @@ class TrainingRows:
         effort = None if self.effort is None else np.asfortranarray(self.effort[rows])
         return Ranked(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
 
-    def changes(self, ranked: Any, depth: int) -> Changes:
+    def changes(self, ranked: Ranked, depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
         scale = self.scale[ranked.topic][:, None].astype(ranked.dtype)
         plain = bool((scale == 1).all())
         for a, change in self.way(self.metric, ranked, depth):
             yield a, change if plain else change * scale
 
-    @cached_property
-    def _equal_gains_are_equal(self) -> bool:
-        """Whether swaps of items with equal gains do not change the score."""
-        return self.metric.unit_effort and "grade" not in reads(self.metric.C) | reads(self.metric.A)
 
-    def above(self, ranked: Any, a: int, change: Array) -> tuple[Array, Array | None]:
-        """Return whether each item after rank a should be above the item there, and whether their gains are equal.
+def changes_of_intents(intents: list[TrainingRows], ranked: list[Ranked], depth: int) -> Changes:
+    """Yield for each rank a, from 0, the changes of the score by swaps: ΔM = Σ_t P(t|q)·ΔM_t over the intents."""
+    of_intents = [one.changes(own, depth) for one, own in zip(intents, ranked, strict=True)]
+    if intents[0].share is None:
+        yield from of_intents[0]
+        return
+    shares = [one.share[ranked[0].topic][:, None] for one in intents if one.share is not None]
+    for found in zip(*of_intents, strict=True):  # all intents have the same ranks in the same order
+        total = 0.0
+        for share, (_, change) in zip(shares, found, strict=True):
+            total = total + share.astype(change.dtype) * change
+        yield found[0][0], np.asarray(total)
 
-        Of equal gains, the change by the swap decides. The second mask is None if swaps of equal gains change nothing.
-        """
-        here, below = ranked.gains[:, a : a + 1], ranked.gains[:, a + 1 :]
+
+def should_be_above(
+    intents: list[TrainingRows], ranked: list[Ranked], a: int, change: Array
+) -> tuple[Array, Array | None]:
+    """Return whether each item after rank a should be above the item there, and whether their gains are equal.
+
+    An item should if its gain is higher for an intent and lower for none. If it is higher for an intent and lower for
+    another, or the gains are equal, the change by the swap decides. Intents without users do not count. The second mask
+    is None if swaps of equal gains change nothing.
+    """
+    more: Any = np.False_
+    less: Any = np.False_
+    for one, own in zip(intents, ranked, strict=True):
+        here, below = own.gains[:, a : a + 1], own.gains[:, a + 1 :]
         higher = below > here
-        if self._equal_gains_are_equal:
+        if one.share is None and one.equal_gains_are_equal:
             return higher, None
-        equal = below == here
-        higher |= equal & (change > 0)
-        return higher, equal
+        lower = below < here
+        if one.share is not None:
+            counts = one.share[own.topic][:, None] > 0
+            higher &= counts
+            lower &= counts
+        more, less = more | higher, less | lower
+    return (more & ~less) | ((more == less) & (change > 0)), ~(more | less)
+
+
+def rows_by_intent(
+    measure: Any, y: Array, sizes: Array, doc_length: Any, docno: Any, qid: Any, qrels: Any
+) -> list[TrainingRows]:
+    """Return the training rows for an intent-aware measure, with grades from ``qrels`` by query and document.
+
+    The first element has the grades of the first intent of each query, the next one those of the second, and so on.
+
+    Raises
+    ------
+    BadParameter, BadJudgments, MissingLength
+        If the rows do not fit the groups or the measure, or no row is judged.
+    """
+    queries, documents = _ids(qid, "qid", len(y)), _ids(docno, "docno", len(y))
+    start = np.cumsum(sizes) - sizes
+    query = np.array(queries, object)
+    if (mixed := np.flatnonzero(query != np.repeat(query[start], sizes))).size:
+        raise BadParameter(f"row {mixed[0]} has another qid than the first row of its group: a group is one query.")
+    pairs = pd.MultiIndex.from_arrays([queries, documents])
+    if not pairs.is_unique:
+        row = int(np.argmax(pairs.duplicated()))
+        raise BadParameter(f"row {row}: document {documents[row]!r} occurs twice in query {queries[row]!r}.")
+    judgments = judged(loaded(qrels, "qrels"))
+    here = np.flatnonzero(_rows_of(judgments, pairs) >= 0)
+    if not len(here):
+        raise BadJudgments(
+            f"qrels= judge none of the rows: the rows have the queries {some(queries)}, the judgments"
+            f" {some(judgments.qids)}."
+        )
+    columns = judgments.columns
+    judgments.intents  # noqa: B018  (raises if there are none)
+    intent: Any = columns.iteration
+    some_columns = replace(columns.taken(here), iteration=intent.take(of_numbers(here)))
+    judgments = Judgments(some_columns, qids=judgments.qids)
+    of_group = np.array([judgments.index.get(one, -1) for one in query[start]])
+    intents = []
+    for (_, own), shares in zip(judgments.intents, measure.weights.of(judgments), strict=True):
+        grades = np.zeros(len(y), own.columns.value.dtype)
+        grades[_rows_of(own, pairs)] = np.maximum(own.columns.value, 0)
+        share = np.append(shares, 0.0)[of_group]
+        intents.append(TrainingRows.from_labels(measure.inner, grades, sizes, doc_length, docno, share))
+    return intents
 
 
 def sizes_of_groups(group: Any, rows: int) -> Array:
@@ -244,94 +296,6 @@ def samples_of_groups(y: Array, sizes: Array, doc_length: Any, docno: Any) -> Sa
         if values is not None:
             known[name] = one_per_row(values, name, len(y))
     return Samples.of(y, known)
-
-
-@dataclass
-class IntentRows(TrainingRows):
-    """Training rows for an intent-aware measure, grouped by query: those of the first intent, and of the others.
-
-    ΔM = Σ_t P(t|q)·ΔM_t, where ΔM_t is the change of the inner measure with the grades of intent t.
-
-    Attributes
-    ----------
-    parts : list of TrainingRows
-        The rows with the grades of the first intent of each query, of the second, and so on.
-    P : list of ndarray, shape (n_queries,)
-        The probabilities of these intents.
-    """
-
-    parts: list[TrainingRows]
-    P: list[Array]
-
-    @classmethod
-    def of_intents(
-        cls, measure: Any, y: Array, sizes: Array, doc_length: Any, docno: Any, qid: Any, qrels: Any
-    ) -> IntentRows:
-        """Return the training rows for an intent-aware measure, with grades from ``qrels`` by query and document.
-
-        Raises
-        ------
-        BadParameter, BadJudgments, MissingLength
-            If the rows do not fit the groups or the measure, or no row is judged.
-        """
-        queries, documents = _ids(qid, "qid", len(y)), _ids(docno, "docno", len(y))
-        start = np.cumsum(sizes) - sizes
-        group = np.repeat(np.arange(len(sizes)), sizes)
-        query = np.array(queries, object)
-        if (mixed := np.flatnonzero(query != query[start][group])).size:
-            raise BadParameter(f"row {mixed[0]} has another qid than the first row of its group: a group is one query.")
-        pairs = pd.MultiIndex.from_arrays([queries, documents])
-        if not pairs.is_unique:
-            row = int(np.argmax(pairs.duplicated()))
-            raise BadParameter(f"row {row}: document {documents[row]!r} occurs twice in query {queries[row]!r}.")
-        judgments = judged(loaded(qrels, "qrels"))
-        here = np.flatnonzero(_rows_of(judgments, pairs) >= 0)
-        if not len(here):
-            raise BadJudgments(
-                f"qrels= judge none of the rows: the rows have the queries {some(queries)}, the judgments"
-                f" {some(judgments.qids)}."
-            )
-        columns = judgments.columns
-        judgments.intents  # noqa: B018  (raises if there are none)
-        intent: Any = columns.iteration
-        some_columns = replace(columns.taken(here), iteration=intent.take(of_numbers(here)))
-        judgments = Judgments(some_columns, qids=judgments.qids)
-        parts = []
-        for _, own in judgments.intents:
-            grades = np.zeros(len(y), own.columns.value.dtype)
-            grades[_rows_of(own, pairs)] = np.maximum(own.columns.value, 0)
-            parts.append(TrainingRows.of(measure.inner, grades, sizes, doc_length, docno))
-        of_group = np.array([judgments.index.get(one, -1) for one in query[start]])
-        P = [np.append(shares, 0.0)[of_group] for shares in measure.weights.of(judgments)]
-        return cls(**{**vars(parts[0]), "y": y.copy()}, parts=parts, P=P)
-
-    def ranked(self, queries: Array, rows: Array, pred: Array, dtype: Any) -> tuple[Array, Any, Array]:
-        """Return the rows of a chunk in descending order of prediction, their rankings by intent and predictions."""
-        rows, scores = self.in_order(queries, rows, pred, dtype)
-        return rows, [part.rankings(queries, rows, dtype) for part in self.parts], scores
-
-    def changes(self, ranked: Any, depth: int) -> Changes:
-        """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
-        of_intents = (part.changes(own, depth) for part, own in zip(self.parts, ranked, strict=True))
-        for found in zip(*of_intents, strict=True):  # all intents have the same ranks in the same order
-            total = 0.0
-            for P, (_, change) in zip(self.P, found, strict=True):
-                total = total + P[ranked[0].topic][:, None].astype(change.dtype) * change
-            yield found[0][0], np.asarray(total)
-
-    def above(self, ranked: Any, a: int, change: Array) -> tuple[Array, Array]:
-        """Return whether each item after rank a should be above the item there, and whether their gains are equal.
-
-        It should if its gain is higher for an intent and lower for none. If it is higher for an intent and lower for
-        another, or the gains are equal, the change by the swap decides. Intents without users do not count.
-        """
-        more, less = np.zeros((2, *change.shape), bool)
-        for P, own in zip(self.P, ranked, strict=True):
-            counts = P[own.topic][:, None] > 0
-            here, below = own.gains[:, a : a + 1], own.gains[:, a + 1 :]
-            more |= (below > here) & counts
-            less |= (below < here) & counts
-        return (more & ~less) | ((more == less) & (change > 0)), ~(more | less)
 
 
 def _ids(values: Any, name: str, rows: int) -> list[str]:

@@ -294,8 +294,9 @@ def test_gradients_are_close_to_those_of_float64(measure, monkeypatch):
     y, predicted, words = rng.integers(0, 4, 120), rng.normal(size=120), rng.integers(1, 900, 120)
     objective = LambdaMART(measure, doc_length=words)
     found = objective.gradients(y, predicted, [60, 60])
-    ranked = TrainingRows.ranked
-    monkeypatch.setattr(TrainingRows, "ranked", lambda *given: ranked(*given[:-1], np.float64))
+    for name in ("in_order", "rankings"):
+        usual = getattr(TrainingRows, name)
+        monkeypatch.setattr(TrainingRows, name, lambda *given, usual=usual: usual(*given[:-1], np.float64))
     exact = LambdaMART(measure, doc_length=words).gradients(y, predicted, [60, 60])
     for one, other in zip(found, exact):
         assert np.abs(one - other).max() < 1e-4 * np.sqrt(np.mean(other**2))
@@ -307,10 +308,11 @@ def test_rounding_errors_of_changes_are_small_beside_the_score(C):
     rng = np.random.default_rng(5)
     y, predicted = rng.integers(0, 5, 100), rng.normal(size=100)
     objective = LambdaMART(CWLA(C=C, A="max", max_rel=4))
-    rows = objective._prepared(y, [100])
-    [chunk] = rows.chunks
+    _, rows, _ = objective._prepared(y, predicted, [100])
+    [(queries, place)] = rows.chunks
+    place, _ = rows.in_order(queries, place, predicted, float)
     found, exact = (
-        [change for _, change in rows.changes(rows.ranked(*chunk, predicted, dtype)[1], 30)]
+        [change for _, change in rows.changes(rows.rankings(queries, place, dtype), 30)]
         for dtype in (np.float32, float)
     )
     error = max(np.abs(one - other).max() for one, other in zip(found, exact))
