@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +11,15 @@ import typer
 from rich.text import Text
 
 from .. import errors
+from ..rendering.tables import MARKS, probability
 from ..rendering.terminal import busy, column_head, in_blocks, plain_table, prose, screen, warnings_as_sentences
 from .arguments import Force, LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
 from .paths import check_outputs
 
 if TYPE_CHECKING:
     from ..demo.demonstration import Demonstration
-    from ..evaluation.comparison import Comparison, ScoreCell
+    from ..evaluation.comparison import Comparison
+    from ..rendering.tables import TableCell
 
 _FEW = 12  # runs; tables of more runs show significance marks without p-values
 
@@ -106,11 +109,12 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
     """
     from ..evaluation.comparison import BOLD
 
-    console, cells = screen(), found.cells()
+    console, cells = screen(), found.cells(None)
     gap = 2 if console.width >= 100 else 1
     with_p = 1 < len(found.runs) <= _FEW
     heads = {measure: measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures}
-    texts = {place: _text(cell, with_p) for place, cell in cells.items()}
+    p = found.table.set_index(["run", "measure"])["p_t_corrected"] if with_p else {}
+    texts = {place: _text(cell, p.get(place, math.nan)) for place, cell in cells.items()}
     widths = [
         max(map(len, [*head, *(line for run in found.runs for line in texts[run, measure].plain.split("\n"))])) + gap
         for measure, head in heads.items()
@@ -138,8 +142,8 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
             prose(console, line, "")
 
 
-def _text(cell: ScoreCell, with_p: bool) -> Text:
-    text = Text.assemble(cell.symbol, (cell.score, "bold" if cell.best else ""))
-    if with_p and "t" in cell.p:
-        text.append(f"\np {cell.p['t']}".replace(" <", "<").replace("1.000", "1"), "dim")
+def _text(cell: TableCell, p: float) -> Text:
+    text = Text.assemble(MARKS[cell.mark], (cell.text, "bold" if cell.bold else ""))
+    if not math.isnan(p):
+        text.append(f"\np {probability(p)}".replace(" <", "<").replace("1.000", "1"), "dim")
     return text

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..evaluation.comparison import Comparison
-    from ..evaluation.pair_comparison import PairComparison
     from ..files.table_writers import Table
 
 DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
@@ -140,9 +139,7 @@ def compare(
         typer.Option(metavar="NAME", help="Run to compare the others with; by default the first. May be repeated."),
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Compare all pairs of runs.")] = False,
-    least: Annotated[
-        float, typer.Option(help="Largest difference of a topic that is a tie, for --pairs and several baselines.")
-    ] = 0.0,
+    least: Annotated[float, typer.Option(help="Largest difference of the scores of a topic that is a tie.")] = 0.0,
     lengths: LengthsFile = None,
     seconds: SecondsFile = None,
     missing: WhereMissing = None,
@@ -258,7 +255,7 @@ def _first_of_several(files: Mapping[str, Path]) -> str | None:
 class _Compared:
     """Comparison with notes, writable in all formats."""
 
-    found: Comparison | PairComparison
+    found: Comparison
     notes: Sequence[str]
 
     @property
@@ -278,7 +275,7 @@ class _Compared:
         return self.found.to_latex()
 
     def notes_beside(self, form: Format) -> list[str]:
-        return [*(self.found.of_queries if form is not Format.latex else ()), *self.notes]
+        return [*(self.found.of_topics if form is not Format.latex else ()), *self.notes]
 
 
 _NAME_WIDTH = 30

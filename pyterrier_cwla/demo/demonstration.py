@@ -84,7 +84,6 @@ def demonstrate(
     if baseline is None and len(runs) > 1:
         baseline = next(iter(runs))
     comparison = compare(judgments, runs, _measures(max_rel, time if timed else None), baseline)
-    assert isinstance(comparison, Comparison)
     notes = [
         *comparison.notes(None),
         BOLD,

@@ -11,6 +11,5 @@ from .explanation import (
     stop_distribution as stop_distribution,
 )
 from .explanation_plots import plot_stops as plot_stops
-from .pair_comparison import PairComparison as PairComparison
 from .run_comparison import compare as compare
 from .run_overlap import rbo as rbo

@@ -2,73 +2,70 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from html import escape
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.measure import Measurement
+from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
-from rich.table import Table
-from rich.text import Text
 
-from ..errors import BadParameter, many, near, some
-from ..errors.sanitise import harmless_segments, in_picture, sanitised
+from ..errors import BadParameter, near
+from ..errors.sanitise import sanitised
 from ..measures.counting import scores_of_unanswered
-from ..rendering.figures import COLOURS, GREY, axes_of, elided, measure_look, panels, titled, wrapped
-from ..rendering.latex import escaped, floating_table, table_row, tabular
-from ..rendering.terminal import (
-    UNLIMITED_WIDTH,
-    broken,
-    column_head,
-    columns_that_fit,
-    other_than_means,
-    plain_table,
-    tables_and_notes,
+from ..rendering.figures import saved
+from ..rendering.latex import floating_table, typeset
+from ..rendering.tables import (
+    Table,
+    TableCell,
+    TableColumn,
+    decimals,
+    fixed_point,
+    interval_of,
+    level,
+    percent,
+    probability,
 )
-from .significance import CORRECTIONS, TESTS, unit_of, without_noise
+from ..rendering.terminal import other_than_means
+from .comparison_plots import plot_pairs, plot_scores, plot_topics, plot_wins
+from .significance import CORRECTIONS, PAIRED_TESTS, TESTS, Array, SignificanceTest, unit_of, without_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_LINE = 0.155  # inches per line of text of 8 points
-_LETTER = 0.065  # inches per character of 8 points
-_LEAST = 1.5  # inches per panel
-_NAMED = 12  # topics at each end that have a name if there are many topics
-_ALL_NAMED = 30  # largest number of topics that all have a name
-_BETWEEN = 5  # rows for the topics between the named ones
-_ROW = 0.165  # inches per topic with a name
-_TOPIC = 34  # characters of a topic's name
-#: Note below tables with bold type, if higher scores are better for all measures.
 BOLD = "Bold: the highest."
-NOT_CORRECTED = "Intervals are not corrected: one may exclude 0 where there is no mark."
-EFFECT = "d_z is the mean of the differences of queries, divided by their standard deviation."
-_ROWS = 15  # runs in a notebook
-_P_OF = {"t": "t-test", "wilcoxon": "Wilcoxon", "randomisation": "random"}
-#: Columns that are left out next if the terminal is narrow, with their names in the note.
-_CALLED = {"effect": "d_z", "interval": "intervals of scores", "difference_interval": "intervals of Δ"}
+"""Note below tables with bold type, if higher scores are better for all measures."""
+_NOT_CORRECTED = "Intervals are not corrected: one may exclude 0 where there is no mark."
+_EFFECT = "d_z is the mean of the differences of topics, divided by their standard deviation."
+_OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
+_RUNS_OF_MATRIX = 30  # in a notebook
+_RUNS = 15  # in a notebook
+_ONLY_PAIRS = ["baseline", "wins", "ties", "losses"]  # columns that a table with one row per run does not have
 
 
-class ComparedRuns:
-    """Base class of comparisons: runs, measures, differences by topic, and sentences that explain tables.
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """Result of :func:`compare`: scores of runs, and the pairs of a run and a baseline that are compared.
+
+    The pairs are those of one baseline, of several baselines or of all runs; without a baseline, there are none.
 
     Attributes
     ----------
     about : dict
-        Information to report with the table.
+        Information to report with the table: version of the package, measures, queries, seed, settings and methods.
+        ``about["better"]`` says by measure which scores are better: "higher", "lower", or None if neither is.
     by_query : DataFrame
-        Values of the measures, one row per run and query.
+        Values of the measures, one row per run and query; logarithms for GeometricMean.
     """
 
     about: dict[str, Any]
     by_query: pd.DataFrame
+    _runs: pd.DataFrame  # one row per run and measure
+    _pairs: pd.DataFrame  # one row per pair and measure, without the columns of deferred tests
 
     @property
     def runs(self) -> list[Any]:
@@ -81,75 +78,168 @@ class ComparedRuns:
         return self.by_query.columns.tolist()
 
     @property
-    def other_aggregates(self) -> str:
-        """End of a sentence on means, about measures with other aggregates."""
-        tested = " (tested on logarithms)" if self.about["comparisons"] else ""
-        return other_than_means(self.about["aggregates"], tested)
-
-    @property
-    def of_queries(self) -> list[str]:
-        """Sentences about the queries: the number, the aggregates, and the runs that do not answer all."""
-        notes = [f"Means over {self.about['queries']:,} queries{self.other_aggregates}."]
-        if self.about["unanswered"]:
-            some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
-            some = [*some[:3], "…"] if len(some) > 3 else some
-            scores = scores_of_unanswered(self.about["measures"].values())
-            notes.append(f"Queries that a run does not answer {scores}: {', '.join(some)}.")
-        return notes
-
-    @property
-    def correction(self) -> str:
-        """Correction of the p-values, as a part of a sentence."""
-        many, correction = self.about["comparisons"], self.about["correction"]
-        family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
-        return f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"
-
-    @property
-    def is_corrected(self) -> bool:
-        """Whether p-values of several comparisons are corrected."""
-        return self.about["correction"] is not None and self.about["comparisons"] > 1
-
-    @property
-    def of_opposed(self) -> list[str]:
-        """Sentence about significant comparisons that have no mark, if there are any."""
-        opposed = self.about["opposed"]
-        if not opposed:
-            return []
-        some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in opposed[:3]]
-        more = [f"{len(opposed) - 3:,} more"] if len(opposed) > 3 else []
-        called = ", ".join([*some, *more])
-        return [f"Without a mark, since means are equal or differ in the other direction than the ranks: {called}."]
-
-    @property
-    def out_of_reach(self) -> str:
-        """Sentence for a randomisation test that cannot reach significance, otherwise empty."""
-        lowest, many = self.about["lowest_p"], self.about["comparisons"]
-        # For the other corrections, the corrected lowest p depends on the other p-values.
-        factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
-        if lowest * factor < self.about["alpha"]:
-            return ""
-        times = f", {min(1.0, lowest * factor):.2g} when corrected for {many:,} comparisons" if factor > 1 else ""
-        way_out = "there are too few queries" if self.about["randomisation"] == "all signs" else "give more resamples"
-        return f"The randomisation test cannot go below p = {lowest:.2g}{times}: {way_out}."
-
-    def mark(self, row: Mapping[str, Any]) -> int:
-        """Return 1 if the run of a row is significantly higher than the baseline, −1 if lower, otherwise 0."""
+    def baselines(self) -> list[Any]:
+        """Names of the baselines; all runs if all pairs are compared."""
         about = self.about
-        compared = [row["run"], row.get("baseline", about["baseline"]), row["measure"]]
-        significant = row[p_name(about["test"])] < about["alpha"] and compared not in about["opposed"]
-        return int(np.sign(row["difference"])) if significant else 0
+        if not self._has_row_per_pair:
+            return [] if about["baseline"] is None else [about["baseline"]]
+        return about["baselines"] or self.runs
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for part in self.parts(console, options):
-            yield from harmless_segments(console.render(part, options))
+    @property
+    def scores(self) -> pd.DataFrame:
+        """Score of each run (row) by each measure (column)."""
+        values = self._runs["score"].to_numpy().reshape(len(self.runs), -1)
+        return pd.DataFrame(values, index=pd.Index(self.runs, name="run"), columns=self.measures)
 
-    def parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield the tables and notes for a console."""
-        raise NotImplementedError
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """The results: one row per run and measure, or one row per pair if there are several baselines or all pairs.
+
+        One row per run and measure has the columns
+
+        * ``run``, ``measure``;
+        * ``score``: mean over queries, as in :func:`evaluate` (sum for counts, geometric mean for GeometricMean), and
+          ``score_low``, ``score_high``: its confidence interval;
+
+        and with a baseline, whose own rows have NaN in these columns,
+
+        * ``difference``: ``score`` minus the score of the baseline, and ``difference_low``, ``difference_high``: its
+          confidence interval, not corrected;
+        * ``effect``: Cohen's d_z, the mean of the differences of queries divided by their standard deviation;
+        * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests;
+        * ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
+          comparisons of the table (uncorrected if ``correction=None``).
+
+        One row per pair and measure has ``run``, ``baseline``, ``measure``, the columns from ``difference`` on, and
+
+        * ``wins``, ``ties``, ``losses``: numbers of queries for which the run is better than, as good as and worse than
+          the baseline;
+
+        and for all pairs of runs
+
+        * ``p_tukey``: p-values of Tukey's HSD with topics as blocks, computed when the table is first read, and
+          ``tukey_low``, ``tukey_high``: its simultaneous intervals (NaN for geometric means);
+        * ``p_randomised_hsd``: p-values of the randomised HSD.
+        """
+        if self._has_row_per_pair:
+            return self._all_pairs
+        return self._by_run.drop(columns=[*_ONLY_PAIRS, "mark", "best", "places"], errors="ignore")
+
+    @property
+    def _has_row_per_pair(self) -> bool:
+        return "baselines" in self.about
+
+    @property
+    def _test(self) -> SignificanceTest:
+        return TESTS[self.about["test"]]
+
+    @cached_property
+    def _all_pairs(self) -> pd.DataFrame:
+        """The pairs with the columns of deferred tests, after the wins, ties and losses."""
+        if not self._has_row_per_pair or self.about["baselines"] is not None:
+            return self._pairs
+        tested = []
+        for measure, rows in self._pairs.groupby("measure", sort=False):
+            values = self.by_query[measure].to_numpy(float).reshape(len(self.runs), -1)
+            deferred = all_pairs_tests(values, rows["difference"].to_numpy(), str(measure), self.about, deferred=True)
+            tested.append(pd.DataFrame(deferred, index=rows.index))
+        at = self._pairs.columns.get_loc("losses") + 1
+        return pd.concat([self._pairs.iloc[:, :at], pd.concat(tested), self._pairs.iloc[:, at:]], axis=1)
+
+    @cached_property
+    def _marked(self) -> pd.DataFrame:
+        """The pairs with the column ``mark``; those of a deferred test are read only if it decides on the marks."""
+        pairs, about = self._all_pairs if self._test.deferred else self._pairs, self.about
+        if pairs.empty:
+            return pairs.assign(mark=0)
+        of_pair = zip(pairs["run"], pairs["baseline"], pairs["measure"], strict=True)
+        opposed = [list(pair) in about["opposed"] for pair in of_pair]
+        significant = (pairs[self._test.decisive] < about["alpha"]) & ~np.array(opposed)
+        return pairs.assign(mark=np.where(significant, np.sign(pairs["difference"]), 0).astype(int))
+
+    @cached_property
+    def _by_run(self) -> pd.DataFrame:
+        """One row per run and measure, with the columns of the pairs with the one baseline, if there is one.
+
+        ``places`` are the decimals of the measure, and ``best`` is true for the best score.
+        """
+        scores, table = self.scores, self._runs.copy()
+        if not self._has_row_per_pair and self.baselines:
+            reference = self.runs.index(self.about["baseline"])
+            others = np.arange(len(scores)) != reference
+            for name, values in self._marked.drop(columns=["run", "baseline", "measure"]).items():
+                of_runs = np.full(scores.shape, np.nan)
+                of_runs[others] = values.to_numpy().reshape(len(self.measures), -1).T  # pairs are measure by measure
+                table[name] = of_runs.ravel()
+            differences = scores.to_numpy() - scores.to_numpy()[reference]
+            table["difference"] = np.where(others[:, None], differences, np.nan).ravel()
+        best = pd.DataFrame({measure: self._is_best(measure, of) for measure, of in scores.items()})
+        marks = table["mark"].fillna(0).astype(int) if "mark" in table else 0
+        return table.assign(
+            mark=marks, best=best.to_numpy().ravel(), places=[*map(self.places, self.measures)] * len(scores)
+        )
+
+    def rows_of_runs(self, measure: str) -> pd.DataFrame:
+        """Return the rows of a measure by run, with the columns ``mark`` and ``best``."""
+        return self._by_run[self._by_run["measure"] == measure].set_index("run")
+
+    def _is_best(self, measure: Any, scores: pd.Series[float]) -> pd.Series[bool]:
+        highest, lowest = scores.max(), scores.min()
+        best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure], np.nan)
+        return (scores == best) & (highest > lowest)
+
+    def places(self, measure: str) -> int:
+        """Return the number of decimals of the scores of a measure: none for sums, and fewer for larger scores."""
+        scores = self.scores[measure].abs()
+        return 0 if self.about["aggregates"][measure] == "sum" else decimals(scores.where(np.isfinite(scores)).max())
+
+    def rows(self, measure: str | None = None) -> pd.DataFrame:
+        """Return the pairs of a measure, each also in the other direction, by (run, baseline).
+
+        The column ``mark`` is 1 if the run is significantly higher than the baseline, −1 if it is significantly lower,
+        and otherwise 0.
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure, or if nothing is compared.
+        """
+        return self._both_directions(self._all_pairs.assign(mark=self._marked["mark"]), measure)
+
+    def _both_directions(self, pairs: pd.DataFrame, measure: str | None = None) -> pd.DataFrame:
+        """Return the rows of a measure and the same with run and baseline exchanged, by (run, baseline)."""
+        rows = self._of_measure(pairs, self.measure_or_first(measure))
+        return pd.concat([rows, turned(rows)]).set_index(["run", "baseline"])
+
+    def _of_measure(self, pairs: pd.DataFrame, measure: str) -> pd.DataFrame:
+        if pairs.empty:
+            raise BadParameter("there is no pair of runs to show: compare with a baseline, or with pairs=True.")
+        return pairs[pairs["measure"] == measure]
 
     def measure_or_first(self, measure: str | None) -> str:
         """Return the name of a measure of the comparison, by default of the first."""
         return chosen_of("measure", measure if measure is None else [measure], self.measures)[0]
+
+    def best_runs(self, most: int, measure: str | None = None) -> list[Any]:
+        """Return the best runs by a measure, in the order of the arguments; the baseline is always among them.
+
+        Parameters
+        ----------
+        most : int
+            Number of runs.
+        measure : str, optional
+            Name of the measure; by default the first.
+        """
+        measure = self.measure_or_first(measure)
+        lower = self.about["better"][measure] == "lower"
+        order = self.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
+        order.sort(key=lambda run: run != self.about["baseline"])
+        return [run for run in self.runs if run in set(order[:most])]
 
     def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
         """Return the scores of two runs by query, and their difference.
@@ -198,7 +288,404 @@ class ComparedRuns:
         found["difference"] = difference
         return found.sort_values("difference", ascending=False, kind="stable")
 
-    def plot_topics(self, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Any = None) -> Any:
+    # ---- sentences
+
+    @property
+    def other_aggregates(self) -> str:
+        """End of a sentence on means, about measures with other aggregates."""
+        return other_than_means(
+            self.about["aggregates"], " (tested on logarithms)" if self.about["comparisons"] else ""
+        )
+
+    @property
+    def of_topics(self) -> list[str]:
+        """Sentences about the topics: the number, the aggregates, and the runs that do not answer all."""
+        notes = [f"Means over {self.about['queries']:,} topics{self.other_aggregates}."]
+        if self.about["unanswered"]:
+            some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
+            some = [*some[:3], "…"] if len(some) > 3 else some
+            scores = scores_of_unanswered(self.about["measures"].values())
+            notes.append(f"Topics that a run does not answer {scores}: {', '.join(some)}.")
+        return notes
+
+    @property
+    def significance(self) -> str:
+        """Level of significance, test and correction, as a part of a sentence."""
+        many, correction = self.about["comparisons"], self.about["correction"]
+        family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
+        how = f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"
+        over = " over topics"
+        if self._test.of_all_pairs:
+            how, over = "corrected for all pairs of runs by each measure", ""
+        return f"p < {level(self.about['alpha'])} in {self._test.words}{over}, {how}"
+
+    @property
+    def _of_intervals(self) -> tuple[str, ...]:
+        """Sentence on intervals of differences that are not corrected, unlike the p-values."""
+        corrected = self.about["correction"] is not None or self._test.of_all_pairs
+        return (_NOT_CORRECTED,) if corrected and self.about["comparisons"] > 1 else ()
+
+    @property
+    def of_opposed(self) -> list[str]:
+        """Sentence about significant comparisons that have no mark, if there are any."""
+        opposed = self.about["opposed"]
+        if not opposed:
+            return []
+        some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in opposed[:3]]
+        more = [f"{len(opposed) - 3:,} more"] if len(opposed) > 3 else []
+        called = ", ".join([*some, *more])
+        return [f"Without a mark, since means are equal or differ in the other direction than the ranks: {called}."]
+
+    def _out_of_reach(self, test: SignificanceTest) -> list[str]:
+        """Return the sentence on a test that cannot reach significance."""
+        many = self.about["comparisons"]
+        if test.lowest_p is None or not many:
+            return []
+        kind, lowest = test.lowest_p(self.about["queries"], self.about["resamples"])
+        # For the other corrections, the corrected lowest p depends on the other p-values.
+        factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
+        if lowest * factor < self.about["alpha"]:
+            return []
+        times = f", {level(min(1.0, lowest * factor), 2)} corrected for {many:,} comparisons" if factor > 1 else ""
+        way_out = "there are too few topics" if kind == "all signs" else "give more resamples"
+        return [f"In {test.words}, no p is below {level(lowest, 2)}{times}: {way_out}."]
+
+    @property
+    def of_wins(self) -> str:
+        """Sentence about wins, ties and losses."""
+        least = self.about["least"]
+        ties = f"differ by at most {least:g}" if least else "are equal"
+        return f"Wins, ties and losses are by topic; topics tie if the scores {ties}."
+
+    @property
+    def about_bold(self) -> list[str]:
+        """Sentence about bold type, if any score is bold."""
+        bold = self._by_run.groupby("measure")["best"].any()
+        lowest = [name for name in self.measures if bold[name] and self.about["better"][name] == "lower"]
+        if not lowest:
+            return [BOLD] if bold.any() else []
+        if len(lowest) == bold.sum():
+            return ["Bold: the lowest, since less is better."]
+        return [f"{BOLD.removesuffix('.')}; of {', '.join(lowest)} the lowest, since less is better."]
+
+    def called(self, measure: str) -> str:
+        """Return the name of a measure in titles, which says if less is better."""
+        return f"{measure} (less is better)" if self.about["better"][measure] == "lower" else measure
+
+    def notes(self, interval: str | None = "difference", marks: tuple[str, str] = ("▲", "▼")) -> list[str]:
+        """Return the sentences that explain a table.
+
+        Parameters
+        ----------
+        interval : {"difference", "score", None}, default="difference"
+            Interval in the table, as for :meth:`wide`.
+        marks : tuple of str, default=("▲", "▼")
+            Marks of significantly higher and lower scores.
+
+        Returns
+        -------
+        list of str
+            Sentences.
+        """
+        baseline, kind = self.about["baseline"], self._kind(interval)
+        means, *unanswered = self.of_topics
+        notes = [means, *self._about_interval(kind)]
+        if self.about["comparisons"]:
+            than = "" if baseline is None else f" than {baseline}"
+            notes.append(f"{marks[0]} {marks[1]}: significantly higher or lower{than}, {self.significance}.")
+            notes += self._of_intervals if kind == "difference" else ()
+        if self._has_row_per_pair:
+            lower = [name for name in self.measures if self.about["better"][name] == "lower"]
+            notes += [f"Less is better: {', '.join(lower)}."] if lower else []
+        return [*notes, *self.of_opposed, *unanswered, *self._out_of_reach(self._test)]
+
+    def _about_interval(self, kind: str | None) -> list[str]:
+        how = f"(percentile bootstrap over topics, {self.about['resamples']:,} resamples)"
+        confidence = percent(self.about["confidence"])
+        if kind == "score":
+            return [f"In brackets {confidence} confidence intervals {how}."]
+        if kind is None or self._has_row_per_pair:
+            return []
+        return [
+            f"With each score its difference to {self.about['baseline']} and, in brackets, that difference's"
+            f" {confidence} confidence interval {how}."
+        ]
+
+    def _kind(self, interval: str | None) -> str | None:
+        if interval not in ("difference", "score", None):
+            raise BadParameter(f"interval={interval!r} must be 'difference', 'score' or None.")
+        return "score" if interval == "difference" and not self.baselines else interval
+
+    # ---- tables
+
+    def wide(self, measure: Any = None, interval: str | None = "difference") -> pd.DataFrame:
+        """Return a table for reading: scores of runs by measures, or a matrix of the differences of pairs.
+
+        With one baseline or none, there is one row per run and one column per measure. Each cell has the score, ▲ or ▼
+        if it is significantly higher or lower than the score of the baseline, and the values that `interval` selects.
+
+        With several baselines and for all pairs, there is one row per run, with its score and its differences to the
+        baselines (columns), such as "+0.021▲".
+
+        Parameters
+        ----------
+        measure : str or iterable of str, optional
+            Names of the measures; by default all, or the first for a matrix.
+        interval : {"difference", "score", None}, default="difference"
+            "difference" adds the difference to the baseline with its confidence interval. "score", and "difference"
+            without a baseline, add the confidence interval of the score. None adds nothing.
+
+        Returns
+        -------
+        DataFrame of str
+            Formatted cells.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure or `interval`.
+        """
+        if self._has_row_per_pair:
+            cells = [[cell.plain for cell in row] for row in self._matrix(measure)]
+            heads = ["score", *map(str, self.baselines)]
+        else:
+            heads = chosen_of("measure", measure, self.measures)
+            shown = self.cells(interval)
+            cells = [
+                ["", *(f"{cell.plain} {cell.below}".rstrip() for cell in (shown[run, name] for name in heads))]
+                for run in self.runs
+            ]
+        return pd.DataFrame([row[1:] for row in cells], index=pd.Index(self.runs, name="run"), columns=heads)
+
+    def wins(self, measure: str | None = None) -> pd.DataFrame:
+        """Return a matrix of wins, ties and losses by topic of runs (rows) against baselines (columns).
+
+        Parameters
+        ----------
+        measure : str, optional
+            Name of the measure; by default the first.
+
+        Returns
+        -------
+        DataFrame of str
+            Cells such as "31/2/17": the run wins 31 topics, ties 2 and loses 17.
+        """
+        cells = [[cell.below or cell.text for cell in row[2:]] for row in self._matrix(measure)]
+        return pd.DataFrame(cells, index=pd.Index(self.runs, name="run"), columns=list(map(str, self.baselines)))
+
+    def cells(self, interval: str | None = "difference") -> dict[tuple[Any, str], TableCell]:
+        """Return the cells of a table of scores, by run and measure; `interval` is that of :meth:`wide`."""
+        kind = self._kind(interval)
+        return {
+            (row["run"], row["measure"]): TableCell(
+                fixed_point(row["score"], row["places"]), row["mark"], row["best"], _beside(row, kind), _hint(row)
+            )
+            for row in self._by_run.to_dict("records")
+        }
+
+    def _matrix(self, measure: str | None) -> list[list[TableCell]]:
+        """Return the cells of a matrix: name, score, and differences to baselines above wins, ties and losses."""
+        measure = self.measure_or_first(measure)
+        places = self.places(measure)
+        found = {(run, run): TableCell("·") for run in self.runs}
+        for pair, row in self._both_directions(self._marked, measure).to_dict("index").items():
+            found[pair] = TableCell(fixed_point(row["difference"], places, "+"), row["mark"], below=_wins_of(row))
+        return [
+            [
+                TableCell(str(run)),
+                TableCell(f"{score:.{places}f}"),
+                *(found.get((run, baseline), TableCell("")) for baseline in self.baselines),
+            ]
+            for run, score in self.scores[measure].items()
+        ]
+
+    def _listed(self, measures: Iterable[str], marks: tuple[str, str] = ("▲", "▼")) -> Table:
+        """Return a table with one row per pair."""
+        interval = self._test.name if f"{self._test.name}_low" in self._marked else "difference"
+        about = f"Intervals: percentile bootstrap over topics, {self.about['resamples']:,} resamples."
+        intervals = (about, *self._of_intervals)
+        if interval != "difference":
+            intervals = (f"Intervals hold for all pairs together, by {self._test.words}.",)
+        columns = [
+            TableColumn("run", lambda row: str(row["run"]), "name"),
+            TableColumn("baseline", lambda row: str(row["baseline"]), "name"),
+            _difference("Differences: the score of the run minus that of the baseline.", marked=True),
+            _interval(interval, "+", f"{percent(self.about['confidence'])}\ninterval", notes=intervals),
+            _effect(),
+            TableColumn("wins/ties/losses", _wins_of, notes=(self.of_wins,)),
+            TableColumn("p", lambda row: probability(row[self._test.decisive]), notes=("p: that of the test above.",)),
+        ]
+        parts = {
+            name: self._of_measure(self._marked, name).assign(places=self.places(name)).to_dict("records")
+            for name in measures
+        }
+        return Table(parts, columns, self.notes(None, marks))
+
+    def _of_runs(self, console: Console) -> Table:
+        """Return a table with one row per run, for a terminal."""
+        about, baseline = self.about, self.about["baseline"]
+        head, with_score = f"{percent(about['confidence'])}\ninterval", tuple(self._about_interval("score"))
+        columns = [
+            TableColumn("run", lambda row: TableCell(str(row["run"]), below=self._tag(row["run"])), "name"),
+            TableColumn(
+                "score",
+                lambda row: TableCell(fixed_point(row["score"], row["places"]), row["mark"], row["best"]),
+                marked=True,
+            ),
+            _interval("score", "-", head, len(TESTS) + 1, "intervals of scores", with_score),
+        ]
+        if baseline is not None:
+            corrected = "All p-values are corrected; the full table also has the uncorrected ones."
+            columns += [
+                _difference(f"Δ: the score minus that of {baseline}."),
+                _interval(
+                    "difference", "-", head, len(TESTS) + 2, "intervals of Δ", (*with_score, *self._of_intervals)
+                ),
+                _effect(len(TESTS)),
+            ]
+            for place, test in enumerate(PAIRED_TESTS.values(), 1):
+                chosen = test == self._test
+                notes = () if about["correction"] is None else (corrected,)
+                notes = (*notes, *(() if chosen else self._out_of_reach(test)))
+                columns.append(_probability(test, 0 if chosen else place, notes))
+        bold = self.about_bold if console.color_system is not None else []  # files and pipes have no bold type
+        rows = {name: of.to_dict("records") for name, of in self._by_run.groupby("measure", sort=False)}
+        return Table({str(name): of for name, of in rows.items()}, columns, [*self.notes(None), *bold])
+
+    def _tag(self, run: Any) -> str:
+        return "baseline" if self.about["baseline"] is not None and run == self.about["baseline"] else ""
+
+    def _grid(self, runs: Sequence[Any], measures: Sequence[str], interval: str | None) -> Table:
+        """Return a table with one row per run and one column per measure."""
+        cells = self.cells(interval)
+        rows = [
+            [TableCell(str(run), below=self._tag(run)), *(cells[run, measure] for measure in measures)] for run in runs
+        ]
+        return Table.from_cells({"": rows}, ["", *measures])
+
+    def to_latex(
+        self,
+        measure: Any = None,
+        interval: str | None = "difference",
+        caption: str | None = None,
+        label: str = "",
+        layout: str | None = None,
+    ) -> str:
+        r"""Return LaTeX table environments that use booktabs.
+
+        For short column heads, give :func:`compare` the measures by name.
+
+        Parameters
+        ----------
+        measure : str or iterable of str, optional
+            Names of the measures; by default all.
+        interval : {"difference", "score", None}, default="difference"
+            Values below each score in the layout "runs", as for :meth:`wide`.
+        caption : str, optional
+            Caption in LaTeX. The default caption explains the table.
+        label : str, optional
+            Label for references; none by default.
+        layout : {"runs", "matrix", "list"}, optional
+            "runs" has one row per run and one column per measure; the best score is bold, and an arrow marks a
+            significant difference to the one baseline. The others have one table for each measure: "matrix" is that of
+            :meth:`wide` for pairs, with wins, ties and losses below the differences; "list" has one row per pair, with
+            intervals, effect sizes, wins, ties and losses, and p-values. By default "runs" for one baseline or none,
+            otherwise "matrix".
+
+        Returns
+        -------
+        str
+            LaTeX source.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure, `interval` or layout, or if there is no pair to show.
+        """
+        layout = layout or ("matrix" if self._has_row_per_pair else "runs")
+        if layout not in ("runs", "matrix", "list"):
+            raise BadParameter(f"layout={layout!r} must be 'runs', 'matrix' or 'list'.")
+        measures, arrows = chosen_of("measure", measure, self.measures), ("↑", "↓")
+        if layout != "runs" and len(measures) > 1:
+            return "\n".join(
+                self.to_latex(one, interval, caption, label and f"{label}-{one}", layout) for one in measures
+            )
+        if layout == "runs":
+            table = self._grid(self.runs, measures, interval)
+            notes = [*self.notes(interval, arrows), *self.about_bold]
+        elif layout == "matrix":
+            table = Table.from_cells({"": self._matrix(measures[0])}, ["", "score", *map(str, self.baselines)])
+            notes = [f"{measures[0]}.", *self.notes(None, arrows), _OF_MATRIX, "Below: wins/ties/losses.", self.of_wins]
+        else:
+            table = self._listed(measures, arrows)
+            notes = [f"{measures[0]}.", *table.all_notes]
+        text = typeset(" ".join(notes)) if caption is None else caption
+        return floating_table(table.latex(), text, label, self.about)
+
+    @sanitised
+    def _repr_html_(self) -> str:
+        if self._has_row_per_pair:
+            most = _RUNS_OF_MATRIX
+            rows = {name: [row[: most + 2] for row in self._matrix(name)[:most]] for name in self.measures}
+            table = Table.from_cells(rows, ["", "score", *map(str, self.baselines[:most])])
+            notes, chosen = [_OF_MATRIX, "Below: wins/ties/losses.", *self.notes(), self.of_wins], ""
+        else:
+            most = _RUNS
+            table = self._grid(self.best_runs(most), self.measures, "difference")
+            notes, chosen = [*self.notes(), *self.about_bold], f", the best by {self.measures[0]}"
+        some = [f"Shown are {most} of {len(self.runs):,} runs{chosen}; .table has all."] * (len(self.runs) > most)
+        return f"{table.html()}<p><small>{escape(' '.join([*some, *notes]))}</small></p>"
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+        """Yield a table of pairs or of runs for each measure, with the columns that fit the width, and notes."""
+        table = self._listed(self.measures) if self._has_row_per_pair else self._of_runs(console)
+        yield from table.__rich_console__(console, options)
+
+    @sanitised
+    def __repr__(self) -> str:
+        if not self._has_row_per_pair:
+            return "\n".join([self.wide().to_string(), *self.notes()])
+        parts = [f"{measure}\n{self.wide(measure).to_string()}\n" for measure in self.measures]
+        return "\n".join([*parts, _OF_MATRIX, *self.notes(), "Wins, ties and losses by topic: .wins(measure)."])
+
+    # ---- pictures
+
+    def plot(self, measures: Any = None, runs: Any = None, width: float = 7.0, path: Any = None) -> Figure:
+        """Plot the scores of the runs with their intervals and marks of significance, one panel per measure.
+
+        With one baseline, the bars are the confidence intervals of the differences to the baseline, drawn at the
+        scores; the dashed line is the score of the baseline. Otherwise, they are the confidence intervals of the
+        scores. Runs are sorted by the first measure, the best at the top.
+
+        Parameters
+        ----------
+        measures : str or iterable of str, optional
+            Names of the measures to plot; by default all.
+        runs : str or iterable of str, optional
+            Names of the runs to plot; by default all.
+        width : float, default=7.0
+            Width of the figure in inches. The number of panels in a row depends on it.
+        path : path, optional
+            File to save the figure to.
+
+        Returns
+        -------
+        matplotlib Figure
+            Its ``.axes`` are the panels, one for each measure.
+
+        Raises
+        ------
+        BadParameter
+            If there is no such run or measure.
+        CWLAError
+            If matplotlib is not installed.
+        """
+        shown, names = chosen_of("measure", measures, self.measures), chosen_of("run", runs, self.runs)
+        return saved(plot_scores(self, shown, names, width), path)
+
+    def plot_topics(
+        self, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Any = None, path: Any = None
+    ) -> Axes:
         """Plot the difference of two runs topic by topic, sorted, with the shares of topics that each run wins.
 
         All topics have a bar. If there are more than 30, only the 12 with the highest and the 12 with the lowest
@@ -215,6 +702,8 @@ class ComparedRuns:
             the picture shows query ids.
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones, whose height depends on the number of topics.
+        path : path, optional
+            File to save the figure to.
 
         Returns
         -------
@@ -227,345 +716,172 @@ class ComparedRuns:
         CWLAError
             If matplotlib is not installed.
         """
-        return plot_topics(self, a, b, measure, topics, ax)
+        return saved(plot_topics(self, a, b, measure, topics, ax), path)
 
+    def plot_pairs(self, measure: str | None = None, ax: Any = None, path: Any = None) -> Axes:
+        """Plot the differences of runs (rows) to baselines (columns) as a heat map; significant ones have a number.
 
-@dataclass(frozen=True, repr=False)
-class Comparison(ComparedRuns):
-    """Result of :func:`compare`.
-
-    Attributes
-    ----------
-    table : DataFrame
-        One row per run and measure, with the columns
-
-        * ``run``, ``measure``;
-        * ``score``: mean over queries, as in :func:`evaluate` (sum for counts, geometric mean for GeometricMean), and
-          ``score_low``, ``score_high``: its confidence interval;
-
-        and with a baseline, whose own rows have NaN in these columns,
-
-        * ``difference``: ``score`` minus the score of the baseline, and ``difference_low``, ``difference_high``: its
-          confidence interval;
-        * ``effect``: Cohen's d_z, the mean of the differences of queries divided by their standard deviation;
-        * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests;
-        * ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
-          comparisons of the table (uncorrected if ``correction=None``).
-    about : dict
-        Information to report with the table: version of the package, measures, queries, seed, settings and methods.
-        ``about["better"]`` says by measure which scores are better: "higher", "lower", or None if neither is.
-    by_query : DataFrame
-        Values of the measures, one row per run and query; logarithms for GeometricMean.
-    """
-
-    table: pd.DataFrame
-    about: dict[str, Any]
-    by_query: pd.DataFrame
-
-    def wide(self, interval: str | None = "difference") -> pd.DataFrame:
-        """Return a table for reading, with one row per run and one column per measure.
-
-        Each cell has the score, ▲ or ▼ if it is significantly higher or lower than the score of the baseline, and the
-        values that `interval` selects.
+        Runs are sorted by their scores, the best at the top.
 
         Parameters
         ----------
-        interval : {"difference", "score", None}, default="difference"
-            "difference" adds the difference to the baseline with its confidence interval. "score", and "difference"
-            without a baseline, add the confidence interval of the score. None adds nothing.
+        measure : str, optional
+            Name of the measure; by default the first.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+        path : path, optional
+            File to save the figure to.
 
         Returns
         -------
-        DataFrame of str
-            Formatted cells.
+        matplotlib Axes
 
         Raises
         ------
         BadParameter
-            If there is no such `interval`.
-        """
-        kind = self._kind(interval)
-        return self._grid(lambda cell: f"{cell.score}{cell.symbol} {cell.beside(kind)}".rstrip())
-
-    def notes(self, interval: str | None = "difference", symbols: tuple[str, str] = ("▲", "▼")) -> list[str]:
-        """Return the sentences that explain a table.
-
-        Parameters
-        ----------
-        interval : {"difference", "score", None}, default="difference"
-            Interval in the table, as for :meth:`wide`.
-        symbols : tuple of str, default=("▲", "▼")
-            Marks of significantly higher and lower scores.
-
-        Returns
-        -------
-        list of str
-            Sentences.
-        """
-        about, kind = self.about, self._kind(interval)
-        baseline = about["baseline"]
-        notes = self.of_queries[:1]
-        percent = f"{100 * about['confidence']:g}%"
-        how = f"(percentile bootstrap over queries, {about['resamples']:,} resamples)"
-        if kind == "difference":
-            notes.append(
-                f"With each score its difference to {baseline} and, in brackets, that difference's {percent} confidence"
-                f" interval {how}."
-            )
-        elif kind == "score":
-            notes.append(f"In brackets {percent} confidence intervals {how}.")
-        if baseline is not None:
-            notes.append(
-                f"{symbols[0]} {symbols[1]}: significantly higher or lower than {baseline}, p < {about['alpha']:g} in"
-                f" {TESTS[about['test']]} over queries, {self.correction}."
-            )
-            if kind == "difference" and self.is_corrected:
-                notes.append(NOT_CORRECTED)
-        notes += [*self.of_opposed, *self.of_queries[1:]]
-        return notes + ([self.out_of_reach] if about["test"] == "randomisation" and self.out_of_reach else [])
-
-    @property
-    def about_bold(self) -> list[str]:
-        """Sentence about bold type, if any score is bold."""
-        bold = {measure for (_, measure), cell in self.cells().items() if cell.best}
-        lowest = [measure for measure in self.measures if measure in bold and self.about["better"][measure] == "lower"]
-        if not lowest:
-            return [BOLD] if bold else []
-        if len(lowest) == len(bold):
-            return ["Bold: the lowest, since less is better."]
-        return [f"{BOLD.removesuffix('.')}; of {', '.join(lowest)} the lowest, since less is better."]
-
-    def to_latex(self, interval: str | None = "difference", caption: str | None = None, label: str = "") -> str:
-        r"""Return a LaTeX table environment that uses booktabs.
-
-        There is one row per run and one column per measure. The best score is bold, and an arrow marks a significant
-        difference to the baseline. For short column heads, give :func:`compare` the measures by name.
-
-        Parameters
-        ----------
-        interval : {"difference", "score", None}, default="difference"
-            Values below each score, as for :meth:`wide`.
-        caption : str, optional
-            Caption in LaTeX. The default caption explains the table.
-        label : str, optional
-            Label for references; none by default.
-
-        Returns
-        -------
-        str
-            LaTeX source.
-
-        Raises
-        ------
-        BadParameter
-            If there is no such `interval`.
-        """
-        kind, cells = self._kind(interval), self.cells()
-        if caption is None:
-            caption = typeset(" ".join([*self.notes(interval, ("↑", "↓")), *self.about_bold]))
-        body: list[str] = []
-        for run in self.runs:
-            of_run = [cells[run, measure] for measure in self.measures]
-            name, tag = escaped(str(run)), "{\\scriptsize baseline}" if run == self.about["baseline"] else ""
-            if kind is None:
-                body.append(table_row([f"{name} {tag}".rstrip(), *(cell.latex for cell in of_run)]))
-                continue
-            below = (f"{{\\scriptsize {typeset(cell.beside(kind))}}}" if cell.beside(kind) else "" for cell in of_run)
-            body += ["\\addlinespace"] * bool(body)
-            body += [table_row([name, *(cell.latex for cell in of_run)]), table_row([tag, *below])]
-        lines = tabular("l" + "c" * len(self.measures), ["", *map(escaped, self.measures)], body)
-        return floating_table(lines, caption, label, self.about)
-
-    def plot(
-        self, measures: Iterable[str] | None = None, runs: Iterable[Any] | None = None, width: float = 7.0
-    ) -> list[Any]:
-        """Plot the scores of the runs with their intervals and marks of significance, one panel per measure.
-
-        With a baseline, the bars are the confidence intervals of the differences to the baseline, drawn at the scores;
-        the dashed line is the score of the baseline. Without a baseline, they are the confidence intervals of the
-        scores. Runs are sorted by the first measure, the best at the top.
-
-        Parameters
-        ----------
-        measures : iterable of str, optional
-            Names of the measures to plot; by default all.
-        runs : iterable of str, optional
-            Names of the runs to plot; by default all.
-        width : float, default=7.0
-            Width of the figure in inches. The number of panels in a row depends on it.
-
-        Returns
-        -------
-        list of matplotlib Axes
-            One for each measure.
-
-        Raises
-        ------
-        BadParameter
-            If there is no such run or measure.
+            If there is no such measure, or if nothing is compared.
         CWLAError
             If matplotlib is not installed.
         """
-        return plot_comparison(self, measures, runs, width)
+        measure = self.measure_or_first(measure)
+        return saved(plot_pairs(self, measure, self._both_directions(self._marked, measure), ax), path)
 
-    def best_runs(self, most: int, measure: str | None = None) -> list[Any]:
-        """Return the best runs by a measure, in the order of the arguments; the baseline is always among them.
+    def plot_wins(self, measure: str | None = None, pairs: int = 20, ax: Any = None, path: Any = None) -> Axes:
+        """Plot wins, ties and losses by topic of each pair as bars; the pairs with the largest differences first.
 
         Parameters
         ----------
-        most : int
-            Number of runs.
         measure : str, optional
             Name of the measure; by default the first.
+        pairs : int, default=20
+            Largest number of pairs to show.
+        ax : matplotlib Axes, optional
+            Axes to draw on; by default new ones.
+        path : path, optional
+            File to save the figure to.
+
+        Returns
+        -------
+        matplotlib Axes
+
+        Raises
+        ------
+        BadParameter
+            If there is no such measure, or if nothing is compared.
+        CWLAError
+            If matplotlib is not installed.
         """
         measure = self.measure_or_first(measure)
-        rows = self.table[self.table["measure"] == measure].set_index("run")["score"]
-        order = rows.sort_values(ascending=self.about["better"][measure] == "lower", kind="stable").index.tolist()
-        order.sort(key=lambda run: run != self.about["baseline"])
-        return [run for run in self.runs if run in set(order[:most])]
-
-    def cells(self) -> dict[tuple[Any, str], ScoreCell]:
-        """Return the formatted values of each run and measure."""
-        found = {}
-        for measure, rows in self.table.groupby("measure", sort=False):
-            highest, lowest = rows["score"].max(), rows["score"].min()
-            best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure])
-            places = decimals(rows["score"], self.about["aggregates"][measure])
-            for row in rows.to_dict("records"):
-                found[row["run"], measure] = self._cell(row, places, bool(row["score"] == best and highest > lowest))
-        return found
-
-    def _cell(self, row: Mapping[str, Any], places: int, best: bool) -> ScoreCell:
-        score, interval = fixed_point(row["score"], places), interval_of(row["score_low"], row["score_high"], places)
-        if self.about["baseline"] in (None, row["run"]):
-            return ScoreCell(score, interval, best)
-        return ScoreCell(
-            score,
-            interval,
-            best,
-            mark=self.mark(row),
-            difference=fixed_point(row["difference"], places, "+"),
-            difference_interval=interval_of(row["difference_low"], row["difference_high"], places),
-            effect=fixed_point(row["effect"], 2, "+"),
-            p={test: probability(row[f"p_{test}_corrected"]) for test in TESTS},
-        )
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        runs, baseline = self.best_runs(_ROWS), self.about["baseline"]
-        grid = self._grid(lambda cell: cell.html(self._kind("difference"))).loc[runs]
-        grid.index = [escape(str(r)) + ("<br><small>baseline</small>" if r == baseline else "") for r in grid.index]
-        grid.columns = list(map(escape, grid.columns))
-        with pd.option_context("display.max_colwidth", None):
-            table = grid.to_html(escape=False)
-        some = []
-        if len(runs) < len(self.runs):
-            some = [f"Shown are {_ROWS} of {len(self.runs):,} runs, the best by {self.measures[0]}; .table has all."]
-        notes = escape(" ".join([*some, *self.notes(), *self.about_bold]))
-        return f'<div style="overflow-x: auto">{table}</div><p><small>{notes}</small></p>'
-
-    def parts(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
-        return comparison_tables(self, console, options)
-
-    @sanitised
-    def __repr__(self) -> str:
-        return "\n".join([self.wide().to_string(), *self.notes()])
-
-    def _kind(self, interval: str | None) -> str | None:
-        if interval not in ("difference", "score", None):
-            raise BadParameter(f"interval={interval!r} must be 'difference', 'score' or None.")
-        return "score" if interval == "difference" and self.about["baseline"] is None else interval
-
-    def _grid(self, written: Callable[[ScoreCell], str]) -> pd.DataFrame:
-        cells = self.cells()
-        rows = [[written(cells[run, measure]) for measure in self.measures] for run in self.runs]
-        return pd.DataFrame(rows, index=pd.Index(self.runs, name="run"), columns=self.measures)
+        return saved(plot_wins(self, measure, self._of_measure(self._pairs, measure), pairs, ax), path)
 
 
-@dataclass(frozen=True)
-class ScoreCell:
-    """Formatted values of one run and measure; differences are empty for the baseline."""
+def _difference(note: str, marked: bool = False) -> TableColumn:
+    def cell(row: Mapping[str, Any]) -> TableCell:
+        return TableCell(fixed_point(row["difference"], row["places"], "+"), row["mark"] if marked else 0)
 
-    score: str
-    interval: str
-    best: bool
-    mark: int = 0
-    """1 if significantly higher than the baseline, −1 if significantly lower, otherwise 0."""
-    difference: str = ""
-    difference_interval: str = ""
-    effect: str = ""
-    p: Mapping[str, str] = field(default_factory=dict)
-    """Corrected p-values by test."""
-
-    @property
-    def symbol(self) -> str:
-        """Mark of a significant difference."""
-        return {1: "▲", -1: "▼", 0: ""}[self.mark]
-
-    def beside(self, kind: str | None) -> str:
-        """Return the text beside or below the score."""
-        if kind == "difference":
-            return f"{self.difference} {self.difference_interval}".strip()
-        return self.interval if kind == "score" else ""
-
-    @property
-    def latex(self) -> str:
-        """Score in LaTeX."""
-        score = f"\\textbf{{{typeset(self.score)}}}" if self.best else typeset(self.score)
-        # The arrows have width 0, so that marked and unmarked scores are aligned.
-        return score + {1: "\\rlap{$^{\\uparrow}$}", -1: "\\rlap{$^{\\downarrow}$}", 0: ""}[self.mark]
-
-    def html(self, kind: str | None) -> str:
-        """Return the cell in HTML."""
-        score = f"<b>{self.score}</b>" if self.best else self.score
-        tests = [f"p ({test}) {p}" for test, p in self.p.items()]
-        title = f' title="{escape(", ".join([f"d_z {self.effect}", *tests]))}"' if tests else ""
-        return f"<span{title}>{score}{self.symbol}</span><br><small>{self.beside(kind)}</small>"
+    return TableColumn("Δ", cell, marked=marked, notes=(note,))
 
 
-def plot_comparison(
-    found: Any, measures: Iterable[str] | None = None, runs: Iterable[Any] | None = None, width: float = 7.0
-) -> Any:
-    """Plot the scores of all runs, with one panel per measure; see :meth:`Comparison.plot`."""
-    shown = chosen_of("measure", measures, found.measures)
-    names = chosen_of("run", runs, found.runs)
-    cells = found.cells()
-    scores = found.table.set_index(["measure", "run"]).sort_index()
-    sign = -1 if found.about["better"][shown[0]] == "lower" else 1
-    first = sign * scores.loc[shown[0], "score"].loc[names]
-    names = first.sort_values(ascending=False, kind="stable", na_position="last").index.tolist()
-    labels = [wrapped(str(run), 26) + "\n(baseline)" * bool(run == found.about["baseline"]) for run in names]
-    lines = [label.count("\n") + 1 for label in labels]
-    longest = max(len(line) for label in labels for line in label.split("\n")) * _LETTER
-    columns = int(np.clip((width - longest) // _LEAST, 1, len(shown)))
-    columns = -(-len(shown) // -(-len(shown) // columns))  # as few as the same number of rows of panels allows
-    letters = max(12, int((width - longest) / columns / (1.25 * _LETTER)))
-    less = {measure: "\n(less is better)" * (found.about["better"][measure] == "lower") for measure in shown}
-    titles = [wrapped(measure, letters) + less[measure] for measure in shown]
-    head = max(title.count("\n") + 1 for title in titles)
-    height = _LINE * (1.2 * sum(lines) + 1.2 * head + 2.5)  # with the ticks
-    figure, axes = panels(len(shown), columns, width, height)
-    middles = np.cumsum(lines) - np.array(lines) / 2
-    for number, (ax, measure, title) in enumerate(zip(axes, shown, titles, strict=True)):
-        marked = np.array([cells[run, measure].mark != 0 for run in names])
-        _draw_scores(ax, found, scores.loc[measure].loc[names], middles, found.measures.index(measure), marked)
-        for run, y in zip(names, middles, strict=True):
-            cell = cells[run, measure]
-            text, weight = f"{cell.score} {cell.symbol}".rstrip(), "bold" if cell.best else "normal"
-            ax.text(1.03, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8, fontweight=weight)
-        ax.set_title(title, fontsize=9, loc="left")
-        ax.set_ylim(middles[-1] + lines[-1] / 2 + 0.2, -0.2)
-        ax.set_yticks(middles, labels if number % columns == 0 else [""] * len(labels), fontsize=8)
-        ax.tick_params(axis="y", length=0)
-        ax.spines["left"].set_visible(False)
-    title, notes = _about(found, len(names))
-    title, notes = fill(in_picture(title), int(width / _LETTER / 1.25)), fill(in_picture(notes), int(width / _LETTER))
-    figure.suptitle(title, fontsize=10, x=0.01, ha="left")
-    figure.supxlabel(notes, fontsize=8, x=0.01, ha="left")
-    more = 1.3 * (title.count("\n") + 1) + notes.count("\n") + 2
-    figure.set_figheight(figure.get_figheight() + _LINE * more)
-    return axes
+def _interval(
+    name: str, sign: str, heading: str, left_out: int = 0, called: str = "", notes: tuple[str, ...] = ()
+) -> TableColumn:
+    def cell(row: Mapping[str, Any]) -> str:
+        return interval_of(row[f"{name}_low"], row[f"{name}_high"], row["places"], sign)
+
+    return TableColumn(heading, cell, left_out=left_out, called=called, notes=notes)
+
+
+def _effect(left_out: int = 0) -> TableColumn:
+    return TableColumn(
+        "d_z", lambda row: fixed_point(row["effect"], 2, "+"), left_out=left_out, called="d_z", notes=(_EFFECT,)
+    )
+
+
+def _probability(test: SignificanceTest, left_out: int, notes: tuple[str, ...]) -> TableColumn:
+    def cell(row: Mapping[str, Any]) -> str:
+        return probability(row[test.decisive])
+
+    return TableColumn(f"p\n{test.heading}", cell, left_out=left_out, called=f"p by {test.name}", notes=notes)
+
+
+def _wins_of(row: Mapping[str, Any]) -> str:
+    """Return the wins, ties and losses of a pair, such as 31/2/17."""
+    return f"{row['wins']}/{row['ties']}/{row['losses']}"
+
+
+def _beside(row: Mapping[str, Any], kind: str | None) -> str:
+    """Return the text below or beside a score."""
+    if kind == "score":
+        return interval_of(row["score_low"], row["score_high"], row["places"])
+    if kind is None or np.isnan(row.get("difference", np.nan)):
+        return ""
+    interval = interval_of(row["difference_low"], row["difference_high"], row["places"])
+    return f"{fixed_point(row['difference'], row['places'], '+')} {interval}"
+
+
+def _hint(row: Mapping[str, Any]) -> str:
+    if np.isnan(row.get("effect", np.nan)):
+        return ""
+    p = (f"p ({name}) {probability(row[test.decisive])}" for name, test in PAIRED_TESTS.items())
+    return ", ".join([f"d_z {fixed_point(row['effect'], 2, '+')}", *p])
+
+
+def turned(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of pairs in the other direction: the baseline compared with the run."""
+    lower = [name for name in rows if name.endswith("_low")]
+    upper = [f"{name.removesuffix('_low')}_high" for name in lower]
+    swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
+    swapped |= dict(zip([*lower, *upper], [*upper, *lower], strict=True))
+    other = rows.rename(columns=swapped)[rows.columns]
+    signed = other.columns.intersection(["difference", "effect", "mark", *lower, *upper])
+    other[signed] = -other[signed]
+    return other
+
+
+def all_pairs_tests(
+    scores: Array, differences: Array, measure: str, about: Mapping[str, Any], deferred: bool
+) -> dict[str, Array]:
+    """Return the p-values of the tests of all pairs of runs by a measure, and their simultaneous intervals.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n_runs, n_queries)
+        Scores of queries.
+    differences : ndarray, shape (n_pairs,)
+        Differences of the scores of runs.
+    measure : str
+        Name of the measure.
+    about : dict
+        Settings of the comparison.
+    deferred : bool
+        Whether to compute those tests that are deferred, or the others.
+    """
+    runs = pairs_of(range(len(scores)), None)
+    # Intervals of a mean; those of a sum are as many times as wide as there are topics.
+    times = {"mean": 1, "sum": scores.shape[1]}.get(about["aggregates"][measure], np.nan)
+    found = {}
+    for test in TESTS.values():
+        if test.of_all_pairs and test.deferred == deferred:
+            p, half = test.p_values(scores, *runs, about["confidence"], about["resamples"], about["seed"])
+            found[test.column] = p
+            if half is not None:
+                width = half * times
+                found |= {f"{test.name}_low": differences - width, f"{test.name}_high": differences + width}
+    return found
+
+
+def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Array, Array]:
+    """Return the run and the baseline of each pair; two baselines are compared once, the later with the earlier one."""
+    if baselines is None:
+        second, first = np.triu_indices(len(names), 1)
+        return first, second
+    earlier: list[int] = []
+    found = []
+    for place in map(names.index, baselines):
+        earlier.append(place)
+        found += [(run, place) for run in range(len(names)) if run not in earlier]
+    first, second = np.array(found, np.int64).reshape(-1, 2).T
+    return first, second
 
 
 def chosen_of(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> list[Any]:
@@ -579,260 +895,3 @@ def chosen_of(what: str, names: Iterable[Any] | None, known: Sequence[Any]) -> l
     if not names:
         raise BadParameter(f"{what}s= is empty: give at least one, such as {what}s=[{known[0]!r}].")
     return list(dict.fromkeys(names))
-
-
-def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, number: int, marked: Any) -> None:
-    """Draw one measure: points at the scores, and intervals of the differences to the baseline, or of the scores."""
-    baseline, colour = found.about["baseline"], measure_look(number)["color"]
-    score = rows["score"].to_numpy()
-    if baseline is None:
-        low, high, marked = rows["score_low"].to_numpy(), rows["score_high"].to_numpy(), np.ones(len(rows), bool)
-    else:
-        centre = found.table.set_index(["measure", "run"])["score"][found.measures[number], baseline]
-        low, high = (centre + rows[f"difference_{end}"].to_numpy() for end in ("low", "high"))
-        if np.isfinite(centre):
-            ax.axvline(centre, color=GREY, linewidth=1, linestyle="--", zorder=0)
-    ax.hlines(middles, low, high, color=colour, linewidth=1.6)
-    of_baseline = (rows.index == baseline) if baseline is not None else np.zeros(len(rows), bool)
-    for chosen, face, marker in (
-        (marked, colour, "o"),
-        (~marked & ~of_baseline, ax.get_facecolor(), "o"),
-        (of_baseline, colour, "|"),
-    ):
-        ax.plot(score[chosen], middles[chosen], marker, color=colour, markerfacecolor=face, markersize=5)
-    ax.locator_params(axis="x", nbins=3)
-    ax.margins(x=0.08)
-    ax.tick_params(axis="x", labelsize=8)
-
-
-def _about(found: Any, runs: int) -> tuple[str, str]:
-    """Return the title of the figure, and the sentences that explain its marks."""
-    about, baseline = found.about, found.about["baseline"]
-    percent = f"{100 * about['confidence']:g}%"
-    title = f"{many(runs, 'system')}, mean over {about['queries']:,} topics{found.other_aggregates}"
-    if baseline is None:
-        return title, " ".join([f"Bars: {percent} confidence intervals.", *found.about_bold])
-    notes = (
-        f"Dashed line: {baseline}. Bars: {percent} confidence intervals of the difference to it, drawn at the score;"
-        " they are not corrected and may leave the range of the measure. Filled with ▲ or ▼: significantly higher or"
-        f" lower (p < {about['alpha']:g} in {TESTS[about['test']]}, {found.correction})."
-    )
-    return f"{title}, compared with {baseline}", " ".join([notes, *found.about_bold])
-
-
-def plot_topics(
-    found: Any, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Axes | None = None
-) -> Axes:
-    """Plot the difference of two runs topic by topic; see :meth:`Comparison.plot_topics`."""
-    measure = found.measure_or_first(measure)
-    by_topic = found.differences(a, b, measure)
-    finite = by_topic[np.isfinite(by_topic["difference"])]
-    if finite.empty:
-        raise BadParameter(f"{measure} of {a} and {b} has a finite difference for no topic, so nothing can be plotted.")
-    n, new = len(finite), ax is None
-    ax = axes_of(ax)
-    figure: Any = ax.figure
-    if new:
-        figure.set_figheight(1.7 + _ROW * min(n, _ALL_NAMED))
-    letters = int(figure.get_figwidth() / (1.3 * _LETTER))
-    shown = [elided(str(name), letters // 2) for name in (a, b)]
-    a, b = shown if shown[0] != shown[1] else (a, b)
-    better = found.about["better"][measure]
-    logarithms = "logarithms of " if found.about["aggregates"][measure] == "geometric mean" else ""
-    axis = [f"difference in {logarithms}{measure}: {a} − {b}, mean {finite['difference'].mean():+.3g}"]
-    if better is not None:
-        left, right = (b, a) if better == "higher" else (a, b)
-        axis.append(f"← {left} better | {right} better →")
-    ax.set_xlabel("\n".join(fill(in_picture(text), letters) for text in axis), fontsize=9)
-    title = [f"{measure} of {a} and {b}, topic by topic", _won(by_topic, a, b, better)]
-    ax.set_yticks([])
-    titled(ax, "\n".join(fill(in_picture(text), letters) for text in title))
-    figure.draw_without_rendering()  # lays out the figure: the texts above leave the rest to the bars
-    size = ax.get_window_extent()
-    width, height = size.width / figure.dpi, size.height / figure.dpi
-    names = _topic_names(finite.index, topics, int(min(_TOPIC, 0.35 * width / _LETTER)))
-    rows = _ALL_NAMED if new else int(height / _ROW - 0.6)
-    named = n if n <= rows else int(np.clip((rows - _BETWEEN) // 2, 0, _NAMED))  # topics at each end with a name
-    _draw_topics(ax, names, finite["difference"].to_numpy(), named, width)
-    return ax
-
-
-def _draw_topics(ax: Axes, names: Sequence[str], difference: Any, named: int, room: float) -> None:
-    """Draw one bar a topic; the bars of topics without a name are thinner. `room` is the width in inches."""
-    n = len(difference)
-    heights = np.ones(n)
-    heights[named : n - named] = _BETWEEN / max(n - 2 * named, 1)
-    middles = np.cumsum(heights) - heights / 2
-    colours = [COLOURS[0] if value > 0 else COLOURS[1] for value in difference]
-    ax.barh(middles, difference, height=0.8 * heights, color=colours)
-    ax.axvline(0, color=GREY, linewidth=0.8)
-    widths = [0.0, 0.0]
-    for at, (name, value) in enumerate(zip(names, difference.tolist(), strict=True)):
-        if at < named or at >= n - named:
-            _write_beside_zero(ax, in_picture(name), middles[at], value < 0)
-            widths[value < 0] = max(widths[value < 0], _LETTER * len(name))
-    if 2 * named < n:
-        between = slice(named, n - named)
-        text, right = many(n - 2 * named, "topic") + " between" * bool(named), bool(difference[between].sum() < 0)
-        _write_beside_zero(ax, text, middles[between].mean(), right, color=GREY)
-        widths[right] = max(widths[right], _LETTER * len(text))
-    ax.set_xlim(_limits(difference, widths[0], widths[1], room))
-    ax.set_ylim(heights.sum() + 0.3, -0.3)
-    ax.spines["left"].set_visible(False)
-    ax.locator_params(axis="x", nbins=6)
-    ax.tick_params(axis="x", labelsize=8)
-
-
-def _limits(difference: Any, left: float, right: float, room: float) -> tuple[float, float]:
-    """Return limits of the axis in which names of these widths (inches) fit beside zero."""
-    low, high = 1.05 * min(float(difference.min()), 0.0), 1.05 * max(float(difference.max()), 0.0)
-    if low == high:
-        return -1.0, 1.0
-    begin, end = low, high
-    for _ in range(20):  # converges: both names take at most 70 % of the room
-        inch = (end - begin) / room
-        begin, end = min(low, -left * inch), max(high, right * inch)
-    return begin, end
-
-
-def _won(by_topic: pd.DataFrame, a: Any, b: Any, better: str | None) -> str:
-    """Return the shares of topics that each run wins, and the mean difference."""
-    difference = by_topic["difference"].to_numpy()
-    n = len(difference)
-    of_a, of_b = int((difference > 0).sum()), int((difference < 0).sum())
-    equal, unknown = int((difference == 0).sum()), int(np.isnan(difference).sum())
-    if better == "lower":
-        of_a, of_b = of_b, of_a
-    word = "higher" if better is None else "better"
-    counts = [(of_a, f"{a} {word}"), (equal, "equal"), (of_b, f"{b} {word}"), (unknown, "undefined")]
-    shares = [f"{what} {number / n:.0%} ({number:,})" for number, what in counts if number or what != "undefined"]
-    return f"{many(n, 'topic')}: " + " · ".join(share.replace(" ", "\N{NO-BREAK SPACE}") for share in shares)
-
-
-def _topic_names(queries: Iterable[str], topics: Any, most: int) -> list[str]:
-    """Return the labels of queries: ids, with the texts of the topics if they are given, of `most` characters."""
-    queries = list(queries)
-    if topics is None:
-        return [_shortened(qid, most) for qid in queries]
-    texts = topic_texts(topics)
-    if not texts.keys() & set(queries):
-        raise BadParameter(
-            f"topics= has none of the queries of the comparison ({some(queries)}): it has {some(list(texts))}."
-        )
-    return [_shortened(f"{qid}  {texts[qid]}" if qid in texts else qid, most) for qid in queries]
-
-
-def topic_texts(topics: Any) -> dict[str, str]:
-    """Return texts of topics by query id, from a dict, a Series, or a frame with the columns of PyTerrier."""
-    if isinstance(topics, pd.DataFrame):
-        ids = next((name for name in ("qid", "query_id") if name in topics.columns), None)
-        if ids is None or "query" not in topics.columns:
-            raise BadParameter(
-                f"topics= is a frame with the columns {some(list(topics.columns), 8)}, and needs qid and query."
-            )
-        topics = dict(zip(topics[ids], topics["query"], strict=True))
-    if not isinstance(topics, Mapping | pd.Series):
-        raise BadParameter(f"topics= takes texts by query id, or a frame with qid and query, not {topics!r:.60}.")
-    return {str(qid): " ".join(str(text).split()) for qid, text in topics.items()}
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
-
-
-def _write_beside_zero(ax: Axes, text: str, y: float, right: bool, **style: Any) -> None:
-    ax.annotate(text, (0, y), xytext=(4 if right else -4, 0), textcoords="offset points", fontsize=7.5, va="center",
-                ha="left" if right else "right", **style)  # fmt: skip
-
-
-def typeset(text: str) -> str:
-    """Return numbers and notes in LaTeX, with minus signs, arrows, and p in italics."""
-    text = escaped(text).replace("p $<$", "$p <$")
-    return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
-
-
-def p_name(test: str) -> str:
-    """Return the column of the p-values that decide on significance; tests of all pairs need no correction."""
-    return f"p_{test}_corrected" if test in TESTS else f"p_{test}"
-
-
-def decimals(scores: pd.Series[float], aggregate: str) -> int:
-    """Return the number of decimals for the scores of a measure: none for sums, and fewer for larger scores."""
-    largest = scores.abs().where(np.isfinite(scores)).max()
-    return 0 if aggregate == "sum" else max(0, 3 - int(np.log10(np.fmax(largest, 1))))
-
-
-def fixed_point(value: float, places: int, sign: str = "-") -> str:
-    """Return a number with `places` decimals; numbers that round to 0 have no sign."""
-    if np.isinf(value):
-        return "+∞" if value > 0 else "−∞"
-    text = f"{value:{sign}.{places}f}"
-    return text if float(text) else text.lstrip("+-")
-
-
-def interval_of(low: float, high: float, places: int, sign: str = "-") -> str:
-    """Return an interval with `places` decimals."""
-    return f"[{fixed_point(low, places, sign)}, {fixed_point(high, places, sign)}]"
-
-
-def probability(p: float) -> str:
-    """Return a p-value with three decimals, without the 0 before the point."""
-    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
-
-
-def comparison_tables(found: Comparison, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-    """Yield one table of all runs per measure, with the columns that fit the width, and notes."""
-    cells, baseline = found.cells(), found.about["baseline"]
-    interval = (f"{100 * found.about['confidence']:g}%", "interval")
-    heads: dict[str, tuple[str, ...]] = {"score": ("score",), "interval": interval}
-    if baseline is not None:
-        heads |= {"difference": ("Δ",), "difference_interval": interval, "effect": ("d_z",)}
-        heads |= {test: ("p", name) for test, name in _P_OF.items()}
-    widths = {name: max(cell_len(_of_cell(cell, name).plain) for cell in cells.values()) for name in heads}
-    widest = max(20, options.max_width // 5)
-
-    def table_of(measure: str, columns: Iterable[str], gap: int) -> Table:
-        """Return the table of one measure; the columns have the same widths in all tables."""
-        table, height = plain_table(gap=gap), max(len(heads[name]) for name in columns)
-        table.add_column(column_head(["run"], height), overflow="fold", max_width=widest)
-        for name in columns:
-            table.add_column(column_head(heads[name], height), justify="right", no_wrap=True, min_width=widths[name])
-        for run in found.runs:
-            below = Text("\nbaseline" if run == baseline else "", style="dim")
-            texts = (_of_cell(cells[run, measure], name) for name in columns)
-            table.add_row(Text(broken(str(run), widest)) + below, *texts)
-        return table
-
-    optional = [*(test for test in _P_OF if test != found.about["test"]), *_CALLED]
-    room, first = options.max_width, partial(table_of, found.measures[0])
-    columns, gap, left_out = columns_that_fit(console, room, heads, optional, first)
-    unlimited = options.update(max_width=UNLIMITED_WIDTH)
-    widest += max(0, room - Measurement.get(console, unlimited, first(columns, gap)).maximum)  # for long names
-    bold = found.about_bold if console.color_system is not None else []  # files and pipes have no bold type
-    tables = {measure: table_of(measure, columns, gap) for measure in found.measures}
-    yield from tables_and_notes(console, options.max_width, tables, _explaining(found, columns, bold, left_out))
-
-
-def _of_cell(cell: ScoreCell, column: str) -> Text:
-    if column == "score":
-        return Text.assemble((cell.score, "bold" if cell.best else ""), cell.symbol or " ")
-    return Text(cell.p.get(column, "") if column in _P_OF else getattr(cell, column))
-
-
-def _explaining(
-    found: Comparison, columns: Iterable[str], bold: Sequence[str], left_out: Sequence[str]
-) -> Iterator[str]:
-    yield from found.notes("score" if {"interval", "difference_interval"} & set(columns) else None)
-    yield from bold
-    if "difference" in columns:
-        yield f"Δ: the score minus that of {found.about['baseline']}."
-        if "difference_interval" in columns and found.is_corrected:
-            yield NOT_CORRECTED
-    if "effect" in columns:
-        yield EFFECT
-    if found.about["correction"] is not None and any(test in columns for test in _P_OF):
-        yield "All p-values are corrected; the full table also has the uncorrected ones."
-    if "randomisation" in columns and found.about["test"] != "randomisation" and found.out_of_reach:
-        yield found.out_of_reach
-    if left_out:
-        yield f"Left out at this width: {', '.join(_CALLED.get(name, f'p by {name}') for name in left_out)}."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,18 @@ from ..measures.named import measures_of
 from ..measures.of_ir_measures import better_of, refuse_missing_parameters
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from ..measures.wrappers import innermost
-from .comparison import Comparison
+from .comparison import Comparison, all_pairs_tests, pairs_of
 from .driver import scores_by_query
-from .pair_comparison import OF_ALL_PAIRS, PairComparison, compared_pairs, compared_with_one
-from .significance import TESTS, Array, check_correction, lowest_p_of_randomisation
+from .significance import (
+    PAIRED_TESTS,
+    TESTS,
+    Array,
+    check_correction,
+    intervals,
+    paired_tests,
+    wins_ties_losses,
+    without_noise,
+)
 
 _FEWEST = 100  # smallest number of resamples
 
@@ -44,7 +53,7 @@ def compare(
     correction: str | None = "holm",
     resamples: int = 10_000,
     seed: int = 0,
-) -> Comparison | PairComparison:
+) -> Comparison:
     """Compare runs by scores, confidence intervals, significance tests and effect sizes.
 
     Parameters
@@ -63,14 +72,13 @@ def compare(
     pairs : bool, default=False
         Whether to compare all pairs of runs.
     least : float, default=0
-        Largest difference of two topics that counts as a tie, in the unit of the measures; for a list of baselines and
-        for pairs.
+        Largest difference of the scores of a topic that counts as a tie, in the unit of the measures.
     confidence : float in (0, 1), default=0.95
         Confidence level of the intervals; 1 − `confidence` is the significance level.
-    test : {"t", "wilcoxon", "randomisation", "tukey", "randomised_hsd"}, default="t"
-        Test that decides which differences are marked as significant. The first three are always computed, and all
-        five for pairs, where "tukey" and "randomised_hsd" are tests of all pairs together that need no correction.
-        Choose the test before you see the results.
+    test : str, default="t"
+        Test that decides which differences are marked as significant: "t", "wilcoxon" or "randomisation", which are
+        always computed; with `pairs` also "tukey" or "randomised_hsd", tests of all pairs together that need no
+        correction. Choose the test before you see the results.
     correction : str or None, default="holm"
         Correction for multiple comparisons, over all runs and measures of the table: ``"holm"``, ``"bonferroni"``,
         ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``, ``"hommel"``, ``"fdr_bh"`` or ``"fdr_by"``, or None.
@@ -82,8 +90,9 @@ def compare(
 
     Returns
     -------
-    Comparison or PairComparison
-        Table of results, which prints as text, HTML and LaTeX; a PairComparison for a list of baselines and for pairs.
+    Comparison
+        Table of results, which prints as text, HTML and LaTeX. It has one row per run and measure, or one row per pair
+        and measure for a list of baselines and for `pairs`.
 
     Raises
     ------
@@ -140,12 +149,13 @@ def compare(
         raise BadParameter(f"pairs={pairs!r} must be True or False.")
     if pairs and baseline is not None:
         raise BadParameter("give baseline= or pairs=True, not both.")
-    _check_least(least, several)
-    if test in OF_ALL_PAIRS and not pairs:
+    if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
+        raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
+    if test in TESTS and TESTS[test].of_all_pairs and not pairs:
         raise BadParameter(
             f"test={test!r} tests all pairs of runs together: compare all pairs, or choose another test."
         )
-    check_settings(confidence, test, correction, resamples, seed, OF_ALL_PAIRS if pairs else ())
+    check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
     baselines = _baselines(baseline, runs)
     if baselines and is_runs(runs) and not any(map(are_paths, runs.values())):
@@ -157,30 +167,96 @@ def compare(
         lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
         raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
     about = _about(wanted, names, queries, answered) | {
+        "baseline": None if several or not baselines else baselines[0],
+        "least": float(least),
         "confidence": confidence,
         "alpha": round(1 - confidence, 12),
         "test": test,
         "correction": correction,
-        "comparisons": 0,
         "resamples": resamples,
         "seed": seed,
-        "intervals": "percentile bootstrap over queries",
-        "wilcoxon": "queries without a difference are left out; exact up to 13 others, or 50 without ties",
-        **dict(zip(("randomisation", "lowest_p"), lowest_p_of_randomisation(len(queries), resamples), strict=True)),
-        "opposed": [],
+        "intervals": "percentile bootstrap over topics",
+        **{one.name: one.method for one in TESTS.values() if one.method},
     }
-    scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
-    totals = {name: [aggregated(wanted[name], row) for row in values] for name, values in scores.items()}
+    for one in TESTS.values():
+        if one.lowest_p is not None:
+            about[one.name], about["lowest_p"] = one.lowest_p(len(queries), resamples)
     if several:
-        about |= {"baselines": None if pairs else baselines, "least": float(least)}
-        table, _, _ = compared_pairs(scores, names, about)
-        about["comparisons"] = len(table)
-        of_runs = pd.DataFrame(totals, index=pd.Index(names, name="run"))
-        return PairComparison(_without_opposed(table, about), of_runs, about, by_query)
-    if baselines:
-        about |= {"baseline": baselines[0], "comparisons": (len(names) - 1) * len(wanted)}
-    table = compared_with_one(scores, names, np.array(list(totals.values())).T, about)
-    return Comparison(_without_opposed(table, about), about, by_query)
+        about["baselines"] = None if pairs else baselines
+    scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
+    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * len(names)}
+    totals = np.array([aggregated(wanted[name], row) for name, values in scores.items() for row in values])
+    found, low, high = _compared(scores, names, None if pairs else baselines, about)
+    of_runs = {"score": totals.reshape(len(scores), -1).T.ravel(), "score_low": low.ravel(), "score_high": high.ravel()}
+    return Comparison(about, by_query, pd.DataFrame(ids | of_runs), found)
+
+
+def _compared(
+    scores: Mapping[str, Array], names: Sequence[Any], baselines: Sequence[Any] | None, about: dict[str, Any]
+) -> tuple[pd.DataFrame, Array, Array]:
+    """Return the pairs of a comparison, and lower and upper ends of the intervals of scores (n_runs, n_measures).
+
+    The number of comparisons, and significant ones whose mean has another sign than the test, are added to `about`.
+
+    Parameters
+    ----------
+    scores : dict of ndarray, shape (n_runs, n_queries)
+        Scores of queries by measure.
+    names : sequence
+        Runs.
+    baselines : sequence, optional
+        Baselines; without them all pairs are compared.
+    about : dict
+        Settings of the comparison.
+    """
+    first, second = pairs_of(names, baselines)
+    settings, runs = (about["resamples"], about["seed"]), len(names)
+
+    def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
+        of_runs = aggregate(means)
+        return np.concatenate([of_runs, of_runs[first] - of_runs[second]])
+
+    parts, differences, ends = [], [], []
+    for measure, values in scores.items():
+        differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
+        of_runs_and_pairs = partial(statistic, _aggregate(about, measure))
+        low, high = intervals(values, of_runs_and_pairs, about["confidence"], *settings)
+        ends.append((low[:runs], high[:runs]))
+        in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
+        wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
+        difference = of_runs_and_pairs(values.mean(axis=1))[runs:]
+        part = {
+            "run": [names[run] for run in first],
+            "baseline": [names[run] for run in second],
+            "measure": measure,
+            "difference": difference,
+            "difference_low": low[runs:],
+            "difference_high": high[runs:],
+            **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
+        }
+        if baselines is None:
+            part |= all_pairs_tests(values, difference, measure, about, deferred=False)
+        parts.append(pd.DataFrame(part))
+    pairs = pd.concat(parts, ignore_index=True)
+    about |= {"comparisons": len(pairs), "opposed": []}
+    if len(pairs):
+        together = np.concatenate(differences)
+        pairs = pairs.assign(**paired_tests(together, about["correction"], *settings))
+        test = TESTS[about["test"]]
+        if test.opposed is not None:
+            rows = pairs[(pairs[test.decisive] < about["alpha"]) & (test.opposed(together) == 1)]
+            about["opposed"] = rows[["run", "baseline", "measure"]].to_numpy(object).tolist()
+    return pairs, *np.stack(ends, axis=-1)
+
+
+def _aggregate(about: Mapping[str, Any], measure: str) -> Callable[[Array], Array]:
+    """Return the function from means over queries to the aggregate of a measure."""
+    aggregates: dict[str, Callable[[Array], Array]] = {
+        "geometric mean": np.exp,
+        "sum": lambda means: about["queries"] * means,
+        "mean": lambda means: means,
+    }
+    return aggregates[about["aggregates"][measure]]
 
 
 def _about(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], answered: Array) -> dict[str, Any]:
@@ -190,7 +266,6 @@ def _about(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], 
         "measures": {name: repr(measure) for name, measure in wanted.items()},
         "aggregates": {name: aggregate_of(measure) for name, measure in wanted.items()},
         "better": {name: better_of(measure) for name, measure in wanted.items()},
-        "baseline": None,
         "queries": len(queries),
         "query_ids": queries,
         "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
@@ -203,12 +278,12 @@ def check_settings(
     correction: str | None,
     resamples: int,
     seed: int,
-    more_tests: Iterable[str] = (),
+    pairs: bool = False,
 ) -> None:
-    """Raise BadParameter if a setting of :func:`compare` is out of range; `more_tests` are those of pairs."""
+    """Raise BadParameter if a setting of :func:`compare` is out of range; `pairs` allows the tests of all pairs."""
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    tests = [*TESTS, *more_tests]
+    tests = TESTS if pairs else PAIRED_TESTS
     if test not in tests:
         raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
     check_correction(correction)
@@ -305,18 +380,6 @@ def _frame(columns: Columns, value: str) -> pd.DataFrame:
     return pd.DataFrame({**texts, value: values})
 
 
-def _without_opposed(table: pd.DataFrame, about: dict[str, Any]) -> pd.DataFrame:
-    """Return a table without the column ``opposed``; note significant comparisons whose mean has not the sign of ranks.
-
-    Wilcoxon's test is one of ranks, so that such a comparison has no mark.
-    """
-    if about["test"] == "wilcoxon" and "opposed" in table:
-        rows = table[(table["p_wilcoxon_corrected"] < about["alpha"]) & (table["opposed"] == 1)]
-        of_baseline = rows.get("baseline", pd.Series(about["baseline"], rows.index, dtype=object))
-        about["opposed"] = [list(row) for row in zip(rows["run"], of_baseline, rows["measure"], strict=True)]
-    return table.drop(columns="opposed", errors="ignore")
-
-
 def _baselines(baseline: Any, runs: Any) -> list[Any]:
     """Return the names of the baselines, each once; files may be named by their paths."""
     if baseline is None:
@@ -329,14 +392,6 @@ def _baselines(baseline: Any, runs: Any) -> list[Any]:
         return by_path.get(Path(one), one) if isinstance(one, str | os.PathLike) and one not in named else one
 
     return list(dict.fromkeys(map(name_of, given)))
-
-
-def _check_least(least: Any, several: bool) -> None:
-    """Raise BadParameter if `least` is no difference, or if no wins are counted."""
-    if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
-        raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
-    if least and not several:
-        raise BadParameter(f"least={least!r} is for wins and losses: compare all pairs, or name several baselines.")
 
 
 def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[pd.DataFrame, Array]:

@@ -6,20 +6,15 @@ The functions take and return arrays. Queries are on the last axis, in the same 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from ..errors import BadParameter, near
 
 Array = np.ndarray
-
-#: Descriptions of the tests in sentences.
-TESTS = {
-    "t": "a paired t-test",
-    "wilcoxon": "Wilcoxon's signed-rank test",
-    "randomisation": "a paired randomisation test",
-}
 
 #: Descriptions of corrections for multiple comparisons, by their names in statsmodels.
 CORRECTIONS = {
@@ -263,7 +258,7 @@ def effect_sizes(differences: Array) -> Array:
 
 
 def paired_tests(differences: Array, correction: str | None, resamples: int, seed: int) -> dict[str, Array]:
-    """Return effect sizes, directions, p-values of all tests, and the p-values corrected as one family.
+    """Return effect sizes, p-values of all paired tests, and the p-values corrected as one family.
 
     Parameters
     ----------
@@ -272,21 +267,16 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
     correction : str or None
         Name of the correction; without one, corrected p-values are those of the tests.
     resamples, seed : int
-        Settings of the randomisation test.
+        Settings of the tests.
 
     Returns
     -------
     dict of ndarray of shape (n_comparisons,)
-        ``effect``, ``opposed``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
+        ``effect``, ``p_t``, ``p_wilcoxon``, ``p_randomisation``, ``p_t_corrected`` and so on.
     """
-    p = {
-        "p_t": t_test(differences),
-        "p_wilcoxon": wilcoxon_test(differences),
-        "p_randomisation": randomisation_test(differences, resamples, seed),
-    }
+    p = {test.column: test.p_values(differences, resamples, seed) for test in PAIRED_TESTS.values()}
     together = {name: values if correction is None else corrected(values, correction) for name, values in p.items()}
-    more = {f"{name}_corrected": values for name, values in together.items()}
-    return {"effect": effect_sizes(differences), "opposed": opposed(differences), **p, **more}
+    return {"effect": effect_sizes(differences), **p, **{f"{name}_corrected": of for name, of in together.items()}}
 
 
 def check_correction(correction: str | None) -> None:
@@ -414,3 +404,93 @@ def randomised_hsd(scores: Array, first: Array, second: Array, resamples: int, s
     observed = np.abs(means[first] - means[second])
     reached = resamples - np.searchsorted(ordered, observed - 1e-12, side="left")
     return np.asarray((reached + 1) / (resamples + 1), float)
+
+
+@dataclass(frozen=True)
+class SignificanceTest:
+    """A two-sided test of differences between runs.
+
+    Attributes
+    ----------
+    name : str
+        Name of the test: a value of ``test=`` in :func:`compare`, and the end of the name of its column.
+    heading : str
+        Short name in the heads of columns.
+    words : str
+        Name with an article, as a part of a sentence.
+    p_values : callable
+        Function of differences of shape (n_comparisons, n_queries), resamples and seed that returns p-values. For a
+        test of all pairs together: function of the scores of a measure, of shape (n_runs, n_queries), the first and
+        the second run of each pair, confidence, resamples and seed that returns p-values and half the width of
+        simultaneous intervals, or None.
+    method : str
+        Assumptions and method, for reports.
+    of_all_pairs : bool
+        Whether the test is one of all pairs of runs together, which needs no further correction.
+    deferred : bool
+        Whether a test of all pairs takes so long that it is computed when the table is first read.
+    opposed : callable, optional
+        Function of differences that returns where their mean does not have the sign that the test is about.
+    lowest_p : callable, optional
+        Function of the numbers of queries and resamples that returns the kind of resamples and the lowest p.
+    """
+
+    name: str
+    heading: str
+    words: str
+    p_values: Callable[..., Any]
+    method: str = ""
+    of_all_pairs: bool = False
+    deferred: bool = False
+    opposed: Callable[[Array], Array] | None = None
+    lowest_p: Callable[[int, int], tuple[str, float]] | None = None
+
+    @property
+    def column(self) -> str:
+        """Name of the column of p-values as they are."""
+        return f"p_{self.name}"
+
+    @property
+    def decisive(self) -> str:
+        """Name of the column of the p-values that decide on significance."""
+        return self.column if self.of_all_pairs else f"{self.column}_corrected"
+
+
+TESTS = {
+    test.name: test
+    for test in (
+        SignificanceTest("t", "t-test", "a paired t-test", lambda differences, *_: t_test(differences)),
+        SignificanceTest(
+            "wilcoxon",
+            "Wilcoxon",
+            "Wilcoxon's signed-rank test",
+            lambda differences, *_: wilcoxon_test(differences),
+            method="topics without a difference are left out; exact up to 13 others, or 50 without ties",
+            opposed=opposed,
+        ),
+        SignificanceTest(
+            "randomisation",
+            "random",
+            "a paired randomisation test",
+            randomisation_test,
+            lowest_p=lowest_p_of_randomisation,
+        ),
+        SignificanceTest(
+            "tukey",
+            "Tukey",
+            "Tukey's HSD test, with topics as blocks",
+            lambda scores, first, second, confidence, *_: tukey_hsd(scores, first, second, confidence),
+            of_all_pairs=True,
+            deferred=True,
+        ),
+        SignificanceTest(
+            "randomised_hsd",
+            "randomised HSD",
+            "a randomised HSD test",
+            lambda scores, first, second, _, *settings: (randomised_hsd(scores, first, second, *settings), None),
+            of_all_pairs=True,
+        ),
+    )
+}
+"""Significance tests by name: a further entry adds a test to :func:`compare`, its tables and its command."""
+PAIRED_TESTS = {name: test for name, test in TESTS.items() if not test.of_all_pairs}

@@ -104,6 +104,13 @@ def titled(ax: Any, title: str, pad: float = 9) -> Any:
     return ax
 
 
+def saved(drawn: Any, path: Any = None) -> Any:
+    """Return a figure or axes, after the figure is saved to a file if there is a path."""
+    if path is not None:
+        drawn.figure.savefig(path, bbox_inches="tight")
+    return drawn
+
+
 def left_of_labels(ax: Any) -> Any:
     """Return the transform that moves texts from the left end of the axes to that of the labels of their ticks."""
     from matplotlib.transforms import ScaledTranslation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ _SPECIAL = {
     ">": "$>$",
     "|": "$|$",
     "∞": r"$\infty$",
+    "Δ": r"$\Delta$",
+    "·": r"$\cdot$",
     "[": "{[}",  # at the start of a row, LaTeX would read [ and * as options of the preceding \\
     "*": "{*}",
     **{character: f"\\{character}" for character in "&%$#_{}"},
@@ -28,6 +31,16 @@ def escaped(text: str) -> str:
     BM25\_RM3 \& 100\%
     """
     return "".join(_SPECIAL.get(character, character) for character in harmless(text))
+
+
+def typeset(text: str) -> str:
+    r"""Return numbers and notes in LaTeX, with minus signs, arrows, and p in italics.
+
+    >>> print(typeset("-0.1, p < .05"))
+    $-$0.1, $p <$ .05
+    """
+    text = re.sub(r"\bp (\$<\$|=)", lambda found: f"$p {found[1].strip('$')}$", escaped(text))
+    return re.sub(r"(?<![\w.])-(?=\d)|−", "$-$", text).replace("↑", r"$\uparrow$").replace("↓", r"$\downarrow$")
 
 
 def tabular(alignment: str, head: Sequence[str], body: Iterable[str]) -> list[str]:

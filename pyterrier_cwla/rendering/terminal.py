@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -22,6 +22,7 @@ from rich.text import Text
 from ..errors import CWLAWarning
 from ..errors.sanitise import harmless, harmless_segments
 
+_Column = TypeVar("_Column")
 UNLIMITED_WIDTH = 100_000  # characters, for files and pipes: lines are not wrapped
 PROSE_WIDTH = 100  # characters, longest line of prose
 _LISTING_WIDTH = 150  # characters, longest line of a listing
@@ -107,8 +108,12 @@ def plain_table(*, gap: int = 2) -> Table:
 
 
 def columns_that_fit(
-    console: Console, room: int, names: Iterable[str], optional: Iterable[str], draw: Callable[[list[str], int], Table]
-) -> tuple[list[str], int, list[str]]:
+    console: Console,
+    room: int,
+    names: Iterable[_Column],
+    optional: Iterable[_Column],
+    draw: Callable[[list[_Column], int], Table],
+) -> tuple[list[_Column], int, list[_Column]]:
     """Return the columns of a table that fits the screen, the gap between them, and the columns that are left out.
 
     Parameters
@@ -117,17 +122,17 @@ def columns_that_fit(
         Console of the table.
     room : int
         Width of the screen.
-    names : iterable of str
+    names : iterable
         All columns.
-    optional : iterable of str
+    optional : iterable
         Columns that are left out one after the other until the table fits.
     draw : callable
         Function of columns and of a gap, 2 or 1, that returns the table.
     """
     unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-    shown, left_out = list(names), []
-    for name in ("", *optional):
-        if name in shown:
+    shown, left_out = list(names), list[_Column]()
+    for name in (None, *optional):
+        if name is not None and name in shown:
             shown.remove(name)
             left_out.append(name)
         for gap in (2, 1):

@@ -1,5 +1,7 @@
 """Plots of comparisons: what they show is what the table has, and all texts can be read."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 from pyterrier_cwla import CWLA
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import compare
+from pyterrier_cwla.rendering.tables import MARKS
 from tests.support.generated import collection
 from tests.support.readable import assert_readable
 
@@ -88,7 +91,7 @@ def test_unknown_names_have_near_ones(found, given, message):
 
 def test_where_less_is_better_the_lowest_is_bold(found):
     for measure in found.measures:
-        bold = [run for (run, name), cell in found.cells().items() if name == measure and cell.best]
+        bold = [run for (run, name), cell in found.cells().items() if name == measure and cell.bold]
         assert bold == ranked(found, measure)[:1]
     assert found.about["better"] == {"nDCG@10": "higher", "AP": "higher", "seconds for ten": "lower"}
     assert found.about_bold == ["Bold: the highest; of seconds for ten the lowest, since less is better."]
@@ -97,7 +100,7 @@ def test_where_less_is_better_the_lowest_is_bold(found):
 
 def test_numbers_of_documents_have_no_best():
     found = generated(3, measures=["NumRet", "NumRet(rel=1)"])
-    assert {name for (_, name), cell in found.cells().items() if cell.best} == {"NumRet(rel=1)"}
+    assert {name for (_, name), cell in found.cells().items() if cell.bold} == {"NumRet(rel=1)"}
     assert generated(2, measures=["NumRet"]).about_bold == []
 
 
@@ -126,13 +129,13 @@ def labels(ax):
 
 
 def test_panels_have_the_scores_and_marks_of_the_table(found):
-    axes = found.plot()
+    axes = found.plot().axes
     order = ranked(found, "nDCG@10")
     for ax, measure in zip(axes, found.measures, strict=True):
         assert measure in ax.get_title("left")
         cells = [found.cells()[run, measure] for run in order]
-        assert texts(ax) == [f"{cell.score} {cell.symbol}".strip() for cell in cells]
-        assert [text.get_fontweight() == "bold" for text in ax.texts] == [cell.best for cell in cells]
+        assert texts(ax) == [f"{cell.text} {MARKS[cell.mark]}".strip() for cell in cells]
+        assert [text.get_fontweight() == "bold" for text in ax.texts] == [cell.bold for cell in cells]
     assert [label.split("\n")[0] for label in labels(axes[0])] == order
     assert "system 1\n(baseline)" in labels(axes[0])
     assert "less is better" in axes[2].get_title("left")
@@ -141,7 +144,7 @@ def test_panels_have_the_scores_and_marks_of_the_table(found):
 
 
 def test_bars_are_intervals_of_differences_at_the_scores(found):
-    ax = found.plot(["AP"])[0]
+    ax = found.plot(["AP"]).axes[0]
     rows = found.table[found.table.measure == "AP"].set_index("run").loc[ranked(found, "AP")]
     drawn = [segment[:, 0] for segment in ax.collections[0].get_segments() if len(segment)]
     expected = rows[["difference_low", "difference_high"]].dropna() + rows.loc["system 1", "score"]
@@ -150,7 +153,7 @@ def test_bars_are_intervals_of_differences_at_the_scores(found):
 
 def test_without_a_baseline_bars_are_intervals_of_scores():
     found = generated(3, measures=["AP"])
-    ax = found.plot()[0]
+    ax = found.plot().axes[0]
     rows = found.table.set_index("run").loc[ranked(found, "AP")]
     np.testing.assert_allclose(
         [one[:, 0] for one in ax.collections[0].get_segments()], rows[["score_low", "score_high"]]
@@ -161,17 +164,17 @@ def test_without_a_baseline_bars_are_intervals_of_scores():
 
 def test_the_measure_that_sorts_is_the_first_shown(found):
     for measure in found.measures:
-        assert [label.split("\n")[0] for label in labels(found.plot(measure)[0])] == ranked(found, measure)
+        assert [label.split("\n")[0] for label in labels(found.plot(measure).axes[0])] == ranked(found, measure)
 
 
 def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
-    colours = [ax.lines[-1].get_color() for ax in found.plot()]
-    assert [found.plot([measure])[0].lines[-1].get_color() for measure in found.measures] == colours
+    colours = [ax.lines[-1].get_color() for ax in found.plot().axes]
+    assert [found.plot([measure]).axes[0].lines[-1].get_color() for measure in found.measures] == colours
     assert len(set(colours)) == 3
 
 
 def test_only_chosen_runs_are_shown(found):
-    assert labels(found.plot(["AP"], ["system 3"])[0]) == ["system 3"]
+    assert labels(found.plot(["AP"], ["system 3"]).axes[0]) == ["system 3"]
     with pytest.raises(BadParameter, match="no run 'x' in the comparison"):
         found.plot(runs=["x"])
     with pytest.raises(BadParameter, match="no measure 'P' in the comparison"):
@@ -186,21 +189,21 @@ def test_forty_systems_with_long_names_can_be_read(width):
     names = [f"run_{number}.of-some-group_and.its-$ensemble$ {number}" for number in range(40)]
     runs = {name: made.run.assign(score=made.run.score + number) for number, name in enumerate(names)}
     found = compare(made.qrels, runs, ["AP", LONG, "RR", "P@5"], names[3], resamples=100)
-    assert_readable(found.plot(width=width)[0].figure)
+    assert_readable(found.plot(width=width))
 
 
 def test_one_run_and_equal_scores_can_be_drawn():
-    assert_readable(generated(1).plot()[0].figure)
+    assert_readable(generated(1).plot())
     made = collection(0)
     found = compare(made.qrels, {"a": made.run, "b": made.run}, ["AP"], "a", resamples=100)
-    assert_readable(found.plot()[0].figure)
+    assert_readable(found.plot())
 
 
 def test_infinite_scores_are_written_and_not_drawn(found):
-    table = found.table.copy()
-    row = (table.measure == "seconds for ten") & (table.run == "system 2")
-    table.loc[row, [name for name in table if name.startswith(("score", "difference"))]] = np.inf
-    ax = type(found)(table, found.about, found.by_query).plot("seconds for ten")[0]
+    runs = found._runs.copy()
+    row = (runs.measure == "seconds for ten") & (runs.run == "system 2")
+    runs.loc[row, [name for name in runs if name.startswith("score")]] = np.inf
+    ax = replace(found, _runs=runs).plot("seconds for ten").axes[0]
     assert [text for text in texts(ax) if "∞" in text]
     assert_readable(ax.figure)
 
@@ -317,7 +320,7 @@ def test_undefined_differences_are_counted_and_not_drawn(found):
     values = found.by_query.copy()
     values.iloc[:3] = np.inf
     values.loc[[("system 1", qid) for qid in found.about["query_ids"][:2]]] = np.inf
-    changed = type(found)(found.table, found.about, values)
+    changed = replace(found, by_query=values)
     ax = changed.plot_topics("system 1", "system 0", "AP")
     assert len(ax.patches) == len(found.about["query_ids"]) - 3
     assert "undefined" in ax.get_title("left")
@@ -330,7 +333,7 @@ def test_texts_of_users_are_harmless():
     made = collection(0, queries=4)
     found = compare(made.qrels, {"$a_b": made.run, "c\x1b": made.run.assign(score=1.0)}, ["AP"], "$a_b", resamples=100)
     for figure in (
-        found.plot()[0].figure,
+        found.plot(),
         found.plot_topics("$a_b", "c\x1b", topics={"2": "$\\alpha \x00"}).figure,
     ):
         assert_readable(figure)
@@ -342,7 +345,7 @@ def test_real_runs_can_be_read(data):
     runs = {path.stem: path for path in sorted((folder / "runs").glob("*.txt"))}
     found = compare(folder / "qrels.txt", runs, ["nDCG@10", "AP(rel=2)", "RR(rel=2)"], "BM25", resamples=100)
     for width in (3.3, 7):
-        assert_readable(found.plot(width=width)[0].figure)
+        assert_readable(found.plot(width=width))
     assert_readable(found.plot_topics("SPLADE_P_P_ENSEMBLE_DISTIL", "BM25").figure)
 
 

@@ -435,7 +435,7 @@ def test_queries_that_a_run_does_not_answer_score_0():
     row = found.table.set_index("run").loc["short"]
     assert row.score == pytest.approx(scores[["2", "3", "4"]].sum() / len(scores))
     assert found.about["unanswered"] == {"a": 1, "short": len(scores) - 3}
-    assert "Queries that a run does not answer score 0: a (1), short (16)." in found.notes()
+    assert "Topics that a run does not answer score 0: a (1), short (16)." in found.notes()
 
 
 def test_two_queries_are_enough_and_one_is_not():
@@ -541,41 +541,40 @@ def test_the_test_that_marks_is_chosen_beforehand():
     found = compare(qrels, runs, ["AP", "RR"], baseline="a", test="randomisation", resamples=100)
     assert not found.wide().map(lambda text: "▲" in text or "▼" in text).any(axis=None)
     assert found.notes()[-1] == (
-        "The randomisation test cannot go below p = 0.062, 0.25 when corrected for 4 comparisons: there are too few"
-        " queries."
+        "In a paired randomisation test, no p is below .062, .25 corrected for 4 comparisons: there are too few topics."
     )
     other = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=100)
-    assert other.notes()[-1].endswith("0.099 when corrected for 10 comparisons: give more resamples.")
+    assert other.notes()[-1].endswith(".099 corrected for 10 comparisons: give more resamples.")
     enough = compare(QRELS, RUNS, MEASURES, baseline="a", test="randomisation", resamples=1000)
-    assert "cannot go below" not in " ".join(enough.notes())
+    assert "no p is below" not in " ".join(enough.notes())
 
 
 def test_what_stands_beside_the_score(clear):
     row = clear.table.iloc[0]
-    assert clear.wide("score").iloc[0, 0] == f"{row.score:.3f} [{row.score_low:.3f}, {row.score_high:.3f}]"
-    assert clear.wide().iloc[0, 0] == clear.wide(None).iloc[0, 0] == f"{row.score:.3f}"
+    assert clear.wide(interval="score").iloc[0, 0] == f"{row.score:.3f} [{row.score_low:.3f}, {row.score_high:.3f}]"
+    assert clear.wide().iloc[0, 0] == clear.wide(interval=None).iloc[0, 0] == f"{row.score:.3f}"
     with pytest.raises(BadParameter, match="interval='both' must be 'difference', 'score' or None"):
-        clear.wide("both")
+        clear.wide(interval="both")
     alone = compare(QRELS, RUNS, ["AP"])
-    pd.testing.assert_frame_equal(alone.wide(), alone.wide("score"))
+    pd.testing.assert_frame_equal(alone.wide(), alone.wide(interval="score"))
 
 
 @pytest.mark.slow
 def test_notes_say_test_correction_comparisons_and_queries(clear):
     text = " ".join(clear.notes())
-    assert "Means over 16 queries." in text
-    assert "p < 0.05 in a paired t-test over queries, Holm-corrected for all 9 comparisons of the table." in text
-    assert "95% confidence interval (percentile bootstrap over queries, 10,000 resamples)" in text
+    assert "Means over 16 topics." in text
+    assert "p < .05 in a paired t-test over topics, Holm-corrected for all 9 comparisons of the table." in text
+    assert "95 % confidence interval (percentile bootstrap over topics, 10,000 resamples)" in text
     plain = " ".join(compare(QRELS, RUNS, ["AP"], baseline="a", correction=None, confidence=0.99).notes())
-    assert "p < 0.01 in a paired t-test over queries, not corrected for all 2 comparisons of the table." in plain
+    assert "p < .01 in a paired t-test over topics, not corrected for all 2 comparisons of the table." in plain
     kinds = compare(QRELS, RUNS, ["AP", "NumRel", "GeometricMean(measure='AP')"], baseline="a").notes()[0]
-    assert kinds == ("Means over 19 queries; of NumRel the sum; of GeometricMean(measure='AP') the geometric mean"
+    assert kinds == ("Means over 19 topics; of NumRel the sum; of GeometricMean(measure='AP') the geometric mean"
                      " (tested on logarithms).")  # fmt: skip
 
 
 def test_numbers_of_any_size_are_readable():
     runs = {"a": RUNS["a"], "b": RUNS["b"].groupby("query_id").head(7)}
-    wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide("score")
+    wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide(interval="score")
     assert wide.loc["b", "NumRet"] == "126▼ [112, 133]"
     assert re.fullmatch(r"0\.\d{3}▼ \[0\.\d{3}, 0\.\d{3}\]", wide.loc["b", "AP"])
     long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # users see 100 documents; 18 queries
@@ -657,12 +656,12 @@ def test_latex_is_balanced_and_escaped(clear):
     assert r"worst\#1 & 0.000\rlap{$^{\downarrow}$} & " in latex
     assert r"{\scriptsize $-$" in latex
     assert r"\label{tab:runs}" in latex
-    assert (r"$\uparrow$ $\downarrow$: significantly higher or lower than base\_line \& co, $p <$ 0.05 in a paired t-test"
-            r" over queries, Holm-corrected for all 9 comparisons of the table.") in latex  # fmt: skip
+    assert (r"$\uparrow$ $\downarrow$: significantly higher or lower than base\_line \& co, $p <$ .05 in a paired t-test"
+            r" over topics, Holm-corrected for all 9 comparisons of the table.") in latex  # fmt: skip
     for interval in ("score", None):
-        balanced(clear.to_latex(interval))
-    assert r"base\_line \& co {\scriptsize baseline} & 0." in clear.to_latex(None)
-    assert clear.to_latex(None).count("scriptsize") == 1
+        balanced(clear.to_latex(interval=interval))
+    assert r"base\_line \& co {\scriptsize baseline} & 0." in clear.to_latex(interval=None)
+    assert clear.to_latex(interval=None).count("scriptsize") == 1
     assert "\\caption{Mine.}" in clear.to_latex(caption="Mine.")
 
 
@@ -677,7 +676,9 @@ def test_latex_compiles(tmp_path):
     names = ["[x] a_b & c", "<b>be|st</b>~^\\", "*worst#1 {$%}"]
     found = quickly(QRELS, dict(zip(names, RUNS.values())), {"nDCG_@5": "nDCG@5", "#": "NumRet"}, baseline=names[0],
                     correction="sidak")  # fmt: skip
-    tables = "".join(found.to_latex(interval, label=f"t{interval}") for interval in ("difference", "score", None))
+    tables = "".join(
+        found.to_latex(interval=interval, label=f"t{interval}") for interval in ("difference", "score", None)
+    )
     document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tables}\\end{{document}}"
     (tmp_path / "t.tex").write_text(document)
     done = subprocess.run(
@@ -688,10 +689,10 @@ def test_latex_compiles(tmp_path):
 
 def test_only_the_highest_is_bold(clear):
     for of_measure in clear.table.groupby("measure"):
-        bold = {run for (run, measure), cell in clear.cells().items() if measure == of_measure[0] and cell.best}
+        bold = {run for (run, measure), cell in clear.cells().items() if measure == of_measure[0] and cell.bold}
         assert bold == set(of_measure[1].run[of_measure[1].score == of_measure[1].score.max()])
     same = quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP", "NumRel"])
-    assert not any(cell.best for cell in same.cells().values())
+    assert not any(cell.bold for cell in same.cells().values())
 
 
 # ---- the terminal
@@ -752,7 +753,7 @@ def test_without_a_baseline_there_are_scores_and_intervals():
     assert "Δ" not in text
     assert "d_z" not in text
     assert "▲" not in text
-    assert "In brackets 95% confidence intervals" in text
+    assert "In brackets 95 % confidence intervals" in text
 
 
 # ---- the command line
@@ -796,7 +797,7 @@ def test_the_command_writes_what_the_package_computes(files, cli):
     code, out, err = cli(*given, "--format", "csv")
     assert (code, err) == (
         0,
-        "Means over 19 queries.\nQueries that a run does not answer score 0: a (1), b (1), c (1).\n",
+        "Means over 19 topics.\nTopics that a run does not answer score 0: a (1), b (1), c (1).\n",
     )
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), expected.table, rtol=1e-15)
     _, out, _ = cli(*given, "--format", "jsonl")
@@ -812,7 +813,7 @@ def test_the_command_writes_what_the_package_computes(files, cli):
 def test_the_command_prints_a_table(files, cli):
     code, out, err = cli("-m", "AP", "--baseline", "a", "--test", "wilcoxon", "--correction", "none")
     assert (code, err) == (0, "")
-    assert "p < 0.05 in Wilcoxon's signed-rank test over queries, not corrected for all 2 comparisons" in " ".join(
+    assert "p < .05 in Wilcoxon's signed-rank test over topics, not corrected for all 2 comparisons" in " ".join(
         out.split()
     )
     assert "nDCG@10" in cli()[1]
@@ -961,7 +962,7 @@ def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, s
     found = compare(
         judged, {"worse": worse, **better}, ["RR"], baseline="worse", test="randomisation", correction=correction
     )
-    assert bool(found.out_of_reach) == says
+    assert ("no p is below" in repr(found)) == says
     assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
 
 

@@ -73,10 +73,12 @@ FIGURES = {
     "Comparison.plot": lambda given, _, width: given.comparison.plot(width=width),
     "Comparison.plot with a baseline": lambda given, _, width: given.compared_with_baseline.plot(width=width),
     "Comparison.plot_topics": lambda given, ax, _: given.comparison.plot_topics(*given.comparison.runs[:2], ax=ax),
-    "PairComparison.plot": lambda given, ax, _: given.all_pairs.plot(ax=ax),
-    "PairComparison.plot of many": lambda given, ax, _: given.many_pairs.plot(ax=ax),
-    "PairComparison.plot_topics": lambda given, ax, _: given.all_pairs.plot_topics(*given.all_pairs.runs[:2], ax=ax),
-    "PairComparison.plot_wins": lambda given, ax, _: given.all_pairs.plot_wins(ax=ax),
+    "Comparison.plot_pairs": lambda given, ax, _: given.all_pairs.plot_pairs(ax=ax),
+    "Comparison.plot_pairs of many": lambda given, ax, _: given.many_pairs.plot_pairs(ax=ax),
+    "Comparison.plot_topics of pairs": lambda given, ax, _: given.all_pairs.plot_topics(
+        *given.all_pairs.runs[:2], ax=ax
+    ),
+    "Comparison.plot_wins": lambda given, ax, _: given.all_pairs.plot_wins(ax=ax),
     "Explanation.plot": lambda given, ax, _: given.explanation.plot(ax),
     "ExplainedPair.plot": lambda given, ax, _: given.explained_pair.plot(ax),
     "Explanation.plot of time": lambda given, ax, _: given.explanation_in_time.plot(ax, docnos=True),

@@ -11,7 +11,7 @@ from pyterrier_cwla import compare, demo
 made = demo.collection()
 runs = {name: system(made.topics) for name, system in demo.systems(made).items()}
 compared = compare(made.qrels, runs, ["nDCG@10"], pairs=True, test="tukey")
-compared.plot()
+compared.plot_pairs()
 
 # %%
 # Topics that the first system of each pair wins, ties and loses:

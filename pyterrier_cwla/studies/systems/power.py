@@ -17,13 +17,10 @@ from ...errors import BadJudgments, BadParameter, check_share, many, near, some
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import (
     CORRECTIONS,
-    TESTS,
+    PAIRED_TESTS,
     corrected,
     lowest_p_of_randomisation,
-    randomisation_test,
-    t_test,
     unit_of,
-    wilcoxon_test,
     without_noise,
 )
 from ...measures.labels import Measures
@@ -65,9 +62,7 @@ def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples
     differences = without_noise(scores[first] - scores[second], largest)
     p, needed = bootstrap_test(differences, resamples, seed, alpha)
     return {
-        "p_t": t_test(differences),
-        "p_wilcoxon": wilcoxon_test(differences),
-        "p_randomisation": randomisation_test(differences, resamples, seed),
+        **{test.column: test.p_values(differences, resamples, seed) for test in PAIRED_TESTS.values()},
         "p_bootstrap": p,
         "needed": needed * unit_of(largest),
         "same": np.asarray(~differences.any(axis=-1)),
@@ -78,7 +73,7 @@ def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples
 def layout_of_pairs(runs: int, resamples: int) -> Layout:
     """Return the types and shapes of the arrays of :func:`pairs_tested`."""
     pairs = runs * (runs - 1) // 2
-    of_pairs = ("p_t", "p_wilcoxon", "p_randomisation", "p_bootstrap", "needed")
+    of_pairs = (*(f"p_{test}" for test in POWER_TESTS), "needed")
     others: Layout = {"same": ("b", (pairs,)), "resampled": ("f", (min(resamples, _FEWER),))}
     return {**dict.fromkeys(of_pairs, ("f", (pairs,))), **others}
 
@@ -149,7 +144,7 @@ def _of_t(sums: Array, squares: Array, n: int) -> Array:
 
 
 #: Display names of the tests of all pairs.
-POWER_TESTS = {**TESTS, "bootstrap": "Sakai's bootstrap test"}
+POWER_TESTS = {**{name: test.words for name, test in PAIRED_TESTS.items()}, "bootstrap": "Sakai's bootstrap test"}
 
 _LEVELS = np.unique(np.round([*np.geomspace(1e-4, 0.1, 121), 0.001, 0.01, 0.05], 8))
 
