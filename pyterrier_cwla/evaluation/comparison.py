@@ -393,10 +393,11 @@ class Comparison:
         if self.about["comparisons"]:
             than = "" if baseline is None else f" than {baseline}"
             notes.append(f"{marks[0]} {marks[1]}: significantly higher or lower{than}, {self.significance}.")
-            notes += self._of_intervals if kind == "difference" else ()
         if self._has_row_per_pair:
             lower = [name for name in self.measures if self.about["better"][name] == "lower"]
             notes += [f"Less is better: {', '.join(lower)}."] if lower else []
+        elif kind == "difference":
+            notes += self._of_intervals
         return [*notes, *self.of_opposed, *unanswered, *self._out_of_reach(self._test)]
 
     def _about_interval(self, kind: str | None) -> list[str]:
