@@ -1,20 +1,27 @@
 """Tests of the extension points of the package; they fail if one step of an extension is missing."""
 
+import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
 
 import pyterrier_cwla
-from pyterrier_cwla import studies
+from pyterrier_cwla import evaluate, studies
 from pyterrier_cwla.cli import app as command_line
 from pyterrier_cwla.cli.output_formats import _SUFFIXES, Format
 from pyterrier_cwla.data.alignment import Aligned, Judgments
+from pyterrier_cwla.errors import MalformedFile
 from pyterrier_cwla.files import formats
+from pyterrier_cwla.files.run_files import RunFiles, RunPart
+from pyterrier_cwla.files.table_readers import in_parquet
 from pyterrier_cwla.measures.counting import OWN
 from pyterrier_cwla.measures.diversity import DIVERSITY
 from pyterrier_cwla.measures.of_ir_measures import COUNTS
@@ -100,19 +107,54 @@ def write_parquet(path: Path) -> None:
     pq.write_table(pa.table({"query_id": ["1"], "doc_id": ["a"], "score": [2.5]}), path)
 
 
+SCORES = {"a": 2.5, "b": 1.5}
 WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": write_parquet}
 
 
-@pytest.mark.parametrize("packing", formats._MARKS)
-def test_every_file_format_is_read_by_its_suffix_and_by_its_content(tmp_path, packing):
-    suffix, mark = formats._MARKS[packing]
-    assert packing in WRITERS, "give a function that writes this format"
-    for name in (f"run{suffix}", "run"):
-        WRITERS[packing](tmp_path / name)
-        assert (tmp_path / name).read_bytes().startswith(mark)
+@pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.name)
+def test_every_file_format_is_read_by_its_suffix_and_by_its_content(tmp_path, form):
+    assert form.name in WRITERS, "give a function that writes this format"
+    for name in (f"run{form.suffix}", "run"):
+        WRITERS[form.name](tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(form.mark)
         assert formats.read_run(tmp_path / name).select(["query_id", "doc_id", "score"]).to_pylist() == [
             {"query_id": "1", "doc_id": "a", "score": 2.5}
         ]
+
+
+def read_json_lines(path, kind):
+    """Return the columns of a kind of table from a file with one JSON object per line, and the place of a row."""
+    found = pyarrow.json.read_json(path)
+    return found.select(list(dict.fromkeys(kind.names[name] for name in found.column_names))), partial(in_parquet, path)
+
+
+def test_a_format_is_one_entry(cli, tmp_path, monkeypatch):
+    """Its files are runs of a folder, are named without the suffix, and are evaluated at once and in parts."""
+    entry = formats.FileFormat("JSON lines", ".jsonl", b"{", read=read_json_lines)
+    formats.FORMATS.append(entry)
+    try:
+        lines = [
+            {"query_id": query, "doc_id": name, "score": score} for query in "12" for name, score in SCORES.items()
+        ]
+        (tmp_path / "runs").mkdir()
+        path = tmp_path / "runs" / "bm25.jsonl"
+        path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+        qrels = tmp_path / "qrels.txt"
+        qrels.write_text("1 0 a 1\n2 0 b 1\n")
+        expected = pd.DataFrame({"AP": [0.75]}, index=pd.Index(["bm25"], name="run"))
+        for runs in (path, tmp_path / "runs", {"bm25": path}):
+            pd.testing.assert_frame_equal(evaluate(qrels, runs, ["AP"]), expected)
+        monkeypatch.setattr(RunPart, "is_small", False)
+        for fits in (True, False):
+            monkeypatch.setattr(RunFiles, "fits", fits)
+            pd.testing.assert_frame_equal(evaluate(qrels, path, ["AP"]), expected)
+        code, told, _ = cli("evaluate", qrels, path, "-m", "AP")
+        assert (code, "0.7500" in told) == (0, True)
+        path.write_text(f"{json.dumps(lines[0])}\n" * 2)
+        with pytest.raises(MalformedFile, match=r"bm25\.jsonl: row 2: document 'a' stands twice"):
+            formats.read_run(path)
+    finally:
+        formats.FORMATS.remove(entry)
 
 
 @pytest.fixture(scope="module")

@@ -379,10 +379,10 @@ def read_one_run(path: Path, name: str | None) -> pa.Table:
     BadParameter
         If the file has several runs and no name is given, or if it has no run of this name.
     """
-    from ..files.formats import packing_of, read_run
+    from ..files.formats import format_of, read_run
     from ..files.run_files import sources
 
-    if path.is_dir() or (name is None and packing_of(str(path)) != "parquet"):
+    if path.is_dir() or (name is None and format_of(str(path)).name != "parquet"):
         return read_run(path)
     (source,) = sources([path])
     names = _names(source)

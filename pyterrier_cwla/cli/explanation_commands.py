@@ -242,13 +242,12 @@ def texts_of(path: Path) -> dict[str, str]:
 
 def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int], str]]:
     """Return the members of the objects of all lines as columns, and the place of each row."""
-    from ..files.formats import packing_of
-    from ..files.memory_limit import unpacked
+    from ..files.formats import text_of
     from ..files.run_files import opened
 
     rows, numbers = [], []
     with opened(path):
-        lines = unpacked(path, packing_of(path)).split(b"\n")
+        lines = text_of(path).split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

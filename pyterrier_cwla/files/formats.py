@@ -1,9 +1,11 @@
-"""Readers of runs, judgments and tables of documents in text, gzip, zstd and Parquet, and of PISA indexes."""
+"""Formats of files, and readers of runs, judgments, tables of documents and PISA indexes."""
+
+from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
-from functools import partial
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -23,14 +25,45 @@ from .table_readers import (
     Place,
     TableKind,
     empty,
-    in_parquet,
-    in_text,
     pair_in,
     parquet_table,
     text_table,
 )
 
-_MARKS = {"gzip": (".gz", b"\x1f\x8b"), "zstd": (".zst", b"\x28\xb5\x2f\xfd"), "parquet": (".parquet", b"PAR1")}
+
+@dataclass(frozen=True)
+class FileFormat:
+    """Format of the files of runs, judgments and tables of documents.
+
+    Attributes
+    ----------
+    name : str
+        Name for error messages.
+    suffix : str
+        End of file names, which is no part of the name of a run.
+    mark : bytes
+        First bytes of a file.
+    codec : str, optional
+        Compression of text, as Arrow names it.
+    read : callable, optional
+        Function from a path and a kind of table to the table, and a function that names the place of a row. By default,
+        the file is text. Text and Parquet are read in parts; files of other formats are read completely.
+    """
+
+    name: str
+    suffix: str = ""
+    mark: bytes = b""
+    codec: str | None = None
+    read: Callable[[str, TableKind], tuple[pa.Table, Place]] | None = None
+
+
+TEXT = FileFormat("text")
+FORMATS = [
+    FileFormat("gzip", ".gz", b"\x1f\x8b", codec="gzip"),
+    FileFormat("zstd", ".zst", b"\x28\xb5\x2f\xfd", codec="zstd"),
+    FileFormat("parquet", ".parquet", b"PAR1", read=parquet_table),
+]
+"""Formats that are recognised by their first bytes, or else by their suffix; all other files are text."""
 _UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zip": rb"PK(\x03\x04|\x05\x06)"}
 
 
@@ -184,13 +217,8 @@ def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
     """
     path = os.fsdecode(path)
     try:
-        packing = packing_of(path)
-        if packing == "parquet":
-            table = parquet_table(path, kind)
-            place: Place = partial(in_parquet, path)
-        else:
-            table, data = text_table(path, unpacked(path, packing), kind)
-            place = partial(in_text, path, data)
+        form = format_of(path)
+        table, place = form.read(path, kind) if form.read else text_table(path, unpacked(path, form.codec), kind)
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or f"{error}. Is the file complete? If not, copy or write it again."
         raise MalformedFile(f"{path}: {reason}") from error
@@ -208,28 +236,34 @@ def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
     return table
 
 
-def packing_of(path: str) -> str | None:
-    """Return the packing of a file: "gzip", "zstd", "parquet", or None for plain text.
+def format_of(path: str) -> FileFormat:
+    """Return the format of a file.
 
     Raises
     ------
     MalformedFile
-        If the file has another packing or is not a regular file.
+        If the file has a format that is not read, or is not a regular file.
     """
     with open_file(path) as file:
         head = file.read(10)
-    other = next((name for name, mark in _UNREAD.items() if re.match(mark, head)), None)
-    if other is not None:
+    for name, mark in _UNREAD.items():
+        if re.match(mark, head):
+            codecs = " or ".join(form.name for form in FORMATS if form.codec)
+            raise MalformedFile(
+                f"{path}: is packed with {name}, which is not read: unpack it, or pack it with {codecs}."
+            )
+    found = next((form for form in FORMATS if head.startswith(form.mark)), None)
+    named = next((form for form in FORMATS if path.endswith(form.suffix)), TEXT)
+    if found is None and named.codec and not named.mark.startswith(head[: len(named.mark)]):
         raise MalformedFile(
-            f"{path}: is packed with {other}, which is not read: unpack it, or pack it with gzip or zstd."
+            f"{path}: is not packed with {named.name}, as its name says. Remove {named.suffix} from the name."
         )
-    found = next((name for name, (_, mark) in _MARKS.items() if head.startswith(mark)), None)
-    named = next((name for name, (end, _) in _MARKS.items() if path.endswith(end)), None)
-    if found is None and named in ("gzip", "zstd"):
-        end, mark = _MARKS[named]
-        if not mark.startswith(head[: len(mark)]):
-            raise MalformedFile(f"{path}: is not packed with {named}, as its name says. Remove {end} from the name.")
     return found or named
+
+
+def text_of(path: str) -> bytes:
+    """Return the content of a text file, unpacked."""
+    return unpacked(path, format_of(path).codec)
 
 
 def refuse_missing(table: pa.Table, place: Place, kind: TableKind) -> None:

@@ -85,8 +85,15 @@ def hashing(ids: Ids, salt: int = 0) -> Callable[[int, int], Array]:
     if are_encoded(ids):
         codes, of_words = to_numpy(ids.indices), hashes(ids.dictionary, salt)
         return lambda start, end: of_words.take(codes[start:end])
-    hashed, strings = _Hashing(salt), written(ids)
-    return lambda start, end: hashed(one_chunk(strings.slice(start, end - start)))
+    strings, memory = written(ids), np.empty((7, 0), np.int64)
+
+    def hashed(start: int, end: int) -> Array:
+        nonlocal memory
+        if end - start > memory.shape[1]:
+            memory = np.empty((7, end - start), np.int64)
+        return _hashes_of_strings(one_chunk(strings.slice(start, end - start)), salt, memory)
+
+    return hashed
 
 
 def hashes(ids: Ids, salt: int = 0) -> Array:
@@ -104,49 +111,41 @@ def mixed(numbers: Array) -> Array:
     return numbers ^ (numbers >> np.uint64(31))
 
 
-class _Hashing:
-    """Hash function of strings that processes eight bytes at a time.
+def _hashes_of_strings(ids: Ids, salt: int, memory: Array) -> Array:
+    """Return the hashes of strings, eight bytes at a time, in arrays of `memory`, shape (7, n_rows or more).
 
-    Its arrays are reused from block to block, since allocation would cost half as much as the hashes.
+    The arrays are reused from block to block, since allocation would cost half as much as the hashes.
     """
-
-    def __init__(self, salt: int) -> None:
-        self.salt = salt
-        self._memory = np.empty((7, 0), np.int64)
-
-    def __call__(self, ids: Ids) -> Array:
-        if len(ids) > self._memory.shape[1]:
-            self._memory = np.empty((7, len(ids)), np.int64)
-        place, size, found, *memory = self._memory[:, : len(ids)]
-        _, offsets, data = ids.buffers()
-        offsets = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids) + 1]
-        first, last = int(offsets[0]), int(offsets[-1])
-        words = np.empty((last - first) // 8 + 2, "<u8")
-        words[-2:] = 0
-        if last > first:
-            words.view(np.uint8)[: last - first] = np.frombuffer(data, np.uint8)[first:last]
-        np.subtract(offsets[:-1], first, out=place)
-        np.subtract(offsets[1:], offsets[:-1], out=size)
-        np.add(size, self.salt << 32, out=found)
-        shortest, longest = int(size.min(initial=last)), int(size.max(initial=0))
-        for start in range(0, longest, 8):
-            if start:
-                place += 8
-                size -= 8
-            if start < shortest:
-                _mix(found.view(np.uint64), words, place, size, memory)
-                continue
-            longer = size > 0
-            if 2 * np.count_nonzero(longer) > len(size):  # faster than to select rows
-                mixed = found.copy()
-                _mix(mixed.view(np.uint64), words, place, size, memory)
-                np.copyto(found, mixed, where=longer)
-            else:
-                rows = np.flatnonzero(longer)
-                mixed = found[rows]
-                _mix(mixed.view(np.uint64), words, place[rows], size[rows], np.empty((4, len(rows)), np.int64))
-                found[rows] = mixed
-        return found.view(np.uint64)
+    place, size, found, *of_words = memory[:, : len(ids)]
+    _, offsets, data = ids.buffers()
+    offsets = np.frombuffer(offsets, np.int64)[ids.offset : ids.offset + len(ids) + 1]
+    first, last = int(offsets[0]), int(offsets[-1])
+    words = np.empty((last - first) // 8 + 2, "<u8")
+    words[-2:] = 0
+    if last > first:
+        words.view(np.uint8)[: last - first] = np.frombuffer(data, np.uint8)[first:last]
+    np.subtract(offsets[:-1], first, out=place)
+    np.subtract(offsets[1:], offsets[:-1], out=size)
+    np.add(size, salt << 32, out=found)
+    shortest, longest = int(size.min(initial=last)), int(size.max(initial=0))
+    for start in range(0, longest, 8):
+        if start:
+            place += 8
+            size -= 8
+        if start < shortest:
+            _mix(found.view(np.uint64), words, place, size, of_words)
+            continue
+        longer = size > 0
+        if 2 * np.count_nonzero(longer) > len(size):  # faster than to select rows
+            mixed = found.copy()
+            _mix(mixed.view(np.uint64), words, place, size, of_words)
+            np.copyto(found, mixed, where=longer)
+        else:
+            rows = np.flatnonzero(longer)
+            mixed = found[rows]
+            _mix(mixed.view(np.uint64), words, place[rows], size[rows], np.empty((4, len(rows)), np.int64))
+            found[rows] = mixed
+    return found.view(np.uint64)
 
 
 def _mix(found: Array, words: Array, place: Array, size: Array, memory: Any) -> None:

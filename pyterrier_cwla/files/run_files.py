@@ -6,7 +6,6 @@ import hashlib
 import math
 import os
 import shlex
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,7 +22,7 @@ import pyarrow.compute as pc
 from ..errors import BadRun, MalformedFile, shown, warn
 from . import id_columns
 from .arrow_arrays import of_numbers, of_strings, to_numpy
-from .formats import find_runs, is_data, packing_of, refuse_missing
+from .formats import FORMATS, find_runs, format_of, is_data, refuse_missing, run_with
 from .memory_limit import has_room, limit_for, open_file
 from .table_readers import (
     BUFFER,
@@ -54,14 +53,14 @@ _BYTES_PER_ROW = 50  # roughly, in memory
 BLOCK = 32 << 20
 """Number of bytes of text that are read at a time, and the longest line."""
 EXTRAS = RUN.optional
-_SUFFIXES = {".gz", ".zst", ".parquet", ".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}
+_SUFFIXES = {".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}  # besides those of FORMATS
 _NAMED_RUNS = replace(RUN, names=RUN.names | {"run": "run"})
 _TOPICS = replace(RUN, fields={field: column if column == "query_id" else "" for field, column in RUN.fields.items()})
 
 
 @dataclass(frozen=True)
-class RunPart(ABC):
-    """Range of rows of a file, without the rows themselves. Parts can be pickled.
+class RunPart:
+    """Rows of a file, without the rows themselves: all of them, or in subclasses a range. Parts can be pickled.
 
     Attributes
     ----------
@@ -75,29 +74,29 @@ class RunPart(ABC):
     run: str | None
 
     @property
-    @abstractmethod
     def is_small(self) -> bool:
         """Whether the rows can be read at once."""
+        return True
 
     @property
-    @abstractmethod
     def work(self) -> int:
         """Approximate number of rows."""
+        return os.path.getsize(self.path) // _BYTES_PER_LINE
 
-    @abstractmethod
     def ids(self) -> Iterator[pa.Table]:
         """Yield tables of the columns run and query_id, with the same rows as ``tables``."""
+        return self.tables(())
 
-    @abstractmethod
     def tables(self, extras: Collection[str] = EXTRAS) -> Iterator[pa.Table]:
         """Yield tables of the columns run, query_id, doc_id, score, and the existing ones of `extras`.
 
         Ids are strings, or dictionaries of strings if the file has dictionaries.
         """
+        yield self._named(run_with(self.path, extras, check=False))
 
-    @abstractmethod
     def sort_command(self, path: str) -> str:
         """Return a shell command that sorts the rows of a file or folder in this format by query."""
+        return f"write the rows of {path} in this order as TREC text or Parquet"
 
     def _named(self, table: pa.Table) -> pa.Table:
         if self.run is None:
@@ -241,7 +240,7 @@ def have_all_lengths(runs: Mapping[str, Path]) -> bool:
 
 def _has_all_lengths(path: str) -> bool:
     with opened(path):
-        if packing_of(path) != "parquet":
+        if format_of(path).name != "parquet":
             return False
         with open_parquet(path) as file:
             names = _columns(path, file.schema_arrow, "run", ("doc_length",)).get("doc_length", ())
@@ -280,7 +279,8 @@ def _runs_in(folder: Path) -> list[Path]:
 
 
 def _stem(path: Path) -> str:
-    while path.suffix.lower() in _SUFFIXES and path.stem:
+    suffixes = _SUFFIXES | {form.suffix for form in FORMATS}
+    while path.suffix.lower() in suffixes and path.stem:
         path = path.with_suffix("")
     return path.name
 
@@ -313,10 +313,12 @@ def _hive_name(path: Path) -> str | None:
 
 def _parts(path: str, name: str, folder: str | None) -> list[RunPart]:
     with opened(path):
-        packing = packing_of(path)
-        if packing == "parquet":
+        form = format_of(path)
+        if form.name == "parquet":
             return [*_parquet_parts(path, name, folder)]
-        return [*_text_parts(path, folder or name, packing)]
+        return (
+            [*_text_parts(path, folder or name, form.codec)] if form.read is None else [RunPart(path, folder or name)]
+        )
 
 
 @contextmanager

@@ -178,8 +178,8 @@ _FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*
 _WORDS_OF_TAG = re.compile(rb"(?<![^\r\n])((?:[^ \r\n]+ ){5}[^ \r\n]+) [^\r\n]*")
 
 
-def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, bytes]:
-    """Return the table, and the data of its rows: the file without byte order mark and header."""
+def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, Place]:
+    """Return the table in the content of a text file, and the place of a row."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
     if kind in (LENGTHS, SECONDS, DUPLICATES):
@@ -192,7 +192,8 @@ def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, bytes
         table = split(single_spaced(data) if delimiter == " " else data, fields, delimiter)
         alike = {column: [f for f, meant in fields.items() if meant == column] for column in table.column_names}
         table = table.rename_columns([field for names in alike.values() for field in names])
-        return one_of_each(alike, table, lambda _, values, name: values, partial(in_text, path, data)), data
+        place = partial(in_text, path, data)
+        return one_of_each(alike, table, lambda _, values, name: values, place), place
     except pa.ArrowInvalid as error:
         refuse_text(path, data, fields, delimiter, error)
 
@@ -403,14 +404,15 @@ BUFFER = 1 << 20
 """Number of bytes of a Parquet file that are read at a time, if the file is not read completely."""
 
 
-def parquet_table(path: str, kind: TableKind) -> pa.Table:
-    """Return the columns of a kind of table from a Parquet file."""
+def parquet_table(path: str, kind: TableKind) -> tuple[pa.Table, Place]:
+    """Return the columns of a kind of table from a Parquet file, and the place of a row."""
     file = open_parquet(path)
     found = columns_of(path, file.schema_arrow, kind)
     check_parquet(path, file, names_in(found))
     table = file.read(names_in(found))
     table.validate(full=True)
-    return one_of_each(found, table, partial(converted, path), partial(in_parquet, path))
+    place = partial(in_parquet, path)
+    return one_of_each(found, table, partial(converted, path), place), place
 
 
 def open_parquet(path: str, **options: Any) -> pyarrow.parquet.ParquetFile:

@@ -15,8 +15,7 @@ import pyarrow as pa
 from ...data.columns import judgment_columns, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ...files.atomic import AnyPath
-from ...files.formats import packing_of
-from ...files.memory_limit import unpacked
+from ...files.formats import text_of
 from .log import InteractionLog, frame_of
 
 _IMPRESSIONS = (
@@ -145,8 +144,7 @@ def study_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame
     if path is None:
         raise MalformedFile(f"{folder}: this folder contains no {name}.csv or {name}.csv.gz.")
     try:
-        content = unpacked(str(path), packing_of(str(path)))
-        table = pd.read_csv(io.BytesIO(content), dtype=dict.fromkeys(_TEXT, str))
+        table = pd.read_csv(io.BytesIO(text_of(str(path))), dtype=dict.fromkeys(_TEXT, str))
     except _NO_TABLE as error:
         raise MalformedFile(f"{path}: cannot be read as a table: {error}") from error
     missing = [column for column in columns if column not in table]

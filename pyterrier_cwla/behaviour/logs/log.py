@@ -27,7 +27,7 @@ from ...data.columns import Array, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, shown, some
 from ...errors.sanitise import sanitised
 from ...files.atomic import AnyPath, written
-from ...files.formats import packing_of
+from ...files.formats import format_of
 from ...files.memory_limit import unpacked
 from ...files.run_files import opened
 from ...files.table_readers import check_parquet, in_parquet, in_text, open_parquet, read_csv, refuse_text, unmarked
@@ -52,15 +52,15 @@ def read(path: str) -> tuple[pd.DataFrame, Callable[[int], str], dict[str, Any]]
         If the file cannot be read, or has two columns of one name. Columns without a name may be several.
     """
     with opened(path):
-        packing = packing_of(path)
-        if packing == "parquet":
+        form = format_of(path)
+        if form.name == "parquet":
             file = open_parquet(path)
             check_parquet(path, file, file.schema_arrow.names)
             table = file.read()
             place: Callable[[int], str] = partial(in_parquet, path)
             rows, about = table.replace_schema_metadata().to_pandas(), _about(path, table)
         else:
-            (rows, place), about = _text(path, unmarked(path, unpacked(path, packing))), {}
+            (rows, place), about = _text(path, unmarked(path, unpacked(path, form.codec))), {}
     twice = rows.columns[rows.columns.duplicated()]
     if any(twice):
         raise MalformedFile(f"{path}: has the column {next(filter(None, twice))!r} twice: keep one.")

@@ -19,8 +19,7 @@ from ...behaviour.logs.adapters import study_table
 from ...errors import BadParameter, BadRatings, MalformedFile, check_whole, many, near, some
 from ...evaluation.driver import evaluate
 from ...files.atomic import AnyPath
-from ...files.formats import packing_of
-from ...files.memory_limit import unpacked
+from ...files.formats import text_of
 from ...measures.named import CWLA, RowMeasure
 from ...model.language import parse
 from ...model.metric import Metric
@@ -297,7 +296,7 @@ def _lines(path: Path, *columns: str, names: list[str] | None = None) -> pd.Data
     try:
         with warnings.catch_warnings(action="error", category=pd.errors.ParserWarning):  # fields without a name
             table = pd.read_csv(
-                io.BytesIO(unpacked(str(path), packing_of(str(path)))),
+                io.BytesIO(text_of(str(path))),
                 sep="\t",
                 names=names,
                 quoting=csv.QUOTE_NONE,
