@@ -13,6 +13,7 @@ import typer
 
 from .._version import __version__
 from ..errors import BadParameter, near
+from ..evaluation.significance import PAIRED_TESTS, TESTS
 from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.terminal import broken, busy, decimal, note, plain_table, prose, resumable_from, warnings_as_sentences
 from ..tasks.progress import bar
@@ -150,8 +151,8 @@ def compare(
         str,
         typer.Option(
             metavar="TEST",
-            help="Test that marks significant differences: t, wilcoxon, randomisation; with --pairs also tukey"
-            " and randomised_hsd.",
+            help=f"Test that marks significant differences: {', '.join(PAIRED_TESTS)}; with --pairs also"
+            f" {' and '.join(name for name in TESTS if name not in PAIRED_TESTS)}.",
         ),
     ] = "t",
     correction: Annotated[

@@ -357,14 +357,14 @@ class Comparison:
         ties = f"differ by at most {least:g}" if least else "are equal"
         return f"Wins, ties and losses are by topic; topics tie if the scores {ties}."
 
-    @property
-    def about_bold(self) -> list[str]:
-        """Sentence about bold type, if any score is bold."""
-        bold = self._by_run.groupby("measure")["best"].any()
-        lowest = [name for name in self.measures if bold[name] and self.about["better"][name] == "lower"]
+    def about_bold(self, measures: Sequence[str] | None = None) -> list[str]:
+        """Return the sentence about bold type, if any score by these measures is bold."""
+        best = self._by_run.groupby("measure")["best"].any()
+        bold = [name for name in measures or self.measures if best[name]]
+        lowest = [name for name in bold if self.about["better"][name] == "lower"]
         if not lowest:
-            return [BOLD] if bold.any() else []
-        if len(lowest) == bold.sum():
+            return [BOLD] * bool(bold)
+        if lowest == bold:
             return ["Bold: the lowest, since less is better."]
         return [f"{BOLD.removesuffix('.')}; of {', '.join(lowest)} the lowest, since less is better."]
 
@@ -511,9 +511,11 @@ class Comparison:
             TableColumn("run", lambda row: str(row["run"]), "name"),
             TableColumn("baseline", lambda row: str(row["baseline"]), "name"),
             _difference("Differences: the score of the run minus that of the baseline.", marked=True),
-            _interval(interval, "+", f"{percent(self.about['confidence'])}\ninterval", notes=intervals),
-            _effect(),
-            TableColumn("wins/ties/losses", _wins_of, notes=(self.of_wins,)),
+            _interval(interval, "+", f"{percent(self.about['confidence'])}\ninterval", 3, "intervals", intervals),
+            _effect(1),
+            TableColumn(
+                "wins/ties/losses", _wins_of, left_out=2, called="wins, ties and losses", notes=(self.of_wins,)
+            ),
             TableColumn("p", lambda row: probability(row[self._test.decisive]), notes=("p: that of the test above.",)),
         ]
         parts = {
@@ -549,7 +551,7 @@ class Comparison:
                 notes = () if about["correction"] is None else (corrected,)
                 notes = (*notes, *(() if chosen else self._out_of_reach(test)))
                 columns.append(_probability(test, 0 if chosen else place, notes))
-        bold = self.about_bold if console.color_system is not None else []  # files and pipes have no bold type
+        bold = self.about_bold() if console.color_system is not None else []  # files and pipes have no bold type
         rows = {name: of.to_dict("records") for name, of in self._by_run.groupby("measure", sort=False)}
         return Table({str(name): of for name, of in rows.items()}, columns, [*self.notes(None), *bold])
 
@@ -613,7 +615,7 @@ class Comparison:
             )
         if layout == "runs":
             table = self._grid(self.runs, measures, interval)
-            notes = [*self.notes(interval, arrows), *self.about_bold]
+            notes = [*self.notes(interval, arrows), *self.about_bold(measures)]
         elif layout == "matrix":
             table = Table.from_cells({"": self._matrix(measures[0])}, ["", "score", *map(str, self.baselines)])
             notes = [f"{measures[0]}.", *self.notes(None, arrows), _OF_MATRIX, "Below: wins/ties/losses.", self.of_wins]
@@ -633,7 +635,7 @@ class Comparison:
         else:
             most = _RUNS
             table = self._grid(self.best_runs(most), self.measures, "difference")
-            notes, chosen = [*self.notes(), *self.about_bold], f", the best by {self.measures[0]}"
+            notes, chosen = [*self.notes(), *self.about_bold()], f", the best by {self.measures[0]}"
         some = [f"Shown are {most} of {len(self.runs):,} runs{chosen}; .table has all."] * (len(self.runs) > most)
         return f"{table.html()}<p><small>{escape(' '.join([*some, *notes]))}</small></p>"
 

@@ -75,7 +75,7 @@ def plot_scores(found: Any, shown: Sequence[str], names: Sequence[Any], width: f
         ax.set_yticks(middles, labels if number % columns == 0 else [""] * len(labels), fontsize=8)
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-    title, notes = _about(found, len(names))
+    title, notes = _about(found, shown, len(names))
     title, notes = fill(in_picture(title), int(width / _LETTER / 1.25)), fill(in_picture(notes), int(width / _LETTER))
     figure.suptitle(title, fontsize=10, x=0.01, ha="left")
     figure.supxlabel(notes, fontsize=8, x=0.01, ha="left")
@@ -108,19 +108,19 @@ def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, measure
     ax.tick_params(axis="x", labelsize=8)
 
 
-def _about(found: Any, runs: int) -> tuple[str, str]:
+def _about(found: Any, shown: Sequence[str], runs: int) -> tuple[str, str]:
     """Return the title of the figure, and the sentences that explain its marks."""
     about, baseline = found.about, found.about["baseline"]
     confidence = percent(about["confidence"])
     title = f"{many(runs, 'system')}, mean over {about['queries']:,} topics{found.other_aggregates}"
     if baseline is None:
-        return title, " ".join([f"Bars: {confidence} confidence intervals.", *found.about_bold])
+        return title, " ".join([f"Bars: {confidence} confidence intervals.", *found.about_bold(shown)])
     notes = (
         f"Dashed line: {baseline}. Bars: {confidence} confidence intervals of the difference to it, drawn at the score;"
         " they are not corrected and may leave the range of the measure. Filled with ▲ or ▼: significantly higher or"
         f" lower ({found.significance})."
     )
-    return f"{title}, compared with {baseline}", " ".join([notes, *found.about_bold])
+    return f"{title}, compared with {baseline}", " ".join([notes, *found.about_bold(shown)])
 
 
 def plot_topics(
@@ -208,7 +208,11 @@ def _won(by_topic: pd.DataFrame, a: Any, b: Any, better: str | None) -> str:
         of_a, of_b = of_b, of_a
     word = "higher" if better is None else "better"
     counts = [(of_a, f"{a} {word}"), (equal, "equal"), (of_b, f"{b} {word}"), (unknown, "undefined")]
-    shares = [f"{what} {number / n:.0%} ({number:,})" for number, what in counts if number or what != "undefined"]
+    shares = [
+        f"{what} {percent(round(number / n, 2))} ({number:,})"
+        for number, what in counts
+        if number or what != "undefined"
+    ]
     return f"{many(n, 'topic')}: " + " · ".join(share.replace(" ", "\N{NO-BREAK SPACE}") for share in shares)
 
 

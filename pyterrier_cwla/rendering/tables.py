@@ -255,11 +255,13 @@ def interval_of(low: float, high: float, places: int, sign: str = "-") -> str:
 
 
 def probability(p: float) -> str:
-    """Return a p-value with three decimals, without the 0 before the point.
+    """Return a p-value with three decimals, without the 0 before the point; NaN is empty.
 
     >>> probability(0.0004), probability(0.05)
     ('<.001', '.050')
     """
+    if np.isnan(p):
+        return ""
     return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
 
 

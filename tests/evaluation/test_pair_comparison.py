@@ -320,6 +320,29 @@ def test_names_of_runs_may_be_those_of_columns_or_alike():
     assert found.wins().shape == (3, 3)
 
 
+def test_one_more_record_is_one_more_test(monkeypatch):
+    """Columns, heads, marks, sentences and errors follow from a record; the sign test as the example."""
+
+    def sign_test(differences, *_):
+        counts = [((row > 0).sum(), np.count_nonzero(row)) for row in differences]
+        return np.array([stats.binomtest(higher, changed).pvalue for higher, changed in counts])
+
+    record = significance.SignificanceTest("sign", "sign", "a sign test", sign_test)
+    for records in (significance.TESTS, significance.PAIRED_TESTS):
+        monkeypatch.setitem(records, "sign", record)
+    found = compare(QRELS, RUNS, ["AP"], baseline="a", test="sign", resamples=100)
+    wins = found.rows().loc["b", "a"]
+    expected = stats.binomtest(int(wins["wins"]), int(wins["wins"] + wins["losses"])).pvalue
+    assert found.table.set_index("run").loc["b", "p_sign"] == pytest.approx(expected)
+    assert found.table["p_sign_corrected"].count() == 4
+    assert "p < .05 in a sign test over topics, Holm-corrected" in found.to_latex().replace("$p <$", "p <")
+    console = Console(file=io.StringIO(), width=140)
+    console.print(found)
+    assert re.search(r"t-test +Wilcoxon +random +sign", console.file.getvalue())
+    with pytest.raises(BadParameter, match=r"no test 'sing'\. Near: 'sign'"):
+        compare(QRELS, RUNS, ["AP"], test="sing")
+
+
 def test_geometric_means_have_no_intervals_of_tukey():
     runs = {name: RUNS[name] for name in "abc"}
     console = Console(file=io.StringIO(), width=120)
