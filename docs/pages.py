@@ -21,11 +21,11 @@ from markup import displayed, escaped, indented, mathematics, numbers, page, tab
 
 from pyterrier_cwla import CWLAError, explain
 from pyterrier_cwla.evaluation import Explanation
+from pyterrier_cwla.measures.computing import Equation
 from pyterrier_cwla.measures.diversity import DIVERSITY
-from pyterrier_cwla.measures.equations import Equation
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.of_ir_measures import metric_of
-from pyterrier_cwla.measures.reference import KINDS, Entry, Given, entries, made_of
+from pyterrier_cwla.measures.reference import KINDS, Entry, EntryParameter, entries, made_of
 from pyterrier_cwla.model.introspection import reads
 from pyterrier_cwla.model.language import TABLES, In
 
@@ -341,7 +341,7 @@ class _Example:
         return found
 
 
-def _value(given: Given, measure: str) -> Any:
+def _value(given: EntryParameter, measure: str) -> Any:
     """Return a value for a required parameter."""
     known = {**_VALUES, **_VALUES_OF.get(measure, {})}
     interval = re.search(r"[\[(][^\[(,]*, [^\])]*[\])]", given.allowed.replace("∞", "inf"))

@@ -13,11 +13,11 @@ from pyterrier_cwla import register_duplicates, register_lengths
 from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import CWLAError
-from pyterrier_cwla.measures.catalogue import CALIBRATION, CLUSTERS, END, LENGTHS, OURS, THEIRS, Row
-from pyterrier_cwla.measures.counting import OWN, Count
+from pyterrier_cwla.measures.catalogue import CALIBRATION, CLUSTERS, END, LENGTHS, ROWS
+from pyterrier_cwla.measures.counting import COUNTS
+from pyterrier_cwla.measures.diversity import DIVERSITY
 from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import COUNTS
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.measures.wrappers import MEASURES, innermost
 from pyterrier_cwla.model.language import FLAG, TABLES, Kind
@@ -45,8 +45,7 @@ _NUMBERS = ["0", "1", "2", "3", "0.5", "0.8", "1.5", "10", "20", "1000", "1e9", 
 _NAMES = ["words", "few", "web", "run", "uniform", "/etc/passwd", "../x", "/dev/zero", "/dev/stdin", ".", "", "a\0b", "\ud800",
           "<script>", "\u2028", "x" * 300, "README.md"]  # fmt: skip
 _ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
-_ROWS: dict[str, Row | Count] = {**OURS, **THEIRS, **COUNTS, **{name: OWN[name] for name in ("ESL", "QMeasure")}}
-_PARAMETERS = {name: row.parameters for name, row in _ROWS.items()}
+_PARAMETERS = {one.name: one.parameters for table in (ROWS, COUNTS, DIVERSITY) for one in table.values()}
 TOKENS = [
     *(name.encode() for name in (*_PARAMETERS, *MEASURES, *(n for parts in TABLES.values() for n in parts))),
     *(text.encode("utf-8", "surrogatepass") for text in (*_NUMBERS, *_NAMES)),
@@ -124,7 +123,7 @@ def _measure(rng: random.Random, depth: int = 0) -> str:
         more = {"GeometricMean": ("", ",floor=0.1"), "IntentAware": ("", ",weights='web'"), "Residual": ("",)}
         name = rng.choice(list(more))
         return f"{name}(measure={inner!r}{rng.choice(more[name])})"
-    name = rng.choice(["CWLA"] * 10 + [*OURS, *_PARAMETERS])
+    name = rng.choice(["CWLA"] * 10 + [*ROWS, *_PARAMETERS])
     given = []
     for parameter in _PARAMETERS[name]:
         if parameter.name != "cutoff" and (parameter.required or rng.random() < 0.2 or parameter.name == "max_rel"):

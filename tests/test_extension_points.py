@@ -22,10 +22,9 @@ from pyterrier_cwla.errors import MalformedFile
 from pyterrier_cwla.files import formats
 from pyterrier_cwla.files.run_files import RunFiles, RunPart
 from pyterrier_cwla.files.table_readers import in_parquet
-from pyterrier_cwla.measures.counting import OWN
-from pyterrier_cwla.measures.diversity import DIVERSITY
-from pyterrier_cwla.measures.of_ir_measures import COUNTS
+from pyterrier_cwla.measures.counting import COUNTS
 from pyterrier_cwla.measures.wrappers import MEASURES
+from pyterrier_cwla.model.language import lacking
 from tests.model import test_against_reference as against_reference
 from tests.support import reference
 from tests.support.commands import all_commands
@@ -186,15 +185,15 @@ def test_every_study_is_in_the_guide(classes_of_studies):
     assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
 
 
-@pytest.mark.parametrize("name", [name for name in {**COUNTS, **OWN} if name not in DIVERSITY])
-def test_measures_without_a_user_model_state_what_they_need(name):
+@pytest.mark.parametrize("count", COUNTS.values(), ids=list(COUNTS))
+def test_measures_without_a_user_model_state_what_they_need(count):
     """The value is the same if documents judged non-relevant are present that the measure says it does not read."""
-    computation = {**COUNTS, **OWN}[name].computation({"recall": 0.3} if name == "IPrec" else {})
     made = collection(11, queries=9)
     judgments = Judgments(made.qrels)
     aligned = Aligned([judgments.rows(made.run)])
-    values = [computation.score(aligned.rankings(all_judged)) for all_judged in (computation.needs.all_judged, True)]
-    np.testing.assert_array_equal(*values, err_msg="state Needs(all_judged=True)")
+    given = {"recall": 0.3} if lacking(count.parameters, ()) else {}
+    values = [count.function(aligned.rankings(all_judged), **given) for all_judged in (count.needs.all_judged, True)]
+    np.testing.assert_array_equal(*values, err_msg=f"add needs=Needs(all_judged=True) to {count.name}")
 
 
 def test_every_command_is_tried():

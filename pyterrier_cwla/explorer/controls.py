@@ -14,7 +14,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near
-from ..measures.catalogue import OURS, THEIRS, Row
+from ..measures.catalogue import ROWS
 from ..measures.named import CWLAMeasure, cwla_of, measures_of
 from ..measures.of_ir_measures import metric_of
 from ..measures.reference import Entry, find, made_of
@@ -23,8 +23,6 @@ from ..model.metric import NORMS, Metric
 from ..model.texts import read_values
 
 Control = dict[str, Any]
-ROWS: dict[str, Row] = {**OURS, **THEIRS}
-"""Rows of the measures with a user model, by name."""
 CHOICES = {
     "C": ("continuation", "Continuation C: does the user go on?"),
     "A": ("aggregation", "Aggregation A: what does the user value?"),

@@ -14,7 +14,7 @@ from ir_measures.measures import Measure
 from ..data.columns import Array
 from ..errors import BadParameter, MissingLength, NoFiniteValue
 from ..measures.of_ir_measures import metric_of, needs_of
-from ..measures.provider import PreparedMeasures, computed_here
+from ..measures.provider import CWLAEvaluator, computed_here
 from ..measures.wrappers import IntentAware, pinned
 from ..model.language import In, OneOf, Parameter
 from ..model.scoring import TOO_LARGE
@@ -397,7 +397,7 @@ class EvalMeasure:
         (self.measure,) = pinned(computed_here([measure]))
         self.doc_length, self.docno = doc_length, docno
         self.greater_is_better = greater_is_better_of(self.measure, greater_is_better)
-        self._known: list[tuple[Array, Array, tuple[Samples, PreparedMeasures]]] = []
+        self._known: list[tuple[Array, Array, tuple[Samples, CWLAEvaluator]]] = []
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:
         """Return name, value, and whether higher is better; all queries have the same weight."""
@@ -478,7 +478,7 @@ class EvalMeasure:
     def __repr__(self) -> str:
         return f"EvalMeasure({str(self.measure)!r})"
 
-    def _prepared(self, y: Array, sizes: Array) -> tuple[Samples, PreparedMeasures]:
+    def _prepared(self, y: Array, sizes: Array) -> tuple[Samples, CWLAEvaluator]:
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
         lengths = needs_of(self.measure).lengths
         if self.doc_length is None and (lengths == "run" or (lengths == "default" and self.docno is None)):
@@ -487,7 +487,7 @@ class EvalMeasure:
                 " give docno= and a table of lengths, with register_lengths(words) or as lengths= of the measure."
             )
         samples = samples_of_groups(y, sizes, **known)
-        return samples, PreparedMeasures([self.measure], samples.judgments)
+        return samples, CWLAEvaluator([self.measure], samples.judgments)
 
 
 Found = TypeVar("Found")

@@ -16,7 +16,7 @@ from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSp
 from ..evaluation.run_comparison import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.of_ir_measures import better_of, computation_of, needs_of
-from ..measures.provider import PreparedMeasures, aggregated, refuse_undefined
+from ..measures.provider import CWLAEvaluator, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
 from .row_columns import of_rows, scores
@@ -123,7 +123,7 @@ def per_query(measures: list[Measure], samples: Samples, score: Any, by_level: b
             needs[measure] = computation_of(measure).needs
     for measure, needed in needs.items():
         _check_known(measure, needed, samples, by_level)
-    found = PreparedMeasures(needs, samples.judgments).tables([rows])[0] if needs else {}
+    found = CWLAEvaluator(needs, samples.judgments).tables([rows])[0] if needs else {}
     theirs = [measure for measure in measures if measure not in found]
     if theirs:
         found |= by_other_providers(theirs, samples.text_judgments, samples.run(score))

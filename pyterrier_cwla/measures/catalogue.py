@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from ir_measures.measures import Measure
+
+from ..data.columns import Array
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths, Seconds
-from ..errors import BadParameter
-from ..model import continuations, gains  # noqa: F401  (they register the functions that the rows name)
+from ..data.rankings import Rankings
+from ..errors import BadParameter, UnknownSpec
+from ..model import continuations, gains, scoring  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
 from ..model.efforts import time
 from ..model.language import (
@@ -32,6 +36,15 @@ from ..model.language import (
 )
 from ..model.metric import NORMS, Metric
 from .calibrations import bind_calibration
+from .computing import (
+    Computation,
+    Declaration,
+    Needs,
+    OfUserModel,
+    clipped_from_0_up,
+    computation_of_rankings,
+    from_0_up,
+)
 
 Text = str | Callable[[Given], str | Spec]
 KINDS_OF_ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effort": "effort"}
@@ -41,16 +54,21 @@ OPTIONS = (
     *("lengths", "doc_seconds", "missing", "duplicates", "duplicate_gain"),
 )
 _C_GIVEN, _A_GIVEN, _GAIN_GIVEN, _EFFORT_GIVEN = map(itemgetter, KINDS_OF_ROLES)
+OtherGrades = tuple[Measure, Callable[[Array], Array], Hashable]
+"""A measure that is computed over other grades, the function from given grades to these, and its key in caches."""
+
+
+def _relevant_from_0(measure: Measure, grades: Callable[[Array], Array] = from_0_up) -> OtherGrades | None:
+    """Return the measure with ``rel=1`` over higher grades if ``rel`` is 0."""
+    return (measure(rel=1), grades, grades.__name__) if measure.params.get("rel") == 0 else None
 
 
 @dataclass(frozen=True)
-class Row:
-    """A named metric: five choices, which may refer to the parameters of the metric by name.
+class Row(Declaration):
+    """Declaration of a metric with a user model: five choices, which may refer to the parameters by name.
 
     Attributes
     ----------
-    name : str
-        The name, as in ir_measures.
     says : str
         A summary of one sentence.
     source : str
@@ -64,17 +82,18 @@ class Row:
         The end of the list: none, the last retrieved item, or a rank.
     max_rel : int, optional
         The highest grade of judgments; None if a parameter gives it or none is needed.
-    parameters : tuple of Parameter
-        The parameters of the metric.
     cuts : bool, default=True
         Whether @k cuts the ranking. Otherwise the cutoff is a parameter of C.
-    calibrated : tuple of str, default=()
-        The parameters that a calibration estimates.
     units, range : str
         The unit and the interval of the scores.
+    other_grades : callable
+        A function from a measure to :data:`OtherGrades`, or to None if it is computed over the grades of the judgments;
+        by default other grades stand for those of ``rel=0``.
+    grades_are_gains : callable
+        A function from the given parameters to whether a grade is its gain, as in cwl_eval; grades above 1 are then
+        refused.
     """
 
-    name: str
     says: str
     source: str
     C: Text
@@ -84,11 +103,17 @@ class Row:
     norm: str = "none"
     end: str | int = "open"
     max_rel: int | None = None
-    parameters: tuple[Parameter, ...] = ()
     cuts: bool = True
-    calibrated: tuple[str, ...] = ()
     units: str = ""
     range: str = "[0, 1]"
+    other_grades: Callable[[Measure], OtherGrades | None] = _relevant_from_0
+    grades_are_gains: Callable[[Given], bool] = lambda given: False
+
+    @property
+    def docstring(self) -> str:
+        """Docstring of the measure, made from the texts of the row."""
+        parameters = "\n".join(map(_described, self.parameters))
+        return f"{self.says}\n\nParameters\n----------\n{parameters}\n\nReferences\n----------\n{self.source}."
 
     def metric(self, values: Given) -> Metric:
         """Return the metric with these parameters.
@@ -128,6 +153,66 @@ class Row:
         options = {"norm": self.norm, "end": self.end, "max_rel": self.max_rel, **named}
         kept = [name for name in OPTIONS if name in options and (self.cuts or name != "cutoff")]
         return Metric(**parts, **{name: options[name] for name in kept})
+
+    def computation(self, measure: Measure) -> Computation:
+        """Return what computes a measure of ir_measures with this declaration.
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is out of its range.
+        UnknownSpec
+            If only other providers of ir_measures support one of the parameters.
+        """
+        other = self.other_grades(measure)
+        given = (measure if other is None else other[0]).params
+        known = {p.name for p in self.parameters}
+        metric = self.metric({name: value for name, value in given.items() if name in known})
+        if any(name not in known and value != measure.SUPPORTED_PARAMS[name].default for name, value in given.items()):
+            raise not_computed_here(measure)
+        if other is not None:
+            return _over_other_grades(metric, *other[1:])
+
+        def current(highest: float | None) -> Metric:
+            if highest is not None and highest > 1 and self.grades_are_gains(given):
+                raise BadParameter(
+                    f"{measure} without rel= uses grades as gains, and {self.name} of ir_measures has no parameter for"
+                    f" the highest grade. Write CWLA(C={str(metric.C)!r},A={str(metric.A)!r},max_rel={highest})."
+                )
+            return metric
+
+        def way_out(highest: float) -> str:
+            if "max_rel" in measure.SUPPORTED_PARAMS:
+                return ""
+            cutoff = f"@{measure['cutoff']}" if "cutoff" in given else ""
+            return f"write CWLA(C={self.C!r},A={self.A!r},gain={self.gain!r},max_rel={highest}){cutoff}"
+
+        return OfUserModel(metric, current, way_out)
+
+
+def _over_other_grades(metric: Metric, grades: Callable[[Array], Array], key: Hashable) -> Computation:
+    """Return what computes a metric over other grades; those below 0 stand for unjudged documents."""
+
+    def score(rankings: Rankings) -> Array:
+        regraded = rankings.regraded(grades, key)
+        return scoring.score(metric, regraded if metric.judged_only else regraded.only(regraded.grade > 0))
+
+    needs = replace(Needs.of_metric(metric), all_judged=True, user_model=False)
+    return computation_of_rankings(score, needs)
+
+
+def not_computed_here(measure: Measure) -> UnknownSpec:
+    """Return the error for a measure of ir_measures that only other providers compute."""
+    return UnknownSpec(
+        f"{measure} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which uses"
+        " all providers. `pyterrier-cwla measures` lists all that are computed here."
+    )
+
+
+def _described(parameter: Parameter) -> str:
+    allowed = str(parameter.allowed)
+    default = "" if parameter.required else f" : default={parameter.default!r}"
+    return f"{parameter.name}{default}\n    {allowed[:1].upper()}{allowed[1:]}."
 
 
 def _of_part(kind: str, part: str, names: tuple[str, ...]) -> list[Parameter]:
@@ -282,80 +367,77 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
 
 
 #: The metrics that this package adds to those of ir_measures.
-OURS = {
-    row.name: row
-    for row in (
-        CWLA,
-        TBG,
-        Row("GradedTBG", "Time-biased gain with clicks, saves and reading times for every grade.",
-            f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
-            "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
-            units="documents saved", range="[0, ∞)", calibrated=("half_life", *_BY_GRADE, "p_save"),
-            parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
-                        *_of_part("gain", "clicksave_by_grade", ("p_save",)),
-                        Parameter("calibration", CALIBRATION, None), _CREDIT,
-                        *_FRAME)),
-        Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
-            "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
-            parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", Named("effort"), "grade_time"), _GAIN,
-                        *_FRAME, _DOC_SECONDS)),
-        _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
-                  "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
-        _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
-                  "prec(cutoff)", "erg", _GAIN_GIVEN, _THRESHOLDS, cutoff=_K, cuts=False),
-        _adaptive("AdaptiveAP", "Average precision, with each precision per effort.", "Table 1",
-                  "ap2(rel=rel)", "avg", "binary(rel)", REL),
-        _adaptive("AdaptiveGAP", "Graded average precision, with each precision per effort.", "Eq. 3",
-                  "ap2(rel=1)", "avg", _GAIN_GIVEN, _THRESHOLDS, norm="mean",
-                  range="[0, ∞), above 1 where the best documents come first"),
-        _adaptive("AdaptiveRBP", "Rank-biased precision of the retrieved documents, per effort.", "Table 1",
-                  "rbp(p)", "erg", "binary(rel)", _P, REL),
-        _adaptive("AdaptiveGRBP", "Graded rank-biased precision of the retrieved documents, per effort.", "Table 1",
-                  "rbp(p)", "erg", _GAIN_GIVEN, _P, _THRESHOLDS),
-        _adaptive("AdaptiveRR", "Inverse of the effort to the first relevant document.", "Eq. 7",
-                  "rr(rel=rel)", "err", "binary(rel)", REL, units="1/effort"),
-        _adaptive("AdaptiveERR", "Expected inverse of the effort to the document that satisfies the user.", "Eq. 4",
-                  "rr", "err", "exponential", _MAX_REL, units="1/effort"),
-        _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
-                  "dcg(cutoff)", "erg", "burges", cuts=False),
-        _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, divided by that of the ideal ranking.",
-                  "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
-        Row("Cascade", "Expected utility of the rank at which a user is satisfied; some users give up after each item.",
-            "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
-            lambda given: utility(given["phi"]), _GAIN_GIVEN, end="stop", units="utility",
-            range="[0, 1] if φ is at most 1",
-            parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", Named("discount"), "reciprocal"), _GAIN,
-                        Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
-        _rate_of_gain(
-            "DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
-            "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)",
-            parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
-                        Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5), *_IFT)),
-        _rate_of_gain("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
-                      "ift_goal(T, b1, R1)", parameters=(*_GOAL, *_IFT)),
-        _rate_of_gain("IFTRate", "Information foraging: users tend to leave when the rate of gain is low.",
-                      _IFT_SOURCE, "ift_rate(A, b2, R2)", parameters=(*_RATE, *_IFT)),
-        _rate_of_gain("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
-                      "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", parameters=(*_GOAL, *_RATE, *_IFT)),
-        _rate_of_gain("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
-                      "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", cuts=False,
-                      parameters=(Parameter("beta", In("(0, 1]"), 0.5), _LINEAR, _EFFORT,
-                                  *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
-        Row("TrAP", "Average precision over the relevant documents that are retrieved.",
-            "Harman (1992), as cwl_eval computes AP", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",
-            units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),
-        _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
-        _preset("ExpectedTotalUtility", "Carterette's model 2: the total gain of the items seen.", "Model 2", "etg"),
-        Row("ExpectedEffort", "Carterette's model 3: the reciprocal rank of the document that satisfies the user.",
-            f"{_CARTERETTE}, Model 3", "carterette3(theta)", "err", "binary(rel)", units="1/rank",
-            parameters=(Parameter("theta", In("[0, 1]"), 0.5), REL, *_FRAME)),
-        _preset("ExpectedAverageUtility", "Carterette's model 4: the average gain of the items seen.", "Model 4",
-                "avg"),
-    )
-}  # fmt: skip
+_OURS = (
+    CWLA,
+    TBG,
+    Row("GradedTBG", "Time-biased gain with clicks, saves and reading times for every grade.",
+        f"{_JIANG}, section 5.1; Smucker and Clarke (2012), Eq. 3", "decay(half_life)", _credited,
+        "clicksave_by_grade(p_click, p_save)", f"grade_time({', '.join(_BY_GRADE)})",
+        units="documents saved", range="[0, ∞)", calibrated=("half_life", *_BY_GRADE, "p_save"),
+        parameters=(Parameter("half_life", In("(0, inf)"), 31), *_of_part("effort", "grade_time", _BY_GRADE),
+                    *_of_part("gain", "clicksave_by_grade", ("p_save",)),
+                    Parameter("calibration", CALIBRATION, None), _CREDIT,
+                    *_FRAME)),
+    Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
+        "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
+        parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", Named("effort"), "grade_time"), _GAIN,
+                    *_FRAME, _DOC_SECONDS)),
+    _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
+              "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
+    _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
+              "prec(cutoff)", "erg", _GAIN_GIVEN, _THRESHOLDS, cutoff=_K, cuts=False),
+    _adaptive("AdaptiveAP", "Average precision, with each precision per effort.", "Table 1",
+              "ap2(rel=rel)", "avg", "binary(rel)", REL),
+    _adaptive("AdaptiveGAP", "Graded average precision, with each precision per effort.", "Eq. 3",
+              "ap2(rel=1)", "avg", _GAIN_GIVEN, _THRESHOLDS, norm="mean",
+              range="[0, ∞), above 1 where the best documents come first"),
+    _adaptive("AdaptiveRBP", "Rank-biased precision of the retrieved documents, per effort.", "Table 1",
+              "rbp(p)", "erg", "binary(rel)", _P, REL),
+    _adaptive("AdaptiveGRBP", "Graded rank-biased precision of the retrieved documents, per effort.", "Table 1",
+              "rbp(p)", "erg", _GAIN_GIVEN, _P, _THRESHOLDS),
+    _adaptive("AdaptiveRR", "Inverse of the effort to the first relevant document.", "Eq. 7",
+              "rr(rel=rel)", "err", "binary(rel)", REL, units="1/effort"),
+    _adaptive("AdaptiveERR", "Expected inverse of the effort to the document that satisfies the user.", "Eq. 4",
+              "rr", "err", "exponential", _MAX_REL, units="1/effort"),
+    _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
+              "dcg(cutoff)", "erg", "burges", cuts=False),
+    _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, divided by that of the ideal ranking.",
+              "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
+    Row("Cascade", "Expected utility of the rank at which a user is satisfied; some users give up after each item.",
+        "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
+        lambda given: utility(given["phi"]), _GAIN_GIVEN, end="stop", units="utility",
+        range="[0, 1] if φ is at most 1",
+        parameters=(Parameter("gamma", In("[0, 1]"), 1), Parameter("phi", Named("discount"), "reciprocal"), _GAIN,
+                    Parameter("max_rel", _HIGHEST, None), JUDGED_ONLY, CUTOFF)),
+    _rate_of_gain(
+        "DynamicBPM", "Bejeweled player model with a gain target and an effort budget, which found gains change.",
+        "Zhang et al. (2017)", "bpm(T, K, h_b, h_c, m)",
+        parameters=(*_of_part("continuation", "bpm", ("T", "K")), Parameter("h_b", In("[0, inf)"), 1),
+                    Parameter("h_c", In("[0, inf)"), 1), Parameter("m", In("[0, inf)"), 0.5), *_IFT)),
+    _rate_of_gain("IFTGoal", "Information foraging: users tend to leave near their target gain.", _IFT_SOURCE,
+                  "ift_goal(T, b1, R1)", parameters=(*_GOAL, *_IFT)),
+    _rate_of_gain("IFTRate", "Information foraging: users tend to leave when the rate of gain is low.",
+                  _IFT_SOURCE, "ift_rate(A, b2, R2)", parameters=(*_RATE, *_IFT)),
+    _rate_of_gain("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
+                  "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", parameters=(*_GOAL, *_RATE, *_IFT)),
+    _rate_of_gain("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
+                  "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", cuts=False,
+                  parameters=(Parameter("beta", In("(0, 1]"), 0.5), _LINEAR, _EFFORT,
+                              *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
+    Row("TrAP", "Average precision over the relevant documents that are retrieved.",
+        "Harman (1992), as cwl_eval computes AP", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",
+        units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),
+    _preset("ExpectedUtility", "Carterette's model 1: the gain of the last item seen.", "Model 1", "fin"),
+    _preset("ExpectedTotalUtility", "Carterette's model 2: the total gain of the items seen.", "Model 2", "etg"),
+    Row("ExpectedEffort", "Carterette's model 3: the reciprocal rank of the document that satisfies the user.",
+        f"{_CARTERETTE}, Model 3", "carterette3(theta)", "err", "binary(rel)", units="1/rank",
+        parameters=(Parameter("theta", In("[0, 1]"), 0.5), REL, *_FRAME)),
+    _preset("ExpectedAverageUtility", "Carterette's model 4: the average gain of the items seen.", "Model 4",
+            "avg"),
+)  # fmt: skip
 
 
-def gains_of_ndcg(given: Mapping[Any, Any]) -> dict[float, float]:
+def _gains_of_ndcg(given: Mapping[Any, Any]) -> dict[float, float]:
     """Return the ``gains`` of nDCG as numbers."""
     try:
         return {float_or_int(grade): float_or_int(worth) for grade, worth in given.items()}
@@ -365,9 +447,40 @@ def gains_of_ndcg(given: Mapping[Any, Any]) -> dict[float, float]:
 
 def _ndcg_gain(given: Given) -> str:
     if given["gains"]:
-        table = {grade: max(worth, 0) for grade, worth in gains_of_ndcg(given["gains"]).items()}
+        table = {grade: max(worth, 0) for grade, worth in _gains_of_ndcg(given["gains"]).items()}
         return f"table({table}, others=grade)"
     return "burges" if given["dcg"] == "exp-log2" else "raw"
+
+
+def _gains_as_grades(measure: Measure) -> OtherGrades | None:
+    """Return nDCG without ``gains``, over gains in place of the grades, as in ir_measures.
+
+    None if a gain function can give grades these gains. Gains of grades below 1 are those of judged documents, while a
+    gain function gives unjudged documents the gain of grade 0. trec_eval treats documents of negative gain as unjudged,
+    which makes a difference with ``judged_only``.
+    """
+    given = measure.params.get("gains")
+    if not given:
+        return None
+    if measure.params.get("dcg", "log2") != "log2":
+        raise UnknownSpec(
+            f"{measure}: ir_measures defines gains= for dcg='log2' only. Give the gains of dcg='exp-log2', 2^g − 1,"
+            " for your grades g, such as nDCG(gains={1:1,2:3,3:7})."
+        )
+    if not all(isinstance(number, int | float) for pair in given.items() for number in pair):
+        return None  # the gain function refuses them
+    if min(given) > 0 and not (measure.params.get("judged_only", False) and min(given.values()) < 0):
+        return None
+    worths = _gains_of_ndcg(given)
+
+    def replaced(grade: Array) -> Array:
+        found = grade.astype(float)
+        for one, worth in worths.items():
+            found[grade == one] = worth
+        return found
+
+    others = {name: value for name, value in measure.params.items() if name != "gains"}
+    return type(measure)(**others), replaced, ("gains", tuple(sorted(worths.items())))
 
 
 _T = Parameter("T", In("[0.5, inf)"), 1.0)
@@ -375,55 +488,58 @@ _GRADES = (Parameter("min_rel", In("[0, inf)"), 0), Parameter("max_rel", _HIGHES
 _LOG2 = Parameter("dcg", OneOf("log2"), "log2")
 _SEES_1000 = 1000  # number of ranks over which cwl_eval sums
 
-_of_cwl_eval = partial(Row, A="erg", gain="linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT)
+_ir_row = partial(Row, kind="ir_measures")
+_of_cwl_eval = partial(_ir_row, A="erg", gain="linear(min_rel)", end=_SEES_1000, units=_PER_DOCUMENT)
 _IR = "ir_measures"
 _NERR = "Azzopardi, Mackenzie and Moffat (2021)"
 
 #: The metrics of ir_measures that follow a user model, with the values that ir_measures gives.
-THEIRS = {
-    row.name: row
-    for row in (
-        Row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
+_THEIRS = (
+    _ir_row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
             units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, CUTOFF)),
-        Row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
+    _ir_row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
             units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
-        Row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
+    _ir_row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
             units="share of the relevant documents", parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
-        Row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
+    _ir_row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
             units="1/documents", parameters=(REL_OR_0, JUDGED_ONLY, CUTOFF)),
-        Row("Success", "Whether a relevant document is among the first k.", "Moffat et al. (2022), Table 3",
+    _ir_row("Success", "Whether a relevant document is among the first k.", "Moffat et al. (2022), Table 3",
             "prec(cutoff)", "max", "binary(rel)", units="share of the topics",
             parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
-        Row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
+    _ir_row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
             "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
-            units="share of the ideal",
+            units="share of the ideal", elsewhere=False, other_grades=_gains_as_grades,
             parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", Kind(""), None),
                         JUDGED_ONLY, CUTOFF)),
-        Row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
+    _ir_row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
             "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,
-            parameters=(_K, _LOG2, *_GRADES), cuts=False),
-        Row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg",
+            parameters=(_K, _LOG2, *_GRADES), cuts=False, elsewhere=False),
+    _ir_row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg",
             lambda given: "binary" if given["rel"] is None else "binary(rel)", end=_SEES_1000, units=_PER_DOCUMENT,
-            parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF)),
-        _of_cwl_eval("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)",
-                     parameters=(_T, *_GRADES)),
-        _of_cwl_eval("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)",
-                     parameters=(_T, *_GRADES)),
-        _of_cwl_eval("BPM", "Bejeweled player model with a target of gain, down to rank k.", "Zhang et al. (2017)",
-                     "bpm(T, cutoff)", cuts=False,
-                     parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
-        _of_cwl_eval("NERR8", "Expected rate of gain of ERR's users on the first k items.", _NERR,
-                     "product(rr, prec(cutoff))", parameters=(_K, *_GRADES), cuts=False),
-        _of_cwl_eval("NERR9", "Expected rate of gain of ERR's users, with an additional C(i) = i/(i+1), on the first k"
-                     " items.", _NERR, "product(rr, carterette1(cutoff))", parameters=(_K, *_GRADES), cuts=False),
-        _of_cwl_eval("NERR10", "Expected rate of gain of ERR's users with the patience of RBP.", _NERR,
-                     "product(rr, rbp(p))", parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
-        _of_cwl_eval("NERR11", "Expected rate of gain of ERR's users with the patience of INSQ.", _NERR,
-                     "product(rr, insq(T))", parameters=(_T, *_GRADES)),
-        Row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
-            "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(CUTOFF,)),
-    )
-}  # fmt: skip
+            parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF), elsewhere=False,
+            other_grades=partial(_relevant_from_0, grades=clipped_from_0_up),
+            grades_are_gains=lambda given: given.get("rel") is None),
+    _of_cwl_eval("INST", "INST over 1000 ranks.", "Moffat et al. (2022), Eq. 13", "inst(T)",
+                 parameters=(_T, *_GRADES), elsewhere=False),
+    _of_cwl_eval("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)",
+                 parameters=(_T, *_GRADES), elsewhere=False),
+    _of_cwl_eval("BPM", "Bejeweled player model with a target of gain, down to rank k.", "Zhang et al. (2017)",
+                 "bpm(T, cutoff)", cuts=False,
+                 parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
+    _of_cwl_eval("NERR8", "Expected rate of gain of ERR's users on the first k items.", _NERR,
+                 "product(rr, prec(cutoff))", parameters=(_K, *_GRADES), cuts=False),
+    _of_cwl_eval("NERR9", "Expected rate of gain of ERR's users, with an additional C(i) = i/(i+1), on the first k"
+                 " items.", _NERR, "product(rr, carterette1(cutoff))", parameters=(_K, *_GRADES), cuts=False),
+    _of_cwl_eval("NERR10", "Expected rate of gain of ERR's users with the patience of RBP.", _NERR,
+                 "product(rr, rbp(p))", parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
+    _of_cwl_eval("NERR11", "Expected rate of gain of ERR's users with the patience of INSQ.", _NERR,
+                 "product(rr, insq(T))", parameters=(_T, *_GRADES)),
+    _ir_row("ERR", "Expected reciprocal rank, with grades up to 4 as in gdeval.", "Chapelle et al. (2009), Eq. 5",
+            "rr", "err", "exponential", max_rel=4, units="1/documents", parameters=(CUTOFF,), elsewhere=False),
+)  # fmt: skip
+
+#: All named metrics, by name.
+ROWS = {row.name: row for row in (*_OURS, *_THEIRS)}
 
 #: A metric whose fields other code replaces.
 PLAIN = CWLA.metric({"C": "rbp(0.5)", "A": "etg", "gain": "raw"})

@@ -1,19 +1,22 @@
-"""Protocol of measures: the data that a measure needs, and the function from aligned rankings to values."""
+"""Declarations of measures, the data that a measure needs, and the function from aligned rankings to values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+import inspect
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
+from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned
 from ..data.columns import Array
 from ..data.document_tables import DocumentTable
 from ..data.rankings import Judged, Rankings
 from ..model import scoring
+from ..model.language import Given, Parameter
 from ..model.metric import Metric
 
 Values = Callable[[Aligned], Array]
@@ -77,9 +80,10 @@ class Needs:
     @classmethod
     def of_metric(cls, metric: Metric) -> Needs:
         """Return the needs of a metric with a user model."""
-        run_lengths = metric.needs_words and metric.lengths is None
+        needs_words = metric.needs_words
+        run_lengths = needs_words and metric.lengths is None
         lengths: OriginOfLengths = "none"
-        if metric.needs_words:
+        if needs_words:
             lengths = "table" if metric.lengths is not None else "run" if metric.default_lengths is None else "default"
         duplicates: Origin = "none"
         if metric.duplicates is not None:
@@ -101,36 +105,24 @@ class Needs:
         )
 
 
-class Computation(Protocol):
-    """Computation of one measure."""
-
-    @property
-    def needs(self) -> Needs:
-        """Data that the measure reads."""
-
-    def prepare(self, judgments: Judged) -> Values:
-        """Return the function that maps rankings, aligned with these judgments, to values."""
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """Computation of a measure by a function.
+@dataclass
+class Computation:
+    """What computes one measure.
 
     Attributes
     ----------
     needs : Needs
         The data that the measure reads.
     prepare : callable
-        Function from judgments to the function that maps aligned rankings to values.
+        Function from judgments to the function that maps rankings, aligned with these judgments, to values.
     """
 
     needs: Needs
     prepare: Callable[[Judged], Values]
 
 
-@dataclass(frozen=True)
-class OfUserModel:
-    """Computation of a measure with a user model.
+class OfUserModel(Computation):
+    """What computes one measure with a user model.
 
     Attributes
     ----------
@@ -138,19 +130,19 @@ class OfUserModel:
         The metric, as its files were when the measure was made.
     current : callable
         A function from the highest grade of the judgments to the metric with the present content of its files.
-    way_out : callable, optional
+    way_out : callable
         A function from the highest grade of the judgments to what a user can write instead if it is above the highest
-        grade of the measure. By default, it is a larger ``max_rel``.
+        grade of the measure; an empty text stands for a larger ``max_rel``.
     """
 
-    metric: Metric
-    current: Callable[[float | None], Metric]
-    way_out: Callable[[float], str] | None = None
-
-    @property
-    def needs(self) -> Needs:
-        """Data that the metric reads."""
-        return Needs.of_metric(self.metric)
+    def __init__(
+        self,
+        metric: Metric,
+        current: Callable[[float | None], Metric],
+        way_out: Callable[[float], str] = lambda highest: "",
+    ) -> None:
+        super().__init__(Needs.of_metric(metric), self._prepare)
+        self.metric, self.current, self.way_out = metric, current, way_out
 
     def metric_for(self, judgments: Judged) -> Metric:
         """Return the metric with the present content of its files.
@@ -160,75 +152,15 @@ class OfUserModel:
         BadJudgments
             If a judgment has a grade above ``max_rel``.
         """
-        metric = self.current(judgments.pool.highest)
+        highest = judgments.pool.highest
+        metric = self.current(highest)
         if metric.max_rel is not None:
-            judgments.check_grades(metric.max_rel, "" if self.way_out is None else self.way_out(judgments.pool.highest))
+            judgments.check_grades(metric.max_rel, self.way_out(highest))
         return metric
 
-    def prepare(self, judgments: Judged) -> Values:
-        """Return the function that maps rankings, aligned with these judgments, to scores."""
+    def _prepare(self, judgments: Judged) -> Values:
         metric = self.metric_for(judgments)
         return of_answered(partial(scoring.score, metric), metric.judged_only)
-
-
-@dataclass(frozen=True)
-class OfRankings:
-    """Computation of a measure that is a function of rankings alone.
-
-    Attributes
-    ----------
-    score : callable
-        A function from rankings to one value per ranking.
-    needs : Needs
-        The data that the function reads.
-    of_unanswered : bool, default=False
-        Whether the function scores queries without results as well; otherwise they have the value 0.
-    """
-
-    score: Callable[[Rankings], Array]
-    needs: Needs
-    of_unanswered: bool = False
-
-    def prepare(self, judgments: Judged) -> Values:
-        """Return the function that maps aligned rankings to values."""
-        if self.of_unanswered:
-            return lambda aligned: self.score(aligned.rankings(self.needs.all_judged))
-        return of_answered(self.score, self.needs.all_judged)
-
-
-def with_grades(computation: OfUserModel | OfRankings, grades: Callable[[Array], Array], key: Hashable) -> OfRankings:
-    """Return the computation of a measure over other grades of the same judgments.
-
-    Parameters
-    ----------
-    computation : OfUserModel or OfRankings
-        The computation over the new grades.
-    grades : callable
-        Function from the grades of judged documents to the new grades. Those below 0 stand for unjudged documents.
-    key : hashable
-        Key under which the new grades are cached.
-    """
-    needs = replace(computation.needs, all_judged=True, user_model=False)
-    if isinstance(computation, OfRankings):
-        score = computation.score
-        return OfRankings(lambda rankings: score(rankings.regraded(grades, key)), needs, computation.of_unanswered)
-    metric = computation.metric
-
-    def of_metric(rankings: Rankings) -> Array:
-        regraded = rankings.regraded(grades, key)
-        return scoring.score(metric, regraded if metric.judged_only else regraded.only(regraded.grade > 0))
-
-    return OfRankings(of_metric, needs)
-
-
-def from_0_up(grade: Array) -> Array:
-    """Return grades with which ``rel=1`` means what ``rel=0`` does with the given ones: relevant from grade 0 up."""
-    return np.where(grade >= 0, grade + 1, grade)
-
-
-def clipped_from_0_up(grade: Array) -> Array:
-    """Return grades from 0 up, with negative grades as grade 0, as in cwl_eval."""
-    return np.maximum(grade, 0) + 1
 
 
 def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:
@@ -244,3 +176,114 @@ def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:
         return scores
 
     return values
+
+
+KindOfMeasure = Literal["measure", "ir_measures", "session"]
+
+
+@dataclass(frozen=True)
+class Equation:
+    r"""Full name and usual formula of a measure.
+
+    Attributes
+    ----------
+    title : str
+        The name in words, such as "time-biased gain".
+    latex : str
+        The formula as LaTeX mathematics; ``\\`` separates lines, which are aligned at ``&``.
+    symbols : str
+        The meaning of the symbols, as text with ``code`` and with mathematics between ``$``.
+    """
+
+    title: str
+    latex: str
+    symbols: str
+
+    @property
+    def displayed(self) -> str:
+        """The formula in an environment ``aligned`` if it has several lines."""
+        return rf"\begin{{aligned}}{self.latex}\end{{aligned}}" if r"\\" in self.latex else self.latex
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A measure that is computed here, as the command line, the documentation and ir_measures read it.
+
+    Attributes
+    ----------
+    name : str
+        The name, as in ir_measures.
+    parameters : tuple of Parameter
+        The parameters of the measure.
+    kind : {"measure", "ir_measures", "session"}, default="measure"
+        Whether the measure is one of this package, one of ir_measures with the value that ir_measures gives, or one of
+        sessions.
+    elsewhere : bool, default=True
+        For measures of ir_measures: whether the other providers of its default pipeline compute the measure, without
+        Perl and cwl_eval. The default pipeline asks this package for the measures for which this is False.
+    better : callable
+        A function from the parameters that are given to the scores that are better: "higher", "lower", or None if
+        neither is, as for numbers of retrieved documents.
+    calibrated : tuple of str, default=()
+        The parameters that a calibration estimates.
+    equation : Equation, optional
+        Full name and usual formula, if they are not in the table ``EQUATIONS`` of `measures.equations`.
+    of_class : type, optional
+        The class of the measure, if it is written by hand.
+    """
+
+    name: str
+    _: KW_ONLY
+    parameters: tuple[Parameter, ...] = ()
+    kind: KindOfMeasure = "measure"
+    elsewhere: bool = True
+    better: Callable[[Given], Better | None] = lambda given: "higher"
+    calibrated: tuple[str, ...] = ()
+    equation: Equation | None = None
+    of_class: type[Measure] | None = None
+
+    @property
+    def docstring(self) -> str:
+        """Docstring of the measure."""
+        return inspect.cleandoc(self.of_class.__doc__ or "")
+
+    def computation(self, measure: Measure) -> Computation:
+        """Return what computes a measure with this declaration.
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is out of its range.
+        UnknownSpec
+            If only other providers of ir_measures support one of the parameters.
+        """
+        raise NotImplementedError
+
+
+def computation_of_rankings(
+    score: Callable[[Rankings], Array], needs: Needs, of_unanswered: bool = False
+) -> Computation:
+    """Return what computes a measure that is a function of rankings alone.
+
+    Parameters
+    ----------
+    score : callable
+        A function from rankings to one value per ranking.
+    needs : Needs
+        The data that the function reads.
+    of_unanswered : bool, default=False
+        Whether the function scores queries without results as well; otherwise they have the value 0.
+    """
+    if of_unanswered:
+        return Computation(needs, lambda judgments: lambda aligned: score(aligned.rankings(needs.all_judged)))
+    return Computation(needs, lambda judgments: of_answered(score, needs.all_judged))
+
+
+def from_0_up(grade: Array) -> Array:
+    """Return grades with which ``rel=1`` means what ``rel=0`` does with the given ones: relevant from grade 0 up."""
+    return np.where(grade >= 0, grade + 1, grade)
+
+
+def clipped_from_0_up(grade: Array) -> Array:
+    """Return grades from 0 up, with negative grades as grade 0, as in cwl_eval."""
+    return np.maximum(grade, 0) + 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
+from ir_measures.measures import Measure
 
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings, places_within, summed
@@ -16,7 +19,7 @@ from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
 from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0
-from .computing import Better, Computation, Needs, OfRankings, from_0_up, with_grades
+from .computing import Computation, Declaration, Needs, computation_of_rankings, from_0_up
 
 
 def number_relevant(rankings: Rankings, rel: int) -> Array:
@@ -155,8 +158,22 @@ def running(start: Array, values: Array, function: Callable[[Array], Array]) -> 
     return found
 
 
+def over_rankings(count: Count, given: dict[str, Any]) -> Computation:
+    """Return what computes a measure whose function takes rankings, with these parameters."""
+    from_0, judged_only = given.get("rel") == 0, given.pop(JUDGED_ONLY.name, False)
+    score = partial(count.function, **(given | {"rel": 1} if from_0 else given))
+    if not (from_0 or judged_only):
+        return computation_of_rankings(score, count.needs, bool(count.of_unanswered))
+
+    def changed(rankings: Rankings) -> Array:
+        rankings = rankings.regraded(from_0_up, from_0_up.__name__) if from_0 else rankings
+        return score(rankings.condensed if judged_only else rankings)
+
+    return computation_of_rankings(changed, replace(count.needs, all_judged=True), bool(count.of_unanswered))
+
+
 @dataclass(frozen=True)
-class Count:
+class Count(Declaration):
     """Declaration of a measure without a user model.
 
     Attributes
@@ -164,36 +181,42 @@ class Count:
     function : callable
         A function from rankings and parameters to one value per ranking. If the measure has a parameter
         ``judged_only`` and it is true, the rankings are condensed to judged documents.
-    parameters : tuple of Parameter
-        The parameters of the measure.
     needs : Needs
         The data that the function reads.
-    better : callable
-        A function from the parameters that are given to the scores that are better: "higher", "lower", or None if
-        neither is, as for numbers of retrieved documents.
-    of_unanswered : bool, default=False
-        Whether the function scores queries without results as well; otherwise they have the value 0.
+    of_unanswered : str, default=""
+        What the function returns for queries without results, in words; empty if these have the value 0.
+    unanswered_by : tuple of str, optional
+        The parameters without which queries without results have the value 0 nevertheless.
+    computed_by : callable
+        A function from the declaration and the values of parameters to what computes the measure; others than
+        :func:`over_rankings` if the function of the measure does not take rankings.
     """
 
     function: Callable[..., Array]
-    parameters: tuple[Parameter, ...] = ()
     needs: Needs = field(default_factory=Needs)
-    better: Callable[[Given], Better | None] = lambda given: "higher"
-    of_unanswered: bool = False
+    of_unanswered: str = ""
+    unanswered_by: tuple[str, ...] = ()
+    computed_by: Callable[[Count, dict[str, Any]], Computation] = over_rankings
 
-    def computation(self, given: Given) -> Computation:
-        """Return the computation of the measure with these parameters."""
-        if given.get("rel") == 0:
-            return with_grades(self._of_rankings({**given, "rel": 1}), from_0_up, "from 0 up")
-        return self._of_rankings(given)
+    @property
+    def docstring(self) -> str:
+        """Docstring of the function."""
+        return inspect.cleandoc(self.function.__doc__ or "")
 
-    def _of_rankings(self, given: Given) -> OfRankings:
-        names = {p.name for p in self.parameters} - {JUDGED_ONLY.name}
-        score = partial(self.function, **{name: value for name, value in given.items() if name in names})
-        if not given.get(JUDGED_ONLY.name):
-            return OfRankings(score, self.needs, self.of_unanswered)
-        needs = replace(self.needs, all_judged=True)
-        return OfRankings(lambda rankings: score(rankings.condensed), needs, self.of_unanswered)
+    def computation(self, measure: Measure) -> Computation:
+        """Return what computes a measure with this declaration.
+
+        Raises
+        ------
+        BadParameter
+            If a parameter is out of its range.
+        """
+        given = {**measure.params, **getattr(measure, "bound", {})}
+        for parameter in self.parameters:
+            if parameter.name in given and parameter.allowed.interval:
+                value = given[parameter.name]
+                parameter.check(value, f"{self.name}({parameter.name}={value!r})")
+        return self.computed_by(self, {p.name: given[p.name] for p in self.parameters if p.name in given})
 
 
 def q_measure(
@@ -317,14 +340,13 @@ def _others(documents: int, known: Array, measure: str) -> Array:
 
 def scores_of_unanswered(measures: Iterable[str]) -> str:
     """Return the predicate of a sentence on queries without results, for the texts of the measures."""
-    notes = {
-        "ESL": "failed searches for ESL",
-        "Accuracy": "no value for Accuracy",
-        r"SetUtility\([^()]*(missed|spared)": "the worth of what is missed and spared for SetUtility",
-    }
     texts = list(measures)
-    known = [note for name, note in notes.items() if any(re.search(rf"\b{name}\b", text) for text in texts)]
-    return f"score 0 ({'; '.join(known)})" if known else "score 0"
+    notes = []
+    for count in COUNTS.values():
+        only_with = rf"\([^()]*({'|'.join(count.unanswered_by)})" if count.unanswered_by else r"\b"
+        if count.of_unanswered and any(re.search(rf"\b{count.name}{only_with}", text) for text in texts):
+            notes.append(f"{count.of_unanswered} for {count.name}")
+    return f"score 0 ({'; '.join(notes)})" if notes else "score 0"
 
 
 def set_precision(rankings: Rankings, rel: int = 1, relative: bool = False) -> Array:
@@ -599,47 +621,58 @@ class _IdealByGrade:
         return rank
 
 
-#: The measures of ir_measures in this module, by their names there.
-COUNTS = {
-    "NumQ": Count(num_q, better=lambda given: None),
-    "NumRel": Count(num_rel, (REL_OR_0,), better=lambda given: None),
-    "NumRet": Count(num_ret, (REL_OR_0,), better=lambda given: "higher" if "rel" in given else None),
-    "Rprec": Count(r_precision, (REL_OR_0, JUDGED_ONLY)),
-    "Judged": Count(judged, (CUTOFF,), Needs(all_judged=True), better=lambda given: None),
-    "Bpref": Count(bpref, (REL_OR_0,), Needs(all_judged=True)),
-    "infAP": Count(inf_ap, (REL_OR_0,), Needs(all_judged=True, pooled=True)),
-    "Compat": Count(
-        compatibility,
-        (Parameter("p", In("[0, 1]"), 0.95), Parameter("normalize", FLAG, True)),
-        Needs(scores=True),
-    ),
-    "SetP": Count(set_precision, (REL_OR_0, Parameter("relative", FLAG, False), JUDGED_ONLY)),
-    "SetR": Count(set_recall, (REL_OR_0,)),
-    "SetF": Count(set_f, (REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY)),
-    "SetAP": Count(set_ap, (REL_OR_0, JUDGED_ONLY)),
-    "IPrec": Count(interpolated_precision, (Parameter("recall", In("[0, 1]")), REL_OR_0, JUDGED_ONLY)),
-    "Accuracy": Count(accuracy, (CUTOFF, REL), of_unanswered=True),
-}
+def _count(name: str, function: Callable[..., Array], *parameters: Parameter, **more: Any) -> Count:
+    """Return the declaration of a measure of this package; a measure is one function and one line below."""
+    return Count(name, function, parameters=parameters, **more)
+
+
+ir_count = partial(_count, kind="ir_measures")
 _DOCUMENTS = Parameter("documents", In("[1, inf)", whole=True), None)
 
-#: The measures of this module that ir_measures does not have.
-OWN = {
-    "ESL": Count(
-        search_length,
-        (
+
+def _neither(given: Given) -> None:
+    """Return None: neither higher nor lower scores are better."""
+
+
+#: The measures of this module, by name.
+COUNTS = {
+    count.name: count
+    for count in (
+        ir_count("NumQ", num_q, better=_neither),
+        ir_count("NumRel", num_rel, REL_OR_0, better=_neither),
+        ir_count("NumRet", num_ret, REL_OR_0, better=lambda given: "higher" if "rel" in given else None),
+        ir_count("Rprec", r_precision, REL_OR_0, JUDGED_ONLY),
+        ir_count("Judged", judged, CUTOFF, needs=Needs(all_judged=True), better=_neither),
+        ir_count("Bpref", bpref, REL_OR_0, needs=Needs(all_judged=True)),
+        ir_count("infAP", inf_ap, REL_OR_0, needs=Needs(all_judged=True, pooled=True)),
+        ir_count(
+            "Compat",
+            compatibility,
+            Parameter("p", In("[0, 1]"), 0.95),
+            Parameter("normalize", FLAG, True),
+            needs=Needs(scores=True),
+        ),
+        ir_count("SetP", set_precision, REL_OR_0, Parameter("relative", FLAG, False), JUDGED_ONLY),
+        ir_count("SetR", set_recall, REL_OR_0),
+        ir_count("SetF", set_f, REL_OR_0, Parameter("beta", In("[0, inf)"), 1.0), JUDGED_ONLY),
+        ir_count("SetAP", set_ap, REL_OR_0, JUDGED_ONLY),
+        ir_count("IPrec", interpolated_precision, Parameter("recall", In("[0, 1]")), REL_OR_0, JUDGED_ONLY),
+        _count(
+            "ESL",
+            search_length,
             Parameter("wanted", In("[1, inf)", whole=True), 1),
             REL,
             Parameter("failed", In("[0, inf)", whole=True), 1000),
             _DOCUMENTS,
             JUDGED_ONLY,
+            needs=Needs(ties=True),
+            better=lambda given: "lower",
+            of_unanswered="failed searches",
         ),
-        Needs(ties=True),
-        better=lambda given: "lower",
-        of_unanswered=True,
-    ),
-    "QMeasure": Count(
-        q_measure,
-        (
+        ir_count("Accuracy", accuracy, CUTOFF, REL, of_unanswered="no value"),
+        _count(
+            "QMeasure",
+            q_measure,
             Parameter("beta", In("[0, inf)"), 1),
             Parameter("gain", Named("gain"), "raw"),
             REL,
@@ -647,17 +680,17 @@ OWN = {
             JUDGED_ONLY,
             CUTOFF,
         ),
-    ),
-    "AP11pt": Count(eleven_point_precision, (REL, JUDGED_ONLY)),
-    "SetUtility": Count(
-        set_utility,
-        (
+        _count("AP11pt", eleven_point_precision, REL, JUDGED_ONLY),
+        _count(
+            "SetUtility",
+            set_utility,
             *(Parameter(name, In("[0, inf)"), 1) for name in ("relevant", "other")),
             *(Parameter(name, In("[0, inf)"), 0) for name in ("missed", "spared")),
             _DOCUMENTS,
             REL,
             JUDGED_ONLY,
+            of_unanswered="the worth of what is missed and spared",
+            unanswered_by=("missed", "spared"),
         ),
-        of_unanswered=True,
-    ),
+    )
 }

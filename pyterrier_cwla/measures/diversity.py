@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +17,11 @@ from ..data.rankings import Judged, places_within, summed
 from ..errors import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
-from ..model.language import Given, In, Parameter
+from ..model.language import In, Parameter
 from ..model.view_columns import CELLS, packed
 from .catalogue import JUDGED_ONLY, REL_OR_0
-from .computing import Computation, Needs, Prepared, Values
-from .counting import Count, share
+from .computing import Computation, Needs, Values
+from .counting import Count, ir_count, share
 
 Worth = Callable[[Array], Floats]
 """A function from ranks to the worth of a document with a new intent at these ranks."""
@@ -73,23 +74,16 @@ class JudgedIntents:
         At each rank stands the document with the highest gain, of several the one with the highest id. Documents that
         are relevant to no intent are left out.
         """
-        documents = self.remembered(("documents of intents", rel), lambda: _Documents(self.each, rel, self.queries))
-        depth = min(depth, int(documents.count.max(initial=0)))
-        return self.remembered(("ideal of intents", rel, alpha, depth), lambda: documents.greedy(alpha, depth))
+        count, of_intent = self.remembered(("documents of intents", rel), lambda: self._documents(rel))
+        depth = min(depth, int(count.max(initial=0)))
+        return self.remembered(("ideal of intents", rel, alpha, depth), lambda: _greedy(count, of_intent, alpha, depth))
 
+    def _documents(self, rel: int) -> tuple[Array, Array]:
+        """Return the number of distinct documents of each query, and for each document and intent if it is relevant.
 
-class _Documents:
-    """Distinct documents that are relevant to an intent, ordered by query and descending id.
-
-    Attributes
-    ----------
-    count : ndarray of int, shape (n_queries,)
-        Number of documents of each query.
-    of_intent : ndarray of bool, shape (n_documents, n_intents)
-        Whether each document is relevant to each intent.
-    """
-
-    def __init__(self, intents: list[Judgments], rel: int, queries: int) -> None:
+        Documents that are relevant to no intent are left out; the others are ordered by query and descending id.
+        """
+        intents = self.each
         rows = [np.flatnonzero(own.columns.value >= rel) for own in intents]
         query = np.concatenate([own.row_query[some] for own, some in zip(intents, rows, strict=True)])
         intent = np.repeat(np.arange(len(intents)), list(map(len, rows)))
@@ -100,29 +94,38 @@ class _Documents:
         order = by_query[id_columns.order_in_groups(query[by_query], ids.take(of_numbers(by_query)))]
         query, intent, code = query[order], intent[order], to_numpy(pc.dictionary_encode(ids).indices)[order]
         new = np.append(True, (np.diff(query) != 0) | (np.diff(code) != 0))[: len(order)]
-        self.count = np.bincount(query[new], minlength=queries)
-        self.of_intent = np.zeros((int(new.sum()), len(intents)), bool)
-        self.of_intent[np.cumsum(new) - 1, intent] = True
+        of_intent = np.zeros((int(new.sum()), len(intents)), bool)
+        of_intent[np.cumsum(new) - 1, intent] = True
+        return np.bincount(query[new], minlength=self.queries), of_intent
 
-    def greedy(self, alpha: float, depth: int) -> Floats:
-        """Return the gain at each rank of the greedy ideal ranking, of shape [queries × depth]."""
-        gains = np.zeros((len(self.count), depth))
-        start = np.cumsum(self.count) - self.count
-        for queries, width in packed(np.argsort(self.count, kind="stable"), self.count, CELLS):
-            place = np.arange(width)
-            left_over = place < self.count[queries][:, None]
-            known = np.where(left_over, start[queries][:, None] + place, -1)
-            of_intent = np.append(self.of_intent, np.zeros((1, self.of_intent.shape[1]), bool), axis=0)[known]
-            fresh, row = np.ones((len(queries), of_intent.shape[2])), np.arange(len(queries))
-            for rank in range(min(depth, width)):
-                score = np.where(left_over, 0.0, -1.0)
-                for intent in range(of_intent.shape[2]):  # one after the other, as ndeval adds them
-                    score += of_intent[:, :, intent] * fresh[:, intent, None]
-                best = score.argmax(axis=1)
-                gains[queries, rank] = np.maximum(score[row, best], 0.0)
-                fresh = np.where(of_intent[row, best], fresh * (1 - alpha), fresh)
-                of_intent[row, best], left_over[row, best] = False, False
-        return gains
+
+def _greedy(count: Array, of_intent: Array, alpha: float, depth: int) -> Floats:
+    """Return the gain at each rank of the greedy ideal ranking, of shape [queries × depth].
+
+    Parameters
+    ----------
+    count : ndarray of int, shape (n_queries,)
+        Number of documents of each query.
+    of_intent : ndarray of bool, shape (n_documents, n_intents)
+        Whether each document is relevant to each intent; documents are ordered by query and descending id.
+    """
+    gains = np.zeros((len(count), depth))
+    start = np.cumsum(count) - count
+    relevant = np.append(of_intent, np.zeros((1, of_intent.shape[1]), bool), axis=0)
+    for queries, width in packed(np.argsort(count, kind="stable"), count, CELLS):
+        place = np.arange(width)
+        left_over = place < count[queries][:, None]
+        new = relevant[np.where(left_over, start[queries][:, None] + place, -1)]
+        fresh, row = np.ones((len(queries), new.shape[2])), np.arange(len(queries))
+        for rank in range(min(depth, width)):
+            score = np.where(left_over, 0.0, -1.0)
+            for intent in range(new.shape[2]):  # one after the other, as ndeval adds them
+                score += new[:, :, intent] * fresh[:, intent, None]
+            best = score.argmax(axis=1)
+            gains[queries, rank] = np.maximum(score[row, best], 0.0)
+            fresh = np.where(new[row, best], fresh * (1 - alpha), fresh)
+            new[row, best], left_over[row, best] = False, False
+    return gains
 
 
 class FoundIntents:
@@ -332,44 +335,42 @@ def subtopic_recall(found: FoundIntents, cutoff: int) -> Array:
     return share(found.total(1.0, _one, cutoff), found.intents)
 
 
-class CountOfIntents(Count):
-    """Declaration of a measure whose function takes :class:`FoundIntents` in the place of rankings."""
+def over_intents(count: Count, given: dict[str, Any]) -> Computation:
+    """Return what computes a measure whose function takes :class:`FoundIntents` in the place of rankings."""
+    rel, judged_only = int(given.pop("rel", 1)), bool(given.pop(JUDGED_ONLY.name, False))
 
-    def computation(self, given: Given) -> Computation:
-        """Return the computation of the measure with these parameters."""
-        known = {p.name for p in self.parameters}
-        own = {name: value for name, value in given.items() if name in known - {"rel", "judged_only"}}
-        rel, judged_only = int(given.get("rel", 1)), bool(given.get("judged_only", False))
+    def prepare(judgments: Judged) -> Values:
+        judged = judgments.pool.remembered(("judged intents",), lambda: JudgedIntents(judgments))
 
-        def prepare(judgments: Judged) -> Values:
-            judged = judgments.pool.remembered(("judged intents",), lambda: JudgedIntents(judgments))
+        def values(aligned: Aligned) -> Array:
+            alike = aligned.of_intent(0).rankings() if judged.has_intents else aligned.rankings(False)
+            key = ("intents", rel, judged_only)
+            if key not in alike.views:  # measures share the ranks
+                alike.views[key] = FoundIntents(judged, aligned, rel, judged_only)
+            return count.function(alike.views[key], **given)
 
-            def values(aligned: Aligned) -> Array:
-                alike = aligned.of_intent(0).rankings() if judged.has_intents else aligned.rankings(False)
-                key = ("intents", rel, judged_only)
-                if key not in alike.views:  # measures share the ranks
-                    alike.views[key] = FoundIntents(judged, aligned, rel, judged_only)
-                return self.function(alike.views[key], **own)
+        return values
 
-            return values
-
-        return Prepared(Needs(all_judged=judged_only or rel < 1, intents=True, scores=True), prepare)
+    return Computation(replace(count.needs, all_judged=judged_only or rel < 1), prepare)
 
 
 _ALPHA = Parameter("alpha", In("[0, 1]"), 0.5)
-_NOVELTY = (REL_OR_0, _ALPHA, Parameter("beta", In("[0, 1]"), 0.5))
+_BETA = Parameter("beta", In("[0, 1]"), 0.5)
 _CUTOFF = Parameter("cutoff", In("[1, inf)", whole=True))
-_AT_K = (_CUTOFF, REL_OR_0, JUDGED_ONLY)
+_of_intents = partial(ir_count, needs=Needs(intents=True, scores=True), computed_by=over_intents)
 
 #: Measures of intents, by their names in ir_measures.
 DIVERSITY = {
-    "ERR_IA": CountOfIntents(err_ia, _AT_K),
-    "nERR_IA": CountOfIntents(nerr_ia, _AT_K),
-    "alpha_DCG": CountOfIntents(alpha_dcg, (_CUTOFF, REL_OR_0, _ALPHA, JUDGED_ONLY)),
-    "alpha_nDCG": CountOfIntents(alpha_ndcg, (_CUTOFF, REL_OR_0, _ALPHA, JUDGED_ONLY)),
-    "NRBP": CountOfIntents(nrbp, _NOVELTY),
-    "nNRBP": CountOfIntents(nnrbp, _NOVELTY),
-    "AP_IA": CountOfIntents(ap_ia, (REL_OR_0, JUDGED_ONLY)),
-    "P_IA": CountOfIntents(p_ia, _AT_K),
-    "StRecall": CountOfIntents(subtopic_recall, (_CUTOFF, REL_OR_0)),
+    count.name: count
+    for count in (
+        _of_intents("ERR_IA", err_ia, _CUTOFF, REL_OR_0, JUDGED_ONLY),
+        _of_intents("nERR_IA", nerr_ia, _CUTOFF, REL_OR_0, JUDGED_ONLY),
+        _of_intents("alpha_DCG", alpha_dcg, _CUTOFF, REL_OR_0, _ALPHA, JUDGED_ONLY),
+        _of_intents("alpha_nDCG", alpha_ndcg, _CUTOFF, REL_OR_0, _ALPHA, JUDGED_ONLY),
+        _of_intents("NRBP", nrbp, REL_OR_0, _ALPHA, _BETA),
+        _of_intents("nNRBP", nnrbp, REL_OR_0, _ALPHA, _BETA),
+        _of_intents("AP_IA", ap_ia, REL_OR_0, JUDGED_ONLY),
+        _of_intents("P_IA", p_ia, _CUTOFF, REL_OR_0, JUDGED_ONLY),
+        _of_intents("StRecall", subtopic_recall, _CUTOFF, REL_OR_0),
+    )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import Any
 
@@ -20,33 +20,9 @@ from ..model import scoring
 from ..model.language import Spec
 from ..model.metric import Metric
 from ..rendering.figures import COLOURS, notebook_formula, notebook_picture, small_axes
-from .catalogue import OURS, THEIRS, Row
-from .of_ir_measures import is_computed_here, metric_of
-
-
-@dataclass(frozen=True)
-class Equation:
-    r"""Full name and usual formula of a measure.
-
-    Attributes
-    ----------
-    title : str
-        The name in words, such as "time-biased gain".
-    latex : str
-        The formula as LaTeX mathematics; ``\\`` separates lines, which are aligned at ``&``.
-    symbols : str
-        The meaning of the symbols, as text with ``code`` and with mathematics between ``$``.
-    """
-
-    title: str
-    latex: str
-    symbols: str
-
-    @property
-    def displayed(self) -> str:
-        """The formula in an environment ``aligned`` if it has several lines."""
-        return rf"\begin{{aligned}}{self.latex}\end{{aligned}}" if r"\\" in self.latex else self.latex
-
+from .catalogue import Row
+from .computing import Declaration, Equation
+from .of_ir_measures import declaration_of, metric_of, row_of
 
 _REL = r"$b_i$ is 1 if the document at rank $i$ is relevant (grade $g_i \ge$ ``rel``), else 0"
 _R = r"$R$ is the number of relevant documents of the query, retrieved or not"
@@ -79,7 +55,7 @@ _LEAVE = (
     " $r_i$ is the gain of the document at rank $i$ (``gain=``)"
 )
 
-#: Full name and usual formula of each measure, by the name of the measure.
+#: Full names and usual formulas of measures, by name; the others are in the declarations of their measures.
 EQUATIONS = {
     "CWLA": Equation(
         "any user model with any aggregation (C/W/L/A)",
@@ -521,6 +497,11 @@ _NORMS = {
 }
 
 
+def equation_of(declaration: Declaration) -> Equation | None:
+    """Return the full name and the usual formula of a measure."""
+    return declaration.equation or EQUATIONS.get(declaration.name)
+
+
 def measure_html(measure: Measure) -> str | None:
     """Return a measure for a notebook, or None if this package does not compute it.
 
@@ -535,11 +516,10 @@ def measure_html(measure: Measure) -> str | None:
         HTML with name, formula, choices or parameters, and a chart of the discount of ranks. Without matplotlib, the
         formula is LaTeX and there is no chart.
     """
-    if not is_computed_here(measure):
+    declaration = declaration_of(measure)
+    if declaration is None:
         return None
-    name = str(measure.NAME)
-    equation = EQUATIONS.get(name)
-    row = {**OURS, **THEIRS}.get(name)
+    equation, row = equation_of(declaration), row_of(measure)
     label = getattr(measure, "label", None)
     head = f"<b>{escape(str(measure))}</b>" + (f" = <code>{escape(repr(measure))}</code>" if label else "")
     parts = [f"<p>{head}{': ' + escape(equation.title) if equation else ''}</p>"]

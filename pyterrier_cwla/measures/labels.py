@@ -14,8 +14,7 @@ from ir_measures.measures import Measure, registry
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
 from ..model.texts import LONGEST, read_call, read_value, shortened, tree_of
-from .catalogue import THEIRS
-from .of_ir_measures import is_computed_here
+from .of_ir_measures import is_computed_here, row_of
 
 _TREC_EVAL = {
     "gm_map": "GMAP",
@@ -240,7 +239,8 @@ def validated(measure: Measure) -> Measure:
         raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in lacking)}{_example(measure)}.")
     for name, parameter in known.items():
         if name in measure.params and not parameter.validate(measure.params[name]):
-            declared = THEIRS[measure.NAME].parameters if measure.NAME in THEIRS else ()
+            row = row_of(measure)
+            declared = () if row is None else row.parameters
             allowed = next((str(p.allowed) for p in declared if p.name == name), "")
             what = allowed or parameter.desc or "of another type"
             raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")

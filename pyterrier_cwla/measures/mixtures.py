@@ -17,15 +17,10 @@ from ..data.rankings import Judged, Rankings
 from ..errors import BadJudgments, BadParameter, shown, some
 from ..model.language import Kind, Parameter, float_or_int
 from ..model.metric import Metric
-from .catalogue import THEIRS
-from .computing import Better, Computation, Needs, Prepared, Values
+from .computing import Better, Computation, Needs, Values
 from .labels import renamed
-from .named import CWLAMeasure, RowMeasure, Tables, measures_of
-from .of_ir_measures import better_of, computation_of, user_model_of
-
-Parts = dict[str, Measure]
-"""Measures that a value is put together from, by name."""
-Change = Callable[[Measure], Measure]
+from .named import Change, CWLAMeasure, Parts, Tables, measures_of
+from .of_ir_measures import better_of, computation_of, row_of, user_model_of
 
 _SAVED = "documents saved"
 _GAINS = {
@@ -77,10 +72,7 @@ _ROUNDING = 1e-6  # of the sum of shares
 class Combination(CWLAMeasure):
     """Base class of measures whose value is put together from the values of other measures."""
 
-    @property
-    @abstractmethod
-    def parts(self) -> Parts:
-        """Measures that the value is put together from, by name."""
+    is_of_users = True
 
     @abstractmethod
     def combined(self, of: Callable[[Measure], Computation]) -> Computation:
@@ -91,10 +83,6 @@ class Combination(CWLAMeasure):
         of : callable
             A function from a part to the computation of its values, such as its scores or its residuals.
         """
-
-    @abstractmethod
-    def with_parts(self, change: Change) -> Measure:
-        """Return the measure with ``change`` applied to each of its measures, and with its label."""
 
     def computation(self) -> Computation:
         """Return the computation of the measure."""
@@ -109,18 +97,13 @@ class Combination(CWLAMeasure):
 
 def is_of_users(measure: Measure) -> bool:
     """Return whether the value of a query is a mean over users of one user model, or over several kinds of users."""
-    if isinstance(measure, Combination | RowMeasure) or measure.NAME in THEIRS:
-        return True
-    inner = getattr(measure, "inner", None) if getattr(measure, "averages_users", False) else None
-    return inner is not None and is_of_users(inner)
+    return measure.is_of_users if hasattr(measure, "is_of_users") else row_of(measure) is not None
 
 
 def unit_of(measure: Measure) -> str:
     """Return the unit of the scores of a measure that is a mean over users."""
-    if isinstance(measure, Combination):
-        return unit_of(next(iter(measure.parts.values())))
-    inner = getattr(measure, "inner", None)
-    return unit_of_metric(user_model_of(measure).metric) if inner is None else unit_of(inner)
+    parts = getattr(measure, "parts", None)
+    return unit_of(next(iter(parts.values()))) if parts else unit_of_metric(user_model_of(measure).metric)
 
 
 def check_one_unit(measures: Mapping[str, Measure], where: str, ways_out: str) -> None:
@@ -233,7 +216,7 @@ class _Mixture(Combination):
 
             return values
 
-        return Prepared(needs_of_all(parts), prepare)
+        return Computation(needs_of_all(parts), prepare)
 
     def with_parts(self, change: Change) -> Measure:
         """Return the mixture with ``change`` applied to each measure, and with its label."""
@@ -351,7 +334,7 @@ def over_topics(parts: list[tuple[Computation, frozenset[str]]], other: Computat
 
         return values
 
-    return Prepared(needs_of_all([*(part for part, _ in parts), *([] if other is None else [other])]), prepare)
+    return Computation(needs_of_all([*(part for part, _ in parts), *([] if other is None else [other])]), prepare)
 
 
 class _OfTopics(Aligned):

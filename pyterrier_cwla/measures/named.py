@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from sys import getsizeof
 from typing import Any, Self, cast
@@ -16,9 +15,8 @@ from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
 from ..model.language import Parameter, lacking, parse, written
 from ..model.metric import Metric
-from .catalogue import KINDS_OF_ROLES, OPTIONS, OURS, Row
-from .computing import Better, Computation, OfUserModel
-from .counting import OWN, Count
+from .catalogue import KINDS_OF_ROLES, OPTIONS, Row
+from .computing import Better, Computation, Declaration, KindOfMeasure, OfUserModel
 from .labels import (
     ShownMeasure,
     by_name,
@@ -30,7 +28,11 @@ from .labels import (
     renamed,
     validated,
 )
+from .of_ir_measures import DECLARATIONS, row_of
 
+Parts = dict[str, Measure]
+"""Measures from which a value is computed, by name."""
+Change = Callable[[Measure], Measure]
 Tables = dict[object, Any]
 """Tables and calibrations with the present content of their files, by type, name and path."""
 
@@ -58,13 +60,18 @@ class CWLAMeasure(ShownMeasure):
     PRETTY_NAME: str
     SHORT_DESC: str
     PARAMETERS: tuple[Parameter, ...] = ()
-    CALIBRATED: tuple[str, ...] = ()
+    KIND: KindOfMeasure = "measure"
+    DECLARATION: Declaration
     _text: str | None = None
     _shown: str | None = None
 
     def __init_subclass__(cls) -> None:
         """Declare the measure to ir_measures: the name of the class without underscore, summary and parameters."""
-        cls.NAME = cls.PRETTY_NAME = cls.__qualname__.removeprefix("_")
+        cls.NAME = cls.PRETTY_NAME = name = cls.__qualname__.removeprefix("_")
+        if "DECLARATION" in vars(cls):
+            cls.PARAMETERS, cls.__doc__ = cls.DECLARATION.parameters, cls.DECLARATION.docstring
+        else:
+            cls.DECLARATION = Declaration(name, parameters=cls.PARAMETERS, kind=cls.KIND, of_class=cls)
         if "SHORT_DESC" not in vars(cls):
             cls.SHORT_DESC = (cls.__doc__ or "").partition("\n")[0]
         cls.SUPPORTED_PARAMS = {
@@ -85,7 +92,7 @@ class CWLAMeasure(ShownMeasure):
         for name in params:
             if name not in known:
                 raise BadParameter(f"{self.__name__} has no parameter {name!r}. {self._near_parameter(name, params)}")
-        calibrated = self.CALIBRATED if params.get("calibration") is not None else ()
+        calibrated = self.DECLARATION.calibrated if params.get("calibration") is not None else ()
         for name, parameter in known.items():
             if name in params:
                 value = self._canonical(parameter, params[name])
@@ -105,12 +112,22 @@ class CWLAMeasure(ShownMeasure):
 
     def computation(self) -> Computation:
         """Return the computation of the measure."""
-        raise NotImplementedError
+        return self.DECLARATION.computation(self)
 
     @property
     def better(self) -> Better | None:
         """Scores that are better: "higher", "lower", or None if neither is."""
-        return "higher"
+        return self.DECLARATION.better(self.params)
+
+    @property
+    def parts(self) -> Parts:
+        """Measures that the value is computed from, by name."""
+        return {}
+
+    @property
+    def is_of_users(self) -> bool:
+        """Whether the value of a query is a mean over users of one user model, or over several kinds of users."""
+        return row_of(self) is not None
 
     @property
     def named_content(self) -> object:
@@ -225,7 +242,7 @@ class CWLAMeasure(ShownMeasure):
 class RowMeasure(CWLAMeasure):
     """A measure with a user model, from a row of the catalogue."""
 
-    ROW: Row
+    DECLARATION: Row
     _metric: Metric | None = None
     _default: Lengths | None = None  # the default table when the call started, or when the measure was pickled
 
@@ -234,7 +251,7 @@ class RowMeasure(CWLAMeasure):
         if self._metric is not None:
             return
         try:
-            self._metric = self.ROW.metric({**self.params, **self.bound})
+            self._metric = self.DECLARATION.metric({**self.params, **self.bound})
         except CWLAError as error:
             if self.__name__ in str(error):
                 raise
@@ -310,8 +327,6 @@ def _as_now(table: Any, known: Tables) -> Any:
 class CountMeasure(CWLAMeasure):
     """A measure without a user model, from its declaration."""
 
-    COUNT: Count
-
     def validate_params(self) -> None:
         """Raise an error if the gain function needs ``max_rel``."""
         gain = self.bound.get("gain")
@@ -320,15 +335,6 @@ class CountMeasure(CWLAMeasure):
                 f"{self}: {gain.keyword} needs max_rel, and {self.__name__} does not have this parameter. Use a gain"
                 " that depends on grades alone, such as 'raw', 'burges' or a table."
             )
-
-    def computation(self) -> Computation:
-        """Return the computation of the measure."""
-        return self.COUNT.computation({**self.params, **self.bound})
-
-    @property
-    def better(self) -> Better | None:
-        """Scores that are better, according to the declaration."""
-        return self.COUNT.better(self.params)
 
     @property
     def named_content(self) -> list[tuple[object, ...]]:
@@ -341,33 +347,15 @@ class CountMeasure(CWLAMeasure):
         return dict(self.bound)
 
 
-def _measure_class(row: Row) -> type[RowMeasure]:
-    sections = ["Parameters\n----------", *map(_described, row.parameters), f"\nReferences\n----------\n{row.source}."]
-    document = "\n".join([f"{row.says}\n", *sections])
-    declared = {"PARAMETERS": row.parameters, "CALIBRATED": row.calibrated, "ROW": row}
-    return type(f"_{row.name}", (RowMeasure,), {"__doc__": document, **declared})
+def measure_class(declaration: Declaration) -> type[CWLAMeasure]:
+    """Return the class of a declared measure for ir_measures."""
+    base = RowMeasure if isinstance(declaration, Row) else CountMeasure
+    return type(f"_{declaration.name}", (base,), {"DECLARATION": declaration})
 
 
-def _described(parameter: Parameter) -> str:
-    allowed = str(parameter.allowed)
-    default = "" if parameter.required else f" : default={parameter.default!r}"
-    return f"{parameter.name}{default}\n    {allowed[:1].upper()}{allowed[1:]}."
-
-
-def _count_class(name: str, count: Count) -> type[CountMeasure]:
-    document = inspect.cleandoc(count.function.__doc__ or "")
-    return type(f"_{name}", (CountMeasure,), {"__doc__": document, "PARAMETERS": count.parameters, "COUNT": count})
-
-
-_ROWS = {name: _measure_class(row) for name, row in OURS.items()}
-CLASSES: dict[str, type[CWLAMeasure]] = {
-    **_ROWS,
-    **{name: _count_class(name, count) for name, count in OWN.items()},
-}
+CLASSES = {name: measure_class(one) for name, one in DECLARATIONS.items() if one.kind == "measure"}
 globals().update({f"_{name}": kind for name, kind in CLASSES.items()})  # pickle finds the classes by these names
-
-
-CWLA, TBG = _ROWS["CWLA"](), _ROWS["TBG"]()
+CWLA, TBG = cast(RowMeasure, CLASSES["CWLA"]()), cast(RowMeasure, CLASSES["TBG"]())
 
 
 def cwla_of(metric: Metric, **values: Any) -> CWLAMeasure:

@@ -20,11 +20,11 @@ from ir_measures.measures import Measure, SumAgg
 
 from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Array, Columns, judgment_columns
-from ..data.rankings import Judged, RankedRows
+from ..data.rankings import RankedRows
 from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
 from .labels import LabelledMeasure, by_name, redefined, renamed, unknown_parameter
 from .named import measures_of
-from .of_ir_measures import computation_of, needs_of
+from .of_ir_measures import computation_of, declaration_of, needs_of
 from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, innermost_measures, layers, pinned
 
 ByMeasure = dict[Measure, Array]
@@ -87,8 +87,6 @@ def _plain(measures: Iterable[Measure]) -> list[Measure]:
     return list(dict.fromkeys(renamed(measure, None) for measure in measures))
 
 
-#: Measures that ir_measures' default pipeline computes only with Perl or cwl_eval. This provider is the last one in it.
-_NOT_EVERYWHERE = ("RBP", "ERR", "nDCG", "SDCG", "INST", "INSQ")
 _MOST_ASKED = 1_000  # measures whose order is noted
 _REGISTERED = {**MEASURES, "GMAP": MEASURES["GeometricMean"](measure="AP")}
 _prepared: list[tuple[object, Judgments]] = []  # the last two judgments, by their memory addresses
@@ -148,7 +146,8 @@ class CWLAProvider(providers.Provider):
         """
         self._here.asked.append(str(measure))
         measure.validate_params()
-        if not self.full and measure.NAME not in {*MEASURES, *_NOT_EVERYWHERE}:
+        declaration = declaration_of(measure)
+        if declaration is None or (not self.full and declaration.kind == "ir_measures" and declaration.elsewhere):
             return False
         try:
             computation_of(measure)
@@ -205,14 +204,12 @@ def refuse_unsupported(measures: Iterable[Measure]) -> None:
     UnknownSpec
         If only other providers of ir_measures support the measure or one of its parameters.
     """
-    provider = CWLAProvider()
     for measure in measures:
-        if provider.supports(measure):
-            continue
-        inner = innermost(measure)
+        measure.validate_params()
         try:
-            computation_of(inner)
+            computation_of(measure)
         except UnknownSpec as error:
+            inner = innermost(measure)
             what = f"{inner}, in {measure}," if inner is not measure else str(inner)
             raise UnknownSpec(str(error).replace(str(inner), what, 1)) from None
 
@@ -235,8 +232,8 @@ def naming(measure: Measure) -> Iterator[None]:
         raise NoFiniteValue(f"{measure}: {error}") from None
 
 
-class PreparedMeasures:
-    """Measures that are prepared for judgments.
+class CWLAEvaluator(providers.Evaluator):
+    """Evaluator of ir_measures that aligns each run once for all measures.
 
     The files that the measures name are read once, when the object is created.
 
@@ -258,15 +255,19 @@ class PreparedMeasures:
         If two different measures have the same name.
     """
 
-    def __init__(self, measures: Iterable[Measure], judgments: Judged) -> None:
+    def __init__(self, measures: Iterable[Measure], judgments: Any) -> None:
         wanted = pinned(measures)
         self.pinned = list(by_name(wanted).values())
-        self._work = [(measure, computation_of(measure).prepare(judgments)) for measure in self.pinned]
+        computed = [(measure, computation_of(measure)) for measure in self.pinned]
+        self._needs = [computation.needs for _, computation in computed]
+        self._work = [(measure, computation.prepare(judgments)) for measure, computation in computed]
         by_text: dict[tuple[str, str], object] = {}
         for part in (part for measure in wanted for part in layers(measure)):
             content = getattr(part, "named_content", None)
             if by_text.setdefault((str(part), repr(part)), content) != content:
                 raise redefined(part)
+        super().__init__(self.pinned, judgments.qids)
+        self.judgments = judgments
 
     def tables(self, runs: Sequence[RankedRows]) -> list[ByMeasure]:
         """Return the values of several runs: per run and measure, one value per judged query in the order of ``qids``.
@@ -289,15 +290,6 @@ class PreparedMeasures:
         """Return the aggregate of each measure over its queries."""
         return {measure: aggregated(measure, values) for measure, values in table.items()}
 
-
-class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
-    """Evaluator of ir_measures that aligns each run once for all measures."""
-
-    def __init__(self, measures: list[Measure], judgments: Judgments) -> None:
-        PreparedMeasures.__init__(self, measures, judgments)
-        providers.Evaluator.__init__(self, self.pinned, judgments.qids)
-        self.judgments = judgments
-
     def table(self, run: Any) -> ByMeasure:
         """Return one value per judged query for each measure, in the order of ``qrel_qids``.
 
@@ -311,8 +303,7 @@ class CWLAEvaluator(PreparedMeasures, providers.Evaluator):
     @cached_property
     def reads_ranks_only(self) -> bool:
         """Whether the measures read neither lengths, known costs nor duplicates; these may depend on the whole run."""
-        needs = map(needs_of, self.pinned)
-        return all(need.lengths == need.seconds == need.duplicates == "none" for need in needs)
+        return all(need.lengths == need.seconds == need.duplicates == "none" for need in self._needs)
 
     @cached_property
     def unanswered(self) -> ByMeasure:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import ir_measures
 
 from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES, In, Parameter, Part
-from .catalogue import KINDS_OF_ROLES, THEIRS, Row
-from .equations import EQUATIONS, Equation
+from . import sessions, wrappers  # noqa: F401  (they declare measures)
+from .catalogue import KINDS_OF_ROLES, Row
+from .computing import Declaration, Equation
+from .equations import equation_of
 from .named import measures_of
-from .of_ir_measures import COUNTS
-from .sessions import SessionCWLA, esNDCG, nsDCG, sDCG
-from .wrappers import MEASURES
+from .of_ir_measures import DECLARATIONS
 
 #: The kinds of entries, each with its heading.
 KINDS = {
@@ -96,7 +96,7 @@ _FIELDS = {
 
 
 @dataclass(frozen=True)
-class Given:
+class EntryParameter:
     """A parameter of an entry.
 
     Attributes
@@ -117,7 +117,7 @@ class Given:
     default: Any = None
 
     @classmethod
-    def of(cls, parameter: Parameter) -> Given:
+    def from_declared(cls, parameter: Parameter) -> EntryParameter:
         """Return the record of a declared parameter."""
         default = None if parameter.required or parameter.many else parameter.default
         allowed = parameter.allowed.says or "as ir_measures has it"
@@ -164,7 +164,7 @@ class Entry:
         A summary of one sentence.
     source : str, default=""
         The paper, with the equation.
-    parameters : tuple of Given
+    parameters : tuple of EntryParameter
         The parameters.
     formula : str, default=""
         The formula and what has to be said about it, in paragraphs.
@@ -183,7 +183,7 @@ class Entry:
     signature: str
     says: str
     source: str = ""
-    parameters: tuple[Given, ...] = ()
+    parameters: tuple[EntryParameter, ...] = ()
     formula: str = ""
     units: str = ""
     range: str = ""
@@ -215,8 +215,9 @@ class Entry:
 
 def entries() -> list[Entry]:
     """Return all entries, grouped by kind."""
-    named = [replace(entry, equation=EQUATIONS.get(entry.name)) for entry in _measures()]
-    return [*named, *(_of_part(part) for parts in TABLES.values() for part in parts.values()), *_norms()]
+    kinds = ("measure", "ir_measures", "session")
+    measures = [_of_measure(one) for kind in kinds for one in DECLARATIONS.values() if one.kind == kind]
+    return [*measures, *(_of_part(part) for parts in TABLES.values() for part in parts.values()), *_norms()]
 
 
 def of_kind(name: str) -> list[Entry]:
@@ -277,32 +278,22 @@ def find(name: str) -> list[Entry]:
     raise UnknownSpec(f"nothing has the name {word!r}. {like_it}")
 
 
-def _measures() -> Iterator[Entry]:
-    for name, measure in MEASURES.items():
-        row = getattr(type(measure), "ROW", None)
-        document = type(measure).__doc__
-        yield _documented("measure", name, measure.PARAMETERS, document) if row is None else _of_row("measure", row)
-    yield from (_of_row("ir_measures", row) for row in THEIRS.values())
-    for name, count in COUNTS.items():
-        yield _documented("ir_measures", name, count.parameters, count.function.__doc__)
-    for session in (sDCG, nsDCG, esNDCG, SessionCWLA):
-        yield _documented("session", str(session.NAME), session.PARAMETERS, type(session).__doc__)
-
-
-def _of_row(kind: str, row: Row) -> Entry:
-    parameters = tuple(Given.of(p) for p in row.parameters)
-    named = {p.name: p.default for p in row.parameters if not p.required}
+def _of_measure(declaration: Declaration) -> Entry:
+    parameters = tuple(map(EntryParameter.from_declared, declaration.parameters))
+    cutoff = next(("@k" if p.required else "[@k]" for p in parameters if p.name == "cutoff"), "")
+    parts, texts = None, _read(declaration.docstring)
+    if isinstance(declaration, Row):
+        defaults = {p.name: p.default for p in declaration.parameters if not p.required}
+        parts = {role: _chosen(declaration, role, defaults) for role in ("gain", "effort", "C", "A", "norm", "end")}
+        texts |= {"formula": "M = Σ L(i)·A(i) / N", "units": declaration.units, "range": declaration.range}
     return Entry(
-        kind,
-        row.name,
-        f"{row.name}{_cutoff(parameters)}",
-        row.says,
-        row.source,
-        parameters,
-        "M = Σ L(i)·A(i) / N",
-        row.units,
-        row.range,
-        parts={role: _chosen(row, role, named) for role in ("gain", "effort", "C", "A", "norm", "end")},
+        declaration.kind,
+        declaration.name,
+        f"{declaration.name}{cutoff}",
+        parameters=parameters,
+        parts=parts,
+        equation=equation_of(declaration),
+        **texts,
     )
 
 
@@ -328,12 +319,6 @@ def _by_name(role: str, text: str) -> str:
     return ast.unparse(call)
 
 
-def _documented(kind: str, name: str, parameters: Iterable[Parameter], document: str | None) -> Entry:
-    """Return the entry of a measure from its parameters and its docstring."""
-    given = tuple(map(Given.of, parameters))
-    return Entry(kind, name, f"{name}{_cutoff(given)}", parameters=given, **_read(document))
-
-
 def _read(document: str | None) -> dict[str, Any]:
     """Return the fields of a docstring; text that belongs to no other field is the formula."""
     says, _, rest = inspect.cleandoc(document or "").partition("\n")
@@ -351,12 +336,8 @@ def _read(document: str | None) -> dict[str, Any]:
     return {**found, "formula": "\n\n".join(filter(None, (rest.strip(), sections.get("Notes", ""))))}
 
 
-def _cutoff(parameters: Iterable[Given]) -> str:
-    return next(("@k" if p.required else "[@k]" for p in parameters if p.name == "cutoff"), "")
-
-
 def _of_part(part: Part) -> Entry:
-    parameters = tuple(Given.of(p) for p in part.parameters)
+    parameters = tuple(EntryParameter.from_declared(p) for p in part.parameters)
     return Entry(part.kind, part.name, part.signature(), parameters=parameters, **_read(part.__doc__))
 
 
@@ -397,4 +378,4 @@ def made_of(role: str, text: str) -> list[Entry]:
     return found
 
 
-__all__ = ["KINDS", "Entry", "Given", "entries", "find", "made_of", "of_kind"]
+__all__ = ["KINDS", "Entry", "EntryParameter", "entries", "find", "made_of", "of_kind"]

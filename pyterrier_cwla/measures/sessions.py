@@ -24,6 +24,7 @@ from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
 from .labels import by_name
 from .named import CWLA, CWLAMeasure, RowMeasure, measures_of
+from .of_ir_measures import DECLARATIONS
 from .provider import CWLAEvaluator, naming, prepare, refuse_unsupported
 
 if TYPE_CHECKING:
@@ -154,6 +155,8 @@ class Asked:
 
 class SessionMeasure(CWLAMeasure):
     """Base class of the measures of whole sessions, which :func:`evaluate_sessions` computes."""
+
+    KIND = "session"
 
     def _check_parameters(self) -> None:
         """Do nothing: all combinations of parameters are valid."""
@@ -437,7 +440,7 @@ class _SessionCWLA(SessionMeasure):
                 )
             own = {k: v for k, v in {**self.params, **self.bound}.items() if k not in ("rho", "delta")}
             try:
-                CWLA.ROW.metric(own)
+                CWLA.DECLARATION.metric(own)
             except CWLAError as error:
                 raise type(error)(f"{self}: {error}") from None
             self._users = CWLA(**own)
@@ -504,7 +507,9 @@ class _SessionCWLA(SessionMeasure):
 
 
 sDCG, nsDCG, esNDCG, SessionCWLA = _sDCG(), _nsDCG(), _esNDCG(), _SessionCWLA()
-ir_measures.measures.registry.update({str(m): m for m in (sDCG, nsDCG, esNDCG, SessionCWLA)})
+for _measure in (sDCG, nsDCG, esNDCG, SessionCWLA):
+    ir_measures.measures.registry[str(_measure)] = _measure
+    DECLARATIONS[str(_measure)] = _measure.DECLARATION
 
 
 def _asked(sessions: Any, judged_by: str) -> Asked:

@@ -22,12 +22,12 @@ from ..model.language import In, Kind, OneOf, Parameter
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
 from .calibrations import PARAMETERS_BY_TOPIC, BoundCalibration, TopicParameters, bind_topic_parameters
-from .catalogue import THEIRS, of_resource
-from .computing import Better, Computation, Prepared, Values, of_answered
+from .catalogue import of_resource
+from .computing import Better, Computation, Values, of_answered
 from .labels import renamed
-from .mixtures import Change, Combination, Mixture, Parts, check_one_unit, over_topics
-from .named import CLASSES, CWLA, CWLAMeasure, RowMeasure, Tables, measures_of
-from .of_ir_measures import better_of, computation_of, is_computed_here, metric_of, user_model_of
+from .mixtures import Combination, Mixture, check_one_unit, is_of_users, over_topics
+from .named import CLASSES, CWLA, Change, CWLAMeasure, Parts, Tables, measures_of
+from .of_ir_measures import DECLARATIONS, better_of, computation_of, is_computed_here, metric_of, row_of, user_model_of
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:
@@ -84,10 +84,20 @@ class Wrapper(CWLAMeasure):
         return inner
 
     @property
+    def parts(self) -> Parts:
+        """The inner measure."""
+        return {"measure": self.inner}
+
+    def with_parts(self, change: Change) -> Measure:
+        """Return the measure with ``change`` applied to its inner measure, and with its label."""
+        return renamed(self(measure=change(self.inner)), self.label)
+
+    @property
     def metric(self) -> Metric:
         """Metric of the innermost measure."""
         inner = innermost(self)
-        return inner.metric if isinstance(inner, RowMeasure) else metric_of(inner)
+        metric: Metric | None = getattr(inner, "metric", None)
+        return metric or metric_of(inner)
 
     @property
     def better(self) -> Better | None:
@@ -102,7 +112,8 @@ class Wrapper(CWLAMeasure):
 
 def innermost(measure: Measure) -> Measure:
     """Return the measure without its wrappers."""
-    return innermost(measure.inner) if isinstance(measure, Wrapper) else measure
+    inner: Measure | None = getattr(measure, "inner", None)
+    return measure if inner is None else innermost(inner)
 
 
 def known_as(measure: Measure) -> str:
@@ -115,24 +126,17 @@ def known_as(measure: Measure) -> str:
 
 def changed_inside(measure: Measure, change: Change) -> Measure:
     """Return the measure with ``change`` applied to its innermost measures, and with its label."""
-    changed: Measure
-    if isinstance(measure, Combination):
-        changed = measure.with_parts(lambda part: changed_inside(part, change))
-    elif isinstance(measure, Wrapper):
-        changed = measure(measure=changed_inside(measure.inner, change))
-    else:
-        changed = change(measure)
-    return renamed(changed, getattr(measure, "label", None))
+    if hasattr(measure, "with_parts"):
+        changed: Measure = measure.with_parts(lambda part: changed_inside(part, change))
+        return changed
+    return renamed(change(measure), getattr(measure, "label", None))
 
 
 def layers(measure: Measure) -> Iterator[Measure]:
     """Yield the measure, its inner measures, and so on to the innermost ones."""
     yield measure
-    if isinstance(measure, Combination):
-        for part in measure.parts.values():
-            yield from layers(part)
-    elif isinstance(measure, Wrapper):
-        yield from layers(measure.inner)
+    for part in getattr(measure, "parts", {}).values():
+        yield from layers(part)
 
 
 def innermost_measures(measure: Measure) -> list[Measure]:
@@ -187,7 +191,7 @@ class _Residual(Wrapper):
     TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
     def _takes(self, inner: Measure) -> bool:
-        return inner.NAME in THEIRS or isinstance(inner, RowMeasure | Combination)
+        return row_of(inner) is not None or isinstance(inner, Combination)
 
     def validate_params(self) -> None:
         """Raise BadParameter if the inner measure, or a part of it, has no best case."""
@@ -222,7 +226,7 @@ class _Residual(Wrapper):
         def prepare(judgments: Judged) -> Values:
             return of_answered(partial(residual, inner.metric_for(judgments)), all_judged=True)
 
-        return Prepared(replace(inner.needs, all_judged=True, user_model=False), prepare)
+        return Computation(replace(inner.needs, all_judged=True, user_model=False), prepare)
 
     @property
     def better(self) -> None:
@@ -267,7 +271,7 @@ class _GeometricMean(Wrapper):
             values = inner.prepare(judgments)
             return lambda aligned: np.log(np.maximum(values(aligned), floor))
 
-        return Prepared(replace(inner.needs, user_model=False), prepare)
+        return Computation(replace(inner.needs, user_model=False), prepare)
 
     def aggregator(self) -> GeometricMeanOfLogs:
         """Return the aggregator of ir_measures."""
@@ -317,7 +321,10 @@ class _IntentAware(Wrapper):
 
     TAKES = "a measure computed here, not itself a mean over intents or queries, such as 'TBG' or 'AP'"
 
-    averages_users = True
+    @property
+    def is_of_users(self) -> bool:
+        """Whether the value of the inner measure is a mean over users."""
+        return is_of_users(self.inner)
 
     def _takes(self, inner: Measure) -> bool:
         return super()._takes(inner) and not isinstance(inner, _GeometricMean | _IntentAware)
@@ -358,7 +365,7 @@ class _IntentAware(Wrapper):
 
             return values
 
-        return Prepared(replace(inner.needs, intents=True, user_model=False), prepare)
+        return Computation(replace(inner.needs, intents=True, user_model=False), prepare)
 
     @property
     def named_content(self) -> object:
@@ -401,7 +408,7 @@ class _ByTopic(Combination, Wrapper):
     _parts: Parts | None = None
 
     def _takes(self, inner: Measure) -> bool:
-        return inner.NAME in THEIRS or isinstance(inner, RowMeasure)
+        return row_of(inner) is not None
 
     def validate_params(self) -> None:
         """Raise an error if the measure does not take the parameters of a topic, or the units of topics differ."""
@@ -447,10 +454,6 @@ class _ByTopic(Combination, Wrapper):
             return self.inner
         raise BadParameter(f"{self}: topic {qid!r} has no parameters. {near(qid, self.parts)} {_OTHER_TOPICS}")
 
-    def with_parts(self, change: Change) -> Measure:
-        """Return the measure with ``change`` applied to its inner measure, and with its label."""
-        return renamed(self(measure=change(self.inner)), self.label)
-
     def combined(self, of: Callable[[Measure], Computation]) -> Computation:
         """Return the computation of each topic's own value."""
         topics: dict[Measure, list[str]] = {}
@@ -491,7 +494,9 @@ def residual_of(measure: Measure) -> _Residual | None:
 Residual, GeometricMean, IntentAware, ByTopic = _Residual(), _GeometricMean(), _IntentAware(), _ByTopic()
 
 
+_OF_MEASURES = (Residual, GeometricMean, IntentAware, Mixture, ByTopic)
+DECLARATIONS |= {one.DECLARATION.name: one.DECLARATION for one in _OF_MEASURES}
 MEASURES: dict[str, CWLAMeasure] = {
     **{name: kind() for name, kind in CLASSES.items()},
-    **{str(measure.NAME): measure for measure in (Residual, GeometricMean, IntentAware, Mixture, ByTopic)},
+    **{one.DECLARATION.name: one for one in _OF_MEASURES},
 }

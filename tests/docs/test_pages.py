@@ -14,7 +14,7 @@ import pytest
 from pyterrier_cwla.cli import app
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.measures.catalogue import Row
-from pyterrier_cwla.measures.named import _measure_class
+from pyterrier_cwla.measures.named import measure_class
 from pyterrier_cwla.measures.wrappers import MEASURES
 from pyterrier_cwla.model import language
 from pyterrier_cwla.model.language import In, Parameter
@@ -88,7 +88,7 @@ def test_a_new_row_gets_a_page_by_itself(monkeypatch):
     row = Row("Weary", "Tires for good.", "Nobody (2020)", "rbp(tired)", "max", "linear",
               parameters=(Parameter("tired", In("[0, 1)")), Parameter("max_rel", In("(0, inf)"))),
               units="gain", range="[0, 1]")  # fmt: skip
-    weary = _measure_class(row)
+    weary = measure_class(row)
     monkeypatch.setitem(MEASURES, "Weary", weary())
     monkeypatch.setitem(ir_measures.measures.registry, "Weary", weary())
     page = pages.written()["measures/Weary.rst"]

@@ -11,7 +11,7 @@ from itertools import product
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.of_ir_measures import needs_of
-from pyterrier_cwla.measures.reference import Given, entries
+from pyterrier_cwla.measures.reference import EntryParameter, entries
 from pyterrier_cwla.model.language import TABLES, In
 
 #: Values of parameters for which any value of the declared range would be odd or would be refused.
@@ -55,7 +55,7 @@ TOGETHER = (
 )  # fmt: skip
 
 
-def _values(parameter: Given, name: str) -> list[str]:
+def _values(parameter: EntryParameter, name: str) -> list[str]:
     """Return values of a declared parameter, as text."""
     own = parameter.name.removeprefix("*")
     known = _OF_FUNCTION.get(own, {}).get(name, VALUES.get(own))

@@ -25,7 +25,7 @@ from pyterrier_cwla import (
 )
 from pyterrier_cwla.errors import BadParameter, NotPassed, UnknownSpec
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.computing import Needs, OfRankings
+from pyterrier_cwla.measures.computing import Computation, Needs
 from pyterrier_cwla.measures.labels import labelled
 from pyterrier_cwla.measures.mixtures import needs_of_all, unit_of
 from pyterrier_cwla.measures.named import measures_of
@@ -224,7 +224,7 @@ def test_every_need_of_a_part_is_one_of_the_whole():
     for field in fields(Needs):
         default = getattr(Needs(), field.name)
         value = {"none": "run", (): (table,), False: True}[default]
-        parts = [OfRankings(None, needs) for needs in (Needs(), Needs(**{field.name: value}), Needs())]
+        parts = [Computation(needs, None) for needs in (Needs(), Needs(**{field.name: value}), Needs())]
         assert getattr(needs_of_all(parts), field.name) == (False if field.name == "user_model" else value)
 
 
