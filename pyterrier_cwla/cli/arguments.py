@@ -243,7 +243,7 @@ class BoundMeasures:
     @property
     def origin(self) -> dict[str, Any]:
         """Paths and SHA-256 of the tables of lengths and of known costs, for the metadata of saved results."""
-        from ..data.document_tables import hash_of_file
+        from ..data.resources import hash_of_file
 
         found: dict[str, Any] = {}
         for name, path in (("lengths", self.lengths), ("seconds", self.seconds)):

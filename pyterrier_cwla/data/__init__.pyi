@@ -1,4 +1,3 @@
-from .document_tables import without_files as without_files
 from .duplicates import (
     Duplicates as Duplicates,
     find_duplicates as find_duplicates,
@@ -19,3 +18,4 @@ from .result_pages import (
     with_element_gains as with_element_gains,
 )
 from .lengths import Seconds as Seconds, register_doc_seconds as register_doc_seconds
+from .resources import without_files as without_files

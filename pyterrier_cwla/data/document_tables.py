@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import contextmanager
-from contextvars import ContextVar
-from functools import cached_property, lru_cache
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, Self, TypeVar, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
@@ -26,128 +23,18 @@ from ..files import id_columns
 from ..files.arrow_arrays import of_booleans, the_only
 from ..files.atomic import written
 from ..files.id_columns import Ids
-from ..files.memory_limit import open_file
 from ..rendering.figures import GAIN, notebook_picture, small_axes
 from ..tasks.hashing import of_table
 from ..tasks.progress import bar
 from .columns import Array, Floats, columns_of_table, strings
+from .resources import Resource
 
 IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
-T = TypeVar("T")
 
 
-_FILES = ContextVar("files", default=True)
-
-
-@contextmanager
-def without_files() -> Iterator[None]:
-    """Forbid files in parameters of measures within a context, for measures from untrusted sources.
-
-    Within the context, ``lengths=``, ``duplicates=``, ``calibration=`` and ``parameters=`` of ByTopic accept only names
-    of registered tables. A path raises BadParameter, and no file is looked up. Registered tables and the default table
-    of lengths are read, also from their files. The context applies to the thread or asyncio task that enters it, and to
-    tasks that it starts.
-
-    **Threads that are started within the context read files again.** Enter the context in each thread, or run each
-    thread in a copy of the context: ``pool.submit(contextvars.copy_context().run, evaluate, qrels, runs, measures)``.
-
-    Examples
-    --------
-    >>> from pyterrier_cwla import TBG
-    >>> with without_files():
-    ...     TBG(lengths="/etc/passwd")
-    Traceback (most recent call last):
-    ...
-    pyterrier_cwla.errors.BadParameter: lengths='/etc/passwd' names no registered table, and files are not read here.
-    """
-    token = _FILES.set(False)
-    try:
-        yield
-    finally:
-        _FILES.reset(token)
-
-
-def hash_of_file(path: str, parameter: str) -> str:
-    """Return the SHA-256 hash of a file; raise MalformedFile if it cannot be read, or is a pipe or a device."""
-    try:
-        with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise MalformedFile(f"{path}: {error.strerror} (the file of {parameter}=).") from error
-
-
-def read_unchanged(path: str, digest: str, parameter: str, read: Callable[[str], T]) -> T:
-    """Return the content of a file; raise MalformedFile if its hash is no longer `digest`."""
-    found = read(path)
-    if hash_of_file(path, parameter) != digest:
-        raise MalformedFile(f"{path}: the file of {parameter}= was changed during the evaluation: start it again.")
-    return found
-
-
-def is_by_content(name: str) -> bool:
-    """Return whether the name of a table is made from a hash of its content."""
-    return re.fullmatch("[a-z]+_[0-9a-f]{16}", name) is not None
-
-
-class _Named(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-Bound = TypeVar("Bound", bound=_Named)
-
-
-def bind(
-    value: Any,
-    named: dict[str, Bound],
-    make: Callable[[Any], Bound],
-    unknown: Callable[[str], str],
-    from_file: Callable[[str], Bound] | None = None,
-    parameter: str = "",
-) -> Bound:
-    """Return the object for a parameter of a measure, which is a name, a path, or content.
-
-    Content is named after its hash.
-
-    Parameters
-    ----------
-    value : object
-        Value of the parameter.
-    named : dict
-        Registered objects by name. An object made from content is added.
-    make : callable
-        Function that makes an object from content.
-    unknown : callable
-        Function from a text that is neither a name nor a path to the error message.
-    from_file : callable, optional
-        Function that makes an object from the path of a file. Without it, paths are not allowed.
-    parameter : str
-        Name of the parameter, for error messages.
-
-    Raises
-    ------
-    BadParameter
-        If a text is neither a name nor a path.
-    """
-    if not isinstance(value, str | Path):
-        made = make(value)
-        return named.setdefault(made.name, made)
-    name = str(value)
-    if name in named:
-        return named[name]
-    if from_file is not None and not _FILES.get():
-        raise BadParameter(f"{parameter}={name!r} names no registered table, and files are not read here.")
-    if from_file is not None and os.path.isfile(name):
-        return from_file(name)
-    raise BadParameter(unknown(name))
-
-
-class DocumentTable(ABC):
+class DocumentTable(Resource):
     """Table of a property of documents, with the name that measures use.
-
-    A table with a path and without `digest` follows its file: each use reads the current content. ``current`` is a
-    table with the hash of the current content as `digest`; it is read at its first use and does not change.
 
     Parameters
     ----------
@@ -163,18 +50,15 @@ class DocumentTable(ABC):
         Hash of the file.
     """
 
-    what: ClassVar[str]
-    """Name of the parameter of measures, such as "lengths"."""
     values: ClassVar[tuple[str, ...]]
     """Allowed names of the column of values; the name of the package comes first."""
     meanings: ClassVar[tuple[tuple[str, ...], ...]]
     """The names in ``values``, grouped by meaning."""
     reserved: ClassVar[str] = ""
     """Name that tables cannot have."""
-    named: ClassVar[dict[str, Any]]
 
     def __init_subclass__(cls) -> None:
-        cls.named = {}
+        super().__init_subclass__()
         cls.values = tuple(name for names in cls.meanings for name in names)
 
     def __init__(
@@ -188,8 +72,8 @@ class DocumentTable(ABC):
         if not isinstance(name, str) or (path is None and not columns):
             of = type(self).__name__
             raise BadParameter(f"{of}({shown(name)}) has no table: write {of}.of(table), or {of}.load(path).")
-        self.name, self.path, self.digest = name, path, digest
-        self._given, self._about = columns, about or {}
+        super().__init__(name, columns, path, digest)
+        self._about = about or {}
 
     @classmethod
     def of(cls, table: Any, name: str | None = None, about: dict[str, Any] | None = None) -> Self:
@@ -213,7 +97,7 @@ class DocumentTable(ABC):
             return cls(name or str(table), path=str(table))
         table = cls._held(table)
         if isinstance(table, cls):
-            return cls(name or table.name, table._columns, about=table.about)
+            return cls(name or table.name, table.loaded, about=table.about)
         ids, values, called, column = cls._pairs(table)
         doc_id = strings(ids, called, cls.what, BadParameter)
         if pc.count_distinct(doc_id).as_py() < len(doc_id):
@@ -233,29 +117,17 @@ class DocumentTable(ABC):
         return found
 
     @classmethod
-    def bind(cls, table: Any) -> Self:
-        """Return the table for a parameter of a measure: a name, a path, or a table."""
-        table = cls._held(table)
-        if isinstance(table, cls):
-            if table.path is None:
-                cls.named.setdefault(table.name, table)
-            return table
-
-        def unknown(name: str) -> str:
-            named = [one for one, known in cls.named.items() if not known.anonymous]
-            return (
-                f"{cls.what}={name!r} is neither a file nor the name of a table. "
-                f"{near(name, named) + ' ' if named else ''}register_{cls.what}(name, table) names one."
-            )
-
-        found: Self = bind(table, cls.named, cls.of, unknown, lambda path: cls(path, path=path), cls.what)
-        return found
+    def from_content(cls, content: Any) -> Self:
+        """Return a table that is named after the hash of its content."""
+        return cls.of(content)
 
     @classmethod
-    def _held(cls, table: Any) -> Any:
-        """Return the table of an object with such an attribute, as artifacts have it; otherwise the object itself."""
-        held = getattr(table, cls.what, None)
-        return held if isinstance(held, cls) else table
+    def _unknown(cls, name: str, registered: list[str]) -> str:
+        near_name = near(name, registered) + " " if registered else ""
+        return (
+            f"{cls.what}={name!r} is neither a file nor the name of a table."
+            f" {near_name}register_{cls.what}(name, table) names one."
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -282,27 +154,6 @@ class DocumentTable(ABC):
         len(table)
         return table
 
-    @property
-    def current(self) -> Self:
-        """Table with the current content of the file, or the table itself if it does not follow a file.
-
-        The file is hashed each time, since a changed file may have the same size and modification time.
-        """
-        if not self.follows_a_file:
-            return self
-        digest = hash_of_file(str(self.path), self.what)
-        return cast(Self, _reading(type(self), self.name, str(self.path), digest))
-
-    @property
-    def anonymous(self) -> bool:
-        """Whether the name is a path or made from a hash of the content, so that tables of scores do not show it."""
-        return self.name == self.path or not self.name.isidentifier() or is_by_content(self.name)
-
-    @property
-    def follows_a_file(self) -> bool:
-        """Whether each use of the table reads the current content of its file."""
-        return self.path is not None and self.digest is None
-
     def save(self, path: str | Path) -> None:
         """Write the table to a Parquet file, with ``about`` in its metadata."""
         import pyarrow.parquet
@@ -322,28 +173,17 @@ class DocumentTable(ABC):
         """Hash of the rows of the table, in order."""
         return self.current._hash
 
-    @property
-    def _columns(self) -> tuple[Any, ...]:
-        return self.current._read_columns
-
     @cached_property
     def _read_about(self) -> dict[str, Any]:
-        return self._about if self.path is None else self._unchanged(_about_file)
-
-    @cached_property
-    def _read_columns(self) -> tuple[Any, ...]:
-        return self._given if self.path is None else self._unchanged(self._read)
+        return self._about if self.path is None else self._unchanged(_about_file(self.path))
 
     @cached_property
     def _hash(self) -> str:
         return of_table(self._rows())
 
-    def _unchanged(self, read: Callable[[str], T]) -> T:
-        return read_unchanged(str(self.path), str(self.digest), self.what, read)
-
     def __sizeof__(self) -> int:
         """Return the size with the columns that are read; Dask sends large objects to each worker once."""
-        columns = vars(self).get("_read_columns", self._given) or ()
+        columns = vars(self).get("_loaded", self._given) or ()
         return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
     def __repr__(self) -> str:
@@ -400,18 +240,8 @@ class DocumentTable(ABC):
     def _content(cls, columns: Any) -> tuple[str, Ids, NDArray[np.uint64]]:
         """Return the prefix of names by content, the document ids, and 64 bits per value."""
 
-    @staticmethod
-    @abstractmethod
-    def _read(path: str) -> tuple[Any, ...]: ...
-
     @abstractmethod
     def _rows(self) -> pa.Table: ...
-
-
-@lru_cache(maxsize=8)
-def _reading(kind: type[DocumentTable], name: str, path: str, digest: str) -> DocumentTable:
-    """Return one table for all measures with the same file, until the file changes."""
-    return kind(name, path=path, digest=digest)
 
 
 def _about_file(path: str) -> dict[str, Any]:

@@ -155,7 +155,7 @@ class Duplicates(DocumentTable):
 
     def __len__(self) -> int:
         """Return the number of duplicates, without their originals."""
-        doc_id, _, original = self._columns
+        doc_id, _, original = self.loaded
         return len(doc_id) - len(original)
 
     @sanitised
@@ -163,7 +163,7 @@ class Duplicates(DocumentTable):
         if self.name == RUN:
             return f"<p>{escape(repr(self))}: the column duplicate_of of the run</p>"
         try:
-            return duplicates_html(repr(self), *self._columns)
+            return duplicates_html(repr(self), *self.loaded)
         except CWLAError:  # the file is missing or is not a table
             return f"<p>{escape(repr(self))}: the file cannot be read</p>"
 
@@ -195,7 +195,7 @@ class Duplicates(DocumentTable):
                     " (pt.cwla.DuplicateOf() does), or give duplicates= a table."
                 )
             return _codes(_named_or(duplicate_of, written(doc_id)))
-        _, _, original = self._columns
+        _, _, original = self.loaded
         codes = self._clusters(doc_id)
         alone = codes < 0
         codes[alone] = len(original) + _codes(written(pc.filter(doc_id, of_booleans(alone))))
@@ -214,7 +214,7 @@ class Duplicates(DocumentTable):
         array of str, shape (n_documents,)
             Document ids of the originals, as an Arrow array. Null for originals and for documents without duplicates.
         """
-        _, _, original = self._columns
+        _, _, original = self.loaded
         codes = self._clusters(doc_id)
         found = original.take(pa.array(codes, mask=codes < 0))
         return _only(pc.not_equal(found, doc_id), found)
@@ -246,10 +246,10 @@ class Duplicates(DocumentTable):
 
     def _clusters(self, doc_id: Ids) -> Array:
         """Return the number of the cluster of each document, -1 for documents without duplicates."""
-        return np.append(self._columns[1], -1).take(self._places(doc_id))
+        return np.append(self.loaded[1], -1).take(self._places(doc_id))
 
     def _places(self, doc_id: Ids) -> Array:
-        return places(doc_id, self._columns[0])
+        return places(doc_id, self.loaded[0])
 
     @classmethod
     def _checked(cls, doc_id: Ids, values: Any, column: str) -> Clusters:
@@ -274,7 +274,7 @@ class Duplicates(DocumentTable):
         return cls._checked(strings(table["doc_id"], "doc_id", cls.what, BadParameter), table[column], column)
 
     def _rows(self) -> pa.Table:
-        doc_id, cluster, original = self._columns
+        doc_id, cluster, original = self.loaded
         rows = pa.table({"docno": doc_id, "duplicate_of": original.take(of_numbers(cluster))})
         return rows.filter(pc.not_equal(rows["docno"], rows["duplicate_of"]))
 

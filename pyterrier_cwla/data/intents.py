@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import BadJudgments, BadParameter, near, some
 from .columns import Array
-from .document_tables import bind, is_by_content
+from .resources import Resource
 
 if TYPE_CHECKING:
     from .rankings import Judged
@@ -20,8 +20,7 @@ WEIGHTS = "'uniform', or a table of probabilities: a name, {query: {intent: p}},
 """Allowed values of ``weights=`` of an intent-aware measure."""
 
 
-@dataclass(eq=False, repr=False)
-class IntentWeights:
+class IntentWeights(Resource):
     """Probabilities of intents, P(t|q): uniform over the intents with relevant documents, or from a table.
 
     Parameters
@@ -32,13 +31,25 @@ class IntentWeights:
         Probabilities by (query, intent); uniform by default.
     """
 
-    name: str
-    table: Mapping[tuple[str, str], float] | None = None
+    what, has_files = "weights", False
 
-    @property
-    def anonymous(self) -> bool:
-        """Whether the name is made from a hash of the content, so that tables of scores do not show it."""
-        return is_by_content(self.name)
+    def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
+        super().__init__(name, table)
+        self.table = table
+
+    @classmethod
+    def from_content(cls, content: Any) -> IntentWeights:
+        """Return probabilities that are named after the hash of their content."""
+        table = _table(content)
+        digest = blake2b(repr(sorted(table.items())).encode(), digest_size=8).hexdigest()
+        return cls(f"weights_{digest}", table)
+
+    @classmethod
+    def _unknown(cls, name: str, registered: list[str]) -> str:
+        return (
+            f"no table of intents' probabilities {name!r}. {near(name, registered)}"
+            " register_intent_weights(name, table) names one."
+        )
 
     def __repr__(self) -> str:
         return f"<intent weights {self.name!r}>"
@@ -87,7 +98,7 @@ class IntentWeights:
         return weights
 
 
-_NAMED = {"uniform": IntentWeights("uniform")}
+IntentWeights.named["uniform"] = IntentWeights("uniform")
 
 
 def register_intent_weights(name: str, table: Any) -> IntentWeights:
@@ -119,34 +130,8 @@ def register_intent_weights(name: str, table: Any) -> IntentWeights:
     """
     if not name.isidentifier() or name == "uniform":
         raise BadParameter(f"a table's name is a word other than 'uniform', such as 'web', not {name!r}.")
-    _NAMED[name] = IntentWeights(name, _table(table))
-    return _NAMED[name]
-
-
-def bind_weights(weights: Any) -> IntentWeights:
-    """Return the probabilities for a value of ``weights=``: a registered name, or a table.
-
-    Tables are named after a hash of their content.
-    """
-    if isinstance(weights, IntentWeights):
-        return weights
-
-    def unknown(name: str) -> str:
-        named = [one for one, known in _NAMED.items() if not known.anonymous]
-        return (
-            f"no table of intents' probabilities {name!r}. {near(name, named)}"
-            " register_intent_weights(name, table) names one."
-        )
-
-    return bind(weights, _NAMED, _named_by_content, unknown)
-
-
-def _named_by_content(weights: Any) -> IntentWeights:
-    from hashlib import blake2b
-
-    table = _table(weights)
-    content = blake2b(repr(sorted(table.items())).encode(), digest_size=8)
-    return IntentWeights(f"weights_{content.hexdigest()}", table)
+    found = IntentWeights.named[name] = IntentWeights(name, _table(table))
+    return found
 
 
 def _table(table: Any) -> dict[tuple[str, str], float]:

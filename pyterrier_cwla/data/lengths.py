@@ -98,7 +98,7 @@ class NumberTable(DocumentTable):
     meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     def __len__(self) -> int:
-        return len(self._columns[1])
+        return len(self.loaded[1])
 
     def __repr__(self) -> str:
         try:
@@ -118,7 +118,7 @@ class NumberTable(DocumentTable):
 
     @cached_property
     def _mean(self) -> float:
-        return float(self._columns[1].mean())
+        return float(self.loaded[1].mean())
 
     def of_documents(self, doc_id: Ids) -> Floats:
         """Return the numbers of documents.
@@ -133,7 +133,7 @@ class NumberTable(DocumentTable):
         ndarray of float, shape (n_rows,)
             Numbers; NaN for documents that are not in the table.
         """
-        ids, values = self._columns
+        ids, values = self.loaded
         return np.append(values, np.nan).take(places(doc_id, ids))
 
     @classmethod
@@ -157,7 +157,7 @@ class NumberTable(DocumentTable):
         return strings(table["doc_id"], "doc_id", of.nouns, of.error), to_numpy(table[of.column])
 
     def _rows(self) -> pa.Table:
-        return pa.table(dict(zip(("docno", self.quantity.column), self._columns, strict=True)))
+        return pa.table(dict(zip(("docno", self.quantity.column), self.loaded, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -231,7 +231,7 @@ class Lengths(NumberTable):
     @sanitised
     def _repr_html_(self) -> str:
         try:
-            return lengths_html(repr(self), self._columns[1], self.mean if len(self) else np.nan)
+            return lengths_html(repr(self), self.loaded[1], self.mean if len(self) else np.nan)
         except CWLAError:  # the file is missing or is not a table
             return f"<p>{escape(repr(self))}</p>"
 

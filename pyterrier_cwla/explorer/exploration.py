@@ -17,8 +17,9 @@ from scipy.optimize import brentq
 
 from ..data.alignment import Aligned, Judgments, Rows
 from ..data.columns import Columns, Floats, run_columns
-from ..data.document_tables import documents, without_files
+from ..data.document_tables import documents
 from ..data.lengths import Lengths
+from ..data.resources import without_files
 from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.inputs import loaded, named_pair, runs_by_name

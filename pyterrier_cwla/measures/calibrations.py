@@ -9,14 +9,13 @@ import math
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
+from dataclasses import asdict
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..data.document_tables import bind, hash_of_file, read_unchanged
+from ..data.resources import Resource
 from ..errors import BadParameter, MalformedFile, encodable, near, shown, some
 from ..files.memory_limit import unpacked
 from ..files.table_readers import unmarked
@@ -306,70 +305,40 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-_NAMED: dict[str, BoundCalibration] = {}
-
-
-@dataclass(frozen=True)
-class _OfFile:
-    """Values under the name that they have in the text of a measure.
-
-    Attributes
-    ----------
-    name : str
-        The path of the file, or a name that contains a hash of the content.
-    path : str, optional
-        The path of the file, which is read again at each use. None for values in memory.
-    """
-
-    name: str
-    path: str | None = field(default=None, kw_only=True)
-    anonymous: ClassVar[bool] = True
-    """The name is a path or contains a hash, so that tables of scores do not show it."""
-
-    @staticmethod
-    def read(path: str) -> Any:
-        """Return the values of a file."""
-        raise NotImplementedError
-
-    @property
-    def follows_a_file(self) -> bool:
-        """Whether the values are those of a file, which may change."""
-        return self.path is not None
-
-    @property
-    def current(self) -> Self:
-        """Values with the present content of their file, and without a path."""
-        return self if self.path is None else replace(type(self).read(self.path), path=None)
-
-
-@runtime_checkable
-class Calibrated(Protocol):
-    """Protocol of the objects that ``calibrate`` returns."""
-
-    def parameters(self) -> Fields:
-        """Return the parameters of ``TBG``."""
-
-    def graded_parameters(self) -> Fields:
-        """Return the parameters of ``GradedTBG``."""
-
-
-@dataclass(frozen=True)
-class BoundCalibration(_OfFile):
+class BoundCalibration(Resource):
     """A calibration under the name that it has in the text of a measure.
 
-    Attributes
-    ----------
-    plain, graded : dict of str to object
-        The parameters of ``TBG`` and of ``GradedTBG``.
+    The content is the parameters of ``TBG`` and those of ``GradedTBG``.
     """
 
-    plain: Fields
-    graded: Fields
+    what, read_at_once = "calibration", True
 
-    @staticmethod
-    def read(path: str) -> BoundCalibration:
-        """Return the calibration of a file."""
-        return _reading(path, hash_of_file(path, "calibration"))
+    def __repr__(self) -> str:
+        return f"<calibration {self.name!r}>"
+
+    @classmethod
+    def from_content(cls, content: Any) -> BoundCalibration:
+        """Return the calibration of an object that ``calibrate`` returned, named after the hash of its content."""
+        if not _is_calibration(content):
+            raise BadParameter(
+                f"calibration= takes a file that calibrate(…).save wrote, or an object that calibrate returned, not"
+                f" {type(content).__name__}."
+            )
+        plain, graded = content.parameters(), content.graded_parameters()
+        text = json.dumps([plain, graded], sort_keys=True)
+        name = f"calibration_{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return cls(name, ({"rel": 1, **plain}, graded))
+
+    @classmethod
+    def _read(cls, path: str) -> tuple[Fields, Fields]:
+        found = read_calibration(path)
+        plain = parameters_of(found["table"], found["about"])
+        return {"rel": 1, **plain}, graded_parameters_of(found["table"], found["about"])
+
+    @classmethod
+    def _unknown(cls, name: str, registered: list[str]) -> str:
+        near_name = f" {near(name, cls.named)}" if cls.named else ""
+        return f"calibration={name!r} is not a file; calibrate(log).save(path) writes one.{near_name}"
 
     def values(self, measure: str, names: Collection[str], given: Collection[str]) -> Fields:
         """Return the values for parameters of a measure.
@@ -392,7 +361,8 @@ class BoundCalibration(_OfFile):
         BadParameter
             If the calibration has no value for a parameter that the user does not give.
         """
-        known = self.graded if "p_click" in names else self.plain
+        plain, graded = self.loaded
+        known = graded if "p_click" in names else plain
         lacking = [name for name in names if name not in known and name not in given]
         if lacking:
             more = ", ".join(f"{name}=…" for name in lacking)
@@ -403,63 +373,11 @@ class BoundCalibration(_OfFile):
         return {name: known[name] for name in names if name in known and name not in given}
 
 
-def bind_calibration(value: Any) -> BoundCalibration:
-    """Return the calibration for a value of the parameter ``calibration``.
-
-    Parameters
-    ----------
-    value : str, path, Calibrated or BoundCalibration
-        The path of a saved calibration, or an object that ``calibrate`` returned.
-
-    Returns
-    -------
-    BoundCalibration
-
-    Raises
-    ------
-    BadParameter
-        If there is no such file, or the value has another type.
-    """
-    if isinstance(value, BoundCalibration):
-        return value
-
-    return bind(
-        value,
-        _NAMED,
-        _named_by_content,
-        lambda name: (
-            f"calibration={name!r} is not a file; calibrate(log).save(path) writes one."
-            f"{' ' + near(name, _NAMED) if _NAMED else ''}"
-        ),
-        BoundCalibration.read,
-        "calibration",
-    )
-
-
-def _named_by_content(value: Any) -> BoundCalibration:
-    if not isinstance(value, Calibrated):
-        raise BadParameter(
-            f"calibration= takes a file that calibrate(…).save wrote, or an object that calibrate returned, not"
-            f" {type(value).__name__}."
-        )
-    plain, graded = value.parameters(), value.graded_parameters()
-    content = json.dumps([plain, graded], sort_keys=True)
-    name = f"calibration_{hashlib.sha256(content.encode()).hexdigest()[:12]}"
-    return BoundCalibration(name, {"rel": 1, **plain}, graded)
-
-
-@lru_cache(maxsize=8)
-def _reading(path: str, digest: str) -> BoundCalibration:
-    """Return one object for all measures with this file, until its content changes."""
-    found = read_unchanged(path, digest, "calibration", read_calibration)
-    plain = parameters_of(found["table"], found["about"])
-    graded = graded_parameters_of(found["table"], found["about"])
-    return BoundCalibration(path, {"rel": 1, **plain}, graded, path=path)
+def _is_calibration(value: object) -> bool:
+    return hasattr(value, "parameters") and hasattr(value, "graded_parameters")
 
 
 _TOPIC = ("topic", "qid", "query_id")
-_NAMED_TABLES: dict[str, TopicParameters] = {}
-
 
 PARAMETERS_BY_TOPIC = (
     "parameters by topic: {topic: {parameter: value}}, a DataFrame with one row per topic, the calibrations of topics,"
@@ -468,62 +386,34 @@ PARAMETERS_BY_TOPIC = (
 """Allowed values of ``parameters=``."""
 
 
-@dataclass(frozen=True)
-class TopicParameters(_OfFile):
+class TopicParameters(Resource):
     """Parameters by topic, under the name that they have in the text of a measure.
 
-    Attributes
-    ----------
-    table : dict
-        Values of parameters by topic and name.
+    Content is ``{topic: {parameter: value}}``; a DataFrame with the topics in a column topic, qid or query_id, or in
+    the index, and one column per parameter (NaN: not given); or what ``calibrate(log, by="topic")`` returns. Files are
+    tables in text, whose first line has the names of the columns, separated by tabs or commas.
     """
 
-    table: dict[str, Fields]
+    what, read_at_once = "parameters", True
 
-    @staticmethod
-    def read(path: str) -> TopicParameters:
-        """Return the parameters of a file."""
-        return _table_reading(path, hash_of_file(path, "parameters"))
+    def __repr__(self) -> str:
+        return f"<parameters by topic {self.name!r}>"
 
+    @classmethod
+    def from_content(cls, content: Any) -> TopicParameters:
+        """Return parameters that are named after the hash of their content."""
+        table = _table(content)
+        known = [(topic, name, getattr(one, "name", one)) for topic, own in table.items() for name, one in own.items()]
+        digest = blake2b(repr([sorted(table), sorted(known, key=repr)]).encode(), digest_size=8).hexdigest()
+        return cls(f"topics_{digest}", table)
 
-def bind_topic_parameters(value: Any) -> TopicParameters:
-    """Return the parameters by topic for a value of ``parameters=``.
+    @classmethod
+    def _read(cls, path: str) -> dict[str, Fields]:
+        return _of_file(path)
 
-    Parameters
-    ----------
-    value : dict, DataFrame, Calibrations, path or TopicParameters
-        ``{topic: {parameter: value}}``; a DataFrame with the topics in a column topic, qid or query_id, or in the
-        index, and one column per parameter (NaN: not given); what ``calibrate(log, by="topic")`` returns; or the path
-        of a table in text, whose first line has the names of the columns, separated by tabs or commas.
-
-    Returns
-    -------
-    TopicParameters
-
-    Raises
-    ------
-    BadParameter
-        If the value has another form, or a topic is not a string or occurs twice.
-    MalformedFile
-        If the file cannot be read.
-    """
-    if isinstance(value, TopicParameters):
-        return value
-    return bind(
-        value,
-        _NAMED_TABLES,
-        _table_named_by_content,
-        lambda name: f"parameters={name!r} is not a file. Give {PARAMETERS_BY_TOPIC}.",
-        TopicParameters.read,
-        "parameters",
-    )
-
-
-def _table_named_by_content(value: Any) -> TopicParameters:
-    table = _table(value)
-    known = [(topic, name, getattr(one, "name", one)) for topic, own in table.items() for name, one in own.items()]
-    digest = blake2b(repr([sorted(table), sorted(known, key=repr)]).encode(), digest_size=8).hexdigest()
-    return TopicParameters(f"topics_{digest}", table)
+    @classmethod
+    def _unknown(cls, name: str, registered: list[str]) -> str:
+        return f"parameters={name!r} is not a file. Give {PARAMETERS_BY_TOPIC}."
 
 
 def _table(value: Any) -> dict[str, Fields]:
@@ -546,8 +436,8 @@ def _table(value: Any) -> dict[str, Fields]:
 
 
 def _parameters(topic: str, own: Any) -> Fields:
-    if isinstance(own, Calibrated | BoundCalibration):
-        return {"calibration": bind_calibration(own)}
+    if isinstance(own, BoundCalibration) or _is_calibration(own):
+        return {"calibration": BoundCalibration.bind(own)}
     if not isinstance(own, Mapping):
         raise BadParameter(
             f"ByTopic(parameters=): topic {topic!r} has {shown(own)}; give its parameters by name, such as"
@@ -569,12 +459,6 @@ def _rows_of_frame(frame: Any) -> Iterator[tuple[Any, Fields]]:
         frame = frame.set_index(topics[0])
     for topic, values in zip(frame.index, frame.itertuples(index=False, name=None), strict=True):
         yield topic, dict(zip(map(str, frame.columns), values, strict=True))
-
-
-@lru_cache(maxsize=8)
-def _table_reading(path: str, digest: str) -> TopicParameters:
-    """Return one object for all measures with this file, until its content changes."""
-    return read_unchanged(path, digest, "parameters", lambda path: TopicParameters(path, _of_file(path), path=path))
 
 
 def _of_file(path: str) -> dict[str, Fields]:

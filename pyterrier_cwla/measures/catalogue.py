@@ -15,6 +15,7 @@ from ..data.columns import Array
 from ..data.duplicates import Duplicates
 from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Rankings
+from ..data.resources import Resource
 from ..errors import BadParameter, UnknownSpec
 from ..model import continuations, gains, scoring  # noqa: F401  (they register the functions that the rows name)
 from ..model.aggregations import utility
@@ -35,7 +36,7 @@ from ..model.language import (
     parse,
 )
 from ..model.metric import NORMS, Metric
-from .calibrations import bind_calibration
+from .calibrations import BoundCalibration
 from .computing import (
     Computation,
     Declaration,
@@ -220,18 +221,16 @@ def _of_part(kind: str, part: str, names: tuple[str, ...]) -> list[Parameter]:
     return [p for p in TABLES[kind][part].parameters if p.name in names]
 
 
-def of_resource(says: str, bind: Callable[[Any], Any]) -> Kind:
-    """Return the kind of a parameter that is given by name, by path or as content, and in texts by its name."""
-    return Kind(says, bind, text=attrgetter("name"))
+def kind_of(resource: type[Resource], says: str) -> Kind:
+    """Return the kind of a parameter that is given by name, by path or as content; in texts it has its name."""
+    return Kind(says, resource.bind, text=attrgetter("name"))
 
 
 _FORMS = "a name, a path, a dict, a Series or a DataFrame"
-LENGTHS = of_resource(f"a table of document lengths: {_FORMS}", Lengths.bind)
-KNOWN_COSTS = of_resource(f"a table of seconds of documents: {_FORMS}", Seconds.bind)
-CLUSTERS = of_resource(f"a table of duplicates: {_FORMS}, or 'run' for the run's column", Duplicates.bind)
-CALIBRATION = of_resource(
-    "a calibration from a log: a saved file, or an object that calibrate returned", bind_calibration
-)
+LENGTHS = kind_of(Lengths, f"a table of document lengths: {_FORMS}")
+KNOWN_COSTS = kind_of(Seconds, f"a table of seconds of documents: {_FORMS}")
+CLUSTERS = kind_of(Duplicates, f"a table of duplicates: {_FORMS}, or 'run' for the run's column")
+CALIBRATION = kind_of(BoundCalibration, "a calibration from a log: a saved file, or an object that calibrate returned")
 
 
 def _end(value: Any) -> Any:

@@ -13,16 +13,16 @@ from ir_measures.measures import MeanAgg, Measure
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
-from ..data.document_tables import DocumentTable
-from ..data.intents import WEIGHTS, IntentWeights, bind_weights
+from ..data.intents import WEIGHTS, IntentWeights
 from ..data.rankings import Judged
+from ..data.resources import Resource
 from ..errors import BadParameter, CWLAError, near
 from ..model.introspection import reads
 from ..model.language import In, Kind, OneOf, Parameter
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
-from .calibrations import PARAMETERS_BY_TOPIC, BoundCalibration, TopicParameters, bind_topic_parameters
-from .catalogue import of_resource
+from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
+from .catalogue import kind_of
 from .computing import Better, Computation, Values, of_answered
 from .labels import renamed
 from .mixtures import Combination, Mixture, check_one_unit, is_of_users, over_topics
@@ -159,10 +159,8 @@ def files_of(measures: Iterable[Measure]) -> Iterator[str]:
                 yield from files_of([part])
             elif isinstance(part, dict):
                 yield from files_of(part.values())
-            elif isinstance(part, DocumentTable | TopicParameters) and part.path is not None:
+            elif isinstance(part, Resource) and part.path is not None:
                 yield part.path
-            elif isinstance(part, BoundCalibration):
-                yield part.name
 
 
 _OTHER_RESIDUALS = "'RBP(rel=1)' or \"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\""
@@ -317,7 +315,7 @@ class _IntentAware(Wrapper):
     Agrawal et al. (2009); Chapelle et al. (2009), section 7.5.
     """
 
-    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", of_resource(WEIGHTS, bind_weights), "uniform"))
+    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("weights", kind_of(IntentWeights, WEIGHTS), "uniform"))
 
     TAKES = "a measure computed here, not itself a mean over intents or queries, such as 'TBG' or 'AP'"
 
@@ -332,7 +330,7 @@ class _IntentAware(Wrapper):
     @property
     def weights(self) -> IntentWeights:
         """Probabilities of the intents."""
-        return self.bound.get("weights") or bind_weights("uniform")
+        return self.bound.get("weights") or IntentWeights.bind("uniform")
 
     def users_by_intent(self, judgments: Judgments) -> list[tuple[dict[int, str], Array, Judgments]]:
         """Return the users of the first intent of every query, of the second, and so on; the last ones find nothing.
@@ -401,7 +399,7 @@ class _ByTopic(Combination, Wrapper):
     SHORT_DESC = "Another measure with its own parameters for each topic."
     PARAMETERS = (
         *Wrapper.PARAMETERS,
-        Parameter("parameters", of_resource(PARAMETERS_BY_TOPIC, bind_topic_parameters)),
+        Parameter("parameters", kind_of(TopicParameters, PARAMETERS_BY_TOPIC)),
         Parameter("other", OneOf("error", "measure"), "error"),
     )
     TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
@@ -429,7 +427,7 @@ class _ByTopic(Combination, Wrapper):
     def parts(self) -> Parts:
         """Measure of each topic."""
         if self._parts is None:
-            inner, table = self.inner, self.table.table
+            inner, table = self.inner, self.table.loaded
             names = dict.fromkeys(name for own in table.values() for name in own)
             for topic, own in table.items():
                 lacking = [name for name in names if name not in own]

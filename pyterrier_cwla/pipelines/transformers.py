@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyterrier as pt
 
 from ..data.columns import strings
-from ..data.document_tables import DocumentTable, Split, is_by_content, tokeniser_named
+from ..data.document_tables import DocumentTable, Split, tokeniser_named
 from ..data.duplicates import RUN, Duplicates, check_similarity, first_alike, shingle_sets
 from ..data.lengths import Lengths, Seconds
+from ..data.resources import is_by_content
 from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
 from ..files.arrow_arrays import one_chunk
 

@@ -12,7 +12,7 @@ import pytest
 from pyterrier_cwla import TBG, Lengths, Residual, evaluate, explain, register_lengths
 from pyterrier_cwla.behaviour import simulate
 from pyterrier_cwla.data import Duplicates, Seconds
-from pyterrier_cwla.data.document_tables import _reading
+from pyterrier_cwla.data.resources import _with_digest
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf
@@ -35,7 +35,7 @@ RUN, JUDGED = (
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _reading.cache_clear()
+    _with_digest.cache_clear()
 
 
 def rewritten(path, text):
@@ -119,7 +119,7 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
     read, hashed, real = [], [], Lengths._read
     monkeypatch.setattr(Lengths, "_read", staticmethod(lambda path: read.append(path) or real(path)))
     monkeypatch.setattr(
-        "pyterrier_cwla.data.document_tables.hashlib.file_digest",
+        "pyterrier_cwla.data.resources.hashlib.file_digest",
         lambda file, kind, of=hashlib.file_digest: hashed.append(1) or of(file, kind),
     )
     measures = [

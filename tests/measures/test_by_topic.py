@@ -109,7 +109,7 @@ def test_forms_of_tables_are_one_measure(tmp_path):
         path = tmp_path / f"table{ord(delimiter)}"
         path.write_text(f"qid{delimiter}half_life\nq{delimiter}60\n\nr{delimiter}600.5\n")
         of_file = ByTopic(measure=TBG, parameters=str(path))
-        assert of_file.table.table == made[0].table.table
+        assert of_file.table.loaded == made[0].table.loaded
         assert [*files_of([of_file])] == [str(path)]
 
 
