@@ -68,7 +68,7 @@ def first_row(mask: pa.Array | pa.ChunkedArray) -> int | None:
 
 def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
     """Return the Arrow arrays that a column consists of."""
-    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return getattr(column, "chunks", [column])
 
 
 def one_chunk(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -91,8 +91,7 @@ def without_dictionary(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.Chun
 
 def is_text(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is one of strings, dictionary-encoded or not."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
 
 
@@ -191,21 +190,18 @@ def reals(values: Any) -> Array:
     NotReal
         If a value is something else, such as text, a complex number, a time or a list.
     """
-    if isinstance(values, pa.Array | pa.ChunkedArray):
-        values = plain(values)
-        found = to_numpy(values)
-    else:
-        found = _as_array(values)
+    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    values = plain(values) if is_arrow else values
+    found = to_numpy(values) if is_arrow else _as_array(values)
     if found.ndim == 1 and found.dtype.kind in "iuf":
         return found
     if found.ndim == 1 and found.dtype.kind == "b":
         return found.astype(np.int64)
     if found.ndim == 0:
         raise NotReal(values, 0)
+    items = values.to_pylist() if is_arrow else values
     if found.ndim == 1 and found.dtype.kind in "mMcSU":
         items = found
-    else:
-        items = values.to_pylist() if isinstance(values, pa.Array | pa.ChunkedArray) else values
     return np.array([_real(value, row) for row, value in enumerate(items)], float)
 
 

@@ -8,11 +8,17 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from ..errors import NotWritten
 
 AnyPath = str | os.PathLike[str]
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+def is_path(data: Any) -> bool:
+    """Return whether an object is a path."""
+    return isinstance(data, str | os.PathLike)
 
 
 @contextmanager

@@ -68,7 +68,7 @@ def places(ids: Ids, among: Ids) -> Array:
 
 
 def numbers(ids: Ids) -> tuple[Array, int]:
-    """Return a code per id, equal for equal ids, and an upper bound of the number of codes."""
+    """Return a code per id, and an upper bound of the number of codes; equal ids have equal codes."""
     if not are_encoded(ids):
         ids = pc.dictionary_encode(ids)
     if isinstance(ids, pa.ChunkedArray):
@@ -198,12 +198,12 @@ _HIGHEST = np.uint64(2**64 - 1)
 
 
 def of_queries(numbers: Array) -> Array:
-    """Return the summands of queries in the keys of pairs; a key is this plus the hash of the document."""
+    """Return a number per query; the key of a query and document is its sum with the hash of the document."""
     return numbers.astype(np.uint64) * _OF_QUERY
 
 
 def of_runs(numbers: Array) -> Array:
-    """Return the summands of runs, for keys of triples of run, query and document."""
+    """Return a number per run; the key of a run, query and document is its sum with the key of query and document."""
     return numbers.astype(np.uint64) * _OF_RUN
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadRun
+from .atomic import is_path
 
 
 def is_runs(runs: Any) -> bool:
@@ -24,9 +24,7 @@ def is_runs(runs: Any) -> bool:
 
 def are_paths(runs: Any) -> bool:
     """Return whether `runs` is a path or a list of paths."""
-    if isinstance(runs, list | tuple):
-        return bool(runs) and all(isinstance(path, str | os.PathLike) for path in runs)
-    return isinstance(runs, str | os.PathLike)
+    return all(map(is_path, runs)) if isinstance(runs, list | tuple) and runs else is_path(runs)
 
 
 def runs_by_name(runs: Any) -> dict[Any, Any]:
@@ -36,7 +34,7 @@ def runs_by_name(runs: Any) -> dict[Any, Any]:
     if are_paths(runs):
         from .run_files import named_runs
 
-        return named_runs(map(Path, [runs] if isinstance(runs, str | os.PathLike) else runs))
+        return named_runs(map(Path, [runs] if is_path(runs) else runs))
     return {"run": runs}
 
 

@@ -150,10 +150,8 @@ def _numbers(path: str) -> dict[str, int]:
 
 
 def _said(size: int) -> str:
-    for unit in ("T", "G", "M", "k"):
-        if size >= (one := _UNITS[unit.upper()]):
-            return f"{size / one:.1f} {unit}iB".replace("ki", "Ki")
-    return f"{size:,} bytes"
+    unit = next((unit for unit in "TGMK" if size >= _UNITS[unit]), None)
+    return f"{size:,} bytes" if unit is None else f"{size / _UNITS[unit]:.1f} {unit}iB"
 
 
 def limit_for(size: int) -> str:

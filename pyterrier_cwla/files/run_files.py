@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from ..errors import BadRun, MalformedFile, shown, warn
 from . import id_columns
-from .arrow_arrays import of_numbers, of_strings, to_numpy
+from .arrow_arrays import first_row, of_numbers, of_strings, to_numpy
+from .atomic import is_path
 from .formats import FORMATS, find_runs, format_of, is_data, refuse_missing, run_with
 from .memory_limit import has_room, limit_for, open_file
 from .table_readers import (
@@ -160,7 +161,7 @@ class RunFiles:
 
     @property
     def empty(self) -> MalformedFile:
-        """Error for a source without rows."""
+        """Error for files without rows."""
         return MalformedFile(f"{self}: empty; there are no rows in it.")
 
     def __str__(self) -> str:
@@ -178,7 +179,7 @@ def _state(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
 
 
 def sources(runs: Any) -> list[RunFiles]:
-    """Return the sources of runs in files; only metadata are read.
+    """Return runs in files, divided into parts; only metadata are read.
 
     Parameters
     ----------
@@ -190,7 +191,7 @@ def sources(runs: Any) -> list[RunFiles]:
     Returns
     -------
     list of RunFiles
-        One source per file or dataset.
+        One element per file or dataset.
 
     Raises
     ------
@@ -200,21 +201,25 @@ def sources(runs: Any) -> list[RunFiles]:
         If two runs have the same name, or if there is no run.
     """
     if isinstance(runs, Mapping):
-        found = [_called(name, _source(_one_path(path, name), name)) for name, path in runs.items()]
+        found = []
+        for name, path in runs.items():
+            if not (is_path(path) or isinstance(path, bytes)):
+                raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.")
+            found.append(_called(name, _run_files(os.fsdecode(path), name)))
     else:
-        paths = [runs] if isinstance(runs, str | os.PathLike) or hasattr(runs, "read") else list(runs)
+        paths = [runs] if is_path(runs) or hasattr(runs, "read") else list(runs)
         for path in paths:
-            if not isinstance(path, str | os.PathLike):
+            if not is_path(path):
                 what = "an open file" if hasattr(path, "read") else shown(path)
                 raise BadRun(f"runs in files are given by their paths, not as {what}: give the path of each.")
-        found = [_source(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
+        found = [_run_files(str(path), name) for name, path in named_runs(map(Path, paths)).items()]
     if not found:
         raise BadRun("there is no run to evaluate.")
     return found
 
 
 def _called(name: str, source: RunFiles) -> RunFiles:
-    """Return the source under the given name if all its rows belong to one run, else unchanged."""
+    """Return the files under the given name if all rows belong to one run, else unchanged."""
     if source.name is not None:
         return source
     names: set[str] = set()
@@ -226,16 +231,9 @@ def _called(name: str, source: RunFiles) -> RunFiles:
     return replace(source, name=name, parts=parts) if names else source
 
 
-def _one_path(path: Any, name: str) -> str:
-    try:
-        return os.fsdecode(path)
-    except TypeError as error:
-        raise BadRun(f"{name}: a run by name is one path, and not {type(path).__name__}: {path!r}.") from error
-
-
 def have_all_lengths(runs: Mapping[str, Path]) -> bool:
     """Return whether all rows of all runs have a document length, in Parquet files; text files count as without."""
-    return all(_has_all_lengths(path) for name, run in runs.items() for path in _source(str(run), name).paths)
+    return all(_has_all_lengths(path) for name, run in runs.items() for path in _run_files(str(run), name).paths)
 
 
 def _has_all_lengths(path: str) -> bool:
@@ -243,14 +241,11 @@ def _has_all_lengths(path: str) -> bool:
         if format_of(path).name != "parquet":
             return False
         with open_parquet(path) as file:
-            names = _columns(path, file.schema_arrow, "run", ("doc_length",)).get("doc_length", ())
-            return any(
-                not any(_has_holes(rows.column(0)) for rows in file.iter_batches(columns=[name])) for name in names
-            )
-
-
-def _has_holes(column: pa.Array) -> bool:
-    return bool(pc.any(pc.is_null(column, nan_is_null=True)).as_py())
+            for name in _columns(path, file.schema_arrow, "run", ("doc_length",)).get("doc_length", ()):
+                lengths = (rows.column(0) for rows in file.iter_batches(columns=[name]))
+                if all(first_row(pc.is_null(some, nan_is_null=True)) is None for some in lengths):
+                    return True
+            return False
 
 
 def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
@@ -263,7 +258,12 @@ def named_runs(paths: Iterable[Path]) -> dict[str, Path]:
             if run in found:
                 warn(f"given more than once, and read once: {run}")
             found[run] = None
-    names = [_stem(path) for path in found]
+    suffixes = _SUFFIXES | {form.suffix for form in FORMATS}
+    names = []
+    for path in found:
+        while path.suffix.lower() in suffixes and path.stem:
+            path = path.with_suffix("")
+        names.append(path.name)
     times = Counter(names)
     return {name if times[name] == 1 else str(path): path for name, path in zip(names, found, strict=True)}
 
@@ -278,14 +278,8 @@ def _runs_in(folder: Path) -> list[Path]:
     return sorted([*datasets, *find_runs(folder)] if has_files or not datasets else datasets)
 
 
-def _stem(path: Path) -> str:
-    suffixes = _SUFFIXES | {form.suffix for form in FORMATS}
-    while path.suffix.lower() in suffixes and path.stem:
-        path = path.with_suffix("")
-    return path.name
-
-
-def _source(path: str, name: str) -> RunFiles:
+def _run_files(path: str, name: str) -> RunFiles:
+    """Return the files of a run, divided into parts; `name` names the run unless its rows or folders do."""
     if not os.path.isdir(path):
         paths: tuple[str, ...] = (path,)
     elif _holds_runs(Path(path)):
@@ -299,26 +293,23 @@ def _source(path: str, name: str) -> RunFiles:
     if not paths:
         raise MalformedFile(f"{path}: no files in it, and so no run")
     seen = _state(paths)
-    parts = [part for file in paths for part in _parts(file, name, _hive_name(Path(file).relative_to(path)))]
+    parts: list[RunPart] = []
+    for file in paths:
+        folders = Path(file).relative_to(path).parts[:-1]
+        of_folder = next((unquote(part.removeprefix("run=")) for part in folders if part.startswith("run=")), None)
+        with opened(file):
+            form = format_of(file)
+            if form.name == "parquet":
+                parts += _parquet_parts(file, name, of_folder)
+            elif form.read is None:
+                parts += _text_parts(file, of_folder or name, form.codec)
+            else:
+                parts.append(RunPart(file, of_folder or name))
     named = {part.run for part in parts}
     if len(named) > 1 and None in named:
         without = next(part.path for part in parts if part.run is not None)
         raise MalformedFile(f"{without}: no column run, which other files of the dataset have.")
     return RunFiles(name if named == {name} else None, tuple(parts), path, paths, seen)
-
-
-def _hive_name(path: Path) -> str | None:
-    return next((unquote(name.removeprefix("run=")) for name in path.parts[:-1] if name.startswith("run=")), None)
-
-
-def _parts(path: str, name: str, folder: str | None) -> list[RunPart]:
-    with opened(path):
-        form = format_of(path)
-        if form.name == "parquet":
-            return [*_parquet_parts(path, name, folder)]
-        return (
-            [*_text_parts(path, folder or name, form.codec)] if form.read is None else [RunPart(path, folder or name)]
-        )
 
 
 @contextmanager
@@ -363,7 +354,7 @@ class _RowGroups(RunPart):
         return self._read(("query_id", "doc_id", "score", *extras))
 
     def _read(self, wanted: Collection[str]) -> Iterator[pa.Table]:
-        before, buffer = self.before, BUFFER if self._is_large else 0
+        before, buffer = self.before, BUFFER if self.rows > ROWS else 0
         with (
             opened(self.path),
             open_parquet(self.path, read_dictionary=self.encoded, pre_buffer=False, buffer_size=buffer) as file,
@@ -399,17 +390,13 @@ class _RowGroups(RunPart):
             )
 
     def _raw(self, file: pyarrow.parquet.ParquetFile, names: list[str]) -> Iterator[pa.Table]:
-        if self._is_large:
+        if self.rows > ROWS:
             for batch in file.iter_batches(ROWS, self.row_groups, names, use_threads=False):
                 yield pa.Table.from_batches([batch])
             return
         sizes = [file.metadata.row_group(group).num_rows for group in self.row_groups]
         for groups in _together(self.row_groups, sizes, ROWS // 4):  # their dictionaries are merged, which is slow
             yield file.read_row_groups(groups, names, use_threads=False)
-
-    @property
-    def _is_large(self) -> bool:
-        return self.rows > ROWS
 
 
 def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[RunPart]:
