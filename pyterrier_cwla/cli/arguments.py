@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +15,9 @@ from typer.core import TyperGroup
 from .. import errors
 from .._version import __version__
 from ..errors import BadParameter, near, some
+from ..rendering.notes import note, warnings_as_sentences
 from .options import displayed
-from .output_formats import Format
+from .parameters import Parameter, with_options
 from .paths import check_exists, resolved
 
 if TYPE_CHECKING:
@@ -52,8 +52,11 @@ app = typer.Typer(
 )
 
 
-Missing = StrEnum("Missing", ["error", "mean"])
-"""Treatment of documents without a length."""
+def command(name: str | None = None, group: typer.Typer = app) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return a decorator that adds a command with all options of its groups."""
+    return lambda function: group.command(name)(with_options(function))
+
+
 Qrels = Annotated[
     Path,
     typer.Argument(
@@ -72,10 +75,6 @@ Runs = Annotated[
         callback=resolved,
     ),
 ]
-FormatName = Annotated[
-    Format | None, typer.Option("--format", help="Format of the results; by default from the extension of FILE.")
-]
-Output = Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[
     list[str] | None,
@@ -91,21 +90,18 @@ LengthsFile = Annotated[
         callback=resolved,
     ),
 ]
-SecondsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--seconds",
-        metavar="FILE",
-        help="Known costs of documents in seconds, for efforts that read them; - is standard input.",
-        callback=resolved,
+WhereMissing = Annotated[
+    str | None,
+    Parameter(
+        "demo.demonstrate",
+        "missing",
+        default=None,
+        help="Documents without a length or known cost: an error, or the mean.",
     ),
 ]
 CacheDir = Annotated[
     Path | None,
     typer.Option("--cache-dir", metavar="DIR", help="Cache for finished work; the same command resumes from it."),
-]
-WhereMissing = Annotated[
-    Missing | None, typer.Option("--missing", help="Documents without a length or known cost: an error, or the mean.")
 ]
 
 
@@ -134,99 +130,24 @@ def help_without_command(context: typer.Context) -> None:
 
 @dataclass(frozen=True)
 class BoundMeasures:
-    """Measures of a command, with its table of document lengths bound to those that need one.
+    """Measures of a command, with the options for documents and grades bound to those that read them.
 
     Attributes
     ----------
     wanted : sequence of Measure
-        Measures as given with ``-m``.
+        Measures as given with ``-m`` and ``--rel``.
     measures : sequence of Measure
-        Same measures with the parameters ``lengths`` and ``missing`` of the command line, under the same names.
+        Same measures with the lengths, the costs and ``missing`` of the command line, under the same names.
     notes : sequence of str
-        Sentences about the lengths for readers of the results.
-    lengths : Path or None
-        File of the lengths, if any measure uses it.
-    seconds : Path or None
-        File of the known costs, if any measure uses it.
+        Sentences about the options for readers of the results.
+    tables : dict of str to Path
+        Files of ``lengths`` and ``seconds`` that a measure uses.
     """
 
     wanted: Sequence[Measure]
     measures: Sequence[Measure]
     notes: Sequence[str]
-    lengths: Path | None
-    seconds: Path | None = None
-
-    @classmethod
-    def from_texts(
-        cls,
-        texts: Sequence[str],
-        lengths: Path | None,
-        missing: Missing | None,
-        parsed: Callable[[list[str]], list[Measure]] | None = None,
-        seconds: Path | None = None,
-    ) -> BoundMeasures:
-        """Parse and bind measures, of which one text may contain several; duplicates are dropped.
-
-        ``parsed`` returns the measures of texts; by default, only measures that this package computes are allowed.
-        """
-        from ..measures.labels import by_name
-        from ..measures.named import split_measures
-        from ..measures.of_ir_measures import needs_of
-        from ..measures.provider import computed_here
-
-        each = [one for text in texts for one in split_measures(text)]
-        wanted = list(by_name((parsed or computed_here)(each)).values())
-        table = None if lengths is None else lengths_from(lengths)
-        costs = None if seconds is None else seconds_from(seconds)
-
-        def of_lengths(inner: Measure) -> dict[str, Any]:
-            needs = needs_of(inner)
-            known = {"lengths": table} if table is not None and needs.lengths in ("run", "default") else {}
-            reads = (needs.lengths, needs.seconds) != ("none", "none")
-            return {**known, "missing": str(missing)} if missing is not None and reads else known
-
-        def of_costs(inner: Measure) -> dict[str, Any]:
-            return {"doc_seconds": costs} if costs is not None and needs_of(inner).seconds == "run" else {}
-
-        timed = [_with_parameters(measure, of_lengths) for measure in wanted]
-        measures = [_with_parameters(measure, of_costs) for measure in timed]
-        changed = [str(old) for old, new in zip(wanted, timed, strict=True) if old is not new]
-        costly = [str(old) for old, new in zip(timed, measures, strict=True) if old is not new]
-        notes = []
-        if seconds is not None:
-            users = f"{', '.join(costly)}: with" if costly else "None of these measures uses"
-            notes = [f"{users} the costs of {displayed(str(seconds))}."]
-        return cls(
-            wanted,
-            measures,
-            [*cls._about_lengths(changed, lengths, missing), *notes],
-            lengths if changed else None,
-            seconds if costly else None,
-        )
-
-    @staticmethod
-    def _about_lengths(changed: Sequence[str], lengths: Path | None, missing: Missing | None) -> list[str]:
-        notes = []
-        if changed:
-            given = [f"with the lengths of {displayed(str(lengths))}"] if lengths else []
-            given += ["documents without a value have the mean"] if missing is Missing.mean else []
-            notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
-        elif lengths is not None:
-            notes = [f"None of these measures uses the lengths of {displayed(str(lengths))}."]
-        elif missing is not None:
-            notes = ["None of these measures uses document lengths or known costs: --missing has no effect."]
-        return notes
-
-    @classmethod
-    def of_one(
-        cls, texts: Sequence[str], lengths: Path | None, missing: Missing | None, seconds: Path | None = None
-    ) -> BoundMeasures:
-        """Parse and bind one measure; raise BadParameter if the texts contain several."""
-        bound = cls.from_texts(texts, lengths, missing, seconds=seconds)
-        if len(bound.wanted) > 1:
-            names = ", ".join(map(str, bound.wanted))
-            raise errors.BadParameter(f"this command takes one measure, and -m gives {len(bound.wanted)}: {names}.")
-        return bound
+    tables: dict[str, Path]
 
     @property
     def by_name(self) -> dict[str, Measure]:
@@ -245,11 +166,118 @@ class BoundMeasures:
         """Paths and SHA-256 of the tables of lengths and of known costs, for the metadata of saved results."""
         from ..data.resources import hash_of_file
 
-        found: dict[str, Any] = {}
-        for name, path in (("lengths", self.lengths), ("seconds", self.seconds)):
-            if path is not None:
-                found[name] = {"path": displayed(str(path)), "sha256": hash_of_file(str(path), name)}
-        return found
+        return {
+            name: {"path": displayed(str(path)), "sha256": hash_of_file(str(path), name)}
+            for name, path in self.tables.items()
+        }
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """Options for all measures of a command: the lowest relevant grade, and tables of documents."""
+
+    lengths: LengthsFile = None
+    seconds: Annotated[
+        Path | None,
+        typer.Option(
+            "--seconds",
+            metavar="FILE",
+            help="Known costs of documents in seconds, for efforts that read them; - is standard input.",
+            callback=resolved,
+        ),
+    ] = None
+    missing: WhereMissing = None
+    rel: Annotated[
+        int | None,
+        typer.Option("--rel", min=0, metavar="N", help="Lowest relevant grade, for measures without their own rel."),
+    ] = None
+
+    @property
+    def files(self) -> list[Path | None]:
+        """Files of the tables, None for those that are not given."""
+        return [self.lengths, self.seconds]
+
+    def bind(self, texts: Sequence[str], parsed: Callable[[list[Any]], list[Measure]] | None = None) -> BoundMeasures:
+        """Parse and bind measures, of which one text may contain several; duplicates are dropped.
+
+        ``parsed`` returns the measures of texts; by default, only measures that this package computes are allowed.
+        """
+        from ..measures.labels import by_name
+        from ..measures.named import measures_of, split_measures
+        from ..measures.of_ir_measures import needs_of
+        from ..measures.provider import computed_here
+
+        each: list[Any] = [one for text in texts for one in split_measures(text)]
+        notes = []
+        if self.rel is not None:
+            plain = measures_of(each)
+            each = [_with_parameters(measure, self._rel_of) for measure in plain]
+            if not any(old is not new for old, new in zip(plain, each, strict=True)):
+                notes = ["None of these measures takes rel from the command line: --rel has no effect."]
+        wanted = list(by_name((parsed or computed_here)(each)).values())
+        lengths = None if self.lengths is None else lengths_from(self.lengths)
+        seconds = None if self.seconds is None else seconds_from(self.seconds)
+
+        def of_lengths(inner: Measure) -> dict[str, Any]:
+            needs = needs_of(inner)
+            known = {"lengths": lengths} if lengths is not None and needs.lengths in ("run", "default") else {}
+            reads = (needs.lengths, needs.seconds) != ("none", "none")
+            return {**known, "missing": self.missing} if self.missing is not None and reads else known
+
+        def of_costs(inner: Measure) -> dict[str, Any]:
+            return {"doc_seconds": seconds} if seconds is not None and needs_of(inner).seconds == "run" else {}
+
+        timed = [_under_one_name(measure, of_lengths) for measure in wanted]
+        measures = [_under_one_name(measure, of_costs) for measure in timed]
+        changed = [str(old) for old, new in zip(wanted, timed, strict=True) if old is not new]
+        costly = [str(old) for old, new in zip(timed, measures, strict=True) if old is not new]
+        used = {"lengths": self.lengths if changed else None, "seconds": self.seconds if costly else None}
+        notes += self._notes(changed, costly)
+        return BoundMeasures(wanted, measures, notes, {name: path for name, path in used.items() if path is not None})
+
+    def bind_one(self, texts: Sequence[str]) -> BoundMeasures:
+        """Parse and bind one measure; raise BadParameter if the texts contain several."""
+        bound = self.bind(texts)
+        if len(bound.wanted) > 1:
+            names = ", ".join(map(str, bound.wanted))
+            raise BadParameter(f"this command takes one measure, and -m gives {len(bound.wanted)}: {names}.")
+        return bound
+
+    def _rel_of(self, inner: Measure) -> dict[str, Any]:
+        return {"rel": self.rel} if "rel" in inner.SUPPORTED_PARAMS and "rel" not in inner.params else {}
+
+    def _notes(self, changed: Sequence[str], costly: Sequence[str]) -> list[str]:
+        """Return sentences about the lengths of these measures, and about the costs of these."""
+        notes = []
+        if changed:
+            given = [f"with the lengths of {displayed(str(self.lengths))}"] if self.lengths else []
+            given += ["documents without a value have the mean"] if self.missing == "mean" else []
+            notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
+        elif self.lengths is not None:
+            notes = [f"None of these measures uses the lengths of {displayed(str(self.lengths))}."]
+        elif self.missing is not None:
+            notes = ["None of these measures uses document lengths or known costs: --missing has no effect."]
+        if self.seconds is not None:
+            users = f"{', '.join(costly)}: with" if costly else "None of these measures uses"
+            notes.append(f"{users} the costs of {displayed(str(self.seconds))}.")
+        return notes
+
+
+def _with_parameters(measure: Measure, of_inner: Callable[[Measure], dict[str, Any]]) -> Measure:
+    """Return a measure with more parameters of its inner measures; itself if there are none."""
+    from ..measures.wrappers import changed_inside, innermost_measures
+
+    if not any(map(of_inner, innermost_measures(measure))):
+        return measure
+    return changed_inside(measure, lambda inner: inner(**of_inner(inner)))
+
+
+def _under_one_name(measure: Measure, of_inner: Callable[[Measure], dict[str, Any]]) -> Measure:
+    """Return a measure with more parameters of its inner measures, under its name."""
+    from ..measures.labels import renamed
+
+    bound = _with_parameters(measure, of_inner)
+    return bound if str(bound) == str(measure) else renamed(bound, str(measure))
 
 
 def lengths_from(path: Path) -> Lengths:
@@ -273,21 +301,9 @@ def _read(kind: Any, path: Path) -> Any:
     return table
 
 
-def _with_parameters(measure: Measure, of_inner: Callable[[Measure], dict[str, Any]]) -> Measure:
-    """Return a measure with more parameters of its inner measures, under its name; itself if there are none."""
-    from ..measures.labels import renamed
-    from ..measures.wrappers import changed_inside, innermost_measures
-
-    if not any(map(of_inner, innermost_measures(measure))):
-        return measure
-    bound = changed_inside(measure, lambda inner: inner(**of_inner(inner)))
-    return bound if str(bound) == str(measure) else renamed(bound, str(measure))
-
-
 def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
     """Return the files and datasets of runs by name; folders are searched. Repeated paths are mentioned on stderr."""
     from ..files.run_files import named_runs
-    from ..rendering.terminal import note, warnings_as_sentences
 
     for path in paths:
         check_exists(path, "" if path.exists() else _perhaps_a_measure(str(path)))
@@ -326,9 +342,7 @@ def judgments_of(path: Path) -> Judgments:
 
 
 SESSIONS_HELP = "Queries of the sessions{}, with columns session, query_id, order."
-JudgedBy = Annotated[
-    str, typer.Option(metavar="COLUMN", help="Column of --sessions with the query ids of the judgments.")
-]
+JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by", metavar="COLUMN")]
 _IDS = ["query_id", "qid", "session", "user", "topic", "first", "second"]
 
 

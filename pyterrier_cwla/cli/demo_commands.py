@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from .. import errors
-from ..rendering.tables import MARKS, probability
-from ..rendering.terminal import busy, column_head, in_blocks, plain_table, prose, screen, warnings_as_sentences
-from .arguments import Force, LengthsFile, Missing, WhereMissing, app, judgments_of, lengths_from, runs_by_name
+from ..rendering.notes import busy, warnings_as_sentences
+from .arguments import Force, LengthsFile, WhereMissing, command, judgments_of, lengths_from, runs_by_name
+from .parameters import Parameter, Parameters
 from .paths import check_outputs
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from ..demo.demonstration import Demonstration
     from ..evaluation.comparison import Comparison
     from ..rendering.tables import TableCell
@@ -24,21 +25,17 @@ if TYPE_CHECKING:
 _FEW = 12  # runs; tables of more runs show significance marks without p-values
 
 
-@app.command()
+@command()
 def demo(
-    documents: Annotated[int, typer.Option(min=10, help="Number of documents to generate.")] = 2000,
-    topics: Annotated[int, typer.Option(min=2, help="Number of topics to generate.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="The same seed generates the same collection.")] = 0,
+    *,
+    generated: Annotated[dict[str, Any], Parameters("demo.collection", "documents topics seed")],
     runs: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Compare the runs in this folder instead of generated ones.")
     ] = None,
     qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments for --runs.")] = None,
     lengths: LengthsFile = None,
     missing: WhereMissing = None,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Run to compare the others with; by default the first."),
-    ] = None,
+    baseline: Annotated[str | None, Parameter("demo.demonstrate", "baseline", metavar="NAME")],
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write the generated judgments, runs and lengths to files in this folder."),
@@ -58,21 +55,24 @@ def demo(
     doing = "Generating, indexing, retrieving and scoring …" if runs is None else "Reading and scoring …"
     with busy(doing), warnings_as_sentences() as warned:
         if runs is None or qrels is None:
-            found, about = _on_generated(seed, documents, topics, baseline, save, force)
+            found, about = _on_generated(generated, baseline, save, force)
         else:
             found, about = _on_files(runs, qrels, lengths, missing, baseline)
     _print(found.comparison, [about, *warned, *found.notes])
 
 
 def _on_generated(
-    seed: int, documents: int, topics: int, baseline: str | None, folder: Path | None, force: bool
+    generated: dict[str, int], baseline: str | None, folder: Path | None, force: bool
 ) -> tuple[Demonstration, str]:
     from ..demo import collection, demonstrate, save, systems
     from ..demo.generated_data import paths_of
 
-    made = collection(seed, documents, topics)
+    made = collection(**generated)
     runs = {name: retrieve(made.topics) for name, retrieve in systems(made).items()}
-    about = f"{errors.many(topics, 'topic')}, {errors.many(documents, 'generated document')} (seed {seed})."
+    about = (
+        f"{errors.many(generated['topics'], 'topic')}, {errors.many(generated['documents'], 'generated document')}"
+        f" (seed {generated['seed']})."
+    )
     if folder is not None:
         check_outputs([("--save", path) for path in paths_of(folder, runs).values()], [], force)
         save(made, runs, folder)
@@ -81,7 +81,7 @@ def _on_generated(
 
 
 def _on_files(
-    directory: Path, qrels: Path, lengths: Path | None, missing: Missing | None, baseline: str | None
+    directory: Path, qrels: Path, lengths: Path | None, missing: str | None, baseline: str | None
 ) -> tuple[Demonstration, str]:
     from ..demo import demonstrate
     from ..files.run_files import sources
@@ -96,9 +96,7 @@ def _on_files(
     if not timed:
         about += " Time-biased gain needs the lengths of documents: --lengths FILE."
     with errors.speaking_of(qrels, None):
-        found = demonstrate(
-            judgments, files, lengths=table, missing=str(missing or "error"), timed=timed, baseline=baseline
-        )
+        found = demonstrate(judgments, files, lengths=table, missing=missing or "error", timed=timed, baseline=baseline)
     return found, about
 
 
@@ -107,7 +105,10 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
 
     Names of systems are broken between words, and measures are divided among several tables, if the screen is narrow.
     """
+    from rich.text import Text
+
     from ..evaluation.comparison import BOLD
+    from ..rendering.terminal import column_head, in_blocks, plain_table, prose, screen
 
     console, cells = screen(), found.cells(None)
     gap = 2 if console.width >= 100 else 1
@@ -143,6 +144,10 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
 
 
 def _text(cell: TableCell, p: float) -> Text:
+    from rich.text import Text
+
+    from ..rendering.tables import MARKS, probability
+
     text = Text.assemble(MARKS[cell.mark], (cell.text, "bold" if cell.bold else ""))
     if not math.isnan(p):
         text.append(f"\np {probability(p)}".replace(" <", "<").replace("1.000", "1"), "dim")

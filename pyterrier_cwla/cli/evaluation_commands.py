@@ -13,30 +13,25 @@ import typer
 
 from .._version import __version__
 from ..errors import BadParameter, near
-from ..evaluation.significance import PAIRED_TESTS, TESTS
 from ..rendering.latex import escaped, table_row, tabular
-from ..rendering.terminal import broken, busy, decimal, note, plain_table, prose, resumable_from, warnings_as_sentences
+from ..rendering.notes import busy, note, resumable_from, warnings_as_sentences
 from ..tasks.progress import bar
 from .arguments import (
-    BoundMeasures,
     ByQuery,
     CacheDir,
     Force,
-    FormatName,
-    LengthsFile,
+    MeasureOptions,
     Measures,
-    Output,
     Qrels,
     Runs,
-    SecondsFile,
-    WhereMissing,
     about_grades,
-    app,
+    command,
     judgments_of,
     runs_by_name,
 )
 from .options import displayed
-from .output_formats import Format, format_for, write_results
+from .output_formats import Format, ResultFile
+from .parameters import Parameters
 from .paths import check_exists, check_outputs, resolved
 
 if TYPE_CHECKING:
@@ -47,26 +42,25 @@ if TYPE_CHECKING:
     from ..evaluation.comparison import Comparison
     from ..files.table_writers import Table
 
-DEFAULTS = ("nDCG@10", "AP", "RR", "RBP(rel=1)")
+DEFAULTS = ("nDCG@10", "AP", "RR")
 _MANY = 3  # runs; more have a common progress bar
 _NOTES = 5  # runs whose lengths or few judged documents are mentioned
-_ABOUT_DEFAULTS = "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grades from 1 are relevant for the last three."
+_ABOUT_DEFAULTS = "Without -m: nDCG@10, AP, RR, and RBP with p=0.8; grades from {} are relevant for the last three."
 _ABOUT_TIMED = (
     "Without -m: nDCG@10, AP, RR, RBP with p=0.8; with document lengths also TBG (relevant documents saved by users"
     " whose time is limited) and CWLA (gain of the best document seen by users who expect a total gain of 2). Grades"
-    " from 1 are relevant for AP, RR, RBP and TBG."
+    " from {} are relevant for AP, RR, RBP and TBG."
 )
 _CHOOSE = " Choose others with -m; `pyterrier-cwla measures` lists them."
 
 
-@app.command()
+@command()
 def evaluate(
     qrels: Qrels,
     runs: Runs,
+    *,
     measures: Measures = None,
-    lengths: LengthsFile = None,
-    seconds: SecondsFile = None,
-    missing: WhereMissing = None,
+    given: MeasureOptions,
     by_query: ByQuery = False,
     residuals: Annotated[
         bool,
@@ -75,10 +69,8 @@ def evaluate(
         ),
     ] = False,
     cache_dir: CacheDir = None,
-    form: FormatName = None,
-    output: Output = None,
-    force: Force = False,
-) -> None:  # over 50 lines: a third of them are options
+    results: ResultFile,
+) -> None:
     """Score runs: one line per run, one column per measure.
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
@@ -86,12 +78,11 @@ def evaluate(
     from ..files.table_writers import FORMATS, joined, write_rows
     from .score_tables import FileScores, MeasureColumn, Scores
 
-    form = format_for(form, output)
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
-    wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.from_texts(wanted, lengths, missing, seconds=seconds)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force, [("--cache-dir", cache_dir)])
+    wanted, about = _or_defaults(measures, judgments, given, files)
+    bound = given.bind(wanted)
+    results.check([qrels, *runs, *given.files, *bound.files], [("--cache-dir", cache_dir)])
     columns = map(MeasureColumn.for_measure, bound.wanted)
     found = FileScores(qrels, judgments, dict(zip(columns, bound.measures, strict=True)))
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
@@ -106,10 +97,10 @@ def evaluate(
     with_bar = bar(files.items(), watched and many, "runs", unit="runs")
     tables = found.tables(with_bar, by_query, cache_dir, progress=watched and not many)
     table: Table = {}  # empty if rows are written run by run
-    file = output if by_query and form in FORMATS else None
+    file = results.output if by_query and results.format in FORMATS else None
     with resumable_from(cache_dir), warnings_as_sentences() as warned:
         if file is not None:
-            write_rows(tables, form, file, origin)
+            write_rows(tables, results.format, file, origin)
         else:
             table = joined(tables)
     notes = [
@@ -123,52 +114,34 @@ def evaluate(
     ]
     scores = Scores(table, list(found.measures), notes, origin)
     if file is None:
-        write_results(scores, form, output)
+        results.write(scores)
         return
-    for line in scores.notes_beside(form):
+    for line in scores.notes_beside(results.format):
         note(line)
 
 
-@app.command()
+@command()
 def compare(
     context: typer.Context,
     qrels: Qrels,
     runs: Runs,
+    *,
     measures: Measures = None,
     baseline: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Run to compare the others with; by default the first. May be repeated."),
     ] = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="Compare all pairs of runs.")] = False,
-    least: Annotated[float, typer.Option(help="Largest difference of the scores of a topic that is a tie.")] = 0.0,
-    lengths: LengthsFile = None,
-    seconds: SecondsFile = None,
-    missing: WhereMissing = None,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("evaluation.run_comparison.compare", "pairs least test correction confidence resamples seed",
+                   test={"metavar": "TEST"}, correction={"metavar": "NAME"}),
+    ],
     no_baseline: Annotated[
         bool, typer.Option("--no-baseline", help="Only scores and their intervals, without a baseline.")
     ] = False,
-    test: Annotated[
-        str,
-        typer.Option(
-            metavar="TEST",
-            help=f"Test that marks significant differences: {', '.join(PAIRED_TESTS)}; with --pairs also"
-            f" {' and '.join(name for name in TESTS if name not in PAIRED_TESTS)}.",
-        ),
-    ] = "t",
-    correction: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Correction for multiple comparisons: holm, bonferroni, fdr_bh …, or none."),
-    ] = "holm",
-    confidence: Annotated[
-        float,
-        typer.Option(help="Confidence level of the intervals; the significance level of the test is 1 - confidence."),
-    ] = 0.95,
-    resamples: Annotated[int, typer.Option(help="Resamples of the bootstrap and of the randomisation test.")] = 10_000,
-    seed: Annotated[int, typer.Option(help="Random seed of intervals and p-values.")] = 0,
-    form: FormatName = None,
-    output: Output = None,
-    force: Force = False,
-) -> None:
+    given: MeasureOptions,
+    results: ResultFile,
+) -> None:  # fmt: skip
     """Compare runs: intervals, differences to a baseline, significance, and a table for a paper (--format latex).
 
     With --pairs or several baselines, each pair of runs has a row, with wins, ties and losses by topic.
@@ -178,35 +151,23 @@ def compare(
     from ..evaluation.run_comparison import compare as compared
     from ..evaluation.run_comparison import computed_somewhere
 
-    form = format_for(form, output)
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
-    wanted, about = _or_defaults(measures, judgments, lengths, files)
-    bound = BoundMeasures.from_texts(wanted, lengths, missing, computed_somewhere, seconds)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
-    _check_needs_of_baseline(context, baseline, no_baseline, pairs)
-    chosen = list(dict.fromkeys(baseline or ()))
-    if not (chosen or no_baseline or pairs) and (first := _first_of_several(files)) is not None:
-        chosen = [first]
+    wanted, about = _or_defaults(measures, judgments, given, files)
+    bound = given.bind(wanted, computed_somewhere)
+    results.check([qrels, *runs, *given.files, *bound.files])
+    _check_needs_of_baseline(context, baseline, no_baseline, chosen["pairs"])
+    baselines = list(dict.fromkeys(baseline or ()))
+    if not (baselines or no_baseline or chosen["pairs"]) and (first := _first_of_several(files)) is not None:
+        baselines = [first]
         about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
-        found = compared(
-            judgments,
-            files,
-            bound.by_name,
-            chosen if len(chosen) > 1 else next(iter(chosen), None),
-            pairs=pairs,
-            least=least,
-            confidence=confidence,
-            test=test,
-            correction=None if correction == "none" else correction,
-            resamples=resamples,
-            seed=seed,
-        )
+        others = baselines if len(baselines) > 1 else next(iter(baselines), None)
+        found = compared(judgments, files, bound.by_name, others, **chosen)
     found.about.update(qrels=displayed(str(qrels)), **bound.origin)
     alone = ["Nothing is compared: there is only one run."] if len(found.runs) == 1 else []
     notes = [*warned, *bound.notes, *alone, *about_grades(qrels, judgments), *about]
-    write_results(_Compared(found, notes), form, output)
+    results.write(_Compared(found, notes))
 
 
 def _check_needs_of_baseline(
@@ -226,7 +187,7 @@ def _check_needs_of_baseline(
 
 
 def _or_defaults(
-    measures: Sequence[str] | None, judgments: Judgments, lengths: Path | None, files: Mapping[str, Path]
+    measures: Sequence[str] | None, judgments: Judgments, given: MeasureOptions, files: Mapping[str, Path]
 ) -> tuple[Sequence[str], list[str]]:
     """Return the measures given with -m, or the default ones and a note about them.
 
@@ -236,10 +197,12 @@ def _or_defaults(
 
     if measures:
         return measures, []
-    if lengths is None and not have_all_lengths(files):
-        return DEFAULTS, [_ABOUT_DEFAULTS + _CHOOSE]
+    rel = 1 if given.rel is None else given.rel
+    defaults = [*DEFAULTS, f"RBP(rel={rel})"]
+    if given.lengths is None and not have_all_lengths(files):
+        return defaults, [_ABOUT_DEFAULTS.format(rel) + _CHOOSE]
     best = max(1, math.ceil(judgments.pool.highest))
-    return (*DEFAULTS, "TBG", f"CWLA(C='inst(2)',A='max',max_rel={best})"), [_ABOUT_TIMED + _CHOOSE]
+    return [*defaults, "TBG", f"CWLA(C='inst(2)',A='max',max_rel={best})"], [_ABOUT_TIMED.format(rel) + _CHOOSE]
 
 
 def _first_of_several(files: Mapping[str, Path]) -> str | None:
@@ -268,6 +231,8 @@ class _Compared:
         return self.found.about
 
     def print(self, console: Console) -> None:
+        from ..rendering.terminal import prose
+
         console.print(self.found)
         for text in self.notes:
             prose(console, text)
@@ -286,21 +251,20 @@ _ABOUT = (
 )
 
 
-@app.command()
+@command()
 def rbo(
     runs: Runs,
+    *,
     baseline: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Run to compare the others with; by default each pair is compared."),
     ] = None,
-    persistence: Annotated[
-        float, typer.Option("--persistence", "-p", help="Probability of going on to the next depth, between 0 and 1.")
-    ] = 0.9,
-    depth: Annotated[int | None, typer.Option(help="Number of documents to compare; by default all.")] = None,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("evaluation.run_overlap.rbo", "p depth", p={"names": ["--persistence", "-p"]}),
+    ],
     by_query: ByQuery = False,
-    form: FormatName = None,
-    output: Output = None,
-    force: Force = False,
+    results: ResultFile,
 ) -> None:
     """Compare the rankings of runs with each other: one line per pair, with their rank-biased overlap.
 
@@ -308,20 +272,19 @@ def rbo(
     """
     from ..evaluation.run_overlap import rbo as overlap
 
-    form = format_for(form, output)
     files = runs_by_name(runs)
-    check_outputs([("-o", output)], runs, force)
+    results.check(runs)
     other = None if baseline is None else _file_of(baseline, files)
     compared = {name: file for name, file in files.items() if other is None or file != other}
     if not compared:
         raise BadParameter(f"--baseline {baseline}: it is the only run, so that there is nothing to compare with it.")
     with warnings_as_sentences() as warned:
-        found = overlap(compared, other, persistence, depth, by_query).reset_index()
+        found = overlap(compared, other, by_query=by_query, **chosen).reset_index()
     if other is not None:
         found.insert(1, "other", next(name for name, file in files.items() if file == other))
     queries = "" if by_query else "Means over the queries of either run. "
-    origin = {"version": __version__, "p": persistence, "depth": depth}
-    write_results(_Overlaps(found, [*warned, f"{queries}p = {persistence:g}.", _ABOUT], origin), form, output)
+    notes = [*warned, f"{queries}p = {chosen['p']:g}.", _ABOUT]
+    results.write(_Overlaps(found, notes, {"version": __version__, **chosen}))
 
 
 def _file_of(baseline: str, files: Mapping[str, Path]) -> Path:
@@ -341,6 +304,8 @@ class _Overlaps:
     origin: dict[str, Any]
 
     def _rows(self) -> list[list[str]]:
+        from ..rendering.terminal import decimal
+
         return [
             [cell if isinstance(cell, str) else decimal(cell) for cell in row]
             for row in self.table.itertuples(index=False)
@@ -348,6 +313,8 @@ class _Overlaps:
 
     def print(self, console: Console) -> None:
         """Print a text table, and the notes."""
+        from ..rendering.terminal import broken, plain_table, prose
+
         table, names = plain_table(), self.table.columns
         for name in names:
             table.add_column(name.removesuffix("_id"), justify="right" if name.startswith("rbo") else "left")
@@ -394,7 +361,7 @@ Parquet = Annotated[
 ]
 
 
-@app.command()
+@command()
 def pages(run: Page, costs: Costs, output: Parquet, force: Force = False) -> None:
     """Write a run of typed elements, as cwl_eval reads it, with the cost of each element.
 

@@ -17,18 +17,15 @@ from .. import errors
 from ..errors import MalformedFile
 from ..errors.extras import needed
 from ..files.atomic import written
-from ..rendering.terminal import note, warnings_as_sentences
+from ..rendering.notes import note, warnings_as_sentences
 from .arguments import (
-    BoundMeasures,
     Force,
     LengthsFile,
-    Missing,
+    MeasureOptions,
     Qrels,
     RunName,
-    SecondsFile,
-    WhereMissing,
     about_grades,
-    app,
+    command,
     judgments_of,
     lengths_from,
     names_of_runs,
@@ -52,42 +49,34 @@ Other = Annotated[
     Path | None,
     typer.Argument(metavar="OTHER", help="A second run, to set beside it.", show_default=False, callback=resolved),
 ]
-Depth = Annotated[
-    int | None,
-    typer.Option(
-        "--depth",
-        min=1,
-        metavar="N",
-        help="Number of ranks to show; by default 20, and in the picture those that 1 % of the users see.",
-    ),
-]
-PlotFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--plot", metavar="FILE", help="Draw the explanation as an .svg, .png or .pdf file; needs matplotlib."
-    ),
-]
-
-
 Listing = StrEnum("Listing", ["table", "jsonl"])
 """Output format of a listing."""
 
 
-@app.command()
+@command()
 def explain(
     qrels: Qrels,
     run: OneRun,
+    other: Other = None,
+    *,
     query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="Query id.", show_default=False)],
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
     ],
-    other: Other = None,
     run_name: RunName = None,
-    lengths: LengthsFile = None,
-    seconds: SecondsFile = None,
-    missing: WhereMissing = None,
-    depth: Depth = None,
-    plot: PlotFile = None,
+    given: MeasureOptions,
+    depth: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of ranks to show; by default 20, and in the picture those that 1 % of the users see.",
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Draw the explanation as an .svg, .png or .pdf file; needs matplotlib."),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Explain a score rank by rank, or the scores of two runs side by side.
@@ -100,15 +89,15 @@ def explain(
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     paths = [run] if other is None else [run, other]
-    bound = BoundMeasures.of_one([measure], lengths, missing, seconds)
+    bound = given.bind_one([measure])
     if bound.measures[0].NAME in ("Mixture", "IntentAware") and (other is not None or plot is not None):
         what = "two runs side by side need" if other is not None else "--plot needs"
         raise errors.BadParameter(
             f"{bound.measures[0]}: {what} a measure of one class of users; give that of one class."
         )
-    check_outputs([("--plot", plot)], [qrels, *paths, lengths, seconds, *bound.files], force)
+    check_outputs([("--plot", plot)], [qrels, *paths, *given.files, *bound.files], force)
     judgments = judgments_of(qrels)
-    whole = missing is Missing.mean and None in (lengths, seconds)  # the mean is that of the whole run
+    whole = given.missing == "mean" and None in given.files  # the mean is that of the whole run
     names = names_of_runs(paths, run_name)
     with warnings_as_sentences() as warned:
         found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
@@ -162,7 +151,7 @@ def _draw(explained: Explanation | ExplainedPair, path: Path, depth: int | None)
         figure.savefig(place, bbox_inches="tight")
 
 
-@app.command()
+@command()
 def measures(
     names: Annotated[
         list[str] | None,
@@ -263,7 +252,7 @@ def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int],
     return {name: [row.get(name) for row in rows] for name in names}, lambda row: f"{path}:{numbers[row]}"
 
 
-@app.command()
+@command()
 def explore(
     qrels: Qrels,
     run: OneRun,

@@ -12,31 +12,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from .. import errors
 from ..files.atomic import written
-from ..rendering.terminal import broken, busy, column_head, in_blocks, note, plain_table, prose, screen
+from ..rendering.notes import busy, note
 from .arguments import (
-    BoundMeasures,
     ByQuery,
     Force,
-    FormatName,
-    LengthsFile,
-    Output,
+    MeasureOptions,
     Qrels,
     RunName,
     Runs,
-    SecondsFile,
-    WhereMissing,
     about_grades,
-    app,
+    command,
     judgments_of,
     read_one_run,
     runs_by_name,
 )
 from .options import displayed, in_options, options_of
-from .output_formats import Format, format_for, write_results
+from .output_formats import Format, ResultFile
+from .parameters import Parameters
 from .paths import check_exists, check_outputs, resolved
 
 if TYPE_CHECKING:
@@ -49,11 +44,6 @@ if TYPE_CHECKING:
 
 Source = StrEnum("Source", ["log", "chiir24"])
 """Storage format of a log."""
-Depth = StrEnum("Depth", ["clicked", "seen"])
-"""Depth down to which users are assumed to have looked."""
-Sampling = StrEnum("Sampling", ["plain", "antithetic", "stratified"])
-"""Sampling method of simulated users."""
-Seed = Annotated[int, typer.Option(min=0, help="Random seed.")]
 LogFile = Annotated[
     Path,
     typer.Argument(
@@ -63,74 +53,39 @@ LogFile = Annotated[
         callback=resolved,
     ),
 ]
-CalibrationFile = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file of the calibration (JSON).")
-]
-LogSource = Annotated[
-    Source, typer.Option("--from", help="Type of LOG: a file in our format, or the folder of chiir24-satisfaction.")
-]
-ExcludeBroken = Annotated[
-    bool, typer.Option("--exclude-broken", help="Leave out inconsistent sessions, and print their number.")
-]
-GroupColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Print one calibration per value of this column, such as topic.")
-]
-LowestGrade = Annotated[int, typer.Option(min=1, help="Lowest relevant grade.")]
-HowDeep = Annotated[
-    Depth,
-    typer.Option(
-        help="Results that users looked at: all down to their last click, or those marked as seen in the log."
-    ),
-]
-MinClicks = Annotated[int, typer.Option(min=0, help="For the half-life: leave out sessions with fewer clicks.")]
-MaxSeconds = Annotated[float, typer.Option(help="For the half-life: longer sessions are censored at this duration.")]
-LastRank = Annotated[
-    int | None,
-    typer.Option(min=1, help="For the half-life: last rank of the result lists; sessions that reach it are censored."),
-]
-Confidence = Annotated[float, typer.Option(help="Confidence level of the intervals.")]
-Resamples = Annotated[int, typer.Option(min=1, help="Resamples of the bootstrap over users.")]
-Pictures = Annotated[
-    Path | None,
-    typer.Option(metavar="DIR", help="Also draw reading times, survival and progress, as SVG files; needs matplotlib."),
-]
-OneMeasure = Annotated[
-    list[str],
-    typer.Option(
-        "--measure", "-m", metavar="MEASURE", help="Measure whose user model is simulated.", show_default=False
-    ),
-]
-Users = Annotated[int, typer.Option(min=1, help="Number of simulated users per query.")]
-ReadingTimes = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="Distribution of reading times: fixed, exponential, gamma(shape) or lognormal(sigma)."
-    ),
-]
-Draws = Annotated[
-    Sampling, typer.Option(help="Sampling of users; antithetic and stratified samples have smaller errors.")
-]
 
 
-@app.command()
+@command()
 def calibrate(
     context: typer.Context,
     log: LogFile,
-    output: CalibrationFile = None,
-    source: LogSource = Source.log,
-    exclude: ExcludeBroken = False,
-    by: GroupColumn = None,
-    rel: LowestGrade = 1,
-    depth: HowDeep = Depth.clicked,
-    min_clicks: MinClicks = 5,
-    max_seconds: MaxSeconds = 1800,
-    last_rank: LastRank = None,
-    confidence: Confidence = 0.95,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    pictures: Pictures = None,
+    *,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file of the calibration (JSON).")
+    ] = None,
+    source: Annotated[
+        Source, typer.Option("--from", help="Type of LOG: a file in our format, or the folder of chiir24-satisfaction.")
+    ] = Source.log,
+    broken: Annotated[
+        bool, typer.Option("--exclude-broken", help="Leave out inconsistent sessions, and print their number.")
+    ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Print one calibration per value of this column, such as topic."),
+    ] = None,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("behaviour.logs.calibration.calibrate",
+                   "rel depth min_clicks max_seconds last_rank confidence resamples seed"),
+    ],
+    pictures: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Also draw reading times, survival and progress, as SVG files; needs matplotlib."
+        ),
+    ] = None,
     force: Force = False,
-) -> None:
+) -> None:  # fmt: skip
     """Calibrate time-biased gain from a log: every parameter with its confidence interval.
 
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
@@ -146,20 +101,9 @@ def calibrate(
     drawn = [] if pictures is None else [("--pictures", pictures / f"{name}.svg") for name in _PICTURES]
     check_outputs([("-o", output), *drawn], [log], force, [("--pictures", pictures)])
     with busy("Reading the log …"):
-        read = _log(log, source, exclude)
-    with busy(f"Calibrating, with {resamples:,} resamples of the users …"):
-        found = calibrated(
-            read,
-            by=by,
-            rel=rel,
-            depth=str(depth),
-            min_clicks=min_clicks,
-            max_seconds=max_seconds,
-            last_rank=last_rank,
-            confidence=confidence,
-            resamples=resamples,
-            seed=seed,
-        )
+        read = _log(log, source, broken)
+    with busy(f"Calibrating, with {chosen['resamples']:,} resamples of the users …"):
+        found = calibrated(read, by=by, **chosen)
     print_calibration(found, options_of(context.command))
     if output is not None:
         found.save(output)
@@ -198,25 +142,28 @@ def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
             note(f"No picture of {name.replace('_', ' ')}: {error}")
 
 
-@app.command()
+@command()
 def simulate(
     context: typer.Context,
     qrels: Qrels,
     runs: Runs,
-    measure: OneMeasure,
-    users: Users = 10_000,
-    seed: Seed = 0,
-    reading: ReadingTimes = "fixed",
-    sampling: Draws = Sampling.plain,
+    *,
+    measure: Annotated[
+        list[str],
+        typer.Option(
+            "--measure", "-m", metavar="MEASURE", help="Measure whose user model is simulated.", show_default=False
+        ),
+    ],
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("behaviour.simulation.simulator.simulate", "users seed reading sampling",
+                   reading={"metavar": "NAME"}),
+    ],
     run_name: RunName = None,
-    lengths: LengthsFile = None,
-    seconds: SecondsFile = None,
-    missing: WhereMissing = None,
+    given: MeasureOptions,
     by_query: ByQuery = False,
-    form: FormatName = None,
-    output: Output = None,
-    force: Force = False,
-) -> None:
+    results: ResultFile,
+) -> None:  # fmt: skip
     """Simulate users of a measure: their gain, their time, and the number of items they see.
 
     Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
@@ -224,28 +171,24 @@ def simulate(
     from ..behaviour.simulation.simulator import simulate as simulated
     from .score_tables import Scores
 
-    form = format_for(form, output)
     files = runs_by_name(runs)
     if run_name is not None and len(files) > 1:
         raise errors.BadParameter(f"--run {run_name} chooses a run of one file, and {len(files)} are given.")
-    bound = BoundMeasures.of_one(measure, lengths, missing, seconds)
-    check_outputs([("-o", output)], [qrels, *runs, lengths, seconds, *bound.files], force)
+    bound = given.bind_one(measure)
+    results.check([qrels, *runs, *given.files, *bound.files])
     judgments = judgments_of(qrels)
     with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(
             judgments,
             {run_name or name: read_one_run(file, run_name) for name, file in files.items()},
             bound.measures[0],
-            users=users,
-            seed=seed,
-            reading=reading,
-            sampling=str(sampling),
+            **chosen,
             progress=sys.stderr.isatty(),
         )
-    origin = {"version": found.version, "qrels": displayed(str(qrels)), "measure": found.measure, "users": users,
-              "seed": seed, "reading": reading, "sampling": str(sampling), **bound.origin}  # fmt: skip
+    origin = {"version": found.version, "qrels": displayed(str(qrels)), "measure": found.measure, **chosen,
+              **bound.origin}  # fmt: skip
     table = found.by_query if by_query else found.mean
-    columns = _columns(_SHOWN if form is Format.table else table.columns)
+    columns = _columns(_SHOWN if results.format is Format.table else table.columns)
     over = [
         _MEANING.format(
             f" ({found.unit})" if found.unit else "", "query" if by_query else "query, averaged over queries"
@@ -258,7 +201,7 @@ def simulate(
         *(in_options(line, options) for line in found.notes),
     ]
     table = table[[column.name for column in columns]].reset_index()
-    write_results(Scores(table, columns, [*notes, *bound.notes, *about_grades(qrels, judgments)], origin), form, output)
+    results.write(Scores(table, columns, [*notes, *bound.notes, *about_grades(qrels, judgments)], origin))
 
 
 _MEANING = (
@@ -284,6 +227,10 @@ _WIDE = 100  # characters, narrowest table with a column of descriptions
 
 def print_calibration(found: Calibration | Calibrations, options: Mapping[str, str]) -> None:
     """Print a calibration, or calibrations of several groups side by side, with the command's options in its notes."""
+    from rich.text import Text
+
+    from ..rendering.terminal import broken, plain_table, prose, screen
+
     console = screen()
     if isinstance(found, dict):
         _print_groups(console, found)
@@ -319,6 +266,10 @@ def print_calibration(found: Calibration | Calibrations, options: Mapping[str, s
 
 
 def _print_groups(console: Console, found: Calibrations) -> None:
+    from rich.text import Text
+
+    from ..rendering.terminal import broken, column_head, in_blocks, plain_table, prose
+
     prose(console, f"Calibrations of time-biased gain, by {found.by}", "bold")
     console.print()
     parameters = found.parameters

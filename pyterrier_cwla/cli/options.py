@@ -19,9 +19,6 @@ _EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "q
 
 #: Replacements of texts other than the name of an option.
 _REPLACEMENTS = {
-    "complete=None": "--all-runs",
-    "force=True": "--force",
-    "broken='exclude'": "--exclude-broken",
     "None switches corrections off": "'none' switches corrections off",
     "plot_survival()": "--pictures",
     "give unseen= to count": "write its cost into the measure, as in -m 'TBG(unseen=12)', to count",
@@ -56,13 +53,16 @@ def displayed(text: str) -> str:
 
 
 def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
-    """Return the options of a command (or of the subcommand in the arguments) by their Python names."""
+    """Return the options of a command (or of the subcommand in the arguments) by their names in Python.
+
+    The names of options without a value end in ``=``: in Python they have a value, as in ``complete=None``.
+    """
     for word in arguments:
         command = getattr(command, "commands", {}).get(word, command)
     return {
-        option.name: max((name for name in option.opts if name.startswith("--")), key=len)
+        option.name + "=" * getattr(option, "is_flag", False): max(option.opts, key=len)
         for option in command.params
-        if option.name not in _OF_MEASURES and any(name.startswith("--") for name in option.opts)
+        if option.name not in _OF_MEASURES and option.opts[0].startswith("-")
     }
 
 
@@ -73,7 +73,8 @@ def unknown_option(error: Any, group: Any) -> str:
         return ""
     known = [option for parameter in error.ctx.command.params for option in parameter.opts if option.startswith("--")]
     python = name.lstrip("-").replace("-", "_")
-    meant = options_of(error.ctx.command).get(python) or _EARLIER.get(python)
+    options = options_of(error.ctx.command)
+    meant = options.get(python) or options.get(f"{python}=") or _EARLIER.get(python)
     hint = f"Near: {meant!r}." if meant in known else near(name, known)
     if name in _OF_TREC_EVAL and "--measure" in known:
         hint = _OF_TREC_EVAL[name]
@@ -95,14 +96,14 @@ def _by_command(group: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
 def in_options(text: str, options: Mapping[str, str]) -> str:
     """Replace ``seed=-1`` by ``--seed -1`` in a text, but not within a measure.
 
-    >>> in_options("alpha=2.0 must be between 0 and 1; give complete=None to keep all.", {"alpha": "--alpha"})
+    >>> known = {"alpha": "--alpha", "complete=": "--all-runs"}
+    >>> in_options("alpha=2.0 must be between 0 and 1; give complete=None to keep all.", known)
     '--alpha 2.0 must be between 0 and 1; give --all-runs to keep all.'
     """
     for python, option in _REPLACEMENTS.items():
         text = text.replace(python, option)
-    if not options:
-        return text
-    names = "|".join(map(re.escape, options))
-    # a blank between an option and its value, but none where the value is left out
-    pattern = rf"(?<![\w(,$'\"=-])({names})=(?=([\w'\"-])?)"
-    return re.sub(pattern, lambda found: options[found[1]] + (" " if found[2] else ""), text)
+    for name, option in options.items():
+        value = r"=(?=[\w'\"-])" if name[-1] != "=" else r"[\w']+"
+        text = re.sub(rf"(?<![\w(,$'\"=-]){name}{value}", option + " " * (name[-1] != "="), text)
+        text = re.sub(rf"(?<![\w(,$'\"=-]){name.rstrip('=')}=", option, text)
+    return text

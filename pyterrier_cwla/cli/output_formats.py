@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol
+from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
 
 from ..errors import BadParameter
-from ..files.atomic import written
-from ..rendering.terminal import note, screen
+from ..files.atomic import AnyPath, written
+from ..rendering.notes import note
+from .arguments import Force
+from .paths import check_outputs
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -66,39 +71,51 @@ _SUFFIXES = {
 }
 
 
-def format_for(form: Format | None, output: Path | None) -> Format:
-    """Return the format from ``--format`` or else from the file name; check that it can be written there."""
-    form = form or (Format.from_path(output) if output else Format.table)
-    if form is Format.parquet and output is None:
-        raise BadParameter(f"--format {form} needs a file: -o FILE.")
-    if output is not None and not output.parent.is_dir():
-        raise BadParameter(f"{output}: there is no directory {str(output.parent)!r}.")
-    return form
+@dataclass
+class ResultFile:
+    """Options for the file that a command writes its results to, or standard output if none is given."""
 
+    form: Annotated[
+        Format | None, typer.Option("--format", help="Format of the results; by default from the extension of FILE.")
+    ] = None
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file.")] = None
+    force: Force = False
+    format: Format = field(init=False)
+    """Format from ``--format``, or else from the name of the file."""
 
-def write_results(results: WritableResults, form: Format, path: Path | None) -> None:
-    """Write results to a file or to stdout, then the notes to stderr (a text table contains them)."""
-    if path is None:
-        _write_text(results, form, None)
-    elif form is Format.parquet:
-        from ..files.table_writers import write_rows
+    def __post_init__(self) -> None:
+        self.format = self.form or (Format.from_path(self.output) if self.output else Format.table)
+        if self.format is Format.parquet and self.output is None:
+            raise BadParameter(f"--format {self.format} needs a file: -o FILE.")
+        if self.output is not None and not self.output.parent.is_dir():
+            raise BadParameter(f"{self.output}: there is no directory {str(self.output.parent)!r}.")
 
-        write_rows([results.table], form, path, results.origin)
-    else:
-        with written(path) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
-            _write_text(results, form, file)
-    if form is not Format.table:
-        for text in results.notes_beside(form):
-            note(text)
+    def check(self, inputs: Iterable[AnyPath | None], folders: Iterable[tuple[str, Path | None]] = ()) -> None:
+        """Raise BadParameter if the file is an input, or exists without ``--force``; see `check_outputs`."""
+        check_outputs([("-o", self.output)], inputs, self.force, folders)
 
+    def write(self, results: WritableResults) -> None:
+        """Write results to the file or to stdout, then the notes to stderr (a text table contains them)."""
+        if self.output is None:
+            self._write_text(results, None)
+        elif self.format is Format.parquet:
+            from ..files.table_writers import write_rows
 
-def _write_text(results: WritableResults, form: Format, file: IO[str] | None) -> None:
-    """Write results in a text format to a file, or to stdout without one."""
-    from ..files.table_writers import write_csv, write_json_lines
+            write_rows([results.table], self.format, self.output, results.origin)
+        else:
+            with written(self.output) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
+                self._write_text(results, file)
+        if self.format is not Format.table:
+            for text in results.notes_beside(self.format):
+                note(text)
 
-    if form is Format.table:
-        results.print(screen(file))
-    elif form is Format.latex:
-        (file or sys.stdout).write(results.latex())
-    else:
-        (write_csv if form is Format.csv else write_json_lines)(results.table, file or sys.stdout)
+    def _write_text(self, results: WritableResults, file: IO[str] | None) -> None:
+        from ..files.table_writers import write_csv, write_json_lines
+        from ..rendering.terminal import screen
+
+        if self.format is Format.table:
+            results.print(screen(file))
+        elif self.format is Format.latex:
+            (file or sys.stdout).write(results.latex())
+        else:
+            (write_csv if self.format is Format.csv else write_json_lines)(results.table, file or sys.stdout)

@@ -32,7 +32,8 @@ from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregate_of
 from ..measures.wrappers import residual_of
 from ..rendering.latex import escaped, table_row, tabular
-from ..rendering.terminal import broken, column_head, decimal, in_blocks, other_than_means, plain_table, prose, sentence
+from ..rendering.notes import sentence
+from ..rendering.terminal import broken, column_head, decimal, in_blocks, other_than_means, plain_table, prose
 from .output_formats import Format
 
 

@@ -10,26 +10,20 @@ import typer
 from .._version import __version__
 from .arguments import (
     SESSIONS_HELP,
-    BoundMeasures,
-    Force,
-    FormatName,
     JudgedBy,
-    LengthsFile,
+    MeasureOptions,
     Measures,
-    Output,
     Qrels,
     Runs,
-    SecondsFile,
-    WhereMissing,
     about_grades,
-    app,
     cells,
+    command,
     judgments_of,
     runs_by_name,
 )
 from .options import displayed
-from .output_formats import format_for, write_results
-from .paths import check_outputs, resolved
+from .output_formats import ResultFile
+from .paths import resolved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,25 +31,22 @@ if TYPE_CHECKING:
 _DEFAULTS = ("nDCG@10", "sDCG@10", "nsDCG@10", "esNDCG@10")
 
 
-@app.command()
+@command()
 def sessions(
     qrels: Qrels,
     runs: Runs,
+    *,
     table: Annotated[
         Path,
         typer.Option(
             "--sessions", metavar="FILE", help=SESSIONS_HELP.format(""), show_default=False, callback=resolved
         ),
     ],
-    judged_by: JudgedBy = "session",
+    judged_by: JudgedBy,
     measures: Measures = None,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    seconds: SecondsFile = None,
+    given: MeasureOptions,
     by_session: Annotated[bool, typer.Option("--by-session", help="One line for each run and session.")] = False,
-    form: FormatName = None,
-    output: Output = None,
-    force: Force = False,
+    results: ResultFile,
 ) -> None:
     """Score search sessions: one line per run, with the mean of each measure over the sessions.
 
@@ -65,10 +56,9 @@ def sessions(
     from ..measures.sessions import evaluate_sessions, of_sessions
     from .score_tables import MeasureColumn, Scores
 
-    form = format_for(form, output)
     files = runs_by_name(runs)
-    bound = BoundMeasures.from_texts(measures or _DEFAULTS, lengths, missing, of_sessions, seconds)
-    check_outputs([("-o", output)], [qrels, *runs, table, lengths, seconds, *bound.files], force)
+    bound = given.bind(measures or _DEFAULTS, of_sessions)
+    results.check([qrels, *runs, table, *given.files, *bound.files])
     judgments, asked = judgments_of(qrels), cells(table)
     columns = list(map(MeasureColumn.for_measure, bound.wanted))
     found: dict[str, pd.DataFrame] = {}
@@ -80,7 +70,7 @@ def sessions(
         notes.insert(0, _about(found, columns))
     origin: dict[str, Any] = {"version": __version__, "qrels": displayed(str(qrels)), "sessions": displayed(str(table)),
                               "judged_by": judged_by, **bound.origin}  # fmt: skip
-    write_results(Scores(_rows(found, columns, by_session), columns, notes, origin, "session"), form, output)
+    results.write(Scores(_rows(found, columns, by_session), columns, notes, origin, "session"))
 
 
 def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) -> pd.DataFrame:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,25 +13,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from ..rendering.terminal import note, prose, resumable_from, screen
+from ..rendering.notes import note, resumable_from
 from .arguments import (
     HELP,
     SESSIONS_HELP,
-    BoundMeasures,
     Commands,
     JudgedBy,
-    LengthsFile,
+    MeasureOptions,
     Measures,
     Qrels,
     Runs,
-    WhereMissing,
     app,
     cells,
+    command,
     help_without_command,
     judgments_of,
     runs_by_name,
 )
-from .log_commands import Seed
+from .parameters import Parameter, Parameters
 from .paths import check_exists, check_outside, files_in, resolved
 
 if TYPE_CHECKING:
@@ -39,63 +39,130 @@ if TYPE_CHECKING:
     from ..studies.report import Study
     from ..studies.users.ratings import Rated
 
-ForceReport = Annotated[
-    bool, typer.Option("--force", help="Replace the files of a report in the folder; other files and inputs stay.")
-]
 Published = StrEnum("Published", ["chiir24", "jiang", "tiangong"])
 """Published studies whose data are available."""
 Holes = StrEnum("Holes", ["fractions", "depth", "groups"])
 """Selection of the judgments that are removed."""
-Compared = StrEnum("Compared", ["open", "all"])
-"""Pairs of runs that the order of documents to judge is for."""
-Pool = StrEnum("Pool", ["whole", "judged"])
-"""Documents that infAP assumes to be in the pool."""
-OnePer = StrEnum("OnePer", ["pair", "user", "label"])
-"""Preferences that the labels of pairs are reduced to."""
-Coefficient = StrEnum("Coefficient", ["tau_b", "pearson", "spearman", "weighted_pearson", "agreement"])
-"""Coefficient of the agreement between measures and ratings."""
-Objective = StrEnum(
-    "Objective",
-    "pearson spearman tau_b nrmse agreement weighted_pearson weighted_spearman weighted_tau_b weighted_nrmse"
-    " weighted_agreement",
-)
-"""Objective of a fit."""
-Folder = Annotated[
-    Path, typer.Option("--output", "-o", metavar="DIR", help="Output folder. Finished work is stored there, and an"
-                       " interrupted study resumes from it.", show_default=False),
-]  # fmt: skip
-Jobs = Annotated[int, typer.Option("--jobs", help="Number of parallel processes; -1 for one per core.")]
-Data = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="QRELS RUN RATINGS",
-        help="Judgments; the result lists that users saw (each list is a query of the run); and the ratings of users:"
-        " CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first, second"
-        " and preference). With --from: one folder, or the file train_file.txt of tiangong.",
-        show_default=False,
-        callback=resolved,
-    ),
-]
-Source = Annotated[Published | None, typer.Option("--from", help="Published study whose folder or file is given.")]
-SessionsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--sessions",
-        metavar="FILE",
-        help=SESSIONS_HELP.format(" that were rated"),
-    ),
-]
-PairLabels = Annotated[
-    OnePer | None,
-    typer.Option(
-        "--one-per",
-        help="For pairs with several labels: one preference per pair (the sign of the mean label; default), per user"
-        " and pair, or per label.",
-        show_default=False,
-    ),
-]
-Folds = Annotated[int, typer.Option("--cv", min=2, help="Folds of the cross-validation.")]
-Resamples = Annotated[int, typer.Option(min=100, help="Resamples of the bootstrap.")]
+
+
+@dataclass(frozen=True)
+class ReportFolder:
+    """Options for the folder that a study writes its report to."""
+
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Output folder. Finished work is stored there, and an interrupted study resumes from it.",
+            show_default=False,
+        ),
+    ]
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace the files of a report in the folder; other files and inputs stay.")
+    ] = False
+
+    @contextmanager
+    def cached(self, inputs: Sequence[Path | None], measures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Create the folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
+
+        The packages for the report and the folder are checked first: the report must not overwrite an input, nor
+        without ``--force`` another file.
+        """
+        from ..studies.report import cannot_write, check_folder, check_packages
+
+        check_packages()
+        from ..measures.wrappers import files_of
+
+        parts, read = self.output / _PARTS, [*inputs, *files_of(measures.values())]
+        check_outside([("-o", self.output)], read)
+        check_folder(self.output, self.force, files_in(read))
+        try:
+            self.output.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise cannot_write(self.output, error, "-o ") from error
+        with resumable_from(parts):
+            yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
+
+    def write(self, found: Study) -> None:
+        """Write the report, and print the title and the sentences of the study."""
+        from ..rendering.terminal import prose, screen
+
+        page = found.report(self.output, self.force)
+        console = screen()
+        prose(console, found.title, "bold")
+        prose(console, found.headline(), "")
+        for heading, sentences in found.said().items():
+            prose(console, f"{heading}:", "")
+            for text in sentences:
+                prose(console, text, "", 4, "  · ")
+        note(f"Full report: {page}")
+
+
+@dataclass(frozen=True)
+class RatingFiles:
+    """Files with ratings of users and what they rated, or the folder of a published study."""
+
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="QRELS RUN RATINGS",
+            help="Judgments; the result lists that users saw (each list is a query of the run); and the ratings of"
+            " users: CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first,"
+            " second and preference). With --from: one folder, or the file train_file.txt of tiangong.",
+            show_default=False,
+            callback=resolved,
+        ),
+    ]
+    source: Annotated[
+        Published | None, typer.Option("--from", help="Published study whose folder or file is given.")
+    ] = None
+    sessions: Annotated[Path | None, typer.Option(metavar="FILE", help=SESSIONS_HELP.format(" that were rated"))] = None
+    judged_by: JudgedBy = "session"
+    one_per: Annotated[
+        str | None,
+        Parameter(
+            "studies.users.ratings.Rated.preferences",
+            "one_per",
+            help="For pairs with several labels: one preference per pair (the sign of the mean label; default), per"
+            " user and pair, or per label.",
+        ),
+    ] = None
+
+    @property
+    def files(self) -> list[Path | None]:
+        """Files that are read."""
+        return [*self.data, self.sessions]
+
+    def read(self) -> Rated:
+        """Return the ratings, with what was rated."""
+        from ..studies.users import published_studies as datasets
+        from ..studies.users.ratings import Rated
+
+        if self.one_per is not None and (self.source is not None or self.sessions is not None):
+            raise errors.BadParameter("--one-per is for preferences between lists, not with --from or --sessions.")
+        if self.source is not None:
+            if len(self.data) != 1:
+                raise errors.BadParameter(
+                    f"--from {self.source} takes one folder or file, not {errors.many(len(self.data), 'path')}."
+                )
+            return getattr(datasets, f"{self.source}_ratings")(self.data[0])
+        if len(self.data) != 3:
+            raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder or file of a study.")
+        for path in self.data:
+            check_exists(path)
+        qrels, run, ratings = judgments_of(self.data[0]), self.data[1], cells(self.data[2])
+        if self.sessions is not None:
+            return Rated.sessions(qrels, run, cells(self.sessions), ratings, self.judged_by)
+        if "preference" in ratings:
+            wanted: Any = self.one_per
+            return Rated.preferences(qrels, run, ratings, wanted)
+        if self.one_per is not None:
+            raise errors.BadParameter(
+                f"--one-per {self.one_per}: {self.data[2]} has no column 'preference'. Leave the option out."
+            )
+        return Rated.lists(qrels, run, ratings)
 
 
 study = typer.Typer(
@@ -112,11 +179,11 @@ _OF_SYSTEMS = ("AP", "nDCG@10", "P@10", "RR")  # without -m
 _PARTS = "parts"  # subfolder of finished work, from which an interrupted study resumes
 
 
-@study.command()
+@command(group=study)
 def robustness(
     qrels: Qrels,
     runs: Runs,
-    output: Folder,
+    *,
     measures: Measures = None,
     holes: Annotated[
         Holes,
@@ -127,47 +194,42 @@ def robustness(
         Path | None, typer.Option(metavar="FILE", help="For --holes groups: CSV with columns run and group.")
     ] = None,
     depth: Annotated[
-        int | None, typer.Option(min=1, help="For --holes groups: pool depth of the runs; by default whole runs.")
-    ] = None,
-    pool: Annotated[
-        Pool | None,
-        typer.Option(help="For infAP: the pool includes documents with removed judgments (whole), or not (judged)."),
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of random draws of judgments.")] = 10,
-    pairs: Annotated[int, typer.Option(min=0, help="Number of pairs of runs to test; 0 for none.")] = 300,
-    all_runs: Annotated[
-        bool, typer.Option("--all-runs", help="Include runs that retrieve less than 95 % of the maximum.")
-    ] = False,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    seed: Seed = 0,
-    n_jobs: Jobs = 1,
-    force: ForceReport = False,
-) -> None:  # over 50 lines: half of them are options  # fmt: skip
+        int | None,
+        Parameter("studies.incomplete_judgments.robustness_study.groups_left_out", "depth",
+                  help="For --holes groups: pool depth of the runs; by default whole runs."),
+    ],
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("studies.incomplete_judgments.robustness_study.robustness", "pool seeds pairs complete seed n_jobs",
+                   pool={"default": None},
+                   pairs={"help": "Number of random pairs of runs to test; 0 for none."},
+                   complete={"names": ["--all-runs"], "flag": None,
+                             "help": "Include runs that retrieve less than 95 % of the maximum."}),
+    ],
+    given: MeasureOptions,
+    report: ReportFolder,
+) -> None:  # fmt: skip
     """Study how measures change when judgments are missing: system rankings and tests of pairs.
 
     Example: pyterrier-cwla study robustness qrels.txt runs/ -m nDCG -m infAP -m Bpref -o robustness --jobs 2
     """
     from ..studies.incomplete_judgments import robustness_study as incomplete
-    from ..studies.incomplete_judgments.robustness_study import groups_left_out
 
-    named = _named(measures, lengths, missing) if measures else dict(incomplete.MEASURES)
+    named = _named(measures, given) if measures else dict(incomplete.MEASURES)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    complete = None if all_runs else 0.95
+    if chosen["pool"] is None:  # the default differs between the three studies
+        del chosen["pool"]
     found: Study
-    more: dict[str, Any] = {} if pool is None else {"pool": str(pool)}
-    with _cached_in(output, force, [qrels, *runs, groups, lengths], named) as how:
+    with report.cached([qrels, *runs, groups, *given.files], named) as how:
         if holes is Holes.groups:
-            of = _groups(groups)
-            found = groups_left_out(judgments, files, of, named, depth=depth, complete=complete, seed=seed, **more)
+            shared = {name: value for name, value in chosen.items() if name in ("pool", "complete", "seed")}
+            found = incomplete.groups_left_out(judgments, files, _groups(groups), named, depth=depth, **shared)
+        elif holes is Holes.depth:
+            del chosen["seeds"]
+            found = incomplete.robustness_to_depth(judgments, files, named, **chosen, **how)
         else:
-            if holes is Holes.fractions:
-                more["seeds"] = seeds
-            study = incomplete.robustness if holes is Holes.fractions else incomplete.robustness_to_depth
-            found = study(
-                judgments, files, named, pairs=pairs, complete=complete, seed=seed, n_jobs=n_jobs, **more, **how
-            )
-        _finish(found, output, force)
+            found = incomplete.robustness(judgments, files, named, **chosen, **how)
+        report.write(found)
 
 
 def _groups(path: Path | None) -> dict[str, str]:
@@ -180,76 +242,53 @@ def _groups(path: Path | None) -> dict[str, str]:
     return dict(zip(table["run"].astype(str), table["group"].astype(str), strict=True))
 
 
-@study.command("next")
+@command("next", study)
 def next_documents(
     qrels: Qrels,
     runs: Runs,
-    output: Folder,
+    *,
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to compare the runs by.")
     ] = "nDCG@10",
-    baseline: Annotated[
-        str | None, typer.Option(metavar="RUN", help="Compare only with this run; by default all pairs of runs.")
-    ] = None,
-    pairs: Annotated[
-        Compared, typer.Option(help="Pairs to compare: those whose order judgments may still change, or all.")
-    ] = Compared.open,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("studies.incomplete_judgments.judging_order.next_judgments", "baseline pairs depth max_rel topics",
+                   baseline={"metavar": "RUN"},
+                   topics={"names": ["--all-topics"], "flag": "all", "help": "Include topics without judgments."}),
+    ],
     predicted: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Predicted grades of unjudged documents, as judgments; may be decimal."),
     ] = None,
-    depth: Annotated[
-        int | None, typer.Option(min=1, help="Only documents in the first ranks of a run; by default all.")
-    ] = None,
-    max_rel: Annotated[
-        float | None, typer.Option(help="Highest grade that a document may get; by default that of the judgments.")
-    ] = None,
-    all_topics: Annotated[bool, typer.Option("--all-topics", help="Include topics without judgments.")] = False,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    force: ForceReport = False,
-) -> None:  # over 50 lines: half of them are options
+    given: MeasureOptions,
+    report: ReportFolder,
+) -> None:  # fmt: skip
     """List the unjudged documents whose judgment could change a comparison of runs, the next one to judge first.
 
     Example: pyterrier-cwla study next qrels.txt runs/ -m nDCG@10 -o next
     """
     from ..studies.incomplete_judgments.judging_order import next_judgments
 
-    named = _named([measure], lengths, missing)
+    named = _named([measure], given)
     if len(named) > 1:
         raise errors.BadParameter(f"-m {measure}: give one measure, not {len(named)}.")
     judgments, files = judgments_of(qrels), runs_by_name(runs)
     predictions = None if predicted is None else judgments_of(predicted)
-    with _cached_in(output, force, [qrels, *runs, lengths, predicted], named):
-        found = next_judgments(
-            judgments,
-            files,
-            named,
-            baseline=baseline,
-            pairs=str(pairs),
-            predicted=predictions,
-            depth=depth,
-            topics="all" if all_topics else "judged",
-            max_rel=max_rel,
-        )
-        _finish(found, output, force)
+    with report.cached([qrels, *runs, *given.files, predicted], named):
+        report.write(next_judgments(judgments, files, named, predicted=predictions, **chosen))
 
 
-@study.command()
+@command(group=study)
 def power(
     qrels: Qrels,
     runs: Runs,
-    output: Folder,
+    *,
     measures: Measures = None,
-    alpha: Annotated[float, typer.Option(help="Significance level.")] = 0.05,
-    resamples: Annotated[
-        int, typer.Option(min=100, help="Resamples of the randomisation test and of the bootstrap.")
-    ] = 10_000,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    seed: Seed = 0,
-    n_jobs: Jobs = 1,
-    force: ForceReport = False,
+    chosen: Annotated[
+        dict[str, Any], Parameters("studies.systems.power.discriminative_power", "alpha resamples seed n_jobs")
+    ],
+    given: MeasureOptions,
+    report: ReportFolder,
 ) -> None:
     """Count the pairs of systems that each measure distinguishes, by four tests of all pairs.
 
@@ -257,26 +296,23 @@ def power(
     """
     from ..studies.systems.power import discriminative_power
 
-    named = _named(measures or _OF_SYSTEMS, lengths, missing)
+    named = _named(measures or _OF_SYSTEMS, given)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _cached_in(output, force, [qrels, *runs, lengths], named) as how:
-        found = discriminative_power(
-            judgments, files, named, alpha=alpha, resamples=resamples, seed=seed, n_jobs=n_jobs, **how
-        )
-        _finish(found, output, force)
+    with report.cached([qrels, *runs, *given.files], named) as how:
+        report.write(discriminative_power(judgments, files, named, **chosen, **how))
 
 
-@study.command()
+@command(group=study)
 def agreement(
     qrels: Qrels,
     runs: Runs,
-    output: Folder,
+    *,
     measures: Measures = None,
-    resamples: Resamples = 1000,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    seed: Seed = 0,
-    force: ForceReport = False,
+    chosen: Annotated[
+        dict[str, Any], Parameters("studies.systems.metric_correlations.metric_agreement", "resamples seed")
+    ],
+    given: MeasureOptions,
+    report: ReportFolder,
 ) -> None:
     """Compare the system rankings of measures: Kendall's τ, rank-biased overlap, outliers.
 
@@ -284,40 +320,25 @@ def agreement(
     """
     from ..studies.systems.metric_correlations import metric_agreement
 
-    named = _named(measures or _OF_SYSTEMS, lengths, missing)
+    named = _named(measures or _OF_SYSTEMS, given)
     judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with _cached_in(output, force, [qrels, *runs, lengths], named):
-        _finish(metric_agreement(judgments, files, named, resamples=resamples, seed=seed), output, force)
+    with report.cached([qrels, *runs, *given.files], named):
+        report.write(metric_agreement(judgments, files, named, **chosen))
 
 
-@study.command()
+@command(group=study)
 def users(
-    data: Data,
-    output: Folder,
-    source: Source = None,
-    sessions: SessionsFile = None,
-    judged_by: JudgedBy = "session",
-    one_per: PairLabels = None,
+    ratings: RatingFiles,
+    *,
     measures: Measures = None,
-    lengths: LengthsFile = None,
-    missing: WhereMissing = None,
-    baseline: Annotated[str | None, typer.Option(metavar="MEASURE", help="Measure to compare the others with.")] = None,
-    coefficient: Annotated[
-        Coefficient,
-        typer.Option(
-            metavar="NAME",
-            help=f"Coefficient of agreement: {', '.join(Coefficient)}; weighted_… weights by a column n of ratings.",
-        ),
-    ] = Coefficient.tau_b,
-    span: Annotated[
-        float | None,
-        typer.Option(help="Difference between the highest and the lowest possible rating, for prediction errors."),
-    ] = None,
-    resamples: Resamples = 1000,
-    cv: Folds = 10,
-    seed: Seed = 0,
-    force: ForceReport = False,
-) -> None:
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("studies.users.agreement_study.user_agreement", "baseline coefficient span resamples cv seed",
+                   baseline={"metavar": "MEASURE"}, coefficient={"metavar": "NAME"}),
+    ],
+    given: MeasureOptions,
+    report: ReportFolder,
+) -> None:  # fmt: skip
     """Compare measures with the ratings of users; without -m, all combinations of C and A.
 
     Example: pyterrier-cwla study users qrels.txt shown.txt ratings.csv -m nDCG@10 -m RR -o users
@@ -326,22 +347,19 @@ def users(
     from ..studies.users.agreement_study import user_agreement
     from ..studies.users.published_studies import continuations, grid
 
-    rated = _rated(data, source, sessions, judged_by, one_per)
-    all_C = continuations(rel=1) if source is Published.tiangong else None  # rr of the table of the paper
+    rated = ratings.read()
+    all_C = continuations(rel=1) if ratings.source is Published.tiangong else None  # rr of the table of the paper
     parsed = of_sessions if rated.what == "session" else None
     highest = rated.shown.judgments.pool.highest
-    wanted: Any = _named(measures, lengths, missing, parsed) if measures else grid(all_C, max_rel=highest)
-    with _cached_in(output, force, [*data, sessions, lengths], wanted):
-        found = user_agreement(
-            rated, wanted, str(coefficient), baseline=baseline, span=span, resamples=resamples, cv=cv, seed=seed
-        )
-        _finish(found, output, force)
+    wanted: Any = _named(measures, given, parsed) if measures else grid(all_C, max_rel=highest)
+    with report.cached([*ratings.files, *given.files], wanted):
+        report.write(user_agreement(rated, wanted, **chosen))
 
 
-@study.command()
+@command(group=study)
 def fit(
-    data: Data,
-    output: Folder,
+    ratings: RatingFiles,
+    *,
     template: Annotated[
         str,
         typer.Option("--template", "-t", metavar="MEASURE", help="A measure with $names in place of parameters.",
@@ -356,19 +374,11 @@ def fit(
     default: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Default value to compare with; once per name.")
     ] = None,
-    objective: Annotated[
-        Objective | None,
-        typer.Option(metavar="NAME", help=f"Objective of the fit: {', '.join(Objective)}; by default pearson, or"
-                     " agreement for pairs; weighted_… weights by a column n of the ratings."),
-    ] = None,
-    source: Source = None,
-    sessions: SessionsFile = None,
-    judged_by: JudgedBy = "session",
-    one_per: PairLabels = None,
-    cv: Folds = 10,
-    seed: Seed = 0,
-    n_jobs: Jobs = 1,
-    force: ForceReport = False,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("studies.fitting.parameter_fit.fit", "objective cv seed n_jobs", objective={"metavar": "NAME"}),
+    ],
+    report: ReportFolder,
 ) -> None:  # fmt: skip
     """Fit parameters of a measure to ratings of users, and estimate the improvement by cross-validation.
 
@@ -376,20 +386,19 @@ def fit(
     """
     from ..studies.fitting.parameter_fit import fit as fitted
 
-    rated = _rated(data, source, sessions, judged_by, one_per)
-    aim = None if objective is None else str(objective)
+    rated = ratings.read()
     spans = {name: _range(name, text) for name, text in _by_name(ranges, _RANGES).items()}
     values = {name: _number(text) for name, text in _by_name(default or [], "NAME=VALUE").items()}
     if "=," in template or "=)" in template:
         raise errors.BadParameter(
             f"-t {template!r}: the shell has replaced the $names. Write the template in single quotes."
         )
-    with _cached_in(output, force, [*data, sessions], _first(template, spans)) as how:
+    with report.cached(ratings.files, _first(template, spans)) as how:
         try:
-            found = fitted(template, spans, rated, aim, default=values or None, cv=cv, seed=seed, n_jobs=n_jobs, **how)
+            found = fitted(template, spans, rated, default=values or None, **chosen, **how)
         except errors.MissingLength as error:  # there is no --lengths here
             raise errors.BadParameter(f"{error} In a template: TBG(lengths='FILE',half_life=$h).") from error
-        _finish(found, output, force)
+        report.write(found)
 
 
 def _assigned(written: str, what: str) -> tuple[str, str]:
@@ -424,42 +433,10 @@ def _number(text: str) -> Any:
     return text
 
 
-def _rated(
-    data: list[Path], source: Published | None, sessions: Path | None, judged_by: str, one_per: OnePer | None
-) -> Rated:
-    from ..studies.users import published_studies as datasets
-    from ..studies.users.ratings import Rated
-
-    if one_per is not None and (source is not None or sessions is not None):
-        raise errors.BadParameter("--one-per is for preferences between lists, not with --from or --sessions.")
-    if source is not None:
-        if len(data) != 1:
-            raise errors.BadParameter(
-                f"--from {source} takes one folder or file, not {errors.many(len(data), 'path')}."
-            )
-        return getattr(datasets, f"{source}_ratings")(data[0])
-    if len(data) != 3:
-        raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder or file of a study.")
-    for path in data:
-        check_exists(path)
-    qrels, run, ratings = judgments_of(data[0]), data[1], cells(data[2])
-    if sessions is not None:
-        return Rated.sessions(qrels, run, cells(sessions), ratings, judged_by)
-    if "preference" in ratings:
-        wanted: Any = one_per and str(one_per)
-        return Rated.preferences(qrels, run, ratings, wanted)
-    if one_per is not None:
-        raise errors.BadParameter(f"--one-per {one_per}: {data[2]} has no column 'preference'. Leave the option out.")
-    return Rated.lists(qrels, run, ratings)
-
-
 def _named(
-    texts: Sequence[str],
-    lengths: Path | None,
-    missing: Any,
-    parsed: Callable[[list[str]], list[Measure]] | None = None,
+    texts: Sequence[str], given: MeasureOptions, parsed: Callable[[list[str]], list[Measure]] | None = None
 ) -> dict[str, Any]:
-    bound = BoundMeasures.from_texts(texts, lengths, missing, parsed)
+    bound = given.bind(texts, parsed)
     for line in bound.notes:
         note(line)
     return bound.by_name
@@ -474,45 +451,3 @@ def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
         Template(template).check([*spans])
         return {template: Template(template).measure(values)}
     return {}
-
-
-@contextmanager
-def _cached_in(
-    folder: Path, force: bool, inputs: Sequence[Path | None], measures: Mapping[str, Any]
-) -> Iterator[dict[str, Any]]:
-    """Create the output folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
-
-    The packages for the report and the folder are checked first: the report must not overwrite an input, nor without
-    ``--force`` another file.
-    """
-    from ..studies.report import cannot_write, check_folder, check_packages
-
-    check_packages()
-    from ..measures.wrappers import files_of
-
-    parts, read = folder / _PARTS, [*inputs, *files_of(measures.values())]
-    check_outside([("-o", folder)], read)
-    check_folder(folder, force, files_in(read))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise cannot_write(folder, error, "-o ") from error
-    with resumable_from(parts):
-        yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
-
-
-def _finish(found: Study, folder: Path, force: bool) -> None:
-    page = found.report(folder, force)
-    _print(found)
-    note(f"Full report: {page}")
-
-
-def _print(found: Study) -> None:
-    """Print title and sentences of a study, wrapped at the width of the terminal."""
-    console = screen()
-    prose(console, found.title, "bold")
-    prose(console, found.headline(), "")
-    for heading, sentences in found.said().items():
-        prose(console, f"{heading}:", "")
-        for text in sentences:
-            prose(console, text, "", 4, "  · ")

@@ -53,11 +53,11 @@ def collection(seed: int = 0, documents: int = 2000, topics: int = 50) -> Collec
 
     Parameters
     ----------
-    seed : int, default=0
-        Random seed.
-    documents : int, default=2000
+    seed : int from 0, default=0
+        Random seed; the same seed generates the same collection.
+    documents : int from 10, default=2000
         Number of documents, including near-duplicates.
-    topics : int, default=50
+    topics : int from 2, default=50
         Number of topics.
 
     Returns

@@ -53,8 +53,8 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
     other : DataFrame, dict of dicts, iterable of named tuples, or path, optional
         One run that each of the runs is compared with. By default each pair of the runs is compared.
     p : float in (0, 1), default=0.9
-        Persistence: the probability of going on to the next depth. The first d depths have a share of more than
-        1 − p^d of the weight.
+        Persistence: the probability, between 0 and 1, of going on to the next depth. The first d depths have a share of
+        more than 1 − p^d of the weight.
     depth : int, optional
         Number of documents of each ranking that are compared; by default all.
     by_query : bool, default=False

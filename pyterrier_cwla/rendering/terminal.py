@@ -1,4 +1,4 @@
-"""Text, plain tables, notes and progress on a terminal, in a pipe or in a file."""
+"""Text and plain tables on a terminal, in a pipe or in a file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import math
 import os
 import re
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, TypeVar
 
 from rich import box
@@ -19,8 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import CWLAWarning
-from ..errors.sanitise import harmless, harmless_segments
+from ..errors.sanitise import harmless_segments
 
 _Column = TypeVar("_Column")
 UNLIMITED_WIDTH = 100_000  # characters, for files and pipes: lines are not wrapped
@@ -55,16 +51,6 @@ def readable_screen() -> Console:
     if console.width > _LISTING_WIDTH:
         console.width = PROSE_WIDTH if console.width == UNLIMITED_WIDTH else _LISTING_WIDTH
     return console
-
-
-def note(message: str) -> None:
-    """Print a line on stderr."""
-    print(harmless(message), file=sys.stderr)
-
-
-def sentence(text: str) -> str:
-    """Return the text with a capital letter and a full stop."""
-    return text[:1].upper() + text[1:] + "." * (text[-1:] not in ".?")
 
 
 def other_than_means(aggregates: Mapping[str, str], of_logarithms: str = "") -> str:
@@ -212,45 +198,3 @@ def decimal(value: float, places: int = 4) -> str:
     if math.isnan(value):
         return ""
     return f"{value:.{places}f}" if math.isfinite(value) else "∞" if value > 0 else "−∞"
-
-
-@contextmanager
-def busy(what: str) -> Iterator[None]:
-    """Show a message on stderr while the block runs, if stderr is a terminal."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    with Console(stderr=True).status(what):
-        yield
-
-
-@contextmanager
-def resumable_from(folder: Path | None) -> Iterator[None]:
-    """Print where finished work is stored if the user interrupts the block."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if folder is not None:
-            note(f"\nInterrupted. Finished work is stored in {folder}: the same command resumes from there.")
-        raise
-
-
-@contextmanager
-def warnings_as_sentences() -> Iterator[list[str]]:
-    """Collect the warnings of this package as sentences, to be shown with the results.
-
-    Yields
-    ------
-    list of str
-        Filled when the block ends. Other warnings are issued again.
-    """
-    sentences: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", CWLAWarning)
-        yield sentences
-    for one in caught:
-        if issubclass(one.category, CWLAWarning):
-            if (text := sentence(str(one.message))) not in sentences:
-                sentences.append(text)
-        else:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -938,7 +938,7 @@ def test_judgments_that_are_wrong(files, says, text, place):
             "CWLA(C='dcg',A='erg',max_rel=3)",
             "runs/bad.run: CWLA(C='dcg',A='erg',max_rel=3): C='dcg' has an infinite V⁺",
         ),
-        ("RBP", "RBP without rel= uses grades as gains"),
+        ("RBP", "RBP without --rel uses grades as gains"),
         ("INST", "INST needs max_rel=, as in INST(max_rel=3)"),
         ("P", "P needs cutoff=, as in P@10."),
         ("AP(rell=2)", "AP has no parameter 'rell'. Near: 'rel'."),

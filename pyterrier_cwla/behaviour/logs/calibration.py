@@ -534,31 +534,32 @@ def calibrate(
     by : str, dict or Series, optional
         Column of the log (such as "topic"), or a mapping from users to classes. The result then has one calibration per
         group.
-    min_clicks : int, default=5
+    min_clicks : int from 0, default=5
         Minimum number of clicks of a session for the half-life.
     max_seconds : float, default=1800
-        Longest duration of a session in seconds; `beyond` selects the treatment of longer sessions.
+        Longest duration of a session in seconds, for the half-life; longer sessions are censored. `beyond` selects
+        another treatment.
     rel : float, default=1
         Lowest relevant grade.
     depth : {"clicked", "seen"}, default="clicked"
-        Inspected summaries. "clicked" (as in the paper): all down to the last click. The last of these is always
-        clicked, so P(C|R) is too high, particularly for short sessions. "seen": all results seen according to the log.
-        P(C|R) is then unbiased if the users inspected these summaries, and too low if the log counts all results of a
-        page as seen.
+        Summaries that users looked at: all down to their last click, or those marked as seen in the log. "clicked" is
+        the choice of the paper. The last of these is always clicked, so P(C|R) is too high, particularly for short
+        sessions. With "seen", P(C|R) is unbiased if the users inspected these summaries, and too low if the log counts
+        all results of a page as seen.
     until : {"end", "click"}, default="end"
         Time of leaving: during the last item, or at the last click.
     beyond : {"censor", "condition", "exclude"}, default="censor"
         Treatment of sessions longer than `max_seconds`. "censor": censored at `max_seconds`. "condition": left out,
         with a likelihood that accounts for the truncation. "exclude": left out, without a correction.
-    last_rank : int, optional
-        Last rank of the result lists. Sessions that reach it are censored there.
+    last_rank : int from 1, optional
+        Last rank of the result lists, for the half-life; sessions that reach it are censored there.
     shapes : sequence of str, default=("exponential", "Weibull", "log-logistic", "log-normal", "hyperbolic")
         Survival curves to fit for comparison.
     confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int, default=1000
+    resamples : int from 1, default=1000
         Number of bootstrap resamples of users.
-    seed : int, default=0
+    seed : int from 0, default=0
         Seed of the resamples.
 
     Returns

@@ -434,15 +434,16 @@ def simulate(
         A run, or runs by name, as for :func:`evaluate`.
     measure : Measure or str
         Measure that follows a user model, a ByTopic, a Mixture of these, or an IntentAware of a user model.
-    users : int, default=10_000
+    users : int from 1, default=10_000
         Number of users per query.
-    seed : int, default=0
-        Seed of the draws, 0 or more.
+    seed : int from 0, default=0
+        Seed of the draws.
     reading : str, default="fixed"
         Distribution of reading times around their means: "fixed", "exponential", "gamma(shape)" or "lognormal(sigma)".
     sampling : {"plain", "antithetic", "stratified"}, default="plain"
-        "antithetic" draws pairs of users with opposite draws, u and 1 − u. "stratified" spreads the draws that decide
-        the stops evenly over the users. Both reduce the standard error.
+        Sampling of users; antithetic and stratified samples have smaller standard errors. "antithetic" draws pairs of
+        users with opposite draws, u and 1 − u. "stratified" spreads the draws that decide the stops evenly over the
+        users.
     quantiles : sequence of float in [0, 1], default=(0.05, 0.25, 0.5, 0.75, 0.95)
         Quantiles of gain, time, items and score to report.
     keep : bool, default=False

@@ -583,20 +583,21 @@ def fit(
     rated : Rated
         Ratings or preferences.
     objective : str, optional
-        "pearson", "spearman", "tau_b", "nrmse" or, for preferences, "agreement", where each rating counts once. With
-        the prefix ``"weighted_"``, each rating counts as often as its column ``n`` specifies, in sample and held out.
-        The default is "pearson", or "agreement" for preferences.
+        Objective of the fit: "pearson", "spearman", "tau_b" or "nrmse", or "agreement" for preferences; by default
+        "pearson" or "agreement"; the prefix ``"weighted_"``, as in ``"weighted_pearson"``, weights by the column ``n``
+        of the ratings. Each rating counts once without the prefix, and as often as its column ``n`` specifies with it,
+        in sample and held out.
     default : mapping, optional
         Parameter values for comparison.
     where : callable, optional
         Condition on the parameters, such as ``lambda s1, s2: s1 <= s2``.
-    cv : int, default=10
-        Number of folds, from 2.
+    cv : int from 2, default=10
+        Number of folds of the cross-validation.
     repeats : int, default=10
         Number of partitions into folds, from 1.
     most : int, default=4000
         Maximum number of candidates, from 2.
-    seed : int, default=0
+    seed : int from 0, default=0
         Seed of the search and of the folds.
     cache_dir : str or Path, optional
         Folder that caches scores. Scores of measures with user-defined functions are cached only if the functions have
@@ -604,7 +605,8 @@ def fit(
     progress : bool, default=True
         Whether to show a progress bar of candidates. With numeric ranges, the search may end before the bar is full.
     n_jobs : int, default=1
-        Number of processes. More than one pays off only if a candidate takes long to score (thousands of lists).
+        Number of parallel processes; ``-1`` for one per core. More than one pays off only if a candidate takes long to
+        score (thousands of lists).
 
     Returns
     -------

@@ -298,20 +298,20 @@ def next_judgments(
     measure : Measure, str, or dict of one by name
         Measure computed here that is a mean over topics (or a geometric mean, whose logarithms are compared).
     baseline : str, optional
-        Name of a run; only pairs with this run are compared. By default all pairs.
+        Name of the run that the others are compared with; by default all pairs are compared.
     pairs : {"open", "all"}, default="open"
-        Pairs to compare. A pair is open if abs(M_a − M_b) < 3·√(Σ_d δ_ab(d)²)/2, with the highest grade in δ: judgments
-        may still change its order. If no pair is open, all are compared.
+        Pairs to compare: those whose order judgments may still change, or all. A pair is open if
+        abs(M_a − M_b) < 3·√(Σ_d δ_ab(d)²)/2, with the highest grade in δ. If no pair is open, all are compared.
     predicted : PredictedRelevance, DataFrame, dict or path, optional
         Prediction of :meth:`ClickModel.predicted`, or predicted grades of unjudged documents in the form of judgments,
         also decimal ones. A grade of 1.3 is grade 1 with probability 0.7 and grade 2 with probability 0.3. Documents
         are then ordered by the expected value of the largest change; those without a prediction come last.
-    depth : int, optional
-        Only documents in the first ``depth`` ranks of a run. By default all retrieved documents.
+    depth : int from 1, optional
+        Number of ranks of a run whose documents are listed; by default all.
     topics : {"judged", "all"}, default="judged"
         Whether topics without any judgment are included. They score 0 now and count in the means.
     max_rel : float, optional
-        Highest grade that a document may get. By default that of the measure, if it has the parameter ``max_rel``, else
+        Highest grade that a document may get; by default that of the measure, if it has the parameter ``max_rel``, else
         the highest grade of the judgments.
 
     Returns

@@ -241,9 +241,9 @@ def robustness(
         As :func:`compare` takes them.
     fractions : sequence of float, default=FRACTIONS
         Fractions f, above 0 and up to 1; 1 is always included.
-    seeds : int, default=10
-        Number of seeds: ``seed``, ``seed`` + 1, …
-    pairs : int or None, default=300
+    seeds : int from 1, default=10
+        Number of random draws of judgments, with the seeds ``seed``, ``seed`` + 1, …
+    pairs : int from 0 or None, default=300
         Number of random pairs of runs; 0 for no tests, None for all pairs.
     complete : float in (0, 1] or None, default=0.95
         Runs that retrieve less than this share of the documents of the longest run are left out and named; None keeps
@@ -261,15 +261,15 @@ def robustness(
         Level of the intervals.
     resamples : int, default=500
         Number of bootstrap resamples, from 50. For τ, topics are resampled, each with the judgments of a random seed.
-    seed : int, default=0
-        First seed.
+    seed : int from 0, default=0
+        First random seed.
     cache_dir : str or Path, optional
         Folder that caches results, so that an interrupted study can be continued. User-defined functions need a
         ``version=``; without it nothing is cached.
     progress : bool, default=True
         Whether to show progress bars.
     n_jobs : int, default=1
-        Number of processes.
+        Number of parallel processes; ``-1`` for one per core.
 
     Returns
     -------
@@ -615,8 +615,8 @@ def groups_left_out(
         As for :func:`robustness`.
     groups : mapping
         Group of each run, by the run's name.
-    depth : int, optional
-        Number of ranks of a run that contribute to the pool, from 1. By default all.
+    depth : int from 1, optional
+        Number of ranks of a run that contribute to the pool; by default all.
     complete : float in (0, 1] or None, default=0.95
         As for :func:`robustness`.
     pool : {"judged", "whole"}, default="judged"

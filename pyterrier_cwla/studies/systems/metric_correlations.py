@@ -178,9 +178,9 @@ def metric_agreement(
         As :func:`evaluate` takes them, runs by name; at least three runs and two measures.
     confidence : float in (0, 1), default=0.95
         Level of the intervals.
-    resamples : int, default=1000
+    resamples : int from 100, default=1000
         Number of bootstrap resamples.
-    seed : int, default=0
+    seed : int from 0, default=0
         Seed of the resamples.
 
     Returns

@@ -188,17 +188,17 @@ def discriminative_power(
     correction : str or None, default="holm"
         Correction over all pairs of a measure, one of those of :func:`compare`. Corrected power is reported in addition
         to the power, which uses uncorrected p-values.
-    resamples : int, default=10000
+    resamples : int from 100, default=10000
         Number of bootstrap resamples, and of random sign changes of the randomisation test. All pairs and measures
         share them.
-    seed : int, default=0
-        Seed of both.
+    seed : int from 0, default=0
+        Seed of the resamples and the sign changes.
     cache_dir : str or Path, optional
         Folder that caches the tests of each measure, so that an interrupted study can be continued.
     progress : bool, default=True
         Whether to show a progress bar.
     n_jobs : int, default=1
-        Number of processes. Each needs about 100 MB.
+        Number of parallel processes; ``-1`` for one per core. Each needs about 100 MB.
 
     Returns
     -------

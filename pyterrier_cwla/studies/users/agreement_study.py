@@ -659,17 +659,19 @@ def user_agreement(
         Level of the intervals; 1 − ``confidence`` is the level of significance.
     correction : str or None, default="holm"
         Correction over all comparisons of a coefficient, as in :func:`pyterrier_cwla.compare`.
-    resamples : int, default=1000
-        Number of bootstrap resamples, from 100.
+    resamples : int from 100, default=1000
+        Number of bootstrap resamples.
     span : float, optional
-        Range of the ratings, as in :func:`~pyterrier_cwla.studies.nrmse`.
-    cv, repeats : int, default=10
-        Numbers of folds and of partitions into folds, as in :func:`~pyterrier_cwla.studies.nrmse`. Not used for
-        preferences.
+        Difference between the highest and the lowest possible rating, for prediction errors, as in
+        :func:`~pyterrier_cwla.studies.nrmse`.
+    cv : int from 2, default=10
+        Number of folds of the cross-validation, as in :func:`~pyterrier_cwla.studies.nrmse`. Not used for preferences.
+    repeats : int from 1, default=10
+        Number of partitions into folds.
     order_free : {"number", "XX"}, optional
         Display of cells of a grid whose score is the same for all orders of the same documents: their number (default
         for ratings) or only XX (default for preferences). A cell shown as XX takes part in no comparison.
-    seed : int, default=0
+    seed : int from 0, default=0
         Seed of resamples and folds.
 
     Returns

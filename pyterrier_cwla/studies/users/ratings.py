@@ -325,8 +325,8 @@ class Rated:
             labels; give signs for the preference of the majority. Further columns as for :meth:`lists`. A user may
             compare two lists once in each order.
         one_per : {"pair", "user", "label"}, optional
-            Preferences that the labels are reduced to: one for each pair (default); one for each user and pair, with
-            the column ``user``; or one for each label, without reduction.
+            Preferences that the labels of a pair are reduced to: one for each pair, the sign of the mean label
+            (default); one for each user and pair, with the column ``user``; or one for each label, without reduction.
 
         Returns
         -------

@@ -1,0 +1,78 @@
+"""Write ``pyterrier_cwla/cli/parameters.json``: parameters of the functions that commands of the command line call.
+
+``python docs/command_options.py`` reads the signature and the section Parameters of each function that the modules of
+commands name. Run it again when one of these changes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+COMMANDS = Path(__file__).parents[1] / "pyterrier_cwla" / "cli"
+FILE = COMMANDS / "parameters.json"
+
+
+def written() -> str:
+    """Return the content of the file."""
+    sources = (path.read_text(encoding="utf-8") for path in sorted(COMMANDS.glob("*.py")))
+    functions = {name for source in sources for name in re.findall(r'Parameters?\(\s*"([\w.]+)"', source)}
+    return json.dumps({name: _parameters(name) for name in sorted(functions)}, indent=1, ensure_ascii=False) + "\n"
+
+
+def _parameters(function: str) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a function that an option can give: numbers, texts and choices."""
+    module, _, name = f"pyterrier_cwla.{function}".rpartition(".")
+    called = _found(module, name)
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\w+\n---|\Z)", inspect.getdoc(called) or "", re.M | re.S)
+    defaults = {name: one.default for name, one in inspect.signature(called).parameters.items()}
+    found = {}
+    entry = re.compile(r"^(\w[\w, ]*) : (.*)\n((?:    .*\n?|\n)+)", re.M)
+    for names, kind, text in entry.findall(section[1] if section else ""):
+        for name in names.split(", "):
+            if record := _record(kind, " ".join(text.split()), defaults[name]):
+                found[name] = record
+    return found
+
+
+def _found(module: str, name: str) -> Any:
+    """Return a function, or the method of a class in a module."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ModuleNotFoundError:
+        module, _, owner = module.rpartition(".")
+        return getattr(getattr(importlib.import_module(module), owner), name)
+
+
+def _record(kind: str, text: str, default: Any) -> dict[str, Any]:
+    choices = re.findall(r'"(\w+)"', kind.partition("}")[0]) if kind.startswith("{") else []
+    name = "str" if choices else re.split(r"\W", kind, maxsplit=1)[0]
+    if name not in ("bool", "float", "int", "str"):
+        return {}
+    found: dict[str, Any] = {"type": name, "help": _sentence(text)}
+    if default is not inspect.Parameter.empty:
+        found["default"] = default
+    if choices:
+        found["choices"] = choices
+    if least := re.search(r"\bfrom (\d+)", kind):
+        found["min"] = int(least[1])
+    if "or None" in kind:
+        found["or_none"] = True
+        found["help"] = found["help"].replace("None", "none")
+    return found
+
+
+def _sentence(text: str) -> str:
+    """Return the first sentence of a description, without markup and quotes."""
+    text = re.split(r"(?<=\.)\s+(?=[A-Z\"`:])", text, maxsplit=1)[0].removeprefix("Whether to ")
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", text)
+    text = re.sub(r'"([^\s"]+)"', r"\1", text.replace("`", ""))
+    return text[:1].upper() + text[1:]
+
+
+if __name__ == "__main__":
+    FILE.write_text(written(), encoding="utf-8")

@@ -1,0 +1,115 @@
+"""Options of commands: groups that commands share, and parameters of the functions that commands call."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+import json
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+RECORDS = Path(__file__).with_name("parameters.json")
+"""Types, defaults and descriptions of parameters, which ``docs/command_options.py`` reads from the functions. The
+help of a command imports none of these."""
+_NAMES = {"n_jobs": ["--jobs"]}
+_TYPES: dict[str, Any] = {"bool": bool, "float": float, "int": int, "str": str}
+
+
+@functools.cache
+def _records() -> dict[str, dict[str, dict[str, Any]]]:
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(RECORDS.read_text(encoding="utf-8"))
+    return found
+
+
+class Parameters:
+    """Parameters of a function as options of a command, which receives a dict of their values.
+
+    Parameters
+    ----------
+    function : str
+        Module and name of the function, such as ``"evaluation.run_overlap.rbo"``.
+    names : str
+        Names of the parameters, with blanks between them.
+    **differing : dict
+        By parameter: settings of ``typer.Option`` that differ from the function's, ``names`` on the command line,
+        ``default``, and ``flag``, the value that the option stands for if it is given.
+    """
+
+    def __init__(self, function: str, names: str, **differing: dict[str, Any]) -> None:
+        known = _records()[function]
+        self._records = {name: {**known.get(name, {}), **differing.get(name, {})} for name in names.split()}
+        self.__signature__ = inspect.Signature([_option(name, **record) for name, record in self._records.items()])
+
+    def __call__(self, **given: Any) -> Any:
+        """Return the arguments of the function for the values of the options."""
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            record = self._records[name]
+            if "flag" not in record:
+                found[name] = None if record.get("or_none") and value == "none" else value
+            elif value:
+                found[name] = record["flag"]
+        return {name: str(value) if isinstance(value, StrEnum) else value for name, value in found.items()}
+
+
+class Parameter(Parameters):
+    """Parameter of a function as an option of a command, which receives its value."""
+
+    def __init__(self, function: str, name: str, **differing: Any) -> None:
+        super().__init__(function, name, **{name: differing})
+
+    def __call__(self, **given: Any) -> Any:
+        """Return the value of the option."""
+        return next(iter(super().__call__(**given).values()))
+
+
+def _option(
+    name: str,
+    type: str,
+    default: Any = None,
+    choices: Sequence[str] = (),
+    names: Sequence[str] = (),
+    or_none: bool = False,
+    **more: Any,
+) -> inspect.Parameter:
+    kind: Any = StrEnum(name, choices) if choices else _TYPES[type]
+    if "flag" in more:
+        kind, default = bool, False
+        del more["flag"]
+    option = typer.Option(*(names or _NAMES.get(name, [f"--{name.replace('_', '-')}"])), **more)
+    hint = Annotated[kind | None if default is None else kind, option]  # type: ignore[valid-type]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+
+
+def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a command with options in place of those of its parameters that are groups of options.
+
+    A group is a parameter whose type is a dataclass, or that is annotated with :class:`Parameters`.
+    """
+    groups: dict[str, Callable[..., Any]] = {}
+    options: list[inspect.Parameter] = []
+    for one in inspect.signature(command, eval_str=True).parameters.values():
+        kind: Any = one.annotation
+        group: Any = next((part for part in get_args(kind)[1:] if isinstance(part, Parameters)), None)
+        if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+            group = with_options(kind)
+        if group is None:
+            options.append(one.replace(kind=one.KEYWORD_ONLY))
+        else:
+            groups[one.name] = group
+            options += inspect.signature(group).parameters.values()
+
+    @functools.wraps(command, updated=())
+    def call(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{option: given.pop(option) for option in inspect.signature(group).parameters})
+        return command(**given)
+
+    call.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+    call.__annotations__ = {option.name: option.annotation for option in options}
+    return call

@@ -1,0 +1,42 @@
+"""Options from functions: the file of their parameters is current, and values reach the functions as they are."""
+
+import inspect
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("typer", reason="needs the extra [cli]")
+
+from pyterrier_cwla.cli.parameters import RECORDS, Parameters
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
+
+import command_options
+
+COMPARE = "evaluation.run_comparison.compare"
+LOG = "behaviour.logs.calibration.calibrate"
+
+
+@pytest.mark.slow
+def test_the_file_is_that_of_the_functions():
+    assert RECORDS.read_text(encoding="utf-8") == command_options.written(), "run `python docs/command_options.py`"
+
+
+def test_types_choices_and_limits_come_from_the_docstring():
+    known = json.loads(RECORDS.read_text(encoding="utf-8"))
+    assert known[COMPARE]["correction"]["or_none"] is True
+    assert known[LOG]["depth"]["choices"] == ["clicked", "seen"]
+    assert known[COMPARE]["pairs"] == {"type": "bool", "help": "Compare all pairs of runs.", "default": False}
+    assert known[LOG]["last_rank"]["min"] == 1
+    assert known[LOG]["last_rank"]["default"] is None
+
+
+def test_values_of_options_are_arguments_of_the_function():
+    group = Parameters(COMPARE, "correction pairs", pairs={"flag": "all"})
+    assert group(correction="none", pairs=False) == {"correction": None}
+    assert group(correction="holm", pairs=True) == {"correction": "holm", "pairs": "all"}
+    depths = Parameters(LOG, "depth")
+    seen = inspect.signature(depths).parameters["depth"].annotation.__origin__("seen")
+    assert type(depths(depth=seen)["depth"]) is str
