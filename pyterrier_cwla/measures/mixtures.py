@@ -22,20 +22,14 @@ from .labels import renamed
 from .named import Change, CWLAMeasure, Parts, Tables, measures_of
 from .of_ir_measures import better_of, computation_of, row_of, user_model_of
 
-_SAVED = "documents saved"
-_GAINS = {
-    **dict.fromkeys(("binary", "linear", "exponential", "threshold"), "gain"),
-    **dict.fromkeys(("clicksave", "clicksave_by_grade"), _SAVED),
-}
-_IN_GAIN = ("etg", "max", "fin", "fgt", "pe", "smeared")
 _OF_THE_BEST = ("ideal", "unlimited")
 
 
 def unit_of_metric(metric: Metric) -> str:
     """Return the unit of the scores of a metric.
 
-    Gains of at most 1 (binary, linear, exponential, threshold) have one unit. Other gains, efforts and aggregations
-    have units of their own, by the names of their functions. Scores relative to the best ranking are shares.
+    Gains of at most 1 (binary, linear, exponential, threshold) have one unit. Functions without a declared unit have
+    units of their own, by their names. Scores relative to the best ranking are shares.
 
     Examples
     --------
@@ -50,20 +44,12 @@ def unit_of_metric(metric: Metric) -> str:
 
 
 def _unit_of_sum(metric: Metric) -> str:
-    name = metric.A.name
-    gain = _GAINS.get(metric.gain.name, f"gain {metric.gain.name!r}")
+    unit: str = metric.A.fact("unit") or f"aggregation {metric.A.name!r}"
+    gain = metric.gain.fact("unit") or f"gain {metric.gain.name!r}"
     effort = metric.effort_unit
     if effort not in ("documents", "seconds", "words", "relevant documents"):
         effort = f"effort {metric.effort.name!r}"
-    if not metric.A.built_in:
-        return f"aggregation {name!r}"
-    if name in _IN_GAIN:
-        return gain
-    if name in ("erg", "avg"):
-        return f"{gain} per {effort}"
-    if name == "utility":
-        return f"{gain} times a discount of ranks"
-    return {"err": f"1/{effort}", "items": "documents", "effort": effort}.get(name, f"aggregation {name!r}")
+    return unit.format(gain=gain, effort=effort)
 
 
 _ROUNDING = 1e-6  # of the sum of shares

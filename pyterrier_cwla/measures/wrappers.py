@@ -191,11 +191,14 @@ class _Residual(Wrapper):
     def _takes(self, inner: Measure) -> bool:
         return row_of(inner) is not None or isinstance(inner, Combination)
 
+    @property
+    def _of_parts(self) -> list[_Residual]:
+        """Residuals of the measures from which the inner measure is put together."""
+        return [self(measure=part) for part in getattr(self.inner, "parts", {}).values()]
+
     def validate_params(self) -> None:
         """Raise BadParameter if the inner measure, or a part of it, has no best case."""
-        if isinstance(self.inner, Combination):
-            for part in self.inner.parts.values():
-                self(measure=part)
+        if self._of_parts:
             return
         metric = self.metric
         if (reads(metric.C) | reads(metric.A)) & {"total", "found"}:
@@ -233,9 +236,8 @@ class _Residual(Wrapper):
     @property
     def is_a_bound(self) -> bool:
         """Whether no judgment can raise the score by more than the residual; False if that is not known."""
-        if isinstance(self.inner, Combination):
-            return all(self(measure=part).is_a_bound for part in self.inner.parts.values())
-        return residual_is_a_bound(self.metric)
+        parts = self._of_parts
+        return all(part.is_a_bound for part in parts) if parts else residual_is_a_bound(self.metric)
 
 
 class _GeometricMean(Wrapper):

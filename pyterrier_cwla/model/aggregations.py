@@ -93,6 +93,7 @@ def _gains(i: Floats, r: Floats, e: Floats, C: Floats | None) -> tuple[float, Fl
 
 
 @aggregation(
+    unit="{gain}",
     linear_in_gain=True,
     affine_beyond_list=True,
     monotone_in_gain=True,
@@ -113,6 +114,7 @@ def etg(view: View) -> Values:
 
 
 @aggregation(
+    unit="{gain} per {effort}",
     linear_in_gain=True,
     affine_beyond_list=True,
     monotone_in_gain=True,
@@ -140,7 +142,9 @@ def _rate(gain: Values, effort: Values) -> Values:
     return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
 
 
-@aggregation(monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C), weights_fall=lambda: True)
+@aggregation(
+    unit="1/{effort}", monotone_in_gain=True, credit_terms=lambda i, r, e, C: (1 / i, 1 - C), weights_fall=lambda: True
+)
 def err(view: View) -> Values:
     """Return the reciprocal of the effort.
 
@@ -153,7 +157,7 @@ def err(view: View) -> Values:
     return 1 / view.E
 
 
-@aggregation(linear_in_gain=True, monotone_in_gain=True, weights_fall=lambda: True)
+@aggregation(unit="{gain} per {effort}", linear_in_gain=True, monotone_in_gain=True, weights_fall=lambda: True)
 def avg(view: View) -> Values:
     """Return the gains seen, divided by the effort of this user.
 
@@ -166,7 +170,7 @@ def avg(view: View) -> Values:
     return _rate(view.G, view.E)
 
 
-@aggregation(affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True)
+@aggregation(unit="{gain}", affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True)
 def max(view: View) -> Values:
     """Return the highest gain seen.
 
@@ -179,7 +183,7 @@ def max(view: View) -> Values:
     return view.best
 
 
-@aggregation(linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True)
+@aggregation(unit="{gain}", linear_in_gain=True, affine_beyond_list=True, monotone_in_gain=True)
 def fin(view: View) -> Values:
     """Return the gain of the last item seen.
 
@@ -192,7 +196,7 @@ def fin(view: View) -> Values:
     return view.r
 
 
-@aggregation(linear_in_gain=True, monotone_in_gain=True)
+@aggregation(unit="{gain}", linear_in_gain=True, monotone_in_gain=True)
 def fgt(view: View, delta: Probability) -> Values:
     """Return the gains seen, where a share of the sum is forgotten with every item.
 
@@ -210,7 +214,7 @@ def fgt(view: View, delta: Probability) -> Values:
     return view.fading(delta)
 
 
-@aggregation(affine_beyond_list=True, monotone_in_gain=True)
+@aggregation(unit="{gain}", affine_beyond_list=True, monotone_in_gain=True)
 def pe(view: View, beta: Probability) -> Values:
     """Return a weighted mean of the highest gain seen and the last one (peak and end).
 
@@ -228,7 +232,7 @@ def pe(view: View, beta: Probability) -> Values:
     return beta * view.best + (1 - beta) * view.r
 
 
-@aggregation(affine_beyond_list=True, monotone_in_gain=True, less_is_better=True)
+@aggregation(unit="documents", affine_beyond_list=True, monotone_in_gain=True, less_is_better=True)
 def items(view: View) -> Values:
     """Return the number of items seen; the score is V⁺ if all users leave.
 
@@ -241,7 +245,7 @@ def items(view: View) -> Values:
     return view.i
 
 
-@aggregation(affine_beyond_list=True, monotone_in_gain=True, less_is_better=True)
+@aggregation(unit="{effort}", affine_beyond_list=True, monotone_in_gain=True, less_is_better=True)
 def effort(view: View) -> Values:
     """Return the effort spent; the score is the expected effort of a user.
 
@@ -255,6 +259,7 @@ def effort(view: View) -> Values:
 
 
 @aggregation(
+    unit="{gain} times a discount of ranks",
     linear_in_gain=True,
     affine_beyond_list=True,
     monotone_in_gain=True,
@@ -291,6 +296,7 @@ def _while_reading(effort: Values, half_life: float) -> Floats:
 
 
 @aggregation(
+    unit="{gain}",
     linear_in_gain=True,
     affine_beyond_list=True,
     monotone_in_gain=True,

@@ -53,7 +53,7 @@ gain = decorator(
 )
 
 
-@gain
+@gain(unit="gain")
 def binary(grade: ArrayLike, rel: Grade = 1) -> Floats:
     """Return gain 1 for every grade of at least ``rel``, otherwise 0.
 
@@ -76,7 +76,7 @@ def binary(grade: ArrayLike, rel: Grade = 1) -> Floats:
     return (np.asarray(grade) >= rel).astype(float)
 
 
-@gain
+@gain(unit="gain")
 def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Floats:
     """Return gains in proportion to the grade.
 
@@ -101,7 +101,7 @@ def linear(grade: ArrayLike, max_rel: float, min_rel: NotNegative = 0) -> Floats
     return np.maximum(np.asarray(grade) - min_rel, 0) / (max_rel - min_rel)
 
 
-@gain
+@gain(unit="gain")
 def exponential(grade: ArrayLike, max_rel: float) -> Floats:
     """Return the probability that a document of the grade satisfies the user.
 
@@ -249,7 +249,7 @@ def looked_up(grade: ArrayLike, numbers: dict[float, float], text: str, between:
     return found
 
 
-@gain(known_grades=lambda weights: list(range(1, len(weights) + 1)))
+@gain(unit="gain", known_grades=lambda weights: list(range(1, len(weights) + 1)))
 def threshold(grade: ArrayLike, *weights: Probability) -> Floats:
     """Return the probability that a user considers a document of the grade relevant.
 
@@ -286,7 +286,7 @@ def threshold(grade: ArrayLike, *weights: Probability) -> Floats:
     return gains
 
 
-@gain
+@gain(unit="documents saved")
 def clicksave(grade: ArrayLike, p_click: Probability = 0.64, p_save: Probability = 0.77, rel: Grade = 1) -> Floats:
     """Return the probability that a relevant document is clicked and then saved.
 
@@ -318,7 +318,7 @@ P_CLICK: dict[float, float] = {0: 0.26, 1: 0.5, 2: 0.55}
 _P_SAVE: dict[float, float] = {1: 0.2, 2: 0.8}
 
 
-@gain(known_grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
+@gain(unit="documents saved", known_grades=lambda p_click, p_save: [grade for grade in p_save if grade > 0])
 def clicksave_by_grade(grade: ArrayLike, p_click: Probabilities = P_CLICK, p_save: Probabilities = _P_SAVE) -> Floats:
     """Return the probability, by grade, that a document is clicked and then saved.
 

@@ -66,6 +66,8 @@ class Facts:
         users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
         only; w depends on the gain, effort and C of the item. With these terms learning to rank is faster, and if φ is
         the number 1, the ideal ranking under ``decay`` is exact.
+    unit : str, optional
+        The unit of a gain, or of an aggregation with ``{gain}`` and ``{effort}`` for the units of these two.
     weights_fall : callable, optional
         For aggregations and discounts, function of the parameters that returns whether the weights of ranks never rise:
         φ of `credit_terms`, or of the discount, or the score of a ranking with a single gain at the rank.
@@ -94,6 +96,7 @@ class Facts:
     less_is_better: bool = False
     credit_terms: Callable[..., tuple[Floats | float, Floats]] | None = None
     weights_fall: Callable[..., bool] | None = None  # also of discounts
+    unit: str | None = None  # also of gains
     # gains and efforts
     known_grades: Callable[..., Iterable[float] | None] | None = None
     unit_effort: bool = False
