@@ -23,8 +23,10 @@ from pyterrier_cwla.files import formats
 from pyterrier_cwla.files.run_files import RunFiles, RunPart
 from pyterrier_cwla.files.table_readers import in_parquet
 from pyterrier_cwla.measures.counting import COUNTS
-from pyterrier_cwla.measures.wrappers import MEASURES
+from pyterrier_cwla.measures.reference import entries
 from pyterrier_cwla.model.language import lacking
+from tests import test_public_names
+from tests.measures import test_equations
 from tests.model import test_against_reference as against_reference
 from tests.support import reference
 from tests.support.commands import all_commands
@@ -32,6 +34,7 @@ from tests.support.generated import collection
 from tests.support.strategies import BUILT_IN
 
 ROOT = Path(pyterrier_cwla.__file__).parents[1]
+KINDS = ("measure", "ir_measures", "session")
 TESTS = "\n".join(path.read_text() for path in (ROOT / "tests" / "measures").glob("test_*.py"))
 
 
@@ -49,9 +52,18 @@ def test_every_gain_and_effort_has_a_reference(kind, loops):
     assert {same.get(name, name) for name in BUILT_IN[kind]} <= set(loops)
 
 
-def test_every_measure_is_tested():
-    untested = [name for name in MEASURES if not re.search(rf"\b{name}\b", TESTS)]
-    assert not untested
+@pytest.mark.parametrize("entry", [entry for entry in entries() if entry.kind in KINDS], ids=lambda entry: entry.name)
+def test_a_measure_is_complete(entry):
+    """A measure is one function, or a row of choices, and its declaration; all else that it needs is named here."""
+    name, tried = entry.name, {re.split(r"[(@]", text)[0] for text in test_equations.VALUES}
+    missing = {
+        "equation=Equation(…), its full name and formula, to its declaration": entry.equation is None,
+        "its formula to VALUES in tests/measures/test_equations.py": name not in tried | test_equations.ELSEWHERE,
+        "tests to tests/measures": not re.search(rf"\b{name}\b", TESTS),
+        "its name to MEASURES in tests/test_public_names.py": entry.kind != "ir_measures"
+        and name not in test_public_names.MEASURES.split(),
+    }
+    assert not [f"add {what}" for what, is_missing in missing.items() if is_missing]
 
 
 FIRST_BYTES = {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}
