@@ -157,16 +157,16 @@ def compare(
     bound = given.bind(wanted, computed_somewhere)
     results.check([qrels, *runs, *given.files, *bound.files])
     _check_needs_of_baseline(context, baseline, no_baseline, chosen["pairs"])
-    baselines = list(dict.fromkeys(baseline or ()))
-    if not (baselines or no_baseline or chosen["pairs"]) and (first := _first_of_several(files)) is not None:
-        baselines = [first]
-        about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
+    baselines: Any = list(dict.fromkeys(baseline or ()))
+    if len(baselines) < 2:
+        baselines = baselines[0] if baselines else False if no_baseline else None
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
-        others = baselines if len(baselines) > 1 else next(iter(baselines), None)
-        found = compared(judgments, files, bound.by_name, others, **chosen)
+        found = compared(judgments, files, bound.by_name, baselines, **chosen)
     found.about.update(qrels=displayed(str(qrels)), **bound.origin)
-    alone = ["Nothing is compared: there is only one run."] if len(found.runs) == 1 else []
-    notes = [*warned, *bound.notes, *alone, *about_grades(qrels, judgments), *about]
+    first = found.about["baseline"]
+    if baselines is None and first is not None:
+        about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
+    notes = [*warned, *bound.notes, *about_grades(qrels, judgments), *about]
     results.write(_Compared(found, notes))
 
 
@@ -203,16 +203,6 @@ def _or_defaults(
         return defaults, [_ABOUT_DEFAULTS.format(rel) + _CHOOSE]
     best = max(1, math.ceil(judgments.pool.highest))
     return [*defaults, "TBG", f"CWLA(C='inst(2)',A='max',max_rel={best})"], [_ABOUT_TIMED.format(rel) + _CHOOSE]
-
-
-def _first_of_several(files: Mapping[str, Path]) -> str | None:
-    """Return the name of the first run; None if there is only one."""
-    from ..files.run_files import sources
-
-    first, *others = sources(files)
-    if first.name is not None:
-        return first.name if others else None
-    return str(next(table["run"][0] for part in first.parts for table in part.ids()))
 
 
 @dataclass(frozen=True)

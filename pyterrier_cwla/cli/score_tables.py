@@ -277,19 +277,19 @@ class FileScores:
     def about_queries(self, by_query: bool) -> str:
         """Return a sentence on the number of queries, and on runs that lack some of them."""
         queries = len(self.judgments.qids)
-        what = f"the {queries:,} judged queries" if queries > 1 else "the one judged query"
+        what = f"the {queries:,} judged topics" if queries > 1 else "the one judged topic"
         kinds = {column.name: aggregate_of(m) for column, m in self.measures.items()}
         text = f"Scores of {what}." if by_query else f"Means over {what}{other_than_means(kinds)}."
         if self._unanswered:
             some = ", ".join(f"{name} ({lacking})" for name, lacking in self._unanswered[:3])
             more = ", …" if len(self._unanswered) > 3 else ""
             scores = scores_of_unanswered(map(repr, self.measures.values()))
-            text += f" Queries that a run does not answer {scores}: {some}{more}."
+            text += f" Topics that a run does not answer {scores}: {some}{more}."
         for name, runs in self._undefined.items():
             without = ", ".join(f"{run} ({count:,})" for run, count in list(runs.items())[:3])
             more = ", …" if len(runs) > 3 else ""
             effect = "" if by_query else ", which the means leave out"
-            text += f" {name} has no value for some queries{effect}: {without}{more}."
+            text += f" {name} has no value for some topics{effect}: {without}{more}."
         return text
 
     def _scored(

@@ -81,8 +81,6 @@ def demonstrate(
     judgments = judged(loaded(qrels, "qrels"))
     max_rel = max(1, math.ceil(judgments.pool.highest))
     time = {"lengths": lengths, "missing": missing}
-    if baseline is None and len(runs) > 1:
-        baseline = next(iter(runs))
     comparison = compare(judgments, runs, _measures(max_rel, time if timed else None), baseline)
     notes = [
         *comparison.notes(None),
@@ -91,7 +89,7 @@ def demonstrate(
         f" g/{max_rel} for INST and the last two. The last two are new: users who expect a gain of 1 and remember the"
         " best document, and users who continue with probability 0.8 and remember the best and the last document.",
     ]
-    if timed and baseline is not None:
+    if timed and comparison.about["baseline"] is not None:
         seconds = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop", **time)
         notes.append(_remark(comparison, evaluate(judgments, runs, [seconds])[str(seconds)]))
     return Demonstration(comparison, notes)

@@ -390,6 +390,8 @@ class Comparison:
         baseline, kind = self.about["baseline"], self._kind(interval)
         means, *unanswered = self.of_topics
         notes = [means, *self._about_interval(kind)]
+        if len(self.runs) == 1:
+            notes.append("Nothing is compared: there is only one run.")
         if self.about["comparisons"]:
             than = "" if baseline is None else f" than {baseline}"
             notes.append(f"{marks[0]} {marks[1]}: significantly higher or lower{than}, {self.significance}.")

@@ -66,9 +66,9 @@ def compare(
     measures : iterable of Measure or str, or dict of these by name
         Measures of any installed provider of ir_measures, also those of ``ir_measures.define``. A dict gives the names
         of measures in the table.
-    baseline : str or path, or list of these, optional
-        Name or path of the run that the others are compared with, or a list of them. Without a baseline, the result has
-        scores and their intervals only.
+    baseline : str or path, list of these, or False, optional
+        Name or path of the run that the others are compared with, or a list of them; by default the first run. With
+        False, and if there is only one run, the result has scores and their intervals only.
     pairs : bool, default=False
         Whether to compare all pairs of runs.
     least : float, default=0
@@ -131,7 +131,7 @@ def compare(
     >>> qrels = {q: {"a": 1, "b": 0, "c": 1} for q in "1234"}
     >>> one = {q: {"b": 3.0, "a": 2.0, "c": 1.0} for q in "1234"}
     >>> other = {q: {"a": 3.0, "c": 2.0, "b": float(q)} for q in "1234"}
-    >>> found = compare(qrels, {"one": one, "other": other}, ["AP", "RR"], baseline="one")
+    >>> found = compare(qrels, {"one": one, "other": other}, ["AP", "RR"])
     >>> found.wide()
                                 AP                           RR
     run
@@ -163,6 +163,8 @@ def compare(
     by_query, answered = _scores(qrels, runs, wanted)
     names, queries = names_and_queries(by_query)
     _check_baselines(baselines, names)
+    if baseline is None and not pairs and len(names) > 1 and names[0] is not None:
+        baselines = names[:1]
     if several and (len(names) < 2 or not (pairs or baselines)):
         lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
         raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
@@ -382,7 +384,7 @@ def _frame(columns: Columns, value: str) -> pd.DataFrame:
 
 def _baselines(baseline: Any, runs: Any) -> list[Any]:
     """Return the names of the baselines, each once; files may be named by their paths."""
-    if baseline is None:
+    if baseline is None or baseline is False:
         return []
     given = list(baseline) if pd.api.types.is_list_like(baseline) else [baseline]
     named = runs_by_name(runs)

@@ -336,7 +336,7 @@ def test_lengths_reach_a_measure_within_another(files, cli):
 
 def test_queries_that_a_run_does_not_answer_are_mentioned(files, prints):
     out = prints("evaluate", "qrels.txt", "runs", "-m", "AP")
-    assert "Means over the 2 judged queries. Queries that a run does not answer score 0: bad (1)." in out
+    assert "Means over the 2 judged topics. Topics that a run does not answer score 0: bad (1)." in out
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])

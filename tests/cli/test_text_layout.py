@@ -28,9 +28,9 @@ def two_runs(tmp_path, monkeypatch):
 
 def test_sums_are_not_called_means(two_runs, prints):
     out = prints("evaluate", "qrels.txt", "one.txt", "-m", "AP,NumRet,gm_map")
-    expected = "Means over the 2 judged queries; of NumRet the sum; of GeometricMean(measure='AP') the geometric mean."
+    expected = "Means over the 2 judged topics; of NumRet the sum; of GeometricMean(measure='AP') the geometric mean."
     assert expected in " ".join(out.split())
-    assert "Scores of the 2 judged queries." in prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
+    assert "Scores of the 2 judged topics." in prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
 
 
 @pytest.mark.parametrize(("colours", "runs", "said"), [("1", "two.txt", 1), ("", "two.txt", 0), ("1", "same.txt", 0)])

@@ -152,7 +152,7 @@ def test_bars_are_intervals_of_differences_at_the_scores(found):
 
 
 def test_without_a_baseline_bars_are_intervals_of_scores():
-    found = generated(3, measures=["AP"])
+    found = generated(3, measures=["AP"], baseline=False)
     ax = found.plot().axes[0]
     rows = found.table.set_index("run").loc[ranked(found, "AP")]
     np.testing.assert_allclose(
@@ -206,6 +206,14 @@ def test_infinite_scores_are_written_and_not_drawn(found):
     ax = replace(found, _runs=runs).plot("seconds for ten").axes[0]
     assert [text for text in texts(ax) if "∞" in text]
     assert_readable(ax.figure)
+
+
+@pytest.mark.parametrize("name", ["plot", "plot_pairs", "plot_wins", "plot_topics"])
+def test_plots_are_saved_and_return_a_figure_of_panels_or_axes(found, tmp_path, name):
+    runs = ("system 2", "system 1") if name == "plot_topics" else ()
+    drawn = getattr(found, name)(*runs, path=tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert isinstance(drawn, pyplot.Figure if name == "plot" else pyplot.Axes)
 
 
 # ---- topic by topic

@@ -72,7 +72,7 @@ def found():
 def test_scores_are_those_of_evaluate():
     """Means, sums of counts and geometric means are equal to the last bit."""
     measures = [*MEASURES, "NumRel", "NumRet", "GeometricMean(measure='AP')"]
-    table = quickly(QRELS, RUNS, measures).table
+    table = quickly(QRELS, RUNS, measures, baseline=False).table
     wide = table.pivot(index="run", columns="measure", values="score")
     pd.testing.assert_frame_equal(wide[measures], evaluate(QRELS, RUNS, measures), check_names=False, check_exact=True)
     assert list(table.columns) == ["run", "measure", "score", "score_low", "score_high"]
@@ -494,6 +494,19 @@ def test_what_is_wrong_is_said(given, error, message):
         compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given})
 
 
+def test_the_first_run_is_the_baseline_unless_there_is_none():
+    by_default = quickly(QRELS, RUNS, ["AP"])
+    pd.testing.assert_frame_equal(by_default.table, quickly(QRELS, RUNS, ["AP"], baseline="a").table)
+    assert by_default.about["baseline"] == "a"
+    without = quickly(QRELS, RUNS, ["AP"], baseline=False)
+    assert "significantly" not in repr(without)
+    with pytest.raises(BadParameter, match="there is no pair of runs to show"):
+        without.rows()
+    alone = quickly(QRELS, {"a": RUNS["a"]}, ["AP"])
+    assert alone.notes()[-2] == "Nothing is compared: there is only one run."
+    assert alone.about["comparisons"] == 0
+
+
 def test_no_correction_is_a_choice():
     assert compare(QRELS, RUNS, ["AP"], baseline="a", correction=None).about["correction"] is None
     assert len(compare(QRELS, RUNS, ["AP"]).table) == 3
@@ -555,7 +568,7 @@ def test_what_stands_beside_the_score(clear):
     assert clear.wide().iloc[0, 0] == clear.wide(interval=None).iloc[0, 0] == f"{row.score:.3f}"
     with pytest.raises(BadParameter, match="interval='both' must be 'difference', 'score' or None"):
         clear.wide(interval="both")
-    alone = compare(QRELS, RUNS, ["AP"])
+    alone = compare(QRELS, RUNS, ["AP"], baseline=False)
     pd.testing.assert_frame_equal(alone.wide(), alone.wide(interval="score"))
 
 
@@ -578,7 +591,7 @@ def test_numbers_of_any_size_are_readable():
     assert wide.loc["b", "NumRet"] == "126▼ [112, 133]"
     assert re.fullmatch(r"0\.\d{3}▼ \[0\.\d{3}, 0\.\d{3}\]", wide.loc["b", "AP"])
     long = {"long": "CWLA(C='rbp(0.99)',A='items',max_rel=3)"}  # users see 100 documents; 18 queries
-    assert quickly(QRELS, RUNS, long).wide().loc["a", "long"].startswith("94.74 [")
+    assert quickly(QRELS, RUNS, long, baseline=False).wide().loc["a", "long"].startswith("94.74 [")
     assert "-0.000" not in quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP"], baseline="a").wide().to_string()
 
 
@@ -749,7 +762,7 @@ def test_narrow_terminals_say_what_is_left_out(clear):
 
 def test_without_a_baseline_there_are_scores_and_intervals():
     pytest.importorskip("rich")
-    text = printed(quickly(QRELS, RUNS, ["AP"]), 80)
+    text = printed(quickly(QRELS, RUNS, ["AP"], baseline=False), 80)
     assert "Δ" not in text
     assert "d_z" not in text
     assert "▲" not in text

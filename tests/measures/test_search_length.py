@@ -213,9 +213,9 @@ def test_the_lowest_is_the_best():
     assert compare(qrels, runs, ["ESL", "RR"], resamples=100).about["better"] == {"ESL": "lower", "RR": "higher"}
     short = {**runs, "good": {q: runs["good"][q] for q in list(qrels)[1:]}}
     notes = compare(qrels, short, ["RR", "GeometricMean(measure='ESL')"], resamples=100).notes()
-    assert "Queries that a run does not answer score 0 (failed searches for ESL): good (1)." in notes
+    assert "Topics that a run does not answer score 0 (failed searches for ESL): good (1)." in notes
     assert (
-        "Queries that a run does not answer score 0: good (1)." in compare(qrels, short, ["RR"], resamples=100).notes()
+        "Topics that a run does not answer score 0: good (1)." in compare(qrels, short, ["RR"], resamples=100).notes()
     )
 
 
@@ -245,7 +245,7 @@ def test_commands_report_it(prints, tmp_path):
     (tmp_path / "qrels.txt").write_text("q 0 a 1\nq 0 b 0\nother 0 a 1\n")
     (tmp_path / "run.txt").write_text("q Q0 b 1 2.0 x\nq Q0 a 2 2.0 x\n")
     said = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)")
-    assert "Queries that a run does not answer score 0 (failed searches for ESL): run (1)." in " ".join(said.split())
+    assert "Topics that a run does not answer score 0 (failed searches for ESL): run (1)." in " ".join(said.split())
     table = prints("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", "ESL(failed=9)", "--format", "csv")
     assert table.splitlines()[1].split(",")[-1] == "4.75"
     assert "expected search length" in prints("measures", "ESL").lower()

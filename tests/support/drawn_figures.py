@@ -222,7 +222,7 @@ class Inputs:
 
     @cached_property
     def comparison(self):
-        return compare(self.qrels, dict(list(self.runs.items())[:12]), SIX)
+        return compare(self.qrels, dict(list(self.runs.items())[:12]), SIX, baseline=False)
 
     @cached_property
     def compared_with_baseline(self):
