@@ -144,9 +144,9 @@ def test_the_command_names_queries_without_accuracy(prints, tmp_path):
     (tmp_path / "qrels").write_text("1 0 a 1\n2 0 a 1\n3 0 a 0\n")
     (tmp_path / "run.txt").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n2 Q0 b 1 1.0 x\n")
     text = " ".join(prints("evaluate", tmp_path / "qrels", tmp_path / "run.txt", "-m", "Accuracy", "-m", "AP").split())
-    assert "Accuracy has no value for some queries, which the means leave out: run (2)." in text
+    assert "Accuracy has no value for some topics, which the means leave out: run (2)." in text
     by_query = prints("evaluate", tmp_path / "qrels", tmp_path / "run.txt", "-m", "Accuracy", "--by-query")
-    assert "Accuracy has no value for some queries: run (2)." in " ".join(by_query.split())
+    assert "Accuracy has no value for some topics: run (2)." in " ".join(by_query.split())
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=30), st.integers(0, 5), st.floats(0, 1))
