@@ -201,8 +201,6 @@ class Rankings:
         Index in the pool of the judgment of each hit.
     place : ndarray of int, shape (n_rankings,), optional
         Index of each ranking before some were left out.
-    shared : bool, default=True
-        Whether several measures score these rankings, so that views are cached.
     views : dict
         Cached values.
     """
@@ -219,7 +217,6 @@ class Rankings:
     topic: Array | None = None
     judgment: Array | None = None
     place: Array | None = None
-    shared: bool = True
     views: dict[Hashable, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

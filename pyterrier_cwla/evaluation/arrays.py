@@ -290,7 +290,7 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
     elif metric.norm in ("ideal", "mean") or efforts is not None:
         pool = Pool(len(given.n), *given.judged(any_type))
     hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
-    rankings = Rankings.of_hits(given.n, *hits, pool, shared=False)
+    rankings = Rankings.of_hits(given.n, *hits, pool)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
     if metric.max_rel is not None and highest > metric.max_rel:
         raise BadParameter(f"a grade of {highest:g} is above max_rel={metric.max_rel:g}.")

@@ -21,7 +21,7 @@ from ..model.scoring import TOO_LARGE
 from .labelled_rows import Samples
 from .metrics import greater_is_better_of
 from .row_columns import one_per_row
-from .swap_paths import Ranked
+from .swaps import PaddedRankings
 from .training_rows import (
     TrainingRows,
     changes_of_intents,
@@ -293,7 +293,7 @@ class LambdaMART:
         if not all(np.isfinite(values).all() for values in found):
             raise NoFiniteValue(f"{self.measure}: {TOO_LARGE}")
 
-    def _lambdas(self, intents: list[TrainingRows], ranked: list[Ranked], s: Array, n: Array) -> Derivatives:
+    def _lambdas(self, intents: list[TrainingRows], ranked: list[PaddedRankings], s: Array, n: Array) -> Derivatives:
         """Return the derivatives for rankings of n items each with the predictions s."""
         differ = s[:, :1] != np.take_along_axis(s, np.maximum(n - 1, 0)[:, None], axis=1)
         closest = np.where(differ, _SMALLEST, 1).astype(s.dtype)
@@ -329,7 +329,7 @@ class LambdaMART:
         return gradient, hessian
 
     def _pairs(
-        self, intents: list[TrainingRows], ranked: list[Ranked], inside: Array
+        self, intents: list[TrainingRows], ranked: list[PaddedRankings], inside: Array
     ) -> Iterator[tuple[int, Array, Array]]:
         """Yield each rank a (from 0), a mask of the lower rows that should be above it, and |ΔM| of each swap."""
         ragged, width = not inside.all(), inside.shape[1]

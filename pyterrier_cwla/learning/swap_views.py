@@ -14,7 +14,7 @@ from ..model.view import View, before
 
 
 @dataclass(frozen=True)
-class Item:
+class ItemValues:
     """Grade, gain and effort of an item, or of many items.
 
     Attributes
@@ -27,11 +27,11 @@ class Item:
     r: Any
     e: Any
 
-    def at(self, ranks: slice) -> Item:
+    def at(self, ranks: slice) -> ItemValues:
         """Return the items at some ranks, of arrays of shape (n_queries, n_ranks)."""
-        return Item(*(None if values is None else values[:, ranks] for values in (self.grade, self.r, self.e)))
+        return ItemValues(*(None if values is None else values[:, ranks] for values in (self.grade, self.r, self.e)))
 
-    def at_least(self, rel: float) -> Item:
+    def at_least(self, rel: float) -> ItemValues:
         """Return the item with a binary gain for grades of ``rel`` or above."""
         return replace(self, r=np.asarray(self.grade >= rel, float))
 
@@ -41,11 +41,11 @@ class Swaps:
 
     Parameters
     ----------
-    x, y : Item
+    x, y : ItemValues
         One item each, or items of shape (n_queries, 1) and (n_queries, n_later_ranks).
     """
 
-    def __init__(self, x: Item, y: Item) -> None:
+    def __init__(self, x: ItemValues, y: ItemValues) -> None:
         self.x, self.y = x, y
         self._binary: dict[float, Swaps] = {}
 
@@ -66,7 +66,7 @@ class Swaps:
         return self._binary[rel]
 
 
-class Listed(View):
+class SwapView(View):
     """View of rankings, with an expected effort of 1: contributions to gain and to effort are added up separately."""
 
     def __init__(self, i: Array, r: Array, grade: Any, totals: Callable[..., Any], efforts: Any, unseen: Any) -> None:
@@ -89,21 +89,21 @@ class Listed(View):
 
     def _with_binary_gains(self, rel: float) -> View:
         r = (self.grade >= rel).astype(float)
-        return Listed(self.i, r, self.grade, lambda _: self.totals(rel), self.efforts, self.unseen)
+        return SwapView(self.i, r, self.grade, lambda _: self.totals(rel), self.efforts, self.unseen)
 
 
-class Standing(Listed):
+class ViewOfItem(SwapView):
     """View in which an item x replaces the item at each rank, with the same set of items down to this rank.
 
     Parameters
     ----------
-    seen : Listed
+    seen : SwapView
         View of the rankings.
-    x : Item
+    x : ItemValues
         One item for all rankings, or for each.
     """
 
-    def __init__(self, seen: Listed, x: Item) -> None:
+    def __init__(self, seen: SwapView, x: ItemValues) -> None:
         r, grade = np.full_like(seen.r, x.r), np.full(seen.r.shape, x.grade)
         e = None if seen.efforts is None else np.full(seen.r.shape, x.e)
         super().__init__(seen.i, r, grade, seen.totals, e, seen.unseen)
@@ -121,7 +121,7 @@ class Standing(Listed):
         return np.maximum(self.E - self.e, 0.0)
 
     def _with_binary_gains(self, rel: float) -> View:
-        return Standing(self.seen.at_least(rel), self.x.at_least(rel))
+        return ViewOfItem(self.seen.at_least(rel), self.x.at_least(rel))
 
 
 def _mapped(name: str) -> Any:
@@ -129,61 +129,51 @@ def _mapped(name: str) -> Any:
     return cached_property(lambda view: view.mapped(getattr(view.source, name)))
 
 
-class _Mapped(Listed):
-    """View with the values of another view, its source, in another shape."""
+class MappedView(SwapView):
+    """View with the values of another view in another shape.
+
+    Parameters
+    ----------
+    source : SwapView
+        The other view.
+    i : ndarray
+        Ranks.
+    mapped : callable
+        Function that returns values of the source in the shape of the view.
+    """
 
     G, G_before, E, E_before = _mapped("G"), _mapped("G_before"), _mapped("E"), _mapped("E_before")
     best, second = _mapped("best"), _mapped("second")
 
-    def __init__(self, source: Listed, i: Array) -> None:
-        self.source = source
-        e = None if source.efforts is None else self.mapped(source.efforts)
-        r, grade = self.mapped(source.r), self.mapped(source.grade)
-        super().__init__(i, r, grade, lambda rel: self.mapped(source.totals(rel)), e, source.unseen)
-
-    def mapped(self, values: Array) -> Array:
-        """Return values of the source in the shape of the view."""
-        raise NotImplementedError
-
-
-class Column(_Mapped):
-    """View of one rank of some rankings.
-
-    Parameters
-    ----------
-    seen : Listed
-        View of the rankings.
-    j : int
-        The rank, from 0.
-    rows : ndarray of int or slice
-        The rankings.
-    """
-
-    def __init__(self, seen: Listed, j: int, rows: Any) -> None:
-        self.j, self.rows, self.shape = j, rows, seen.r.shape
-        super().__init__(seen, seen.i[:, j : j + 1])
-
-    def mapped(self, values: Array) -> Array:
-        """Return the values of the rank."""
-        return np.broadcast_to(values, self.shape)[self.rows, self.j : self.j + 1]
+    def __init__(self, source: SwapView, i: Array, mapped: Callable[[Array], Array]) -> None:
+        self.source, self.mapped = source, mapped
+        e = None if source.efforts is None else mapped(source.efforts)
+        r, grade = mapped(source.r), mapped(source.grade)
+        super().__init__(i, r, grade, lambda rel: mapped(source.totals(rel)), e, source.unseen)
 
     def _with_binary_gains(self, rel: float) -> View:
-        return Column(self.source.at_least(rel), self.j, self.rows)
+        return MappedView(self.source.at_least(rel), self.i, self.mapped)
 
 
-class Replaced(Listed):
+def view_of_rank(seen: SwapView, j: int, rows: Any = slice(None)) -> MappedView:
+    """Return the view of rank j, from 0, of some rankings."""
+    shape = seen.r.shape
+    return MappedView(seen, seen.i[:, j : j + 1], lambda values: np.broadcast_to(values, shape)[rows, j : j + 1])
+
+
+class ReplacedView(SwapView):
     """View of ranks at which an item y has replaced an item x, which was there or above; y is from further down.
 
     Parameters
     ----------
-    seen : Listed or Column
+    seen : SwapView
         View of the rankings, or of one rank of them.
     swaps : Swaps
-        The items. Those of a column are at `place`, with one column for each y.
+        The items. Those for the view of one rank are at `place`, with one column for each y.
     enters : bool
         Whether x was at the rank itself, not above.
     place : tuple, optional
-        Rankings and ranks of y for a column.
+        Rankings and ranks of y for the view of one rank.
     where : ndarray of bool, shape (n_queries, n_ranks), optional
         Ranks of the rankings where there are such an x and such a y. Values at other ranks are not used.
     """
@@ -234,19 +224,9 @@ class Replaced(Listed):
         return np.maximum(others, self._of_y(self.swaps.y.r, x))
 
     def _with_binary_gains(self, rel: float) -> View:
-        return Replaced(self.seen.at_least(rel), self.swaps.at_least(rel), self.enters, self.place, self.where)
+        return ReplacedView(self.seen.at_least(rel), self.swaps.at_least(rel), self.enters, self.place, self.where)
 
 
-class Stacked(_Mapped):
-    """View of one rank with the columns of another view below each other: each is a ranking that ends there."""
-
-    def __init__(self, view: Replaced, shape: tuple[int, int]) -> None:
-        self.shape = shape
-        super().__init__(view, view.i)
-
-    def mapped(self, values: Any) -> Array:
-        """Return the values of all columns."""
-        return np.broadcast_to(values, self.shape).reshape(-1, 1)
-
-    def _with_binary_gains(self, rel: float) -> View:
-        return Stacked(self.source.at_least(rel), self.shape)
+def stacked(view: ReplacedView, shape: tuple[int, int]) -> MappedView:
+    """Return the view of one rank with the columns of another view below each other: each is a ranking there."""
+    return MappedView(view, view.i, lambda values: np.broadcast_to(values, shape).reshape(-1, 1))

@@ -28,8 +28,7 @@ from ..model.view import Documents
 from ..model.view_columns import packed
 from .labelled_rows import Samples
 from .row_columns import one_per_row, refuse_missing, texts
-from .swap_paths import Changes, Ranked
-from .swaps import way_to_swap
+from .swaps import Changes, PaddedRankings, way_to_swap
 
 _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
 
@@ -110,7 +109,7 @@ class TrainingRows:
         return np.cumsum(self.sizes) - self.sizes
 
     @cached_property
-    def way(self) -> Callable[[Metric, Ranked, int], Changes]:
+    def way(self) -> Callable[[Metric, PaddedRankings, int], Changes]:
         """Function that computes the changes by swaps."""
         return way_to_swap(self.metric, int(self.sizes.max(initial=0)))
 
@@ -143,13 +142,13 @@ class TrainingRows:
         scores = np.maximum(scores, np.take_along_axis(scores, self.sizes[queries][:, None] - 1, axis=1))
         return np.asfortranarray(rows), np.asfortranarray(scores, dtype)
 
-    def rankings(self, queries: Array, rows: Array, dtype: Any) -> Ranked:
+    def rankings(self, queries: Array, rows: Array, dtype: Any) -> PaddedRankings:
         """Return the rankings of the rows of a chunk, which are in rank order."""
         gain, grade = (np.asfortranarray(values[rows]) for values in (self.gain, self.grade))
         effort = None if self.effort is None else np.asfortranarray(self.effort[rows])
-        return Ranked(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
+        return PaddedRankings(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
 
-    def changes(self, ranked: Ranked, depth: int) -> Changes:
+    def changes(self, ranked: PaddedRankings, depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""
         scale = self.scale[ranked.topic][:, None].astype(ranked.dtype)
         plain = bool((scale == 1).all())
@@ -157,7 +156,7 @@ class TrainingRows:
             yield a, change if plain else change * scale
 
 
-def changes_of_intents(intents: list[TrainingRows], ranked: list[Ranked], depth: int) -> Changes:
+def changes_of_intents(intents: list[TrainingRows], ranked: list[PaddedRankings], depth: int) -> Changes:
     """Yield for each rank a, from 0, the changes of the score by swaps: ΔM = Σ_t P(t|q)·ΔM_t over the intents."""
     of_intents = [one.changes(own, depth) for one, own in zip(intents, ranked, strict=True)]
     if intents[0].share is None:
@@ -172,7 +171,7 @@ def changes_of_intents(intents: list[TrainingRows], ranked: list[Ranked], depth:
 
 
 def should_be_above(
-    intents: list[TrainingRows], ranked: list[Ranked], a: int, change: Array
+    intents: list[TrainingRows], ranked: list[PaddedRankings], a: int, change: Array
 ) -> tuple[Array, Array | None]:
     """Return whether each item after rank a should be above the item there, and whether their gains are equal.
 

@@ -97,7 +97,7 @@ def _by_falling_gain(metric: Metric, rankings: Rankings) -> Rankings:
     places = np.sort(first + place[np.searchsorted(grades, grade)]) - first  # queries are in ascending order
     n = np.bincount(pool.query, minlength=pool.queries)  # documents without gain come last
     rank = places_within(np.bincount(query, minlength=pool.queries)) + 1
-    return Rankings.of_hits(n, query, rank, grades[falling][places], pool, shared=rankings.shared)
+    return Rankings.of_hits(n, query, rank, grades[falling][places], pool)
 
 
 def best_choice(gains: Floats, stays: Floats, k: int) -> Array:

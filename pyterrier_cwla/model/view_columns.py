@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.columns import Array, Floats
 from ..data.lengths import COST
-from ..data.rankings import Pool, Rankings, remembered
+from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .document_values import gains_of_hits, grades_of_hits, words_of_items
 from .introspection import effort_reads, reads
@@ -76,8 +76,7 @@ def view_of_ranks(
     e = None if metric.unit_effort else _efforts(metric, rankings, queries, row, column, at, width)
     leaves = None
     if metric.end != "open":
-        n = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), width)
-        leaves = np.minimum(n, width) - 1
+        leaves = np.minimum(_last_items(metric, rankings, queries), width) - 1
     i = np.arange(1.0, width + 1)[None, :]
     return View(i, r, grade, totals_of(metric, rankings, queries), e, metric.unseen_effort, *unjudged), leaves
 
@@ -133,8 +132,7 @@ def _needs_unseen_efforts(metric: Metric) -> bool:
 def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     """Return a view of the hits of some queries and, after them, the last item of the list.
 
-    Hits are the judged items in a ranking. If several measures score the rankings, the view is cached in
-    ``rankings.views``, because AP, RR and similar measures share it.
+    Hits are the judged items in a ranking.
 
     Parameters
     ----------
@@ -154,43 +152,38 @@ def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int)
     leaves : ndarray of int or None
         Last column that the users of each query see; None if the list has no end.
     """
-    if not rankings.shared:
-        return _view_of_hits(metric, rankings, queries, width)
-    what = metric.gain, metric.max_rel, metric.idle_duplicates, metric.effort, metric.end
-    key = (*what, bool(metric.C.fact("ignores_zero_gain")), int(queries[0]), len(queries))
-    return remembered(rankings.views, key, lambda: _view_of_hits(metric, rankings, queries, width))
-
-
-def _view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
-    first, end = rankings.start[queries], rankings.start[queries + 1]
+    at, row, column = rankings.hits_of(queries)
+    hits, last_hit = np.bincount(row, minlength=len(queries)), rankings.last_hit[queries]
     # Users who leave between hits also leave at the item after the last hit, which stands for all later ones.
-    passes = metric.C.fact("ignores_zero_gain")
-    last = np.maximum(rankings.last_hit[queries], 1) if passes else rankings.last_hit[queries] + 1
-    leaves = None
+    last, leaves = np.maximum(last_hit, 1) if metric.C.fact("ignores_zero_gain") else last_hit + 1, None
     if metric.end != "open":
-        last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
-        leaves = np.where(rankings.last_hit[queries] == last, end - first, width) - 1
-    at = first[:, None] + np.arange(width)
-    is_hit = at < end[:, None]
-
-    def of_hits(values: Array, otherwise: Array | float) -> Array:
-        """Return the value of the hit in each column, and another value in the columns after the hits."""
-        if not len(values):
-            return np.full(at.shape, otherwise)
-        return np.where(is_hit, values.take(at, mode="clip"), otherwise)
-
-    i, r = of_hits(rankings.rank, last[:, None].astype(float)), of_hits(gains_of_hits(metric, rankings), 0.0)
-    totals = totals_of(metric, rankings, queries)
-    grades = grades_of_hits(metric, rankings)
-    view = partial(View, i, r, lambda: of_hits(grades, 0), totals)
+        last = _last_items(metric, rankings, queries)
+        leaves = np.where(last_hit == last, hits, width) - 1
+    i, place = np.repeat(last[:, None].astype(float), width, axis=1), row * width + column
+    i.ravel()[place] = rankings.rank[at]
+    r = _scattered(i.shape, place, gains_of_hits(metric, rankings)[at])
+    grade = _scattered(i.shape, place, grades_of_hits(metric, rankings)[at])
+    view = partial(View, i, r, grade, totals_of(metric, rankings, queries))
     if metric.unit_effort:
         return view(), leaves
-    e, e_of_hits = np.full(i.shape, metric.flat_effort), np.zeros(i.shape)
-    place = np.flatnonzero(is_hit)
-    e.ravel()[place] = e_of_hits.ravel()[place] = metric.effort_of(rankings.grade[at.ravel()[place]])
-    hits_above = np.minimum(np.arange(width), np.diff(rankings.start)[queries][:, None])
+    e_of_hits = _scattered(i.shape, place, metric.effort_of(rankings.grade[at]))
+    e = np.full(i.shape, metric.flat_effort)
+    e.ravel()[place] = e_of_hits.ravel()[place]
+    hits_above = np.minimum(np.arange(width), hits[:, None])
     E_before = metric.flat_effort * np.maximum(i - 1 - hits_above, 0) + before(np.cumsum(e_of_hits, axis=1))
     return view(e, metric.unseen_effort, E_before=E_before), leaves
+
+
+def _last_items(metric: Metric, rankings: Rankings, queries: Array) -> Array:
+    """Return the last rank that users of each query can see, for lists with an end."""
+    return rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
+
+
+def _scattered(shape: tuple[int, ...], place: Array, values: Array) -> Array:
+    """Return an array with values at some places, and 0 elsewhere."""
+    found = np.zeros(shape, values.dtype)
+    found.ravel()[place] = values
+    return found
 
 
 def view_of_hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
@@ -199,17 +192,14 @@ def view_of_hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, wi
     Columns after the last item repeat its rank, and cost nothing.
     """
     at, row, column = rankings.hits_of(queries)
-    last = np.maximum(rankings.last_hit[queries], 1)
-    if metric.end != "open":
-        last = rankings.n[queries] if metric.end == "stop" else np.full(len(queries), metric.end)
-    rank = rankings.rank[at]
+    is_open, rank = metric.end == "open", rankings.rank[at]
+    last = np.maximum(rankings.last_hit[queries], 1) if is_open else _last_items(metric, rankings, queries)
     at_first = np.bincount(row[rank == 1], minlength=len(queries)) > 0
-    i = np.empty((len(queries), width))
-    i[:], i[:, 0] = last[:, None], 1
-    place = row * width + column + ~at_first[row]
+    i, place = np.repeat(last[:, None].astype(float), width, axis=1), row * width + column + ~at_first[row]
+    i[:, 0] = 1
     i.ravel()[place] = rank
-    grade, r = np.zeros(i.shape, rankings.grade.dtype), np.zeros(i.shape)
-    grade.ravel()[place], r.ravel()[place] = grades_of_hits(metric, rankings)[at], gains_of_hits(metric, rankings)[at]
+    r = _scattered(i.shape, place, gains_of_hits(metric, rankings)[at])
+    grade = _scattered(i.shape, place, grades_of_hits(metric, rankings)[at])
     listed = i > before(i)
     skipped = np.zeros(i.shape)
     skipped[:, :-1] = np.maximum(np.diff(i) - 1, 0)
@@ -217,7 +207,7 @@ def view_of_hits_and_gaps(metric: Metric, rankings: Rankings, queries: Array, wi
     e = np.where(listed, cost, 0.0)
     e.ravel()[place] = metric.effort_of(rankings.grade[at])
     E_before = before(np.cumsum(e + cost * skipped, axis=1))
-    leaves = None if metric.end == "open" else listed.sum(axis=1) - 1
+    leaves = None if is_open else listed.sum(axis=1) - 1
     totals = totals_of(metric, rankings, queries)
     return View(i, r, grade, totals, e, metric.unseen_effort, E_before=E_before, skipped=skipped), leaves
 

@@ -11,8 +11,14 @@ from pyterrier_cwla import CWLA, aggregation, continuation, evaluate
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.learning.swap_paths import by_pairs, by_paths, by_scoring_anew
-from pyterrier_cwla.learning.swaps import by_rank_weights, by_sums, way_to_swap
+from pyterrier_cwla.learning.swaps import (
+    by_pairs,
+    by_paths,
+    by_rank_weights,
+    by_scoring_anew,
+    by_sums,
+    way_to_swap,
+)
 from pyterrier_cwla.learning.training_rows import TrainingRows
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.of_ir_measures import metric_of
