@@ -8,6 +8,7 @@ written.
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 import shutil
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,7 @@ from markup import displayed, escaped, indented, mathematics, numbers, page, tab
 
 from pyterrier_cwla import CWLAError, explain
 from pyterrier_cwla.evaluation import Explanation
+from pyterrier_cwla.learning.swaps import SWAP_ROUTES, by_scoring_anew
 from pyterrier_cwla.measures.computing import Equation
 from pyterrier_cwla.measures.diversity import DIVERSITY
 from pyterrier_cwla.measures.named import measures_of
@@ -28,6 +30,7 @@ from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.reference import KINDS, Entry, EntryParameter, entries, made_of
 from pyterrier_cwla.model.introspection import reads
 from pyterrier_cwla.model.language import TABLES, In
+from pyterrier_cwla.model.scoring import ROUTES, over_all_ranks
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "pyterrier_cwla" / "pt_docs"
@@ -90,6 +93,7 @@ def written(pictures: bool = False) -> dict[str, str]:
         pages[f"measures/{entry.name}.rst"] = _measure_page(entry, measures, pictures)
     for kind, name in PARTS.items():
         pages[f"parts/{name}.rst"] = _parts_page(kind, [e for e in known if e.kind == kind], measures)
+    pages["parts/routes.rst"] = _routes_page()
     found = {path: _GENERATED + text for path, text in pages.items()}
     if pictures:
         from benchmark_chart import charts
@@ -127,6 +131,24 @@ def write(pages: Mapping[str, str], folder: Path) -> None:
         (folder / within).mkdir(parents=True)
     for name, text in pages.items():
         (folder / name).write_text(text)
+
+
+def _routes_page() -> str:
+    """The page of the routes: what each computes, when it is taken, and what it saves."""
+    text = (
+        "Each result has one definition for all metrics, and routes that are faster for some metrics. The first route"
+        " for a metric is taken. Tests compare every route with the definition. Savings are measured from end to end,"
+        " with the route and without it."
+    )
+    blocks = [title("Routes", "="), text]
+    for what, slow, routes in (("Scores", over_all_ranks, ROUTES), ("Changes by swaps", by_scoring_anew, SWAP_ROUTES)):
+        rows = [("Route", "Metrics", "Saves")]
+        for each in routes:
+            case = (inspect.getdoc(each.when) or "").splitlines()[0]
+            rows.append((f"``{each.compute.__name__}``", mathematics(case), f"{each.gain[0].upper()}{each.gain[1:]}."))
+        blocks += [title(what), f"The definition is ``{slow.__module__.partition('.')[2]}.{slow.__name__}``."]
+        blocks.append(table(rows, (20, 50, 30)))
+    return page(blocks)
 
 
 # ---- measures

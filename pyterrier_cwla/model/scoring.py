@@ -234,13 +234,13 @@ _USUAL = [n for n in (digit * 10**zeros for zeros in range(4) for digit in range
 
 
 def ranks_have_weights(metric: Metric, names: Sequence[str] = ("score",)) -> bool:
-    """Scores under C that depend on ranks only, with unit effort and an A that is linear in the gains."""
+    """Only scores are wanted, C depends on ranks only, efforts are 1, and A is linear in the gains."""
     return (
         tuple(names) == ("score",) and metric.unit_effort and bool(metric.A.fact("linear_in_gain")) and metric.rank_only
     )
 
 
-@route(ROUTES, when=ranks_have_weights, gain="15 % of the time of six measures of 2,000 or 6,980 queries")
+@route(ROUTES, when=ranks_have_weights, gain="13 to 15 % of the time of six measures of 2,000 or 6,980 queries")
 def by_rank_weights(metric: Metric, rankings: Rankings, names: Sequence[str] = ("score",)) -> Floats:
     """Return Σ L(i)·A(i) as the sum of the gains times the weights of their ranks."""
     weighed = np.isin(rankings.n, (0, *_USUAL)) if metric.end == "stop" else rankings.last_hit <= _DEEPEST
@@ -311,7 +311,7 @@ def hits_decide(metric: Metric, names: Sequence[str]) -> bool:
     return bool(by_effort and of_gains and _constant_without_gain(metric))
 
 
-@route(ROUTES, when=hits_decide, gain="20 % of the time of six measures of 2,000 queries")
+@route(ROUTES, when=hits_decide, gain="14 to 17 % of the time of six measures of 2,000 or 6,980 queries")
 def over_hits(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
     """Return values from the hits only, if nobody leaves at other items, or V at the hits is known without them."""
     return _values(metric, rankings, names, roomy(np.diff(rankings.start) + 1), view_of_hits)
@@ -334,7 +334,7 @@ def _constant_without_gain(metric: Metric) -> bool:
     return metric.A.built_in and bool(metric.A.fact("constant_without_gain") and metric.flat_effort)
 
 
-@route(ROUTES, when=gaps_are_known, gain="33 % of the time of fifteen measures of 2,000 queries")
+@route(ROUTES, when=gaps_are_known, gain="25 % of the time of fifteen measures of 2,000 or 6,980 queries")
 def over_hits_and_gaps(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
     """Return values from the hits, and from closed forms for the users who leave between them."""
     relevant = rankings.grade > 0

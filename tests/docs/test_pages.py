@@ -12,12 +12,14 @@ import ir_measures
 import pytest
 
 from pyterrier_cwla.cli import app
+from pyterrier_cwla.learning.swaps import SWAP_ROUTES
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.measures.catalogue import Row
 from pyterrier_cwla.measures.named import measure_class
 from pyterrier_cwla.measures.wrappers import MEASURES
 from pyterrier_cwla.model import language
 from pyterrier_cwla.model.language import In, Parameter
+from pyterrier_cwla.model.scoring import ROUTES
 
 DOCS = Path(__file__).parents[2] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -29,6 +31,13 @@ import pages  # noqa: E402
 @pytest.fixture(scope="module")
 def written():
     return pages.written()
+
+
+def test_the_page_of_routes_has_every_route_with_its_case_and_gain():
+    text = pages._routes_page()
+    for each in (*ROUTES, *SWAP_ROUTES):
+        case = markup.mathematics(each.when.__doc__.splitlines()[0])
+        assert f"``{each.compute.__name__}``\n     - {case}\n     - {each.gain[0].upper()}{each.gain[1:]}." in text
 
 
 @pytest.mark.slow
