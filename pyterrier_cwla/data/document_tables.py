@@ -117,7 +117,7 @@ class DocumentTable(Resource):
         return found
 
     @classmethod
-    def from_content(cls, content: Any) -> Self:
+    def _from_content(cls, content: Any) -> Self:
         """Return a table that is named after the hash of its content."""
         return cls.of(content)
 

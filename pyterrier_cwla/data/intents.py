@@ -38,7 +38,7 @@ class IntentWeights(Resource):
         self.table = table
 
     @classmethod
-    def from_content(cls, content: Any) -> IntentWeights:
+    def _from_content(cls, content: Any) -> IntentWeights:
         """Return probabilities that are named after the hash of their content."""
         table = _table(content)
         digest = blake2b(repr(sorted(table.items())).encode(), digest_size=8).hexdigest()

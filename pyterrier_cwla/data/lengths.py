@@ -25,77 +25,44 @@ from .columns import Floats, numbers, strings
 from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A number of each document: where measures and runs have it, and its name in messages.
+class NumberTable(DocumentTable):
+    """Numbers of 0 or more by document id: lengths in words, or known costs in seconds.
 
-    Attributes
-    ----------
-    name : str
-        Attribute of the documents that an effort function reads.
-    parameter : str
-        Parameter of measures with its table.
-    column : str
-        Column of runs.
-    default : str
-        Field of metrics with the table for runs without the column; empty if there is none.
-    noun, nouns : str
-        Name of the number, in the singular and the plural.
-    unit : str
-        Its unit.
-    readers : str
-        Efforts that read it, as the subject of a sentence.
-    error : type
-        Class of errors about documents without it.
-    ways : str
-        Ways to give it, besides a table.
+    The class says what the numbers are: measures have a table as the parameter ``what``, and runs have a column.
     """
 
-    name: str
-    parameter: str
-    column: str
-    default: str
-    noun: str
-    nouns: str
-    unit: str
-    readers: str
-    error: type[MissingLength]
-    ways: str
-
-    def key(self, metric: Any) -> tuple[Hashable, ...]:
-        """Return the key of these numbers in caches of values of a metric."""
-        return self.name, getattr(metric, self.parameter), metric.default_lengths, metric.missing
-
-    def table_of(self, metric: Any) -> NumberTable | None:
-        """Return the table of a metric with its numbers of documents, if it has one."""
-        return cast("NumberTable | None", getattr(metric, self.parameter))
-
-    def default_of(self, metric: Any) -> NumberTable | None:
-        """Return the table for runs without a column of these numbers, if there is one."""
-        return cast("NumberTable | None", getattr(metric, self.default)) if self.default else None
-
-
-LENGTH = Quantity(
-    *("words", "lengths", "doc_length", "default_lengths", "length", "lengths", "words", "time as effort"),
-    MissingLength,
-    "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
-    " with register_lengths(words).",
-)
-COST = Quantity(
-    *("seconds", "doc_seconds", "doc_seconds", "", "cost", "costs", "seconds", "an effort of known seconds"),
-    MissingSeconds,
-    "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it).",
-)
-
-
-class NumberTable(DocumentTable):
-    """Numbers of 0 or more by document id."""
-
-    quantity: ClassVar[Quantity]
-    """What the numbers are."""
     kind: ClassVar[TableKind]
-    """Kind of table in the files with these numbers."""
+    """Kind of the files with these numbers."""
+    column: ClassVar[str]
+    """Column of runs."""
+    noun: ClassVar[str]
+    """Name of a number."""
+    nouns: ClassVar[str]
+    """Name of several numbers."""
+    unit: ClassVar[str]
+    """Unit of the numbers."""
+    readers: ClassVar[str]
+    """Efforts that read the numbers, as the subject of a sentence."""
+    error: ClassVar[type[MissingLength]]
+    """Class of errors about documents without a number."""
+    ways: ClassVar[str]
+    """Ways to give the numbers, besides a table."""
     meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
+
+    @classmethod
+    def key(cls, metric: Any) -> tuple[Hashable, ...]:
+        """Return the key of these numbers in caches of values of a metric."""
+        return cls.what, getattr(metric, cls.what), metric.default_lengths, metric.missing
+
+    @classmethod
+    def table_of(cls, metric: Any) -> NumberTable | None:
+        """Return the table of a metric with its numbers of documents, if it has one."""
+        return cast("NumberTable | None", getattr(metric, cls.what))
+
+    @classmethod
+    def default_of(cls, metric: Any) -> NumberTable | None:
+        """Return the table for runs without a column of these numbers, if there is one."""
+        return cast("NumberTable | None", getattr(metric, f"default_{cls.what}", None))
 
     def __len__(self) -> int:
         return len(self.loaded[1])
@@ -105,11 +72,11 @@ class NumberTable(DocumentTable):
             number = len(self.current)
             mean = self.mean if number else np.nan
         except CWLAError:  # the file is missing or is not a table
-            return f"<{self.quantity.nouns} {self.name!r}: the file cannot be read>"
-        of_mean = f", mean {mean:,.1f} {self.quantity.unit}" if number else ""
+            return f"<{self.nouns} {self.name!r}: the file cannot be read>"
+        of_mean = f", mean {mean:,.1f} {self.unit}" if number else ""
         tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
         content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
-        return f"<{self.quantity.nouns} {self.name!r}: {content}>"
+        return f"<{self.nouns} {self.name!r}: {content}>"
 
     @property
     def mean(self) -> float:
@@ -141,9 +108,8 @@ class NumberTable(DocumentTable):
         found = np.array(numbers(values, column, cls.what, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
         if len(found) and not (np.isfinite(found).all() and found.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
-            of = cls.quantity
             raise BadParameter(
-                f"the {of.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {of.nouns} are {of.unit}, 0 or more."
+                f"the {cls.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls.nouns} are {cls.unit}, 0 or more."
             )
         return doc_id, found
 
@@ -153,11 +119,11 @@ class NumberTable(DocumentTable):
 
     @classmethod
     def _read(cls, path: str) -> tuple[Ids, Floats]:
-        table, of = read_table(path, cls.kind), cls.quantity
-        return strings(table["doc_id"], "doc_id", of.nouns, of.error), to_numpy(table[of.column])
+        table = read_table(path, cls.kind)
+        return strings(table["doc_id"], "doc_id", cls.nouns, cls.error), to_numpy(table[cls.column])
 
     def _rows(self) -> pa.Table:
-        return pa.table(dict(zip(("docno", self.quantity.column), self.loaded, strict=True)))
+        return pa.table(dict(zip(("docno", self.column), self.loaded, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -172,7 +138,7 @@ class ReplacedLengths:
         First document without a length, and its query; empty if there is none.
     table : str, optional
         Name of the table of lengths for messages, empty if it has none; None for the column doc_length.
-    quantity : Quantity, default=LENGTH
+    quantity : type of NumberTable
         What the numbers are: lengths, or known costs.
     """
 
@@ -181,7 +147,7 @@ class ReplacedLengths:
     query: str
     document: str
     table: str | None
-    quantity: Quantity = LENGTH
+    quantity: type[NumberTable]
 
     def __add__(self, other: ReplacedLengths) -> ReplacedLengths:
         first = self if self.replaced else other
@@ -224,7 +190,12 @@ class Lengths(NumberTable):
     225.0
     """
 
-    quantity, what, meanings, kind = LENGTH, "lengths", (("doc_length", "words", "length"),), LENGTHS
+    what, meanings, kind, column = "lengths", (("doc_length", "words", "length"),), LENGTHS, "doc_length"
+    noun, nouns, unit, readers, error = "length", "lengths", "words", "time as effort", MissingLength
+    ways = (
+        "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
+        " with register_lengths(words)."
+    )
     default: ClassVar[Lengths | None] = None
     """Table of measures without ``lengths=`` for runs without a column ``doc_length``."""
 
@@ -403,7 +374,9 @@ class Seconds(NumberTable):
     22.5
     """
 
-    quantity, what, meanings, kind = COST, "doc_seconds", (("doc_seconds", "seconds"),), SECONDS
+    what, meanings, kind, column = "doc_seconds", (("doc_seconds", "seconds"),), SECONDS, "doc_seconds"
+    noun, nouns, unit, readers, error = "cost", "costs", "seconds", "an effort of known seconds", MissingSeconds
+    ways = "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it)."
 
 
 def register_doc_seconds(name: str, table: Any) -> Seconds:

@@ -15,7 +15,7 @@ from ..errors import BadRun
 from ..files.id_columns import Ids
 from .columns import Array, Columns, Floats
 from .duplicates import Duplicates
-from .lengths import LENGTH, Lengths, Quantity, Seconds
+from .lengths import Lengths, NumberTable, Seconds
 
 
 class MetricLike(Protocol):
@@ -400,7 +400,7 @@ class Rankings:
         """Score of each hit as float64."""
         return self._rows.scores[self.place_of_hits]
 
-    def row_words(self, metric: MetricLike, quantity: Quantity) -> Array:
+    def row_words(self, metric: MetricLike, quantity: type[NumberTable]) -> Array:
         """Return the words, or the seconds, of all rows in rank order."""
         return self._rows.words(metric, quantity)
 
@@ -461,7 +461,7 @@ class StackedRows:
         """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
         return np.concatenate([rows.places_by_exact_score + start for rows, start in zip(self.runs, self._starts)])
 
-    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+    def words(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the words, or the seconds, of all documents, in rank order."""
         return np.concatenate([rows.words(metric, quantity) for rows in self.runs])
 
@@ -603,14 +603,14 @@ class RankedRows(ABC):
     def has_doc_length(self) -> bool:
         """Whether the rows have a column of document lengths."""
 
-    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+    def words(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the words, or the seconds, of all documents, grouped by query in rank order."""
         return remembered(
             self._flat, quantity.key(metric), lambda: self.in_rank_order(self.words_of_rows(metric, quantity))
         )
 
     @abstractmethod
-    def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+    def words_of_rows(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the words, or the seconds, of all documents, in the order of the rows."""
 
     @abstractmethod

@@ -100,7 +100,7 @@ class Resource(ABC):
                 cls.named.setdefault(value.name, value)
             return value
         if not isinstance(value, str | Path):
-            made = cls.from_content(value)
+            made = cls._from_content(value)
             return cast(Self, cls.named.setdefault(made.name, made))
         name = str(value)
         if name in cls.named:
@@ -160,7 +160,7 @@ class Resource(ABC):
 
     @classmethod
     @abstractmethod
-    def from_content(cls, content: Any) -> Self:
+    def _from_content(cls, content: Any) -> Self:
         """Return a resource that is named after the hash of its content."""
 
     @classmethod

@@ -14,7 +14,7 @@ from ..files.arrow_arrays import of_numbers
 from ..files.id_columns import repeated
 from .columns import Array, Columns, Floats, descending_in_groups, distinct, run_columns
 from .duplicates import Duplicates
-from .lengths import LENGTH, NumberTable, Quantity, ReplacedLengths
+from .lengths import Lengths, NumberTable, ReplacedLengths
 from .rankings import Judged, MetricLike, PoolJudgments, RankedRows, Rankings, RowsWithLengths, remembered
 
 
@@ -23,7 +23,7 @@ def words_of_rows(
     rows: RowsWithLengths,
     read: Array | None = None,
     note: Callable[[str, ReplacedLengths], None] | None = None,
-    quantity: Quantity = LENGTH,
+    quantity: type[NumberTable] = Lengths,
 ) -> Floats:
     """Return the words of the documents of a run in row order, or their seconds.
 
@@ -40,7 +40,7 @@ def words_of_rows(
         Mask of the rows whose length the metric reads; by default all. Other rows may have no length.
     note : callable, optional
         Function of the name of the table and the number of lengths that the mean replaces, for ``missing="mean"``.
-    quantity : Quantity, default=LENGTH
+    quantity : type of NumberTable, default=Lengths
         Number to return for each document.
 
     Raises
@@ -64,7 +64,7 @@ def words_of_rows(
         words = np.asarray(column, float)
     else:
         raise quantity.error(
-            f"the {quantity.nouns} of documents are needed: give {quantity.parameter}=, a table, a path or a name,"
+            f"the {quantity.nouns} of documents are needed: give {quantity.what}=, a table, a path or a name,"
             f" {quantity.ways}"
         )
     if metric.missing == "mean" and note is not None:
@@ -73,14 +73,14 @@ def words_of_rows(
         key, name = "", None
         if table is not None:
             key, name = table.name, "" if table.anonymous and table.path is None else shown(table.name)
-        key = key if quantity is LENGTH else f"{quantity.column} {key}"
+        key = key if quantity is Lengths else f"{quantity.column} {key}"
         note(key, ReplacedLengths(len(holes), int(needed.sum()), *first, name, quantity))
     if metric.missing != "mean" and not needed.all():  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
     return _without_holes(words, needed, metric, table, rows.pair, quantity)
 
 
-def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = LENGTH) -> Floats:
+def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:
     """Return the words, or the seconds, of all judged documents in the order of the pool, for ideal rankings.
 
     Raises
@@ -90,7 +90,7 @@ def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = L
     """
     pool = rankings.pool
     judgments = cast(PoolJudgments, pool.judgments)
-    table, known = quantity.table_of(metric), pool.words if quantity is LENGTH else None
+    table, known = quantity.table_of(metric), pool.words if quantity is Lengths else None
     if table is None and known is None and rankings.rows is not None and not rankings.rows.has_doc_length:
         table = quantity.default_of(metric)
     if table is None and known is not None:
@@ -98,13 +98,13 @@ def words_of_pool(metric: MetricLike, rankings: Rankings, quantity: Quantity = L
     elif table is None or rankings.rows is None:
         raise quantity.error(
             f"norm='ideal' needs the {quantity.noun} of every judged document, retrieved or not: give"
-            f" {quantity.parameter}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
+            f" {quantity.what}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
             " retrieved documents only."
         )
     else:
         words = table.of_documents(judgments.columns.doc_id)[judgments.pool_order]
     duplicates = metric.duplicates
-    if duplicates is not None and metric.duplicate_gain == "keep" and quantity is LENGTH:
+    if duplicates is not None and metric.duplicate_gain == "keep" and quantity is Lengths:
         repeated = duplicates.repeated(judgments.columns.doc_id)[judgments.pool_order]
         words = np.where(repeated, 0.0, words)  # an upper bound: copies take no time
     if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
@@ -124,7 +124,7 @@ def _without_holes(
     metric: MetricLike,
     table: NumberTable | None,
     describe: Callable[[int], tuple[str, str]],
-    quantity: Quantity,
+    quantity: type[NumberTable],
 ) -> Array:
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
     if words.min(initial=0) >= 0 and words.max(initial=0) < np.inf:  # false if a number is NaN
@@ -156,7 +156,7 @@ def _without_holes(
     raise quantity.error(
         f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
         f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
-        f" {quantity.parameter}=, a table that has them, read fewer documents with @k, or give missing='mean'."
+        f" {quantity.what}=, a table that has them, read fewer documents with @k, or give missing='mean'."
     )
 
 
@@ -363,7 +363,7 @@ class RunRows(RankedRows):
         """Whether the run has a column of document lengths."""
         return self.doc_length is not None
 
-    def words(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+    def words(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the words, or the seconds, of all documents, grouped by query in rank order.
 
         Below the last rank that the metric reads, documents may have no length. Their words are then 0.
@@ -383,7 +383,7 @@ class RunRows(RankedRows):
 
         return remembered(self._flat, (*quantity.key(metric), "up to", last), words)
 
-    def words_of_rows(self, metric: MetricLike, quantity: Quantity = LENGTH) -> Array:
+    def words_of_rows(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the words, or the seconds, of all documents, in the order of the rows."""
         return words_of_rows(metric, self, note=self.replaced_lengths.__setitem__, quantity=quantity)
 

@@ -16,7 +16,7 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, JointRows, Overlap, Rows
 from ..data.columns import Array, Columns, distinct
-from ..data.lengths import COST, LENGTH
+from ..data.lengths import Lengths, Seconds
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
 from ..files.arrow_arrays import is_text, of_numbers, of_strings, to_numpy
@@ -440,8 +440,8 @@ def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
     for measure in measures:
         needs = needs_of(measure)
         if needs.mean_length or needs.mean_seconds:
-            quantity = LENGTH if needs.mean_length else COST
+            quantity = Lengths if needs.mean_length else Seconds
             raise quantity.error(
                 f"{measure} needs the mean {quantity.noun} of a whole run, and runs are read in parts here: give"
-                f" {quantity.parameter}=, a table, or evaluate the run as a frame."
+                f" {quantity.what}=, a table, or evaluate the run as a frame."
             )

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ..data.alignment import Judgments, Rows
 from ..data.columns import Array, Columns, descending_in_groups
-from ..data.lengths import LENGTH, Quantity, ReplacedLengths
+from ..data.lengths import Lengths, NumberTable, ReplacedLengths
 from ..data.rankings import Pool, RankedRows, Rankings, remembered
 from ..data.run_rows import words_of_rows
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some, warn
@@ -328,7 +328,7 @@ class LabelledJudgments:
             return False
         return PairKeys(self.samples.doc_id, self.samples.queries[0]).repeat is not None
 
-    def words_of_rows(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
+    def words_of_rows(self, metric: Any, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the lengths of all documents in words, or their known costs, in the order of groups."""
         return remembered(
             self._words,
@@ -427,7 +427,7 @@ class ScoredRows(RankedRows):
         """Return values of rows in rank order."""
         return values[self.order]
 
-    def words_of_rows(self, metric: Any, quantity: Quantity = LENGTH) -> Array:
+    def words_of_rows(self, metric: Any, quantity: type[NumberTable] = Lengths) -> Array:
         """Return the lengths of all documents in words, or their known costs, in the order of groups."""
         return self.labelled.words_of_rows(metric, quantity)
 

@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
 from ..data.columns import Array
-from ..data.lengths import COST
+from ..data.lengths import Seconds
 from ..data.rankings import Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown, some
 from ..files import id_columns
@@ -92,7 +92,9 @@ class TrainingRows:
                 f"{measure} needs the cost of every training row: give it a table as doc_seconds=, and pass docno=."
             )
         if not metric.unit_effort:
-            documents = Documents(grade, lambda: rows.words_of_rows(metric), lambda: rows.words_of_rows(metric, COST))
+            documents = Documents(
+                grade, lambda: rows.words_of_rows(metric), lambda: rows.words_of_rows(metric, Seconds)
+            )
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort

@@ -317,7 +317,7 @@ class BoundCalibration(Resource):
         return f"<calibration {self.name!r}>"
 
     @classmethod
-    def from_content(cls, content: Any) -> BoundCalibration:
+    def _from_content(cls, content: Any) -> BoundCalibration:
         """Return the calibration of an object that ``calibrate`` returned, named after the hash of its content."""
         if not _is_calibration(content):
             raise BadParameter(
@@ -400,7 +400,7 @@ class TopicParameters(Resource):
         return f"<parameters by topic {self.name!r}>"
 
     @classmethod
-    def from_content(cls, content: Any) -> TopicParameters:
+    def _from_content(cls, content: Any) -> TopicParameters:
         """Return parameters that are named after the hash of their content."""
         table = _table(content)
         known = [(topic, name, getattr(one, "name", one)) for topic, own in table.items() for name, one in own.items()]

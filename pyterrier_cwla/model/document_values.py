@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..data.columns import Array, Floats
-from ..data.lengths import LENGTH, Quantity
+from ..data.lengths import Lengths, NumberTable
 from ..data.rankings import Rankings, remembered
 from .metric import Metric
 
@@ -29,7 +29,7 @@ def grades_of_hits(metric: Metric, rankings: Rankings) -> Array:
 
 
 def words_of_items(
-    metric: Metric, rankings: Rankings, queries: Array, width: int, quantity: Quantity = LENGTH
+    metric: Metric, rankings: Rankings, queries: Array, width: int, quantity: type[NumberTable] = Lengths
 ) -> Floats:
     """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
 
@@ -40,7 +40,7 @@ def words_of_items(
     ndarray of shape (n_queries, width)
         Numbers of words, or of seconds.
     """
-    copies = metric.duplicates if quantity is LENGTH else None
+    copies = metric.duplicates if quantity is Lengths else None
 
     def words() -> Array:
         flat = rankings.row_words(metric, quantity)

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..data.columns import Array, Floats, distinct
-from ..data.lengths import COST, LENGTH
+from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..data.run_rows import words_of_pool
 from ..errors import NoFiniteValue
@@ -144,7 +144,7 @@ def pool_efforts(metric: Metric, rankings: Rankings, order: Array | None = None)
         return efforts
     rank = None if order is None else places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
     which = slice(None) if order is None else order
-    words, seconds = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (LENGTH, COST))
+    words, seconds = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (Lengths, Seconds))
     return metric.costs(Documents(np.maximum(pool.grade, 0)[which], words, seconds, rank))
 
 
