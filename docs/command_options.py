@@ -19,13 +19,17 @@ FILE = COMMANDS / "parameters.json"
 
 def written() -> str:
     """Return the content of the file."""
-    sources = (path.read_text(encoding="utf-8") for path in sorted(COMMANDS.glob("*.py")))
-    functions = {name for source in sources for name in re.findall(r'Parameters?\(\s*"([\w.]+)"', source)}
-    return json.dumps({name: _parameters(name) for name in sorted(functions)}, indent=1, ensure_ascii=False) + "\n"
+    wanted: dict[str, set[str]] = {}
+    for path in COMMANDS.glob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        for function, names in re.findall(r'Parameters?\(\s*"([\w.]+)",\s*"([\w ]+)"', source):
+            wanted.setdefault(function, set()).update(names.split())
+    found = {function: _parameters(function, wanted[function]) for function in sorted(wanted)}
+    return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
 
-def _parameters(function: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of a function that an option can give: numbers, texts and choices."""
+def _parameters(function: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
+    """Return the parameters with these names of a function that an option can give: numbers, texts and choices."""
     module, _, name = f"pyterrier_cwla.{function}".rpartition(".")
     called = _found(module, name)
     section = re.search(r"^Parameters\n-+\n(.*?)(?=\n\n\w+\n---|\Z)", inspect.getdoc(called) or "", re.M | re.S)
@@ -33,7 +37,7 @@ def _parameters(function: str) -> dict[str, dict[str, Any]]:
     found = {}
     entry = re.compile(r"^(\w[\w, ]*) : (.*)\n((?:    .*\n?|\n)+)", re.M)
     for names, kind, text in entry.findall(section[1] if section else ""):
-        for name in names.split(", "):
+        for name in wanted.intersection(names.split(", ")):
             if record := _record(kind, " ".join(text.split()), defaults[name]):
                 found[name] = record
     return found

@@ -31,7 +31,7 @@ _MODULES = {
     "study": ("study",),
 }
 #: Exit codes.
-_FAILED, _INTERRUPTED, _TERMINATED, _BROKEN_PIPE = 2, 130, 143, 1
+_FAILED, _INTERRUPTED, _TERMINATED = 2, 130, 143
 #: New objects between searches for unused cycles. The imports of a command make about as many, all in use.
 _NEW_OBJECTS = 100_000
 
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     Raises
     ------
     SystemExit
-        Always, with an exit code: 0 for success, 1 for a closed pipe at standard output, 2 for an error, 130 for
-        Ctrl-C, 143 for SIGTERM.
+        Always, with an exit code: 0 for success, also if the reader of standard output leaves as ``head`` does, 2 for
+        an error, 130 for Ctrl-C, 143 for SIGTERM.
     """
     own_process = arguments is None
     if own_process:
@@ -65,7 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except BrokenPipeError:
         # Buffered text would raise the error again when Python closes the pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = _BROKEN_PIPE
+        code = 0
     except OSError as error:
         code = _fail(f"standard output: cannot be written ({error.strerror}).")
     if own_process:
@@ -118,6 +118,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         message = unknown_option(error, typer.main.get_command(loaded_app())) or usual.replace("Value error, ", "")
         return _fail(message if message.endswith((".", "?")) else f"{message}.")
     except BrokenPipeError:
+        raise
+    except SystemExit as ended:  # typer's exit for a broken pipe has code 1
+        if isinstance(ended.__context__, BrokenPipeError):
+            raise ended.__context__ from None
         raise
     except OSError as error:
         if error.errno in NO_ROOM and not error.filename:

@@ -6,7 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ..measures.reference import Entry
 
 _DEPTH = 20  # ranks of a table
+_SEARCHED = 4  # characters of the shortest text that is searched for in descriptions
 OneRun = Annotated[
     Path,
     typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
@@ -121,7 +122,7 @@ def _explained(
     """Explain one run; ``whole``: with all its queries, since the measure reads more than the one."""
     import pyarrow.compute as pc
 
-    from ..evaluation.explanation import explain_one
+    from ..evaluation.explanation import Explanation, explain_one
 
     table = read_one_run(path, run_name)
     found = table["query_id"].unique().to_pylist()
@@ -138,7 +139,10 @@ def _explained(
     if not one_query.num_rows:
         raise errors.BadParameter(f"{path}: no documents for query {query!r}.")
     with errors.speaking_of(qrels, path):
-        return explain_one(judgments, table if whole else one_query, query, measure)
+        found = explain_one(judgments, table if whole else one_query, query, measure)
+    cutoff = measure.params.get("cutoff")
+    # users see no rank below the cutoff
+    return replace(found, table=found.table.head(cutoff)) if cutoff and isinstance(found, Explanation) else found
 
 
 def _draw(explained: Explanation | ExplainedPair, path: Path, depth: int | None) -> None:
@@ -156,7 +160,9 @@ def measures(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]", help="Describe these measures or functions; C, A, gain, effort … list all of that kind."
+            metavar="[NAME]",
+            help="Describe these measures or functions; C, A, gain, effort … list all of that kind, and other words"
+            " those with the word in their description.",
         ),
     ] = None,
     form: Annotated[Listing, typer.Option("--format", help="A table, or one line of JSON per entry.")] = Listing.table,
@@ -166,16 +172,17 @@ def measures(
     Example: pyterrier-cwla measures TBG
     """
     from ..measures import reference
-    from .explanation_tables import print_entry, print_listing, print_overview
+    from .explanation_tables import print_entry, print_listing, print_mentioned, print_overview
 
-    chosen = [_of_name(name) for name in names or ()]
+    chosen = [(name, *_of_name(name)) for name in names or ()]
     if form is Listing.jsonl:
-        everything = [entry for pair in chosen for found in pair for entry in found]
+        everything = [entry for _, listed, described in chosen for entry in (*listed, *described)]
         for entry in everything or reference.entries():
             print(json.dumps(entry.record(), ensure_ascii=False))
-    elif not chosen:
+        return
+    if not chosen:
         print_overview(reference.entries())
-    for number, (listed, described) in enumerate(chosen if form is Listing.table else ()):
+    for number, (name, listed, described) in enumerate(chosen):
         if number:
             print()
         print_listing(listed)
@@ -183,16 +190,25 @@ def measures(
             if place:
                 print()
             print_entry(entry)
+        if described and len(name) >= _SEARCHED:
+            print_mentioned(name, [entry for entry in reference.mentioning(name) if entry not in described])
 
 
 def _of_name(name: str) -> tuple[list[Entry], list[Entry]]:
-    """Return the entries of the kind with this name, and those with the name itself; ``effort`` is both."""
+    """Return the entries to list and those to describe: of the kind with this name, and with the name itself.
+
+    ``effort`` is both. If there are none, entries with the name in their description are listed.
+    """
     from ..measures import reference
 
     listed = reference.of_kind(name)
-    with nullcontext() if not listed else suppress(errors.UnknownSpec):
+    try:
         return listed, reference.find(name)
-    return listed, []
+    except errors.UnknownSpec:
+        listed = listed or (reference.mentioning(name) if len(name) >= _SEARCHED else [])
+        if not listed:
+            raise
+        return listed, []
 
 
 def texts_of(path: Path) -> dict[str, str]:

@@ -240,6 +240,13 @@ def print_listing(entries: Sequence[Entry]) -> None:
         console.print()
 
 
+def print_mentioned(word: str, entries: Sequence[Entry]) -> None:
+    """Print the names of entries with a word in their description."""
+    if entries:
+        names = ", ".join(entry.name for entry in entries)
+        prose(readable_screen(), f"Also with {word!r} in the description: {names}.")
+
+
 def print_overview(entries: Sequence[Entry]) -> None:
     """Print one line per measure, and the names of the functions that measures are composed of."""
     print_listing([entry for entry in entries if entry.kind in _OF_MEASURES])

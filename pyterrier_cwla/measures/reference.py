@@ -278,6 +278,11 @@ def find(name: str) -> list[Entry]:
     raise UnknownSpec(f"nothing has the name {word!r}. {like_it}")
 
 
+def mentioning(text: str) -> list[Entry]:
+    """Return the entries with a text in their name, summary or formula; upper and lower case are the same."""
+    return [e for e in entries() if text.lower() in f"{e.name} {e.says} {e.formula}".lower()]
+
+
 def _of_measure(declaration: Declaration) -> Entry:
     parameters = tuple(map(EntryParameter.from_declared, declaration.parameters))
     cutoff = next(("@k" if p.required else "[@k]" for p in parameters if p.name == "cutoff"), "")

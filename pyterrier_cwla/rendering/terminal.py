@@ -27,6 +27,9 @@ _LISTING_WIDTH = 150  # characters, longest line of a listing
 class _Screen(Console):
     """Console that escapes control characters in texts from files."""
 
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError  # rich would exit with code 1
+
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         return harmless_segments(super().render(renderable, options))
 

@@ -787,6 +787,17 @@ def test_every_entry_can_be_shown(prints):
         assert prints("measures", entry.name)
 
 
+def test_words_are_searched_for_in_descriptions(prints, says):
+    assert "Also with 'time' in the description: TBG," in prints("measures", "time")
+    listed = prints("measures", "reciprocal rank")
+    assert "  ERR" in listed
+    assert "  RR" in listed
+    found = {row["name"] for row in records(prints("measures", "reciprocal rank", "--format", "jsonl"))}
+    assert {"RR", "ERR"} <= found
+    assert "AP" not in found
+    assert says("measures", "no such words").startswith("nothing has the name")
+
+
 # ---- demo
 
 
@@ -1113,7 +1124,7 @@ def test_pyterrier_is_imported_by_the_demonstration_only(files):
 @pytest.mark.skipif(os.name == "nt", reason="broken pipes differ on Windows")
 def test_a_reader_that_leaves_is_no_error(files):
     """Example: ``pyterrier-cwla measures | head -1``."""
-    for command in (["measures"], ["evaluate", "qrels.txt", "runs", "--format", "csv"]):
+    for command in (["--help"], ["measures"], ["evaluate", "qrels.txt", "runs", "--format", "csv"]):
         process = subprocess.Popen(
             [sys.executable, "-m", "pyterrier_cwla", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
@@ -1121,6 +1132,7 @@ def test_a_reader_that_leaves_is_no_error(files):
         err = process.stderr.read().decode()
         process.wait(timeout=60)
         process.stderr.close()
+        assert process.returncode == 0
         assert "Traceback" not in err
         assert "BrokenPipe" not in err
 
@@ -1162,8 +1174,44 @@ class TestRealRuns:
         assert max(map(len, lines.splitlines())) <= width
 
     def test_a_real_explanation(self, prints):
-        out = prints("explain", DL19 / "qrels.txt", DL19 / "runs" / "REP_LLAMA.txt", "-q", "1037798", "-m", "nDCG@10")
+        out = prints("explain", DL19 / "qrels.txt", DL19 / "runs" / "REP_LLAMA.txt", "-q", "1037798", "-m", "nDCG")
         assert "… 980 more" in out
+
+
+def test_one_lowest_relevant_grade_for_all_measures(files, prints):
+    """Measures with their own rel keep it, also inside others; measures without the parameter are as before."""
+    given = prints(
+        "evaluate", "qrels.txt", "runs", *flags(["AP", "RR(rel=1)", "nDCG", "GeometricMean(measure=P@2)"]), "--rel", 3
+    )
+    written = ["AP(rel=3)", "RR(rel=1)", "nDCG", "GeometricMean(measure='P(rel=3)@2')"]
+    assert given == prints("evaluate", "qrels.txt", "runs", *flags(written))
+    without = prints("evaluate", "qrels.txt", "runs", "--rel", 3)
+    assert (
+        without.split("\n\n")[0]
+        == prints("evaluate", "qrels.txt", "runs", *flags(["nDCG@10", "AP(rel=3)", "RR(rel=3)", "RBP(rel=3)"])).split(
+            "\n\n"
+        )[0]
+    )
+    assert "grades from 3 are relevant" in without
+    note = "None of these measures takes rel from the command line: --rel has no effect."
+    assert note in prints("evaluate", "qrels.txt", "runs", "-m", "nDCG", "--rel", 3)
+    assert "early" in prints("compare", "qrels.txt", "runs", "-m", "early=P@2", "--rel", 3, "--resamples", 100)
+
+
+def test_an_explanation_stops_at_the_cutoff_of_the_measure(files, prints):
+    for others in ((), ("runs/bad.run",)):
+        lines = prints("explain", "qrels.txt", "runs/good.txt", *others, "-q", "q1", "-m", "nDCG@2").splitlines()
+        ranks = [line.split()[0] for line in lines if re.match(r" +\d+  d", line)]
+        assert ranks == ["1", "2"]
+        assert not [line for line in lines if "more" in line.split()]
+
+
+@pytest.mark.parametrize("width", [60, 100])
+def test_a_simulation_fits_the_screen(files, prints, monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    for more in ((), ("--by-query",)):
+        lines = prints("simulate", "qrels.txt", "runs", "-m", "RR", "--users", 20, *more).splitlines()
+        assert max(map(len, lines)) <= width
 
 
 def flags(measures):

@@ -19,7 +19,6 @@ COMPARE = "evaluation.run_comparison.compare"
 LOG = "behaviour.logs.calibration.calibrate"
 
 
-@pytest.mark.slow
 def test_the_file_is_that_of_the_functions():
     assert RECORDS.read_text(encoding="utf-8") == command_options.written(), "run `python docs/command_options.py`"
 
