@@ -6,6 +6,8 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +15,6 @@ import typer
 
 from .._version import __version__
 from ..errors import BadParameter, near
-from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.notes import busy, note, resumable_from, warnings_as_sentences
 from ..tasks.progress import bar
 from .arguments import (
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from ..data.alignment import Judgments
     from ..evaluation.comparison import Comparison
     from ..files.table_writers import Table
+    from ..rendering import tables
 
 DEFAULTS = ("nDCG@10", "AP", "RR")
 _MANY = 3  # runs; more have a common progress bar
@@ -234,7 +236,6 @@ class _Compared:
         return [*(self.found.of_topics if form is not Format.latex else ()), *self.notes]
 
 
-_NAME_WIDTH = 30
 _ABOUT = (
     "rbo: expected agreement if that at the end of the lists continues. rbo_min: if they have no further document in"
     " common. rbo_res: how much higher it could be."
@@ -272,7 +273,7 @@ def rbo(
         found = overlap(compared, other, by_query=by_query, **chosen).reset_index()
     if other is not None:
         found.insert(1, "other", next(name for name, file in files.items() if file == other))
-    queries = "" if by_query else "Means over the queries of either run. "
+    queries = "" if by_query else "Means over the topics of either run. "
     notes = [*warned, f"{queries}p = {chosen['p']:g}.", _ABOUT]
     results.write(_Overlaps(found, notes, {"version": __version__, **chosen}))
 
@@ -293,39 +294,36 @@ class _Overlaps:
     notes: Sequence[str]
     origin: dict[str, Any]
 
-    def _rows(self) -> list[list[str]]:
-        from ..rendering.terminal import decimal
+    @property
+    def _shown(self) -> tables.Table:
+        from ..evaluation.run_overlap import VALUES
+        from ..rendering.tables import Table, TableColumn
 
-        return [
-            [cell if isinstance(cell, str) else decimal(cell) for cell in row]
-            for row in self.table.itertuples(index=False)
+        ids = self.table.columns.drop(list(VALUES))
+        columns = [
+            *(TableColumn(name.removesuffix("_id"), itemgetter(name), "name") for name in ids),
+            *(TableColumn(name, partial(_value, name)) for name in VALUES),
         ]
+        return Table({"": self.table.to_dict("records")}, columns, self.notes)
 
     def print(self, console: Console) -> None:
         """Print a text table, and the notes."""
-        from ..rendering.terminal import broken, plain_table, prose
-
-        table, names = plain_table(), self.table.columns
-        for name in names:
-            table.add_column(name.removesuffix("_id"), justify="right" if name.startswith("rbo") else "left")
-        for row in self._rows():
-            table.add_row(*(broken(cell, _NAME_WIDTH) for cell in row))
-        console.print(table)
-        console.print()
-        for text in self.notes:
-            prose(console, text)
+        console.print(self._shown)
 
     def latex(self) -> str:
         """Return a LaTeX table with the style of booktabs."""
-        names = list(self.table.columns)
-        alignment = "".join("r" if name.startswith("rbo") else "l" for name in names)
-        body = (table_row(map(escaped, row)) for row in self._rows())
-        lines = ["% \\usepackage{booktabs}", *tabular(alignment, [escaped(name) for name in names], body)]
-        return "\n".join(lines) + "\n"
+        return self._shown.to_latex()
 
     def notes_beside(self, form: Format) -> Sequence[str]:
         """Return the notes."""
         return self.notes
+
+
+def _value(name: str, row: Mapping[str, Any]) -> str:
+    """Return a value of a row as text."""
+    from ..rendering.terminal import decimal
+
+    return decimal(row[name])
 
 
 Page = Annotated[

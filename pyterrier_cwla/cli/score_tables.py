@@ -27,12 +27,13 @@ from ..evaluation.streaming import extras_of, values_of_files
 from ..files.arrow_arrays import of_strings
 from ..files.id_columns import written
 from ..files.run_files import RunFiles, sources
-from ..files.table_writers import Table, column_of
+from ..files.table_writers import Table as TableOfFile
+from ..files.table_writers import column_of
 from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregate_of
 from ..measures.wrappers import residual_of
-from ..rendering.latex import escaped, table_row, tabular
 from ..rendering.notes import sentence
+from ..rendering.tables import Table, TableCell
 from ..rendering.terminal import broken, column_head, decimal, in_blocks, other_than_means, plain_table, prose
 from .output_formats import Format
 
@@ -100,7 +101,7 @@ class Scores:
         Sentences for readers of the table.
     """
 
-    table: Table
+    table: TableOfFile
     columns: Sequence[MeasureColumn]
     notes: Sequence[str] = ()
     origin: dict[str, Any] = field(default_factory=dict)
@@ -127,17 +128,11 @@ class Scores:
 
     def latex(self) -> str:
         """Return a LaTeX table with the style of booktabs."""
-        names = self._heads[: len(self._ids)]
-        head = [*names, *(escaped(column.name) for column in self.columns)]
-        body = (table_row(map(escaped, cells)) for cells in self._cells())
-        alignment = "l" * len(names) + "r" * len(self.columns)
-        lines = ["% \\usepackage{booktabs}", *tabular(alignment, head, body)]
-        return "\n".join(lines) + "\n"
-
-    def _cells(self) -> Iterable[list[str]]:
         ids = [column_of(self.table, name) for name in self._ids]
         values = [[column.written(v) for v in column_of(self.table, column.name)] for column in self.columns]
-        return (list(row) for row in zip(*ids, *values, strict=True))
+        cells = [[TableCell(str(text)) for text in row] for row in zip(*ids, *values, strict=True)]
+        heads = [*self._heads[: len(ids)], *(column.name for column in self.columns)]
+        return Table.from_cells({"": cells}, heads, names=len(ids)).to_latex()
 
     def print(self, console: Console) -> None:
         """Print text tables, each as wide as the screen allows; scores by query are followed by their means."""
@@ -252,7 +247,7 @@ class FileScores:
 
     def tables(
         self, files: Iterable[tuple[str, Path]], by_query: bool, cache_dir: Path | None, progress: bool
-    ) -> Iterator[Table]:
+    ) -> Iterator[TableOfFile]:
         """Yield one table per run: one row, or one row per query.
 
         Raises

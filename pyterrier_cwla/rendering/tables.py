@@ -127,9 +127,11 @@ class Table:
     notes: Sequence[str] = ()
 
     @classmethod
-    def from_cells(cls, cells: Mapping[str, Sequence[Sequence[TableCell]]], heads: Sequence[str]) -> Table:
-        """Return a table of given cells; the first column has names."""
-        kinds = ["name", *["number"] * (len(heads) - 1)]
+    def from_cells(
+        cls, cells: Mapping[str, Sequence[Sequence[TableCell]]], heads: Sequence[str], names: int = 1
+    ) -> Table:
+        """Return a table of given cells; the first columns have names."""
+        kinds = ["name"] * names + ["number"] * (len(heads) - names)
         columns = [TableColumn(head, itemgetter(at), kind) for at, (head, kind) in enumerate(zip(heads, kinds))]
         return cls(cells, columns)
 
@@ -203,6 +205,10 @@ class Table:
         numbers = "c" if spaced else "r"
         alignment = "".join("l" if column.kind == "name" else numbers for column in self.columns)
         return tabular(alignment, [escaped(column.heading.replace("\n", " ")) for column in self.columns], body)
+
+    def to_latex(self) -> str:
+        """Return a file of LaTeX with all rows."""
+        return "\n".join(["% \\usepackage{booktabs}", *self.latex(), ""])
 
     def html(self) -> str:
         """Return the table in HTML, each part below its title."""

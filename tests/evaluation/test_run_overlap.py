@@ -173,7 +173,7 @@ def test_the_command_prints_and_writes_pairs(folder, prints, says, tmp_path):
     lines = [line.split() for line in text.splitlines()]
     assert lines[0] == ["run", "other", "rbo", "rbo_min", "rbo_res"]
     assert lines[2] == ["x", "y_1", "0.5867", "0.4047", "0.3526"]
-    assert "Means over the queries of either run. p = 0.8." in text
+    assert "Means over the topics of either run. p = 0.8." in text
     with_one = prints("rbo", folder, "--baseline", "y_1", "--by-query", "--format", "csv").splitlines()
     assert with_one[0] == "run,other,query_id,rbo,rbo_min,rbo_res"
     assert [line.split(",")[:3] for line in with_one[1:]] == [["x", "y_1", "q"], ["z", "y_1", "q"]]
