@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..evaluation.comparison import Comparison
-    from ..files.table_writers import Table
+    from ..files.table_writers import TableData
     from ..rendering import tables
 
 DEFAULTS = ("nDCG@10", "AP", "RR")
@@ -77,7 +77,7 @@ def evaluate(
 
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
-    from ..files.table_writers import FORMATS, joined, write_rows
+    from ..files.table_writers import ROW_FORMATS, joined, write_rows
     from .score_tables import FileScores, MeasureColumn, Scores
 
     files = runs_by_name(runs)
@@ -98,8 +98,8 @@ def evaluate(
     watched, many = sys.stderr.isatty(), len(files) > _MANY
     with_bar = bar(files.items(), watched and many, "runs", unit="runs")
     tables = found.tables(with_bar, by_query, cache_dir, progress=watched and not many)
-    table: Table = {}  # empty if rows are written run by run
-    file = results.output if by_query and results.format in FORMATS else None
+    table: TableData = {}  # empty if rows are written run by run
+    file = results.output if by_query and results.format in ROW_FORMATS else None
     with resumable_from(cache_dir), warnings_as_sentences() as warned:
         if file is not None:
             write_rows(tables, results.format, file, origin)

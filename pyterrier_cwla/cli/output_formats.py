@@ -20,7 +20,7 @@ from .paths import check_outputs
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ..files.table_writers import Table
+    from ..files.table_writers import TableData
 
 
 class Format(StrEnum):
@@ -45,7 +45,7 @@ class WritableResults(Protocol):
     """Protocol of results that can be written in all formats."""
 
     @property
-    def table(self) -> Table:
+    def table(self) -> TableData:
         """Rows of a file."""
 
     @property

@@ -27,8 +27,7 @@ from ..evaluation.streaming import extras_of, values_of_files
 from ..files.arrow_arrays import of_strings
 from ..files.id_columns import written
 from ..files.run_files import RunFiles, sources
-from ..files.table_writers import Table as TableOfFile
-from ..files.table_writers import column_of
+from ..files.table_writers import TableData, column_of
 from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregate_of
 from ..measures.wrappers import residual_of
@@ -101,7 +100,7 @@ class Scores:
         Sentences for readers of the table.
     """
 
-    table: TableOfFile
+    table: TableData
     columns: Sequence[MeasureColumn]
     notes: Sequence[str] = ()
     origin: dict[str, Any] = field(default_factory=dict)
@@ -247,7 +246,7 @@ class FileScores:
 
     def tables(
         self, files: Iterable[tuple[str, Path]], by_query: bool, cache_dir: Path | None, progress: bool
-    ) -> Iterator[TableOfFile]:
+    ) -> Iterator[TableData]:
         """Yield one table per run: one row, or one row per query.
 
         Raises

@@ -30,7 +30,7 @@ from ..errors.extras import needed
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.atomic import AnyPath
-from ..files.inputs import RunNames, are_paths, loaded
+from ..files.inputs import are_paths, loaded, refuse_same_name
 from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
 from ..measures.of_ir_measures import needs_of
 from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
@@ -207,10 +207,11 @@ class InFiles:
                 counts += mine
                 names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
                 runs += zip(map(str, alike), names, strict=True)
-        names_of_runs = RunNames()  # raises an error for equal names
+        places: dict[str, str] = {}
         for place, of_place in client.gather(runs):
             for run in of_place:
-                names_of_runs.add(run, place)
+                refuse_same_name(run, place, places)
+                places[run] = place
         return counts
 
     def check_rows(self, runs: list[Any]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from ..data.alignment import Rows
 from ..data.columns import of_columns, run_columns
 from ..errors import BadRun, naming, warn
-from ..files.inputs import RunNames, are_paths, is_runs, loaded
+from ..files.inputs import are_paths, is_runs, loaded, refuse_same_name
 from ..files.run_files import sources
 from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, judged
 from ..tasks.hashing import fingerprint
@@ -220,15 +220,15 @@ def checked(
     MissingLength
         If no document of a run is in a table of lengths whose mean would replace all lengths.
     """
-    names = RunNames()
+    places: dict[Any, str] = {}
     for scored in found:
-        names.check(scored.run, scored.place)
+        refuse_same_name(scored.run, scored.place, places)
         if scored.last:
-            names.add(scored.run, scored.place)
+            places[scored.run] = scored.place
             for about in scored.overlap.notes("the run" if scored.run == nameless else str(scored.run)):
                 warn(about) if notice is None else notice(scored, about)
         yield scored
-    if not names:
+    if not places:
         raise BadRun("there is no run to evaluate.")
 
 

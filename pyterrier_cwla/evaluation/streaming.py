@@ -21,7 +21,7 @@ from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
 from ..files.arrow_arrays import is_text, of_numbers, of_strings, to_numpy
 from ..files.formats import run_with
-from ..files.inputs import RunNames, runs_by_name
+from ..files.inputs import refuse_same_name, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
 from ..measures.of_ir_measures import needs_of
@@ -116,7 +116,7 @@ def separate_runs(runs: Any) -> dict[str, Any]:
     BadRun
         If two runs have the same name.
     """
-    names = RunNames()
+    places: dict[str, str] = {}
     found: dict[str, Any] = {}
     for name, run in runs_by_name(runs).items():
         each: Iterable[tuple[str, Any]] = [(str(name), run)]
@@ -126,8 +126,8 @@ def separate_runs(runs: Any) -> dict[str, Any]:
             place = str(source)
             each = each if source.name is not None else runs_of(source, EXTRAS)
         for one, rows in each:
-            names.add(one, place)
-            found[one] = rows
+            refuse_same_name(one, place, places)
+            found[one], places[one] = rows, place
     return found
 
 

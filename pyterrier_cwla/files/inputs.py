@@ -71,20 +71,12 @@ def loaded(data: Any, what: str) -> Any:
     return data
 
 
-class RunNames(dict[str, str]):
-    """Names of runs with their files, to find two runs of the same name."""
-
-    def check(self, run: str, place: str) -> None:
-        """Raise BadRun if another run has this name; a run in memory has the place ``""``."""
-        if run not in self:
-            return
-        where = " and ".join(filter(None, (self[run], place)))
-        raise BadRun(
-            f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are"
-            " parts of one data set, put them into a folder whose name ends in .parquet, and give that."
-        )
-
-    def add(self, run: str, place: str) -> None:
-        """Add a run; raise BadRun if another run has this name."""
-        self.check(run, place)
-        self[run] = place
+def refuse_same_name(run: str, place: str, places: Mapping[str, str]) -> None:
+    """Raise BadRun if another run has this name; `places` has the files of the others, ``""`` for runs in memory."""
+    if run not in places:
+        return
+    where = " and ".join(filter(None, (places[run], place)))
+    raise BadRun(
+        f"two runs have the name {run!r}{where and f' (in {where})'}: give one of them another; or, if these are"
+        " parts of one data set, put them into a folder whose name ends in .parquet, and give that."
+    )

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-Table: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any] | np.ndarray]"
+TableData: TypeAlias = "pd.DataFrame | Mapping[str, Sequence[Any] | np.ndarray]"
 """Frame, or columns of equal length by name; these need no pandas."""
 _ROWS_TOGETHER = 1 << 18  # rows per row group
 
 
-def write_rows(tables: Iterable[Table], form: str, path: Path, origin: dict[str, Any]) -> None:
+def write_rows(tables: Iterable[TableData], form: str, path: Path, origin: dict[str, Any]) -> None:
     """Write the rows of tables with the same columns to one file, atomically.
 
     Parameters
@@ -41,8 +41,8 @@ def write_rows(tables: Iterable[Table], form: str, path: Path, origin: dict[str,
     BadParameter
         If there is no such format.
     """
-    if form not in FORMATS:
-        raise BadParameter(f"no format {form!r} of rows. {near(form, FORMATS)}")
+    if form not in ROW_FORMATS:
+        raise BadParameter(f"no format {form!r} of rows. {near(form, ROW_FORMATS)}")
     with written(path) as place:
         if form == "parquet":
             _write_parquet(_gathered(tables), place, origin)
@@ -52,19 +52,19 @@ def write_rows(tables: Iterable[Table], form: str, path: Path, origin: dict[str,
                     _TEXT[form](table, file, number == 0)
 
 
-def joined(tables: Iterable[Table]) -> Table:
+def joined(tables: Iterable[TableData]) -> TableData:
     """Return the rows of all tables, as columns by name."""
     tables = list(tables)
     return {name: [value for table in tables for value in column_of(table, name)] for name in tables[0]}
 
 
-def column_of(table: Table, name: str) -> list[Any]:
+def column_of(table: TableData, name: str) -> list[Any]:
     """Return a column of a table as a list."""
     column = table[name]
     return list(column) if isinstance(column, Sequence) else column.tolist()
 
 
-def write_csv(table: Table, stream: IO[str], head: bool = True) -> None:
+def write_csv(table: TableData, stream: IO[str], head: bool = True) -> None:
     """Write a table as CSV; without `head`, only its rows. Cells of missing values are empty."""
     writer = csv.writer(stream, lineterminator="\n")
     if head:
@@ -73,7 +73,7 @@ def write_csv(table: Table, stream: IO[str], head: bool = True) -> None:
     writer.writerows(zip(*columns, strict=True))
 
 
-def write_json_lines(table: Table, stream: IO[str], _: bool = True) -> None:
+def write_json_lines(table: TableData, stream: IO[str], _: bool = True) -> None:
     """Write one JSON object per row and line; missing values and numbers that are not finite become null."""
     columns = ([_for_json(value) for value in column_of(table, name)] for name in table)
     rows = (dict(zip(table, row)) for row in zip(*columns, strict=True))
@@ -89,7 +89,7 @@ def _for_json(value: Any) -> Any:
 
 
 _TEXT = {"csv": write_csv, "jsonl": write_json_lines}
-FORMATS = (*_TEXT, "parquet")
+ROW_FORMATS = (*_TEXT, "parquet")
 
 
 def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str, Any]) -> None:
@@ -110,7 +110,7 @@ def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str
             writer.close()
 
 
-def _gathered(tables: Iterable[Table]) -> Iterator[pd.DataFrame]:
+def _gathered(tables: Iterable[TableData]) -> Iterator[pd.DataFrame]:
     """Yield the same rows in larger frames."""
     import pandas as pd
 
