@@ -37,7 +37,7 @@ def _parameters(function: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
     found = {}
     entry = re.compile(r"^(\w[\w, ]*) : (.*)\n((?:    .*\n?|\n)+)", re.M)
     for names, kind, text in entry.findall(section[1] if section else ""):
-        for name in wanted.intersection(names.split(", ")):
+        for name in filter(wanted.__contains__, names.split(", ")):
             if record := _record(kind, " ".join(text.split()), defaults[name]):
                 found[name] = record
     return found

@@ -18,7 +18,7 @@ from ..errors import BadParameter, near, some
 from ..rendering.notes import note, warnings_as_sentences
 from .options import displayed
 from .parameters import Parameter, with_options
-from .paths import check_exists, resolved
+from .paths import check_exists, path_argument, resolved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,21 +59,11 @@ def command(name: str | None = None, group: typer.Typer = app) -> Callable[[Call
 
 Qrels = Annotated[
     Path,
-    typer.Argument(
-        metavar="QRELS",
-        help="Judgments: a TREC file or Parquet, compressed or not; - is standard input.",
-        show_default=False,
-        callback=resolved,
-    ),
+    path_argument("QRELS", "Judgments: a TREC file or Parquet, compressed or not; - is standard input."),
 ]
 Runs = Annotated[
     list[Path],
-    typer.Argument(
-        metavar="RUN",
-        help="Runs in the same formats, or directories of them; - is standard input.",
-        show_default=False,
-        callback=resolved,
-    ),
+    path_argument("RUN", "Runs in the same formats, or directories of them; - is standard input."),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[

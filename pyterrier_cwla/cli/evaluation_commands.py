@@ -33,7 +33,7 @@ from .arguments import (
 from .options import displayed
 from .output_formats import Format, ResultFile
 from .parameters import Parameters
-from .paths import check_exists, check_outputs, resolved
+from .paths import check_exists, check_outputs, path_argument
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -328,21 +328,11 @@ def _value(name: str, row: Mapping[str, Any]) -> str:
 
 Page = Annotated[
     Path,
-    typer.Argument(
-        metavar="RUN",
-        help="A run of cwl_eval: a TREC file whose second field is the type of each element.",
-        show_default=False,
-        callback=resolved,
-    ),
+    path_argument("RUN", "A run of cwl_eval: a TREC file whose second field is the type of each element."),
 ]
 Costs = Annotated[
     Path,
-    typer.Argument(
-        metavar="COSTS",
-        help="The cost of each type, in lines of type and cost.",
-        show_default=False,
-        callback=resolved,
-    ),
+    path_argument("COSTS", "The cost of each type, in lines of type and cost."),
 ]
 Parquet = Annotated[
     Path, typer.Option("--output", "-o", metavar="FILE", help="Output file, a Parquet run.", show_default=False)

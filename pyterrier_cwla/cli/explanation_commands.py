@@ -31,7 +31,7 @@ from .arguments import (
     names_of_runs,
     read_one_run,
 )
-from .paths import check_exists, check_outputs, resolved
+from .paths import check_exists, check_outputs, path_argument, resolved
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -44,11 +44,11 @@ _DEPTH = 20  # ranks of a table
 _SEARCHED = 4  # characters of the shortest text that is searched for in descriptions
 OneRun = Annotated[
     Path,
-    typer.Argument(metavar="RUN", help="A run in one of the same formats.", show_default=False, callback=resolved),
+    path_argument("RUN", "A run in one of the same formats."),
 ]
 Other = Annotated[
     Path | None,
-    typer.Argument(metavar="OTHER", help="A second run, to set beside it.", show_default=False, callback=resolved),
+    path_argument("OTHER", "A second run, to set beside it."),
 ]
 Listing = StrEnum("Listing", ["table", "jsonl"])
 """Output format of a listing."""
@@ -296,7 +296,7 @@ def explore(
     ] = None,
     port: Annotated[
         int,
-        typer.Option("--port", metavar="N", min=0, max=65535, help="Port; by default a free one.", show_default=False),
+        typer.Option(metavar="N", min=0, max=65535, help="Port; by default a free one.", show_default=False),
     ] = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address without opening it.")] = False,
 ) -> None:

@@ -32,7 +32,7 @@ from .arguments import (
 from .options import displayed, in_options, options_of
 from .output_formats import Format, ResultFile
 from .parameters import Parameters
-from .paths import check_exists, check_outputs, resolved
+from .paths import check_exists, check_outputs, path_argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,11 +46,8 @@ Source = StrEnum("Source", ["log", "chiir24"])
 """Storage format of a log."""
 LogFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="LOG",
-        help="Interaction log with one row per result that a user saw: CSV, TSV or Parquet; - is standard input.",
-        show_default=False,
-        callback=resolved,
+    path_argument(
+        "LOG", "Interaction log with one row per result that a user saw: CSV, TSV or Parquet; - is standard input."
     ),
 ]
 

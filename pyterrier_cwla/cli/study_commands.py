@@ -31,7 +31,7 @@ from .arguments import (
     runs_by_name,
 )
 from .parameters import Parameter, Parameters
-from .paths import check_exists, check_outside, files_in, resolved
+from .paths import check_exists, check_outside, files_in, path_argument
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -106,13 +106,11 @@ class RatingFiles:
 
     data: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="QRELS RUN RATINGS",
-            help="Judgments; the result lists that users saw (each list is a query of the run); and the ratings of"
+        path_argument(
+            "QRELS RUN RATINGS",
+            "Judgments; the result lists that users saw (each list is a query of the run); and the ratings of"
             " users: CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first,"
             " second and preference). With --from: one folder, or the file train_file.txt of tiangong.",
-            show_default=False,
-            callback=resolved,
         ),
     ]
     source: Annotated[
