@@ -14,7 +14,8 @@ from pyterrier_cwla.errors import BadParameter, NoFiniteValue, RefutedFact
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount
 from pyterrier_cwla.model.fact_trials import _TRIALS, check_facts, holds, refutation
-from pyterrier_cwla.model.language import STATED, TABLES, Facts, Part, parse
+from pyterrier_cwla.model.facts import STATED, Facts
+from pyterrier_cwla.model.language import TABLES, Part, parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
 from tests.support import internal_facts
 from tests.support.strategies import BUILT_IN, specs

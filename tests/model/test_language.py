@@ -19,7 +19,8 @@ from pyterrier_cwla.errors import BadParameter, CWLAError, UnknownSpec
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount, parse, scoring
-from pyterrier_cwla.model.language import TABLES, Facts, Grades, In
+from pyterrier_cwla.model.facts import Facts
+from pyterrier_cwla.model.language import TABLES, Grades, In
 from tests.support.strategies import BUILT_IN, numbers, specs
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]
