@@ -283,7 +283,7 @@ class Walk:
             return _NOBODY
         with np.errstate(all="ignore"):
             if C.fact("gives_survival"):
-                V = np.broadcast_to(self._given(C, AfterEffort(view, _EFFORTS[[0, -1]])), (len(self.reach), 2))
+                V = np.broadcast_to(self._given(C, ViewAfterEffort(view, _EFFORTS[[0, -1]])), (len(self.reach), 2))
                 left = _ratio(V[:, 1:], V[:, :1])
             else:
                 left = np.exp(-(self._rate_of_leaving() * np.diff(_EFFORTS)).sum(axis=1, keepdims=True))
@@ -299,7 +299,7 @@ class Walk:
         C = self.metric.C
 
         def rate(e: Floats) -> Floats:
-            return -np.log(np.broadcast_to(self._given(C, AfterEffort(self.view, _EFFORTS[1:], e)), e.shape)) / e
+            return -np.log(np.broadcast_to(self._given(C, ViewAfterEffort(self.view, _EFFORTS[1:], e)), e.shape)) / e
 
         # Bisect for the largest effort 16^k at which at most about a quarter of the users leaves.
         shape = len(self.reach), len(_EFFORTS) - 1
@@ -428,7 +428,7 @@ class Walk:
         return V, V * (1 - C), reach * left, smooth, np.asarray((C >= 1).all(axis=-1, keepdims=True))
 
 
-class AfterEffort(View):
+class ViewAfterEffort(View):
     """View after infinitely many unseen items with a total effort of t, for continuations that read efforts only.
 
     Parameters

@@ -25,7 +25,7 @@ Difference = tuple[int, str]
 
 
 @dataclass(frozen=True)
-class Lists:
+class RandomLists:
     """Random rankings.
 
     Attributes
@@ -90,7 +90,7 @@ class Lists:
 
 
 @lru_cache(maxsize=1)
-def random_lists() -> tuple[Lists, ...]:
+def random_lists() -> tuple[RandomLists, ...]:
     """Return lists with grade/3 as gain at unit effort, with any gains up to 1, and with the grade as gain."""
     rng = np.random.default_rng(2022)
     made = []
@@ -102,7 +102,7 @@ def random_lists() -> tuple[Lists, ...]:
         missing = rng.integers(-2, 4, (ROWS, 1)).clip(0)
         missing[0] = 0
         e = rng.uniform(short, long, shape).round(1) if number else None
-        made.append(Lists(gain, grade, e, float([1, 0.7, 20][number]), missing))
+        made.append(RandomLists(gain, grade, e, float([1, 0.7, 20][number]), missing))
     return tuple(made)
 
 
@@ -193,7 +193,7 @@ def warn_if_nobody_leaves(spec: Spec) -> None:
     )
 
 
-def _deep(spec: Spec, lists: Lists, background: bool = False) -> View:
+def _deep(spec: Spec, lists: RandomLists, background: bool = False) -> View:
     """Return the view of the lists, with one more column at the last rank that the continuation states."""
     return lists.view(_last_rank(spec), background)
 
@@ -215,7 +215,7 @@ def _on_list(spec: Spec, view: View) -> tuple[Floats, Floats]:
     return np.where(V[:, :-1] > 0, V[:, 1:] / np.where(V[:, :-1] > 0, V[:, :-1], 1), np.nan), V
 
 
-def constant_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
+def constant_beyond_list(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return a difference between values of C after the list, if there is one."""
     for background in (False, True)[: 1 if reads(spec) & SUMS else 2]:
         view = _deep(spec, lists, background)
@@ -229,7 +229,7 @@ def constant_beyond_list(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def ignores_zero_gain(spec: Spec, lists: Lists) -> Difference | None:
+def ignores_zero_gain(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return an item without gain at which C is not 1, if there is one."""
     view = lists.view()
     C, V = _on_list(spec, view)
@@ -249,7 +249,7 @@ def ignores_zero_gain(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
+def goes_to_zero(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return a list for which V does not go to 0, if there is one.
 
     V goes to a positive limit if 1 − C falls much faster than 1/i.
@@ -273,7 +273,7 @@ def goes_to_zero(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def last_rank(spec: Spec, lists: Lists) -> Difference | None:
+def last_rank(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return a list for which V is not 0 after the last rank, if there is one."""
     last = _last_rank(spec)
     if not last:
@@ -294,7 +294,7 @@ def last_rank(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def gives_survival(spec: Spec, lists: Lists) -> Difference | None:
+def gives_survival(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return a rank at which V rises, if there is one."""
     view, m = lists.view(), np.append(RUN[:, :64], [[1e3, 1e6]], axis=1)
     V = np.append(values_of(spec, view), values_of(spec, view.beyond(m)), axis=1)
@@ -312,7 +312,7 @@ def _here_and_beyond(spec: Spec, view: View) -> tuple[Floats, Floats]:
     return values, np.append(view.i, view.i[:, -1:] + FAR)
 
 
-def linear_in_gain(spec: Spec, lists: Lists) -> Difference | None:
+def linear_in_gain(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return gains for which A of a linear combination is not the combination of the values of A, if there are any."""
     rng = np.random.default_rng(1)
     others = replace(lists, r=np.where(lists.r > 0, rng.uniform(0, lists.best, lists.r.shape).round(2), 0.0))
@@ -328,7 +328,7 @@ def linear_in_gain(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def monotone_in_gain(spec: Spec, lists: Lists) -> Difference | None:
+def monotone_in_gain(spec: Spec, lists: RandomLists) -> Difference | None:
     """Return a list for which A falls when a gain rises, if there is one."""
     for lower, higher, item in _rises(lists):
         try:
@@ -343,11 +343,11 @@ def monotone_in_gain(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def _rises(lists: Lists) -> Iterator[tuple[View, View, int | None]]:
+def _rises(lists: RandomLists) -> Iterator[tuple[View, View, int | None]]:
     """Yield views before and after a gain rises, of one item or of all unseen items; the total gain stays the same."""
     total = lists.total(None) + RANKS * lists.best
 
-    def seen(lists: Lists, background: bool = False) -> View:
+    def seen(lists: RandomLists, background: bool = False) -> View:
         view = lists.view(background=background)
         view.totals = lambda rel: total
         return view
@@ -429,7 +429,7 @@ def refutation(part: Part, spec: Spec, fact: str) -> str:
 # ---- efforts and gains
 
 
-def _constant_from(spec: Spec, lists: Lists) -> Difference | None:
+def _constant_from(spec: Spec, lists: RandomLists) -> Difference | None:
     first = given_by(spec, "constant_from")
     if first is None:
         return None
@@ -449,7 +449,7 @@ def _constant_from(spec: Spec, lists: Lists) -> Difference | None:
     return None
 
 
-def _known_grades(spec: Spec, lists: Lists) -> Difference | None:
+def _known_grades(spec: Spec, lists: RandomLists) -> Difference | None:
     known = given_by(spec, "known_grades")
     if known is None:
         return None
@@ -485,7 +485,7 @@ def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
 
 
 #: Check of each fact. ``less_is_better`` states what is wanted, so it cannot be refuted.
-_TRIALS: dict[str, dict[str, Callable[[Spec, Lists], Difference | None]]] = {
+_TRIALS: dict[str, dict[str, Callable[[Spec, RandomLists], Difference | None]]] = {
     "continuation": {
         "gives_survival": gives_survival,
         "last_rank": last_rank,

@@ -264,7 +264,7 @@ class View:
         known = self._e, self.unseen, beyond, self.background_grade, self._E_before
         return type(self)(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
 
-    def beyond(self, m: ArrayLike) -> Beyond:
+    def beyond(self, m: ArrayLike) -> ViewBeyond:
         """Return the view of the m-th ranks after the last one.
 
         Parameters
@@ -272,9 +272,9 @@ class View:
         m : array_like
             Distances from the last rank, from 1.
         """
-        return Beyond(self, np.asarray(m, float))
+        return ViewBeyond(self, np.asarray(m, float))
 
-    def after_each(self, m: ArrayLike) -> Beyond:
+    def after_each(self, m: ArrayLike) -> ViewBeyond:
         """Return the view of the m-th items after each column if none of the items up to there has a gain.
 
         Parameters
@@ -282,10 +282,10 @@ class View:
         m : array_like
             Distances from the columns, from 1.
         """
-        return Beyond(self, np.asarray(m, float), slice(None))
+        return ViewBeyond(self, np.asarray(m, float), slice(None))
 
 
-class Beyond(View):
+class ViewBeyond(View):
     """View of ranks n+m after the end of a list, where all items are unseen.
 
     Their gain is 0 or the background gain, and their effort that of unseen items.
@@ -362,7 +362,7 @@ class Beyond(View):
 
     def at_least(self, rel: float | None) -> View:
         """Return the view with binary gains, as :meth:`View.at_least`."""
-        return self if rel is None else Beyond(self.seen.at_least(rel), self.m, self.end)
+        return self if rel is None else ViewBeyond(self.seen.at_least(rel), self.m, self.end)
 
 
 class ReadOnly:
