@@ -817,7 +817,7 @@ def test_the_demonstration(prints, monkeypatch):
         "system", "nDCG@10", "AP", "RR", "ERR@20", "RBP(rel=1)", "INST", "TBG", "+", "max", "+", "pe(0.5)"]  # fmt: skip
     text = " ".join(lines)
     assert "8 topics, 300 generated documents (seed 0)." in text
-    assert "significantly higher or lower than BM25, p < 0.05 in a paired t-test" in " ".join(text.split())
+    assert "significantly higher or lower than BM25, p < .05 in a paired t-test" in " ".join(text.split())
     assert "Result:" in text
 
 

@@ -65,7 +65,7 @@ def test_no_command_of_scores_imports_pandas(folder, arguments):
     "arguments", [("--help",), ("--version",), ("compare", "-h"), ("study",), ("study", "fit", "-h"), ("explore", "-h")]
 )
 def test_the_help_needs_no_measures(arguments):
-    assert imported(COMMAND, ("ir_measures", "numpy", "pyarrow"), *arguments) == []
+    assert imported(COMMAND, ("ir_measures", "numpy", "pyarrow", "rich"), *arguments) == []
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("explain", "qrels.txt", "run.txt", "-q", "q1", "-m", "AP")])
