@@ -69,7 +69,7 @@ _RUN = pd.DataFrame(
     [(q, d, -float(rank), _WORDS[d]) for q, documents in _RANKED.items() for rank, d in enumerate(documents)],
     columns=["query_id", "doc_id", "score", "doc_length"],
 )
-_ALIGNED = Aligned([_JUDGMENTS.rows(_RUN)])
+_ALIGNED = Aligned(_JUDGMENTS, [_JUDGMENTS.rows(_RUN)])
 
 
 def one_input(data: bytes) -> bool:

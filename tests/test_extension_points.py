@@ -202,7 +202,7 @@ def test_measures_without_a_user_model_state_what_they_need(count):
     """The value is the same if documents judged non-relevant are present that the measure says it does not read."""
     made = collection(11, queries=9)
     judgments = Judgments(made.qrels)
-    aligned = Aligned([judgments.rows(made.run)])
+    aligned = Aligned(judgments, [judgments.rows(made.run)])
     given = {"recall": 0.3} if lacking(count.parameters, ()) else {}
     values = [count.function(aligned.rankings(all_judged), **given) for all_judged in (count.needs.all_judged, True)]
     np.testing.assert_array_equal(*values, err_msg=f"add needs=Needs(all_judged=True) to {count.name}")

@@ -19,7 +19,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from .. import errors
-from ..data.alignment import Judgments, Rows
+from ..data.alignment import Judgments
+from ..data.rows import Rows
 from ..evaluation.driver import checked
 from ..evaluation.score_cache import ScoreCache
 from ..evaluation.scored import Scored
@@ -226,7 +227,7 @@ class FileScores:
         notes = []
         with errors.speaking_of(self.qrels, file):
             first = _of_one_query(self.judgments, beginning(source, extras_of(self.measures.values())))
-            rows = Rows(self.judgments, first)
+            rows = Rows.from_run(first, self.judgments.index)
             for column, measure in self.measures.items():
                 found[column] = measure
                 try:

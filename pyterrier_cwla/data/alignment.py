@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from threading import RLock
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..errors import BadJudgments, BadRun, shown, some, warn
+from ..errors import BadJudgments, shown, some, warn
 from ..files import id_columns
-from ..files.arrow_arrays import chunks_of, of_numbers, one_chunk, to_numpy
-from ..files.id_columns import Ids, KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces, written
-from .columns import Array, Columns, distinct, judgment_columns, numbers, strings
+from ..files.arrow_arrays import of_numbers, one_chunk, to_numpy
+from ..files.id_columns import KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces
+from .columns import Array, Columns, distinct, judgment_columns
 from .lengths import ReplacedLengths
-from .rankings import Judged, Pool, RankedRows, Rankings
-from .run_rows import Groups, RunRows, ranges
+from .rankings import Pool, Rankings
+from .rows import Rows, ranges
 
 PIECE = 1 << 19  # number of rows that are looked up together
+_FEW = 32  # rows per place from which places are sorted
 
 
 class JudgedPairs:
@@ -44,16 +43,18 @@ class JudgedPairs:
         self.keys = judgments.pair_keys.keys[rows]
         self._last_filter: tuple[Array, Array, np.uint64] | None = None  # queries, mask and shift
 
-    def match(self, rows: RunRows) -> tuple[Array, Array]:
-        """Return the rows of judged documents of a run, and the indices of their pairs.
+    def match(self, rows: Rows) -> tuple[Array, Array]:
+        """Return the rows of judged documents, in ascending order, and the indices of their pairs.
 
         Raises
         ------
         BadRun
-            If a document is retrieved twice, unless the search for these is switched off or done.
+            If a judged document is retrieved twice, or any document, unless the search for these is switched off or
+            done.
         """
         hashed = id_columns.hashing(rows.columns.doc_id, self.salt)
-        query, added, apart, sizes = rows.judged_query, of_queries(rows.numbers), rows.apart, rows.sizes
+        query, added, sizes = rows.judged_query, of_queries(rows.numbers), rows.sizes
+        apart = None if rows.runs == 1 else of_runs(rows.run)
         found = [(_NO_ROWS, _NO_ROWS)]
         for piece in pieces(rows.starts, PIECE):
             possible, shift = self._filter(query[piece])
@@ -70,9 +71,14 @@ class JudgedPairs:
                 candidates.append(keys[hit])
             found.append(self._confirmed(rows, np.concatenate(places), np.concatenate(candidates)))
         rows.unchecked = False
-        return np.concatenate([row for row, _ in found]), np.concatenate([pair for _, pair in found])
+        row, pair = (np.concatenate(part) for part in zip(*found, strict=True))
+        if rows.runs == 1:
+            twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
+            if len(twice):
+                rows.refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
+        return row, pair
 
-    def judged(self, rows: RunRows, row: Array) -> Array:
+    def judged(self, rows: Rows, row: Array) -> Array:
         """Return those of some rows of a run, in ascending order, whose documents are judged."""
         hashes = id_columns.hashes(id_columns.taken(rows.columns.doc_id, row), self.salt)
         return self._confirmed(rows, row, hashes + of_queries(rows.numbers[rows.segment(row)]))[0]
@@ -94,7 +100,7 @@ class JudgedPairs:
         self._last_filter = queries, possible, shift
         return possible, shift
 
-    def _confirmed(self, rows: RunRows, row: Array, keys: Array) -> tuple[Array, Array]:
+    def _confirmed(self, rows: Rows, row: Array, keys: Array) -> tuple[Array, Array]:
         """Return the candidate rows that are judged and their pairs; rows with the key of a pair are compared by id."""
         pair = self._places.find(keys)
         row, pair = row[pair >= 0], pair[pair >= 0]
@@ -230,8 +236,6 @@ class Judgments:
         Rows with a grade above 0.
     pool : Pool
         Grades of all judgments, in order of queries.
-    pool_order : ndarray of int, or slice
-        Rows of the judgments in the order of the pool.
     place_in_pool : ndarray of int, or None
         Index of each row in the pool; None if the orders are equal.
 
@@ -258,13 +262,10 @@ class Judgments:
         sizes = np.diff(np.append(starts, len(columns)))
         self.row_query = np.repeat(np.array([self.index[name] for name in names], np.int64), sizes)
         scattered = (np.diff(self.row_query) < 0).any()
-        order = np.argsort(self.row_query, kind="stable") if scattered else None
-        self.pool_order = slice(None) if order is None else order
-        self.place_in_pool = None if order is None else np.argsort(order)
+        order = np.argsort(self.row_query, kind="stable") if scattered else np.arange(len(columns))
+        self.place_in_pool = np.argsort(order) if scattered else None
         self.relevant = np.flatnonzero(columns.value > 0)
-        self.pool = Pool(
-            len(self.qids), self.row_query[self.pool_order], columns.value[self.pool_order], judgments=self
-        )
+        self.pool = Pool(len(self.qids), self.row_query[order], columns.value[order], columns, order)
         if not scattered:
             self.pool.positive = self.row_query[self.relevant], columns.value[self.relevant]
         self._sides: dict[bool, JudgedPairs] = {}
@@ -333,28 +334,143 @@ class Judgments:
                 f" {way_out or f'give max_rel={grades.max()}'}, or correct the judgments."
             )
 
-    def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:
-        """Return the aligned rankings of a run in the order of trec_eval 9.
-
-        Documents are sorted by score (as float32) descending, ties by document id descending.
+    def rows(self, run: Any, check: bool = True) -> Rows:
+        """Return the rows of a run, ready for alignment; warn if the run answers no judged query.
 
         Parameters
         ----------
         run : DataFrame, dict of dicts, iterable of named tuples, or Columns
             Run.
-        all_judged : bool, default=False
-            Whether to look up all judged documents, or only those with a grade above 0.
         check : bool, default=True
             Whether to search all rankings for repeated documents.
         """
-        return self.rows(run, check).rankings(all_judged)
-
-    def rows(self, run: Any, check: bool = True) -> Rows:
-        """Return the rows of a run, sorted and ready for alignment; warn if the run answers no judged query."""
-        rows = Rows(self, run, check)
+        rows = Rows.from_run(run, self.index, check)
         if self.qids and (rows.query < 0).all():
-            rows.warn_of_overlap()
+            self.warn_of_overlap(rows)
         return rows
+
+    def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:
+        """Return the aligned rankings of a run in the order of trec_eval 9; parameters as for the two steps."""
+        return self.rankings(self.rows(run, check), all_judged)
+
+    def rankings(self, rows: Rows, all_judged: bool = False) -> Rankings:
+        """Return the ranks and grades of the relevant documents among rows, or of all judged documents."""
+        query, rank, judgment = self.hits(rows, all_judged)
+        n = np.zeros(rows.runs * len(self.qids), np.int64)
+        answered = rows.query >= 0
+        n[rows.query[answered]] = rows.sizes[answered]
+        topic = None if rows.runs == 1 else np.tile(np.arange(len(self.qids)), rows.runs)
+        return Rankings.of_hits(
+            n, query, rank, self.pool.grade[judgment], self.pool, rows=(rows,), judgment=judgment, topic=topic
+        )
+
+    def hits(self, rows: Rows, all_judged: bool) -> tuple[Array, Array, Array]:
+        """Return query, rank and index in the pool of the judged documents among rows, by query and rank."""
+        key = self, all_judged
+        if key not in rows.hits:
+            row, judgment = self.match(rows, all_judged)
+            rows.sort_ties(rows.place(row))
+            segment, place = rows.segment(row), rows.place(row)
+            query, rank = rows.query[segment], place - rows.starts[segment] + 1
+            order = _ascending(place, len(rows.score))
+            if (np.diff(query) < 0).any():
+                order = order[np.argsort(query[order], kind="stable")]
+            rows.hits[key] = query[order], rank[order], judgment[order]
+        return rows.hits[key]
+
+    def match(self, rows: Rows, all_judged: bool) -> tuple[Array, Array]:
+        """Return the rows of relevant, or of all judged, documents in ascending order, and their indices in the pool.
+
+        Raises
+        ------
+        BadRun
+            If a document is retrieved twice.
+        """
+        side = self.side(all_judged)
+        row, pair = side.match(rows)
+        judgment = side.rows[pair]
+        return row, judgment if self.place_in_pool is None else self.place_in_pool[judgment]
+
+    def overlaps(self, rows: Rows) -> list[Overlap]:
+        """Return the overlap of each run, and the lengths that have been replaced so far.
+
+        Judged documents of grade 0 are counted only if few are relevant.
+        """
+        found = self.counts(rows, all_judged=False)
+        if any(one.is_low for one in found):
+            every = self.counts(rows, all_judged=True)
+            found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
+        return [self._explained(rows, number, one) for number, one in enumerate(found)]
+
+    def overlaps_of_parts(self, rows: Rows) -> list[Overlap]:
+        """Return the overlap of the rows of each run, for sums over parts of the run.
+
+        All judged documents in the top ten are counted, because other parts may have few relevant ones. Only the rows
+        of the top ten are looked up for this.
+        """
+        answered = rows.query >= 0
+        first = rows.starts[answered]
+        place = ranges(first, first + np.minimum(rows.sizes[answered], TOP))
+        rows.sort_ties(place)
+        row = np.sort(rows.rows_at(place))
+        looked_up = [own.side(True).judged(rows, row) for own in self._by_intent]
+        judged = np.sum([self._by_run(rows, rows.query[rows.segment(found)]) for found in looked_up], axis=0)
+        return [replace(one, judged=number) for one, number in zip(self.overlaps(rows), judged.tolist(), strict=True)]
+
+    def warn_of_overlap(self, rows: Rows) -> None:
+        """Warn if a run answers no judged query, has hardly any judged document, or lacks lengths."""
+        for overlap in self.overlaps(rows):
+            for about in overlap.notes():
+                warn(about)
+
+    def counts(self, rows: Rows, all_judged: bool) -> list[Overlap]:
+        """Return the numbers of documents in the top ten, of judged ones among them and of judged ones, for each run.
+
+        Judged documents are those with a grade above 0 if `all_judged` is False. With several intents, a document
+        counts once for each.
+        """
+        found = []
+        for own in self._by_intent:
+            query, rank, _ = own.hits(rows, all_judged or (own, True) in rows.hits)
+            found.append((self._by_run(rows, query, rank <= TOP), self._by_run(rows, query)))
+        answered = rows.query >= 0
+        top = self._by_run(rows, rows.query[answered], np.minimum(rows.sizes[answered], TOP))
+        return [Overlap(*of_run) for of_run in zip(top.tolist(), *np.sum(found, axis=0).tolist(), strict=True)]
+
+    @cached_property
+    def _by_intent(self) -> list[Judgments]:
+        """The judgments, or those of each intent if a document is judged for several."""
+        return [self] if self.pair_keys.repeat is None else [own for _, own in self.intents]
+
+    def _by_run(self, rows: Rows, query: Array, counted: Array | None = None) -> Array:
+        """Return a sum for each run; `query` is the index of the query of each number, of which each counts 1."""
+        run = query // max(len(self.qids), 1)
+        return np.bincount(run, counted, minlength=rows.runs).astype(np.int64)
+
+    def _explained(self, rows: Rows, number: int, found: Overlap) -> Overlap:
+        """Return the overlap of a run, with examples if it answers no judged query or is low."""
+        found = replace(found, lengths=rows.replaced_lengths)
+        if rows.answered[number].any() and not found.is_low:
+            return found
+        mine = np.flatnonzero(rows.run == number)
+        answered = mine[rows.query[mine] >= 0]
+        if not len(answered):
+            apart = [rows.names[place] for place in mine[:4]], self.qids[:4]
+            return Overlap(apart=apart) if self.qids else found
+        first = int(answered[0])
+        query, start = int(rows.judged_query[first]), int(rows.starts[first])
+        retrieved = id_columns.written(rows.columns.doc_id.slice(start, min(int(rows.sizes[first]), 4))).to_pylist()
+        judged = self.columns.doc_id.take(of_numbers(np.flatnonzero(self.row_query == query)[:4])).to_pylist()
+        return replace(found, example=(self.qids[query], retrieved, judged))
+
+
+def _ascending(places: Array, n: int) -> Array:
+    """Return the order of distinct places among n; if they are many, a table of all places is faster than a sort."""
+    if _FEW * len(places) < n:
+        return np.argsort(places)
+    at = np.full(n, -1)
+    at[places] = np.arange(len(places))
+    return at[at >= 0]
 
 
 class Aligned:
@@ -362,13 +478,14 @@ class Aligned:
 
     Parameters
     ----------
-    runs : sequence of RankedRows
-        Rows of the runs, all with the same judgments; an element may have several runs.
+    judgments : Judgments
+        Judgments.
+    runs : sequence of Rows
+        Rows of the runs; an element may have several runs.
     """
 
-    def __init__(self, runs: Sequence[RankedRows]) -> None:
-        self.runs = runs
-        self.judgments = runs[0].judgments
+    def __init__(self, judgments: Judgments, runs: Sequence[Rows]) -> None:
+        self.judgments, self.runs = judgments, runs
         self.intent: int | None = None
         self._found: dict[tuple[bool, int | None], Rankings] = {}
 
@@ -388,7 +505,7 @@ class Aligned:
         key = (all_judged, self.intent)
         if key not in self._found:
             judgments = self.judgments if self.intent is None else self.judgments.intents[self.intent][1]
-            self._found[key] = Rankings.stacked([run.rankings(all_judged, judgments) for run in self.runs])
+            self._found[key] = Rankings.stacked([judgments.rankings(rows, all_judged) for rows in self.runs])
         return self._found[key]
 
     @contextmanager
@@ -423,148 +540,6 @@ class Aligned:
         return [self.judgments.pool.memory, *of_rankings]
 
 
-class Rows(RunRows):
-    """Rows of a run, grouped by query; rows within a query are sorted only as far as needed.
-
-    Parameters
-    ----------
-    judgments : Judgments
-        Judgments of the queries.
-    run : DataFrame, dict of dicts, iterable of named tuples, or Columns
-        Run.
-    check : bool, default=True
-        Whether to search all rankings for repeated documents.
-
-    Raises
-    ------
-    BadRun
-        If the run cannot be used, for example if a score is NaN.
-    """
-
-    judgments: Judgments
-
-    def __init__(self, judgments: Judgments, run: Any, check: bool = True) -> None:
-        super().__init__(judgments, run if isinstance(run, Groups) else Groups.of(run, judgments.index), check)
-        self.run = np.zeros(len(self.query), np.int64)  # number of the run of each group
-        self._matched: tuple[JudgedPairs, Array, Array] | None = None  # result of the last look-up
-        self._counts: dict[tuple[Judgments, bool], tuple[Array, Array]] = {}  # judged ones: top ten, and all ranks
-
-    def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
-        """Return the ranks and grades of judged documents; `judgments` may be others of the same queries."""
-        judgments = cast(Judgments, judgments or self.judgments)
-        side = judgments.side(all_judged)
-        if self._matched is None or self._matched[0] is not side:
-            self._matched = side, *side.match(self)
-        _, row, pair = self._matched
-        if self.runs == 1:
-            twice = np.flatnonzero(np.bincount(pair, minlength=1) > 1)
-            if len(twice):
-                self._refuse_twice(int(row[np.flatnonzero(pair == twice[0])[1]]))
-        self._sort_ties(self._place(row))
-        segment = self.segment(row)
-        query, rank = self.query[segment], self._place(row) - self.starts[segment] + 1
-        place = query * (int(rank.max(initial=0)) + 1) + rank
-        order = slice(None) if (place[1:] > place[:-1]).all() else np.argsort(place)
-        queries = len(self.judgments.qids)
-        n = np.zeros(self.runs * queries, np.int64)
-        judged = self.query >= 0
-        n[self.query[judged]] = (self.ends - self.starts)[judged]
-        pair = pair[order]
-        self._counts[judgments, all_judged] = self._by_run(query, rank <= TOP), self._by_run(query)
-        judgment = side.rows[pair] if judgments.place_in_pool is None else judgments.place_in_pool[side.rows[pair]]
-        return Rankings.of_hits(
-            n, query[order], rank[order], side.grade[pair], judgments.pool, rows=self, judgment=judgment,
-            topic=None if self.runs == 1 else np.tile(np.arange(queries), self.runs),
-        )  # fmt: skip
-
-    def _by_run(self, query: Array, counted: Array | None = None) -> Array:
-        """Return a sum for each run; `query` is the index of the query of each number, of which each counts 1."""
-        if self.runs == 1:
-            return np.array([len(query) if counted is None else counted.sum()])
-        run = query // max(len(self.judgments.qids), 1)
-        return np.bincount(run, counted, minlength=self.runs).astype(np.int64)
-
-    def counts(self, all_judged: bool) -> list[Overlap]:
-        """Return the numbers of documents in the top ten, of judged ones among them and of judged ones, for each run.
-
-        Judged documents are those with a grade above 0 if `all_judged` is False. With several intents, a document
-        counts once for each.
-        """
-        for own in self._judgments:
-            if (own, all_judged) not in self._counts and (own, True) not in self._counts:
-                self.rankings(all_judged, own)
-        found = [self._counts.get((own, True)) or self._counts[own, all_judged] for own in self._judgments]
-        answered = self.query >= 0
-        top = self._by_run(self.query[answered], np.minimum(self.sizes[answered], TOP))
-        return [Overlap(*of_run) for of_run in zip(top.tolist(), *np.sum(found, axis=0).tolist(), strict=True)]
-
-    @cached_property
-    def _judgments(self) -> list[Judgments]:
-        """The judgments, or those of each intent if a document is judged for several."""
-        given = self.judgments
-        return [given] if given.pair_keys.repeat is None else [own for _, own in given.intents]
-
-    @property
-    def overlap(self) -> Overlap:
-        """Overlap of the run, and the lengths that have been replaced so far."""
-        (found,) = self.overlaps
-        return replace(found, lengths=self.replaced_lengths)
-
-    @cached_property
-    def overlaps(self) -> list[Overlap]:
-        """Overlap of each run; judged documents of grade 0 are counted only if few are relevant."""
-        found = self.counts(all_judged=False)
-        if any(one.is_low for one in found):
-            every = self.counts(all_judged=True)
-            found = [other if one.is_low else one for one, other in zip(found, every, strict=True)]
-        return [self._explained(number, one) for number, one in enumerate(found)]
-
-    @property
-    def overlaps_of_parts(self) -> list[Overlap]:
-        """Overlap of the rows of each run, for sums over parts of the run, and the lengths replaced so far.
-
-        All judged documents in the top ten are counted, because other parts may have few relevant ones. Only the rows
-        of the top ten are looked up for this.
-        """
-        answered = self.query >= 0
-        first = self.starts[answered]
-        place = ranges(first, first + np.minimum(self.sizes[answered], TOP))
-        self._sort_ties(place)
-        row = np.sort(self._rows_at(place))
-        judged = [self._by_run(self.query[self.segment(own.side(True).judged(self, row))]) for own in self._judgments]
-        return [
-            replace(found, judged=number, lengths=self.replaced_lengths)
-            for found, number in zip(self.overlaps, np.sum(judged, axis=0).tolist(), strict=True)
-        ]
-
-    @cached_property
-    def answered_by_run(self) -> Array:
-        """Mask of the judged queries that each run answers, of shape (n_runs, n_queries)."""
-        found = np.zeros(self.runs * len(self.judgments.qids), bool)
-        found[self.query[self.query >= 0]] = True
-        return found.reshape(self.runs, -1)
-
-    def _explained(self, number: int, found: Overlap) -> Overlap:
-        """Return the overlap of a run, with examples if it answers no judged query or is low."""
-        if self.answered_by_run[number].any() and not found.is_low:
-            return found
-        mine = np.flatnonzero(self.run == number)
-        answered, judgments = mine[self.query[mine] >= 0], self.judgments
-        if not len(answered):
-            apart = [self.names[place] for place in mine[:4]], judgments.qids[:4]
-            return Overlap(apart=apart) if judgments.qids else found
-        first = int(answered[0])
-        query, start = int(self.judged_query[first]), int(self.starts[first])
-        retrieved = id_columns.written(self.doc_id.slice(start, min(int(self.sizes[first]), 4))).to_pylist()
-        judged = judgments.columns.doc_id.take(of_numbers(np.flatnonzero(judgments.row_query == query)[:4])).to_pylist()
-        return replace(found, example=(judgments.qids[query], retrieved, judged))
-
-    def warn_of_overlap(self) -> None:
-        """Warn if the run answers no judged query, has hardly any judged document, or lacks lengths."""
-        for about in self.overlap.notes():
-            warn(about)
-
-
 def _several_intents(columns: Columns) -> bool:
     return columns.iteration is not None and len(columns.iteration.unique()) > 1
 
@@ -585,102 +560,3 @@ def _without_copies(columns: Columns) -> Columns:
     return Columns(
         query.slice(0, n), document.slice(0, n), grade[:n], iteration=None if intent is None else intent.slice(0, n)
     )
-
-
-class JointRows(Rows):
-    """Rows of several runs, which are aligned together.
-
-    Parameters
-    ----------
-    judgments : Judgments
-        Judgments of the queries.
-    columns : Columns
-        Rows, where the rows of each query of each run are consecutive.
-    starts : ndarray of int, shape (n_groups,)
-        First row of each query of each run.
-    names : list of str
-        Query of each group.
-    run : ndarray of int, shape (n_groups,)
-        Number of the run of each group.
-    runs : int
-        Number of runs.
-    check : bool
-        Whether to search all rankings for repeated documents.
-
-    Raises
-    ------
-    BadRun
-        If a run cannot be used. The error does not name the run: :class:`Rows` of each run has one that does.
-    """
-
-    def __init__(
-        self,
-        judgments: Judgments,
-        columns: Columns,
-        starts: Array,
-        names: list[str],
-        run: Array,
-        runs: int,
-        check: bool,
-    ) -> None:
-        query = np.array([judgments.index.get(name, -1) for name in names], np.int64)
-        query = np.where(query < 0, -1, run * len(judgments.qids) + query)
-        super().__init__(judgments, Groups(columns, starts, names, query), check)
-        self.run, self.runs = run, runs
-
-    @classmethod
-    def of_dicts(cls, judgments: Judgments, runs: Sequence[Mapping[str, Mapping[str, Any]]]) -> JointRows:
-        """Return the rows of runs of the form ``{query: {document: score}}``."""
-        rankings = _listed(run.values() for run in runs)
-        queries = strings(_listed(runs), "query_id", "run", BadRun)
-        doc_id = strings(_listed(rankings), "doc_id", "run", BadRun)
-        value = numbers(_listed(documents.values() for documents in rankings), "score", "run", BadRun)
-        sizes = np.array(list(map(len, rankings)), np.int64)
-        query_id = pa.DictionaryArray.from_arrays(np.repeat(np.arange(len(sizes)), sizes), queries)
-        some = np.flatnonzero(sizes)  # queries without documents have no group
-        starts, names = (np.cumsum(sizes) - sizes)[some], queries.take(of_numbers(some)).to_pylist()
-        run = np.repeat(np.arange(len(runs)), list(map(len, runs)))[some]
-        columns = Columns(query_id, doc_id, value)
-        return cls(judgments, columns, starts, names, run, len(runs), check=False)  # keys of a dict do not repeat
-
-    @classmethod
-    def of_tables(cls, judgments: Judgments, runs: Sequence[Any]) -> JointRows:
-        """Return the rows of runs in tables."""
-        groups = [Groups.of(run, judgments.index) for run in runs]
-        parts = [group.columns for group in groups]
-        if len({part.value.dtype.kind for part in parts}) > 1:
-            raise BadRun("some scores are whole numbers, and some are not: large ones would be rounded twice.")
-        before = np.cumsum([0, *map(len, parts)])[:-1]
-        columns = Columns(
-            _concatenated(part.query_id for part in parts),
-            _concatenated(part.doc_id for part in parts),
-            np.concatenate([part.value for part in parts]),
-        )
-        starts = np.concatenate([group.starts + start for group, start in zip(groups, before, strict=True)])
-        run = np.repeat(np.arange(len(runs)), [len(group.starts) for group in groups])
-        names = _listed(group.names for group in groups)
-        return cls(judgments, columns, starts, names, run, len(runs), check=True)
-
-    @property
-    def judged_query(self) -> Array:
-        """Number of the judged query of each group, or -1."""
-        return np.where(self.query < 0, -1, self.query % max(len(self.judgments.qids), 1))
-
-    @property
-    def apart(self) -> Array:
-        """Summand of each group in the keys of pairs by which documents are found that a run repeats."""
-        return of_runs(self.run)
-
-
-def is_dict_of_dicts(run: Any) -> bool:
-    """Return whether a run has the form ``{query: {document: score}}``."""
-    return isinstance(run, Mapping) and all(isinstance(documents, Mapping) for documents in run.values())
-
-
-def _concatenated(ids: Iterable[Ids]) -> Ids:
-    """Return the ids of several columns as one array of strings."""
-    return pa.concat_arrays(_listed(chunks_of(written(column)) for column in ids))
-
-
-def _listed(parts: Iterable[Iterable[Any]]) -> list[Any]:
-    return list(chain.from_iterable(parts))

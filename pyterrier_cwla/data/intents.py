@@ -13,7 +13,7 @@ from .columns import Array
 from .resources import Resource
 
 if TYPE_CHECKING:
-    from .rankings import Judged
+    from .alignment import Judgments
 
 
 WEIGHTS = "'uniform', or a table of probabilities: a name, {query: {intent: p}}, or a DataFrame"
@@ -54,12 +54,12 @@ class IntentWeights(Resource):
     def __repr__(self) -> str:
         return f"<intent weights {self.name!r}>"
 
-    def of(self, judgments: Judged) -> list[Array]:
+    def of(self, judgments: Judgments) -> list[Array]:
         """Return the probabilities of the first intent of every query, of the second intent, and so on.
 
         Parameters
         ----------
-        judgments : Judged
+        judgments : Judgments
             Judgments with intents.
 
         Returns

@@ -1,116 +1,20 @@
-"""Aligned rankings as arrays, and the interface of ranked rows for measures."""
+"""Aligned rankings as arrays: the ranks and grades of judged documents, and columns of all documents in rank order."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, cast
+from itertools import accumulate, chain
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import BadRun
-from ..files.id_columns import Ids
-from .columns import Array, Columns, Floats
+from ..errors import BadParameter, BadRun
+from .columns import Array, Columns, distinct
 from .duplicates import Duplicates
-from .lengths import Lengths, NumberTable, Seconds
-
-
-class MetricLike(Protocol):
-    """Choices of a metric that depend on documents: gains, lengths and duplicates."""
-
-    @property
-    def gain(self) -> Hashable:
-        """Gain function; ``built_in`` says whether its results may be cached."""
-
-    @property
-    def max_rel(self) -> float | None:
-        """Highest grade."""
-
-    @property
-    def lengths(self) -> Lengths | None:
-        """Table of document lengths."""
-
-    @property
-    def default_lengths(self) -> Lengths | None:
-        """Table for runs without a column doc_length, if ``lengths`` is None."""
-
-    @property
-    def doc_seconds(self) -> Seconds | None:
-        """Table of known costs."""
-
-    @property
-    def missing(self) -> str:
-        """Treatment of documents without length: "error" or "mean"."""
-
-    @property
-    def judged_only(self) -> bool:
-        """Whether unjudged documents are left out before ranks are counted."""
-
-    @property
-    def last_that_counts(self) -> int | None:
-        """Last rank with a document that counts, if there is one."""
-
-    @property
-    def duplicates(self) -> Duplicates | None:
-        """Table of duplicate documents."""
-
-    @property
-    def duplicate_gain(self) -> str:
-        """Gain of duplicates: "keep" or "none"."""
-
-    @property
-    def idle_duplicates(self) -> Duplicates | None:
-        """Table of duplicates whose gain is 0, if any."""
-
-    @property
-    def decays(self) -> bool:
-        """Whether users leave with effort alone and count all gains, as in time-biased gain."""
-
-    def gains(self, grade: Array) -> Floats:
-        """Return the gain of each grade."""
-
-
-class PoolJudgments(Protocol):
-    """Judgments of a pool, to look up document lengths."""
-
-    @property
-    def columns(self) -> Columns:
-        """Columns of the judgments."""
-
-    @property
-    def pool_order(self) -> Array | slice:
-        """Rows of the judgments in the order of the pool."""
-
-
-class RowsWithLengths(Protocol):
-    """Rows of a run, grouped by query, with document lengths."""
-
-    @property
-    def query(self) -> Array:
-        """Index of the query of each group in the judged queries, or -1."""
-
-    @property
-    def sizes(self) -> Array:
-        """Number of rows of each group."""
-
-    @property
-    def doc_id(self) -> Ids:
-        """Document ids."""
-
-    @property
-    def doc_length(self) -> Array | None:
-        """Lengths of documents in words."""
-
-    @property
-    def doc_seconds(self) -> Array | None:
-        """Known costs of documents in seconds."""
-
-    def pair(self, row: int) -> tuple[str, str]:
-        """Return the query and document of a row."""
-
+from .rows import Rows
 
 T = TypeVar("T")
 
@@ -127,10 +31,10 @@ class Pool:
         Index of the query of each judged document, ascending.
     grade : ndarray, shape (n_judged,)
         Grades.
-    judgments : Judgments, optional
-        Judgments of the grades.
-    words : callable, optional
-        Function from a metric to the words of all judged documents, for rows that contain document lengths.
+    columns : Columns, optional
+        Judged documents, to look up their lengths; for labelled rows all rows.
+    rows : ndarray of int, shape (n_judged,)
+        Row of each judged document in these columns.
     memory : dict
         Cached values.
     """
@@ -138,8 +42,8 @@ class Pool:
     queries: int
     query: Array
     grade: Array
-    judgments: PoolJudgments | None = None
-    words: Callable[[MetricLike], Array] | None = None
+    columns: Columns | None = None
+    rows: Array = field(default_factory=lambda: np.zeros(0, np.int64))
     memory: dict[Hashable, Any] = field(default_factory=dict)
 
     def remembered(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
@@ -189,8 +93,8 @@ class Rankings:
         Index of the first hit of each ranking.
     pool : Pool
         Grades of all judged documents.
-    rows : RankedRows or StackedRows, optional
-        Rows of the run, for words and duplicates.
+    rows : tuple of Rows
+        Rows of the runs, for words, scores and duplicates; empty for lists of gains.
     efforts : callable, optional
         Function from rankings and a width to given efforts in rank order, of shape (n_queries, width).
     listed_rank : ndarray of int, shape (n_hits,), optional
@@ -200,7 +104,7 @@ class Rankings:
     judgment : ndarray of int, shape (n_hits,), optional
         Index in the pool of the judgment of each hit.
     place : ndarray of int, shape (n_rankings,), optional
-        Index of each ranking before some were left out.
+        Index of each ranking in the rows, if some were left out or repeated.
     views : dict
         Cached values.
     """
@@ -211,7 +115,7 @@ class Rankings:
     grade: Array
     start: Array
     pool: Pool
-    rows: RankedRows | StackedRows | None = None
+    rows: tuple[Rows, ...] = ()
     efforts: Callable[[Array, int], Array] | None = None
     listed_rank: Array | None = None
     topic: Array | None = None
@@ -250,7 +154,7 @@ class Rankings:
         return cls.of_hits(
             query=np.concatenate([run.query + queries * number for number, run in enumerate(runs)]),
             pool=runs[0].pool,
-            rows=StackedRows([cast(RankedRows, run.rows) for run in runs]),
+            rows=tuple(chain.from_iterable(run.rows for run in runs)),
             topic=np.tile(np.arange(queries), len(runs)),
             **{name: np.concatenate([getattr(run, name) for run in runs]) for name in names},
         )
@@ -309,7 +213,7 @@ class Rankings:
 
     @property
     def answered(self) -> Rankings:
-        """Rankings that are not empty; ``place`` is the index of each in these rankings."""
+        """Rankings that are not empty."""
         return self if self.n.all() else self.some_answered
 
     @cached_property
@@ -326,7 +230,7 @@ class Rankings:
             rows=self.rows,
             topic=place if self.topic is None else self.topic[place],
             judgment=self.judgment,
-            place=place,
+            place=place if self.place is None else self.place[place],
         )
 
     @cached_property
@@ -376,9 +280,9 @@ class Rankings:
     @cached_property
     def tied_ranks(self) -> tuple[Array, Array]:
         """First and last rank of the documents that tie with each hit; rankings without scores have no ties."""
-        if self.rows is None or not len(self.rank):
+        if not self.rows or not len(self.rank):
             return self.rank, self.rank
-        tied = self.rows.tied
+        tied = self.of_rows(lambda rows: rows.tied)
         starts = np.flatnonzero(~tied)  # the first row of each level, of documents with one score
         ends = np.append(starts[1:], len(tied))
         level = np.searchsorted(starts, self.place_of_hits, side="right") - 1
@@ -392,21 +296,36 @@ class Rankings:
     @cached_property
     def exact_ranks(self) -> Array:
         """Rank of each hit if scores are compared as float64, and ties are broken by ascending id."""
-        places: Array = self._rows.places_by_exact_score[self.place_of_hits]
-        return places - self._first_rows[self.query] + 1
+        places = [rows.places_by_exact_score + before for before, rows in self._rows_after]
+        return np.concatenate(places)[self.place_of_hits] - self._first_rows[self.query] + 1
 
     @cached_property
     def exact_scores(self) -> Array:
         """Score of each hit as float64."""
-        return self._rows.scores[self.place_of_hits]
+        return self.of_rows(lambda rows: rows.scores)[self.place_of_hits]
 
-    def row_words(self, metric: MetricLike, quantity: type[NumberTable]) -> Array:
-        """Return the words, or the seconds, of all rows in rank order."""
-        return self._rows.words(metric, quantity)
+    @property
+    def have_doc_length(self) -> bool:
+        """Whether the rows of a run have a column of document lengths."""
+        return any(rows.columns.doc_length is not None for rows in self.rows)
 
     def repeats(self, duplicates: Duplicates) -> Array:
         """Return whether each row, in rank order, duplicates an earlier row of its ranking."""
-        return self._rows.repeats(duplicates, None if self.listed_rank is None else self.place_of_hits)
+        if self.listed_rank is None:
+            return self.of_rows(lambda rows: rows.repeats(duplicates))
+        if self.place is not None and len(distinct(self.place)) < len(self.place):
+            raise BadParameter("duplicates= and judged_only= cannot be combined when judgments are missing.")
+        repeats = []
+        for before, rows in self._rows_after:
+            listed = self.place_of_hits - before
+            listed = listed[(listed >= 0) & (listed < len(rows.columns))]
+            repeats.append(rows.repeats(duplicates, listed))
+        return np.concatenate(repeats)
+
+    def of_rows(self, column: Callable[[Rows], Array]) -> Array:
+        """Return a column of all documents, in rank order, run after run."""
+        columns = [column(rows) for _, rows in self._rows_after]
+        return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
     @cached_property
     def place_of_hits(self) -> Array:
@@ -418,60 +337,16 @@ class Rankings:
     @cached_property
     def _first_rows(self) -> Array:
         """First row of each ranking."""
-        return self._rows.first if self.place is None else self._rows.first[self.place]
+        first = np.concatenate([rows.first + before for before, rows in self._rows_after])
+        return first if self.place is None else first[self.place]
 
     @property
-    def _rows(self) -> RankedRows | StackedRows:
-        if self.rows is None:
+    def _rows_after(self) -> list[tuple[int, Rows]]:
+        """Rows of the runs, each with the number of rows before them."""
+        if not self.rows:
             raise BadRun("documents have neither lengths nor known costs here: give efforts=, a number for each item.")
-        return self.rows
-
-
-class StackedRows:
-    """Concatenated rows of several runs."""
-
-    def __init__(self, runs: Sequence[RankedRows]) -> None:
-        self.runs = runs
-        sizes = [int(rows.sizes.sum()) for rows in runs]
-        self.ends = np.cumsum(sizes)
-        self._starts = self.ends - sizes
-
-    @cached_property
-    def first(self) -> Array:
-        """First row of each judged query of each run."""
-        return np.concatenate([rows.first + start for rows, start in zip(self.runs, self._starts)])
-
-    @property
-    def has_doc_length(self) -> bool:
-        """Whether a run has a column of document lengths."""
-        return any(rows.has_doc_length for rows in self.runs)
-
-    @cached_property
-    def tied(self) -> Array:
-        """Whether each row has the score of the row above it in its ranking."""
-        return np.concatenate([rows.tied for rows in self.runs])
-
-    @cached_property
-    def scores(self) -> Array:
-        """Score of each row as float64."""
-        return np.concatenate([rows.scores for rows in self.runs])
-
-    @cached_property
-    def places_by_exact_score(self) -> Array:
-        """Place of each row if scores are compared as float64, and ties are broken by ascending id."""
-        return np.concatenate([rows.places_by_exact_score + start for rows, start in zip(self.runs, self._starts)])
-
-    def words(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
-        """Return the words, or the seconds, of all documents, in rank order."""
-        return np.concatenate([rows.words(metric, quantity) for rows in self.runs])
-
-    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
-        """Return whether each row duplicates an earlier row of its ranking; see :meth:`RankedRows.repeats`."""
-        repeats = []
-        for rows, start, end in zip(self.runs, self._starts, self.ends):
-            mine = None if listed is None else listed[(listed >= start) & (listed < end)] - start
-            repeats.append(rows.repeats(duplicates, mine))
-        return np.concatenate(repeats)
+        before = accumulate((len(rows.columns) for rows in self.rows), initial=0)
+        return list(zip(before, self.rows))
 
 
 def may_be_cached(key: tuple[Hashable, ...]) -> bool:
@@ -502,143 +377,3 @@ def places_within(sizes: Array) -> Array:
 def summed(query: Array, values: Array, queries: int) -> Array:
     """Return the sum of values per query, as floats even if there are no values."""
     return np.bincount(query, values, minlength=queries).astype(float, copy=False)
-
-
-class Judged(Protocol):
-    """Judgments that measures are prepared for."""
-
-    @property
-    def qids(self) -> list[str]:
-        """Ids of the judged queries."""
-
-    @property
-    def pool(self) -> Pool:
-        """Grades of the judged documents."""
-
-    @property
-    def intents(self) -> Sequence[tuple[dict[int, str], Judged]]:
-        """Judgments of each intent; see :attr:`Judgments.intents`."""
-
-    def check_grades(self, max_rel: float, way_out: str = "") -> None:
-        """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""
-
-
-class RankedRows(ABC):
-    """Rows of one run, or of several, grouped by query.
-
-    Attributes
-    ----------
-    judgments : Judged
-        Judgments of the queries.
-    query : ndarray of int, shape (n_groups,)
-        Index of the query of each group in the judged queries, or -1 if it is not judged. For rows of several runs, the
-        indices of the second run begin after those of the first one, and so on.
-    starts, ends : ndarray of int, shape (n_groups,)
-        First row of each group, and the row after the last.
-    """
-
-    judgments: Judged
-    query: Array
-    starts: Array
-    ends: Array
-    runs: int = 1
-    """Number of runs."""
-
-    @abstractmethod
-    def rankings(self, all_judged: bool = False, judgments: Judged | None = None) -> Rankings:
-        """Return the ranks and grades of relevant documents, or of all judged documents.
-
-        Parameters
-        ----------
-        all_judged : bool, default=False
-            Whether to include judged documents that are not relevant.
-        judgments : Judged, optional
-            Other judgments of the same queries.
-        """
-
-    @abstractmethod
-    def in_rank_order(self, values: Array) -> Array:
-        """Return the values of rows, grouped by query in rank order."""
-
-    @property
-    def sizes(self) -> Array:
-        """Number of rows of each group."""
-        return self.ends - self.starts
-
-    @cached_property
-    def first(self) -> Array:
-        """First row of each judged query."""
-        first = np.zeros(self.runs * len(self.judgments.qids), np.int64)
-        first[self.query[self.query >= 0]] = self.starts[self.query >= 0]
-        return first
-
-    @property
-    @abstractmethod
-    def tied(self) -> Array:
-        """Whether each row, in rank order, has the score of the row above it in its ranking."""
-
-    @property
-    @abstractmethod
-    def scores(self) -> Array:
-        """Score of each row as float64, in rank order."""
-
-    @property
-    def ties_are_by_id(self) -> bool:
-        """Whether rows of equal scores are sorted by descending id; if not, documents have no ids."""
-        return True
-
-    @cached_property
-    def places_by_exact_score(self) -> Array:
-        """Place of each row, in rank order, if scores are compared as float64, and ties are broken by ascending id."""
-        place = np.arange(len(self.tied))
-        new = np.append(~self.tied, True)
-        among = np.flatnonzero(~(new[:-1] & new[1:]))  # rows that tie as float32
-        later = -among if self.ties_are_by_id else among
-        order = np.lexsort((later, -self.scores[among], np.cumsum(new[:-1])[among]))
-        place[among[order]] = among
-        return place
-
-    @property
-    @abstractmethod
-    def has_doc_length(self) -> bool:
-        """Whether the rows have a column of document lengths."""
-
-    def words(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
-        """Return the words, or the seconds, of all documents, grouped by query in rank order."""
-        return remembered(
-            self._flat, quantity.key(metric), lambda: self.in_rank_order(self.words_of_rows(metric, quantity))
-        )
-
-    @abstractmethod
-    def words_of_rows(self, metric: MetricLike, quantity: type[NumberTable] = Lengths) -> Array:
-        """Return the words, or the seconds, of all documents, in the order of the rows."""
-
-    @abstractmethod
-    def clusters(self, duplicates: Duplicates) -> Array:
-        """Return a code per document, in the order of the rows, that is equal for duplicates."""
-
-    def repeats(self, duplicates: Duplicates, listed: Array | None = None) -> Array:
-        """Return whether each row, in rank order, duplicates an earlier row of its ranking.
-
-        Parameters
-        ----------
-        duplicates : Duplicates
-            Table of duplicates.
-        listed : ndarray of int, optional
-            Rows to compare; all by default.
-        """
-        clusters = remembered(
-            self._flat, ("clusters", duplicates), lambda: self.in_rank_order(self.clusters(duplicates))
-        )
-        rows = len(clusters)
-        listed = np.arange(rows) if listed is None else listed
-        cluster = clusters[listed]
-        segment = np.searchsorted(self.starts, listed, side="right")
-        _, first = np.unique(segment * (int(cluster.max(initial=0)) + 1) + cluster, return_index=True)
-        repeats = np.zeros(rows, bool)
-        repeats[np.delete(listed, first)] = True
-        return repeats
-
-    @cached_property
-    def _flat(self) -> dict[Hashable, Array]:
-        return {}

@@ -10,8 +10,9 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data.columns import Array, Floats
+from ..data.columns import Array, Columns, Floats
 from ..data.rankings import Pool, Rankings
+from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, near, shown
 from ..files.arrow_arrays import NotReal, reals
 from ..measures.named import CWLA, measures_of
@@ -196,8 +197,8 @@ def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> A
     if needs.judged_lengths and judged is not None:
         raise BadParameter(f"{one} needs the lengths of all judged items, retrieved or not: leave judged= out.")
     many, lists = _graded_lists(grades, judged, None if needs.lengths == "none" else lengths)
-    values = computation_of(one).prepare(lists)
-    return _shaped(values(cast(Any, lists)), many)
+    values = computation_of(one).prepare(cast(Any, lists))(cast(Any, lists))
+    return _shaped(values, many)
 
 
 def _graded_lists(grades: Any, judged: Any, lengths: Any) -> tuple[bool, _GradedLists]:
@@ -216,13 +217,18 @@ class _GradedLists:
     intents: Sequence[Any] = ()
 
     def __init__(self, given: _FlatLists, pools: _FlatLists, lengths: _FlatLists | None, of_retrieved: bool) -> None:
-        self.given, self.lengths = given, lengths
+        self.given = given
         self.qids = [str(number) for number in range(len(given.n))]
-        self.has_doc_length = lengths is not None
         self.pool = Pool(len(pools.n), *pools.judged(any_type=True))
-        if lengths is not None and of_retrieved:
-            judged = ~np.isnan(given.flat)
-            self.pool.words = lambda metric: lengths.flat[judged].astype(float)
+        self.rows: tuple[Rows, ...] = ()
+        if lengths is not None:
+            items = np.arange(len(given.flat))
+            columns = Columns(None, None, -items, doc_length=lengths.flat)
+            lists, index = np.flatnonzero(given.n), {qid: number for number, qid in enumerate(self.qids)}
+            starts, names = (np.cumsum(given.n) - given.n)[lists], [self.qids[number] for number in lists.tolist()]
+            self.rows = (Rows(columns, starts, names, index, order=items),)
+            if of_retrieved:
+                self.pool.columns, self.pool.rows = columns, np.flatnonzero(~np.isnan(given.flat))
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above `max_rel`."""
@@ -234,17 +240,7 @@ class _GradedLists:
         """Return the rankings with their relevant items, or with all judged items."""
         given = self.given
         hits = given.where(~np.isnan(given.flat) if all_judged else given.flat > 0)
-        return Rankings.of_hits(given.n, *hits, self.pool, rows=None if self.lengths is None else self)
-
-    @property
-    def first(self) -> Array:
-        """First item of each list."""
-        return np.cumsum(self.given.n) - self.given.n
-
-    def words(self, metric: Metric, quantity: Any = None) -> Array:
-        """Return the number of words of all items."""
-        assert self.lengths is not None
-        return self.lengths.flat.astype(float)
+        return Rankings.of_hits(given.n, *hits, self.pool, rows=self.rows)
 
 
 _OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "cutoff")

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..data.alignment import Judgments, Rows
+from ..data.alignment import Judgments
 from ..data.columns import Array
 from ..data.rankings import Rankings
+from ..data.rows import Rows
 from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, named_pair, one_run
@@ -377,12 +378,12 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     if aware:
         intents = measure.users_by_intent(judgments)
         users, by_intent = [share for _, share, _ in intents], [own for _, _, own in intents]
-    rows = Rows(judgments, one_run(run))
-    seen = [seen_part(metric, rows.rankings(metric.judged_only, own)) for own in by_intent]
+    rows = Rows.from_run(one_run(run), judgments.index)
+    seen = [seen_part(metric, own.rankings(rows, metric.judged_only)) for own in by_intent]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
     refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")
     stops = sum(share[:, None] * stops_of(metric, rankings, depth) for share, rankings in zip(users, seen, strict=True))
-    rows.warn_of_overlap()
+    judgments.warn_of_overlap(rows)
     table = pd.DataFrame(stops, pd.Index(judgments.qids, name="query_id"), [*range(depth + 1), "later"])
     table.attrs["measure"] = str(measure)
     return table[np.isin(np.arange(len(table)), rows.query)]
@@ -786,7 +787,7 @@ def explain_run(
     metric = followed(own, of_intent or judgments)
     number = _number(judgments, query)
     rows = judgments.rows(run)
-    rankings = rows.rankings(True, of_intent)
+    rankings = (of_intent or judgments).rankings(rows, all_judged=True)
     if not rankings.n[number]:
         raise BadParameter(f"{name} has no documents for query {query!r}.")
     segment = int(np.flatnonzero(rows.query == number)[0])
@@ -795,7 +796,7 @@ def explain_run(
     if metric.judged_only:
         names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
     explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
-    rows.warn_of_overlap()
+    judgments.warn_of_overlap(rows)
     return explanation
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from ..data.alignment import Judgments, Rows
 from ..data.columns import Array, Columns, run_columns
 from ..data.rankings import places_within
+from ..data.rows import Rows
 from ..errors import BadParameter, BadRun, many, naming, some, warn
 from ..files import id_columns
 from ..files.arrow_arrays import chunks_of
@@ -150,12 +150,12 @@ def _ranked_pairs(
         with naming(name):
             columns[name] = run_columns(loaded(run, "run"))
     qids = list(dict.fromkeys(query for one in columns.values() for query in one.queries()[1]))
-    judgments = Judgments({}, qids=qids)
+    index = {qid: number for number, qid in enumerate(qids)}
     rows = {}
     for name, one in columns.items():
         with naming(name):
-            rows[name] = Rows(judgments, one, check=False)
-    chunks = [chunk for one in rows.values() for chunk in chunks_of(id_columns.written(one.doc_id))]
+            rows[name] = Rows.from_run(one, index, check=False)
+    chunks = [chunk for one in rows.values() for chunk in chunks_of(id_columns.written(one.columns.doc_id))]
     codes, documents = id_columns.numbers(pa.chunked_array(chunks, pa.large_string()))
     found, end = {}, 0
     for name, ordered in rows.items():
@@ -175,7 +175,7 @@ def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _Ra
     if len(again):
         query, document = rows.pair(int(row[order[again[0]]]))
         raise BadRun(f"topic {query!r}: {document!r} is retrieved twice: keep one row of each document.")
-    n = np.zeros(len(rows.judgments.qids), np.int64)
+    n = np.zeros(rows.queries, np.int64)
     n[rows.query] = rows.sizes
     if depth is not None:
         n, order = np.minimum(n, depth), order[rank[order] <= depth]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.alignment import JointRows, Judgments, Overlap, Rows, is_dict_of_dicts
+from ..data.alignment import Overlap
 from ..data.columns import Array
+from ..data.rows import Rows, is_dict_of_dicts
 from ..errors import CWLAError, naming
 from ..measures.provider import CWLAEvaluator
 
@@ -22,7 +23,7 @@ Key = TypeVar("Key", Measure, str)
 _One = TypeVar("_One")
 _TOGETHER = 1 << 19  # number of rows of several runs that are scored together
 _SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
-_Join = Callable[[Judgments, Sequence[Any]], JointRows]
+_Join = Callable[[Sequence[Any], Mapping[str, int]], Rows]
 _Run = tuple[str, Any, str]  # name, run, and the file that it was read from
 
 
@@ -121,8 +122,8 @@ def in_groups(
         if not evaluator.reads_ranks_only:
             return None
         if is_dict_of_dicts(run[1]):
-            return JointRows.of_dicts
-        return JointRows.of_tables if check and hasattr(run[1], "columns") and len(run[1]) <= _SMALL else None
+            return Rows.from_dicts
+        return Rows.from_tables if check and hasattr(run[1], "columns") and len(run[1]) <= _SMALL else None
 
     for join, some in groupby(runs, joined_by):
         scored = _each if join is None else partial(_jointly, join=join)
@@ -138,12 +139,12 @@ def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: 
 
     for some in _parts(runs, size):
         try:
-            rows = join(evaluator.judgments, [run for _, run, _ in some])
-            found = zip(some, evaluator.tables([rows]), rows.answered_by_run, rows.overlaps, strict=True)
+            rows = join([run for _, run, _ in some], evaluator.judgments.index)
+            tables, overlaps = evaluator.tables([rows]), evaluator.judgments.overlaps(rows)
         except CWLAError:
             yield from _each(evaluator, some, check, many)  # so that the error names the run
             continue
-        for (name, _, place), values, answered, overlap in found:
+        for (name, _, place), values, answered, overlap in zip(some, tables, rows.answered, overlaps, strict=True):
             yield Scored(name, values, answered, overlap, place)
 
 
@@ -153,12 +154,12 @@ def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: boo
     def aligned() -> Iterator[tuple[str, Rows, str]]:
         for name, run, place in runs:
             with naming(name if many else None):
-                rows = Rows(evaluator.judgments, run, check)
+                rows = Rows.from_run(run, evaluator.judgments.index, check)
             yield name, rows, place
 
     for group in _parts(aligned(), lambda run: len(run[1].columns)):
         for (name, rows, place), values in zip(group, _values(evaluator, group, many), strict=True):
-            yield Scored(name, values, rows.answered, rows.overlap, place)
+            yield Scored(name, values, rows.answered[0], evaluator.judgments.overlaps(rows)[0], place)
 
 
 def _parts(runs: Iterable[_One], size: Callable[[_One], int]) -> Iterator[list[_One]]:

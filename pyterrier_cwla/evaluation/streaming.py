@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned, JointRows, Overlap, Rows
+from ..data.alignment import Aligned, Overlap
 from ..data.columns import Array, Columns, distinct
 from ..data.lengths import Lengths, Seconds
+from ..data.rows import Rows
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
 from ..files.arrow_arrays import is_text, of_numbers, of_strings, to_numpy
@@ -101,8 +102,9 @@ def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progre
         for source in files:
             for run, table in runs_of(source, extras_of(evaluator.measures)):
                 with naming(run):
-                    rows = Rows(evaluator.judgments, table)
-                    yield Scored(run, evaluator.tables([rows])[0], rows.answered, rows.overlap, str(source))
+                    rows = Rows.from_run(table, evaluator.judgments.index)
+                    values, (overlap,) = evaluator.tables([rows])[0], evaluator.judgments.overlaps(rows)
+                    yield Scored(run, values, rows.answered[0], overlap, str(source))
         return
     for source in files:
         yield from whole_runs(scores_of(source, evaluator, progress), len(evaluator.judgments.qids))
@@ -323,15 +325,18 @@ class TableScores:
             segments = Segments(table)
         queries, runs = segments.queries.to_pylist(), segments.runs.to_pylist()
         names = [queries[number] for number in segments.query.tolist()]
-        rows = JointRows(self.judgments, _columns(table), segments.starts, names, segments.run, len(runs), check=True)
-        aligned = Aligned([rows])
+        rows = Rows(
+            *(_columns(table), segments.starts, names, self.judgments.index),
+            run=segments.run, runs=len(runs), check=True,
+        )  # fmt: skip
+        aligned = Aligned(self.judgments, [rows])
         try:
             values = {m: found.reshape(len(runs), -1) for m, found in self.evaluator.values(aligned).items()}
-            for run, overlap in zip(runs, rows.overlaps_of_parts, strict=True):
+            for run, overlap in zip(runs, self.judgments.overlaps_of_parts(rows), strict=True):
                 self.overlaps[run] = self.overlaps.get(run, Overlap()) + overlap
             return [
                 self._scored(run, np.flatnonzero(answered), {m: found[number] for m, found in values.items()})
-                for number, (run, answered) in enumerate(zip(runs, rows.answered_by_run, strict=True))
+                for number, (run, answered) in enumerate(zip(runs, rows.answered, strict=True))
             ]
         finally:
             aligned.release()
@@ -348,10 +353,11 @@ class TableScores:
 
     def _scores(self, run: str, table: pa.Table) -> Scored[Measure]:
         with naming(run):
-            aligned = Aligned([rows := Rows(self.judgments, _columns(table))])
+            rows = Rows.from_run(_columns(table), self.judgments.index)
+            aligned = Aligned(self.judgments, [rows])
             try:
                 values = self.evaluator.values(aligned)
-                self.overlaps[run] = self.overlaps.get(run, Overlap()) + rows.overlaps_of_parts[0]
+                self.overlaps[run] = self.overlaps.get(run, Overlap()) + self.judgments.overlaps_of_parts(rows)[0]
                 return self._scored(run, rows.query[rows.query >= 0], values)
             finally:
                 aligned.release()

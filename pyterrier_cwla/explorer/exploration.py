@@ -15,11 +15,12 @@ import numpy as np
 from ir_measures.measures import Measure
 from scipy.optimize import brentq
 
-from ..data.alignment import Aligned, Judgments, Rows
+from ..data.alignment import Aligned, Judgments
 from ..data.columns import Columns, Floats, run_columns
 from ..data.document_tables import documents
 from ..data.lengths import Lengths
 from ..data.resources import without_files
+from ..data.rows import Rows
 from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.inputs import loaded, named_pair, runs_by_name
@@ -358,7 +359,7 @@ class Exploration:
 
     def _topics(self, measure: Measure) -> Answer:
         """Return the scores of all topics, those with the largest difference of two runs first."""
-        scores = computation_of(measure).prepare(self.judgments)(Aligned([*self.rows.values()]))
+        scores = computation_of(measure).prepare(self.judgments)(Aligned(self.judgments, [*self.rows.values()]))
         of_runs = scores.reshape(len(self.rows), -1).T
         values = {topic: of_runs[self.judgments.index[topic]].tolist() for topic in self.topics}
         if len(self.rows) == 2:

@@ -182,7 +182,7 @@ class Topic:
     @cached_property
     def aligned(self) -> Aligned:
         """Runs, aligned with the judgments."""
-        return Aligned([self.judgments.rows(run) for run in self.runs.values()])
+        return Aligned(self.judgments, [self.judgments.rows(run) for run in self.runs.values()])
 
     @cached_property
     def shown(self) -> dict[str, str]:

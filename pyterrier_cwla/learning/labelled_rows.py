@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from ..data.alignment import Judgments, Rows
-from ..data.columns import Array, Columns, descending_in_groups
-from ..data.lengths import Lengths, NumberTable, ReplacedLengths
-from ..data.rankings import Pool, RankedRows, Rankings, remembered
-from ..data.run_rows import words_of_rows
-from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some, warn
+from ..data.alignment import Judgments
+from ..data.columns import Array, Columns
+from ..data.rankings import Pool
+from ..data.rows import Rows
+from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
 from ..files import id_columns
 from ..files.id_columns import PairKeys
 from .row_columns import (
@@ -201,7 +200,7 @@ def split_queries(samples: Samples, trained: Marks) -> str | None:
     )
 
 
-class LabelledJudgments:
+class LabelledJudgments(Judgments):
     """Labels of rows as judgments.
 
     The rows are grouped by query, in the order in which queries first occur. Judged queries are numbered in the order
@@ -216,40 +215,35 @@ class LabelledJudgments:
     ----------
     order : ndarray of int, shape (n_rows,)
         The rows, grouped by query.
-    group : ndarray of int, shape (n_rows,)
-        The number of the query of each row in this order.
-    sizes : ndarray of int, shape (n_queries,)
-        The number of rows of each query.
     asked : ndarray of int, shape (n_judged,)
         The judged queries, as numbers among all queries.
-    qids : list of str
-        The names of the judged queries.
-    query : ndarray of int, shape (n_queries,)
-        The position of each query in ``asked``; -1 for queries without judgments.
-    pool : Pool
-        The judgments.
     """
 
     def __init__(self, samples: Samples) -> None:
         self.samples = samples
         number, names = samples.queries
         self.order = np.argsort(number, kind="stable")
-        self.group = number[self.order]
-        self.sizes = np.bincount(number, minlength=len(names))
+        sizes = np.bincount(number, minlength=len(names))
+        self._starts = np.cumsum(sizes) - sizes
         judged = np.flatnonzero(samples.is_judged)
         self.asked: Array = pd.unique(number[judged])
         self.qids = [names[one] for one in self.asked.tolist()]
-        self.query = np.full(len(names), -1, np.int64)
-        self.query[self.asked] = np.arange(len(self.asked))
-        query, grade = self.query[number[judged]], whole(samples.label[judged])
-        self.pool_order = np.argsort(query, kind="stable")
-        pool_words = None if samples.doc_length is None else self._words_of_pool
-        self.pool = Pool(len(self.qids), query[self.pool_order], grade[self.pool_order], self, pool_words)
-        self._row_of_pool = judged[self.pool_order]
-        self._words: dict[Any, Array] = {}
-        self._replaces_lengths = False
+        self.index = {qid: number for number, qid in enumerate(self.qids)}
+        self._query = np.full(len(names), -1, np.int64)
+        self._query[self.asked] = np.arange(len(self.asked))
+        query, grade = self._query[number[judged]], whole(samples.label[judged])
+        in_pool = np.argsort(query, kind="stable")
+        doc_id = None if samples.docno is None else id_columns.taken(samples.doc_id, self.order)
+        words = None if samples.words is None else samples.words[self.order]
+        self._rows = Columns(None, doc_id, np.zeros(len(self.order)), words)
+        self._row_of_pool = np.argsort(self.order)[judged[in_pool]]
+        self.pool = Pool(len(self.qids), query[in_pool], grade[in_pool], self._rows, self._row_of_pool)
         if self._repeats:
             samples.text_judgments  # noqa: B018  (raises if a document is judged twice)
+
+    def __reduce__(self) -> Any:
+        """Pickle the rows without values computed from them."""
+        return LabelledJudgments, (self.samples,)
 
     @property
     def reusable(self) -> bool:
@@ -257,48 +251,13 @@ class LabelledJudgments:
 
         They may not if lengths are replaced by their mean, of which each scoring warns, or if many values are cached.
         """
-        return not self._replaces_lengths and len(self.pool.memory) + len(self._words) <= _MOST_VALUES
+        replaced = self.pool.memory.get("replaced lengths", {})
+        return not any(one.replaced for one in replaced.values()) and len(self.pool.memory) <= _MOST_VALUES
 
     @cached_property
-    def judgment(self) -> Array:
-        """Position of each row's judgment in the pool, in the order of groups; -1 for unjudged rows."""
-        judgment = np.full(len(self.order), -1)
-        judgment[self._row_of_pool] = np.arange(len(self._row_of_pool))
-        return judgment[self.order]
-
-    @cached_property
-    def is_relevant(self) -> Array:
-        """Mask of the rows with a grade above 0, in the order of groups."""
-        return np.append(self.pool.grade > 0, False)[self.judgment]
-
-    @cached_property
-    def doc_id(self) -> Any:
-        """Document of each row in the order of groups, as Arrow strings."""
-        return id_columns.taken(self.samples.doc_id, self.order)
-
-    @cached_property
-    def doc_length(self) -> Array | None:
-        """Document length of each row in the order of groups, in words."""
-        return None if self.samples.words is None else self.samples.words[self.order]
-
-    @property
-    def doc_seconds(self) -> None:
-        """Known costs of documents: only tables have them."""
-
-    def pair(self, row: int) -> tuple[str, str]:
-        """Return the names of a row's query and document, or the number of the row if documents have no ids."""
-        query = self.samples.queries[1][self.group[row]]
-        return query, f"row {self.order[row]}" if self.samples.docno is None else self.doc_id[row].as_py()
-
-    @property
-    def columns(self) -> Columns:
+    def columns(self) -> Columns:  # type: ignore[override]
         """Judgments with ids as text."""
         return self.samples.text_judgments.columns
-
-    @property
-    def intents(self) -> list[tuple[dict[int, str], Judgments]]:
-        """Judgments of each intent."""
-        return self.samples.text_judgments.intents
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above ``max_rel``; the way out is a larger ``max_rel`` by default."""
@@ -314,12 +273,29 @@ class LabelledJudgments:
             f" max_rel={max_rel}: {way_out or f'give max_rel={label.max():g}'}, or correct the judgments."
         )
 
-    def rows(self, score: Any) -> ScoredRows:
+    def scored(self, score: Any) -> Rows:
         """Return the rows ranked by scores, one score per row."""
         score = self.samples.scores(score)
         if self._repeats:
-            Rows(self.samples.text_judgments, self.samples.run(score)).rankings()  # raises: a document occurs twice
-        return ScoredRows(self, score[self.order])
+            self.samples.text_judgments.align(self.samples.run(score))  # raises: a document occurs twice
+        columns = replace(self._rows, value=score[self.order])
+        names, memory = self.samples.queries[1], self.pool.memory
+        return Rows(columns, self._starts, names, self.index, query=self._query, order=self.order, memory=memory)
+
+    def match(self, rows: Rows, all_judged: bool) -> tuple[Array, Array]:
+        """Return the rows of relevant, or of all judged, documents, and their indices in the pool."""
+        return self._judged if all_judged else self._relevant
+
+    @cached_property
+    def _judged(self) -> tuple[Array, Array]:
+        judgment = np.argsort(self._row_of_pool)
+        return self._row_of_pool[judgment], judgment
+
+    @cached_property
+    def _relevant(self) -> tuple[Array, Array]:
+        row, judgment = self._judged
+        relevant = self.pool.grade[judgment] > 0
+        return row[relevant], judgment[relevant]
 
     @cached_property
     def _repeats(self) -> bool:
@@ -327,113 +303,6 @@ class LabelledJudgments:
         if self.samples.docno is None:
             return False
         return PairKeys(self.samples.doc_id, self.samples.queries[0]).repeat is not None
-
-    def words_of_rows(self, metric: Any, quantity: type[NumberTable] = Lengths) -> Array:
-        """Return the lengths of all documents in words, or their known costs, in the order of groups."""
-        return remembered(
-            self._words,
-            quantity.key(metric),
-            lambda: words_of_rows(metric, self, note=self._warn_of_lengths, quantity=quantity),
-        )
-
-    def _words_of_pool(self, metric: Any) -> Array:
-        words = np.empty(len(self.order))
-        words[self.order] = self.words_of_rows(metric)
-        return words[self._row_of_pool]
-
-    def _warn_of_lengths(self, _: str, lengths: ReplacedLengths) -> None:
-        if about := lengths.about("these rows"):
-            self._replaces_lengths = True
-            warn(about)
-
-
-class ScoredRows(RankedRows):
-    """Labelled rows, ranked by scores.
-
-    Parameters
-    ----------
-    judgments : LabelledJudgments
-        The labels.
-    score : ndarray, shape (n_rows,)
-        The score of each row, in the order of groups.
-
-    Attributes
-    ----------
-    order : ndarray of int, shape (n_rows,)
-        The row at each place, group after group in rank order.
-    """
-
-    def __init__(self, judgments: LabelledJudgments, score: Array) -> None:
-        self.judgments = self.labelled = judgments
-        self.query, self.ends = judgments.query, np.cumsum(judgments.sizes)
-        self.starts = self.ends - judgments.sizes
-        judgments.doc_length  # noqa: B018  (raises if a length is not a number)
-        with np.errstate(over="ignore"):
-            self._score, self._rounded = score, score.astype(np.float32)
-        self.order = descending_in_groups(judgments.group, self._rounded)
-        if judgments.samples.docno is not None:
-            self._settle_ties()
-
-    def _settle_ties(self) -> None:
-        """Order rows of equal scores by document id, descending."""
-        below = self.tied
-        tied = np.flatnonzero(below | np.append(below[1:], False)[: len(below)])
-        if len(tied):
-            rows = self.order[tied]
-            ids = id_columns.taken(self.labelled.samples.doc_id, self.labelled.order[rows])
-            self.order[tied] = rows[id_columns.order_in_groups(np.cumsum(~below)[tied], ids)]
-
-    def rankings(self, all_judged: bool = False, judgments: Any = None) -> Rankings:
-        """Return the ranks of relevant documents, or of all judged documents; ``judgments`` is not used."""
-        labelled = self.labelled
-        hits = labelled.judgment >= 0 if all_judged else labelled.is_relevant
-        wanted = np.flatnonzero(hits[self.order])
-        group = labelled.group[wanted]
-        query, rank = labelled.query[group], wanted - self.starts[group] + 1
-        in_order = np.argsort(query, kind="stable")
-        judgment = labelled.judgment[self.order[wanted[in_order]]]
-        return Rankings.of_hits(
-            labelled.sizes[labelled.asked],
-            query[in_order],
-            rank[in_order],
-            labelled.pool.grade[judgment],
-            labelled.pool,
-            rows=self,
-            judgment=judgment,
-        )
-
-    @property
-    def tied(self) -> Array:
-        """Whether each row, in rank order, has the score (as float32) of the row above it in its ranking."""
-        score, group = self._rounded[self.order], self.labelled.group
-        return np.append(False, (score[1:] == score[:-1]) & (group[1:] == group[:-1]))[: len(score)]
-
-    @property
-    def scores(self) -> Array:
-        """Score of each row as float64, in rank order."""
-        return self._score[self.order].astype(float)
-
-    @property
-    def ties_are_by_id(self) -> bool:
-        """Whether rows have ids; otherwise rows of equal scores keep their order."""
-        return self.labelled.samples.docno is not None
-
-    @property
-    def has_doc_length(self) -> bool:
-        """Whether the rows have document lengths."""
-        return self.labelled.samples.doc_length is not None
-
-    def in_rank_order(self, values: Array) -> Array:
-        """Return values of rows in rank order."""
-        return values[self.order]
-
-    def words_of_rows(self, metric: Any, quantity: type[NumberTable] = Lengths) -> Array:
-        """Return the lengths of all documents in words, or their known costs, in the order of groups."""
-        return self.labelled.words_of_rows(metric, quantity)
-
-    def clusters(self, duplicates: Any) -> Array:
-        """Return the cluster of duplicates of each row."""
-        return duplicates.clusters(self.labelled.doc_id, None)
 
 
 _Given = dict[str, "Array | pd.Index"]

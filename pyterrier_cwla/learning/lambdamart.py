@@ -465,7 +465,7 @@ class EvalMeasure:
         float
         """
         samples, prepared = _of_equal_rows(self._known, y, group, self._prepared, most=4)
-        rows = samples.judgments.rows(predictions(pred, len(samples.label)))
+        rows = samples.judgments.scored(predictions(pred, len(samples.label)))
         [value] = prepared.means(prepared.tables([rows])[0]).values()
         return value
 

@@ -116,7 +116,7 @@ def per_query(measures: list[Measure], samples: Samples, score: Any, by_level: b
     """
     if not samples.judgments.qids:
         raise BadJudgments("no row is judged.")
-    rows = samples.judgments.rows(score)
+    rows = samples.judgments.scored(score)
     needs: dict[Measure, Needs] = {}
     for measure in measures:
         with suppress(CWLAError):  # a measure or parameter that only other providers support

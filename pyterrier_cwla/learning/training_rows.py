@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
 from ..data.columns import Array
-from ..data.lengths import Seconds
+from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown, some
 from ..files import id_columns
@@ -21,6 +21,7 @@ from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded
 from ..measures.of_ir_measures import followed
 from ..measures.provider import judged
+from ..model.document_values import words_of_rows
 from ..model.introspection import reads
 from ..model.metric import Metric
 from ..model.scoring import divisor
@@ -74,7 +75,7 @@ class TrainingRows:
             raise BadJudgments(f"row {int(np.isnan(samples.label).argmax())} has no label: remove unjudged rows.")
         judgments = samples.judgments
         metric = followed(measure, judgments)
-        rows = judgments.rows(np.zeros(len(y)))
+        rows = judgments.scored(np.zeros(len(y)))
         grade = np.maximum(samples.label, 0)
         effort = None
         by_default = metric.default_lengths is not None and docno is not None
@@ -92,14 +93,13 @@ class TrainingRows:
                 f"{measure} needs the cost of every training row: give it a table as doc_seconds=, and pass docno=."
             )
         if not metric.unit_effort:
-            documents = Documents(
-                grade, lambda: rows.words_of_rows(metric), lambda: rows.words_of_rows(metric, Seconds)
-            )
+            words, seconds = (partial(words_of_rows, metric, rows, of) for of in (Lengths, Seconds))
+            documents = Documents(grade, words, seconds)
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort
             effort = np.append(effort, 0)
-        N = divisor(metric, rows.rankings(all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
+        N = divisor(metric, judgments.rankings(rows, all_judged=True)) if metric.norm != "none" else np.ones(len(sizes))
         scale = np.divide(1, N, out=np.zeros(len(N)), where=N > 0)
         scale[~np.isfinite(N)] = np.nan
         gain = np.append(metric.gains(grade), 0)

@@ -11,10 +11,10 @@ from typing import Literal
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned
+from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
 from ..data.document_tables import DocumentTable
-from ..data.rankings import Judged, Rankings
+from ..data.rankings import Rankings
 from ..model import scoring
 from ..model.language import Given, Parameter
 from ..model.metric import Metric
@@ -118,7 +118,7 @@ class Computation:
     """
 
     needs: Needs
-    prepare: Callable[[Judged], Values]
+    prepare: Callable[[Judgments], Values]
 
 
 class OfUserModel(Computation):
@@ -144,7 +144,7 @@ class OfUserModel(Computation):
         super().__init__(Needs.of_metric(metric), self._prepare)
         self.metric, self.current, self.way_out = metric, current, way_out
 
-    def metric_for(self, judgments: Judged) -> Metric:
+    def metric_for(self, judgments: Judgments) -> Metric:
         """Return the metric with the present content of its files.
 
         Raises
@@ -158,7 +158,7 @@ class OfUserModel(Computation):
             judgments.check_grades(metric.max_rel, self.way_out(highest))
         return metric
 
-    def _prepare(self, judgments: Judged) -> Values:
+    def _prepare(self, judgments: Judgments) -> Values:
         metric = self.metric_for(judgments)
         return of_answered(partial(scoring.score, metric), metric.judged_only)
 
@@ -172,7 +172,7 @@ def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:
         if answered is rankings:
             return score(rankings)
         scores = np.zeros(len(rankings))
-        scores[answered.place] = score(answered)
+        scores[rankings.n > 0] = score(answered)
         return scores
 
     return values

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Floats
-from ..data.rankings import Judged, places_within, summed
+from ..data.rankings import places_within, summed
 from ..errors import warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
@@ -32,7 +32,7 @@ class JudgedIntents:
 
     Parameters
     ----------
-    judgments : Judged
+    judgments : Judgments
         Judgments with intents. Judgments without intents count as one intent per query, with a warning.
 
     Attributes
@@ -43,7 +43,7 @@ class JudgedIntents:
         Number of queries.
     """
 
-    def __init__(self, judgments: Judged) -> None:
+    def __init__(self, judgments: Judgments) -> None:
         self.queries = len(judgments.qids)
         self.has_intents = getattr(getattr(judgments, "columns", None), "iteration", True) is not None
         self.each = cast(list[Judgments], [own for _, own in judgments.intents] if self.has_intents else [judgments])
@@ -339,7 +339,7 @@ def over_intents(count: Count, given: dict[str, Any]) -> Computation:
     """Return what computes a measure whose function takes :class:`FoundIntents` in the place of rankings."""
     rel, judged_only = int(given.pop("rel", 1)), bool(given.pop(JUDGED_ONLY.name, False))
 
-    def prepare(judgments: Judged) -> Values:
+    def prepare(judgments: Judgments) -> Values:
         judged = judgments.pool.remembered(("judged intents",), lambda: JudgedIntents(judgments))
 
         def values(aligned: Aligned) -> Array:

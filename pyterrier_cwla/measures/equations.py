@@ -591,7 +591,7 @@ def discounts(metric: Metric) -> Floats:
     import pandas as pd
 
     known = pd.DataFrame(lists).assign(doc_seconds=float(_SECONDS))
-    found = scoring.score(metric, judged.rows(known).rankings(all_judged=True))
+    found = scoring.score(metric, judged.align(known, all_judged=True))
     relative: Floats = found / found[0]
     return relative
 

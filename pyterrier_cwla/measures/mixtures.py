@@ -11,9 +11,9 @@ from typing import Any, Self, cast
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned
+from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
-from ..data.rankings import Judged, Rankings
+from ..data.rankings import Rankings
 from ..errors import BadJudgments, BadParameter, shown, some
 from ..model.language import Kind, Parameter, float_or_int
 from ..model.metric import Metric
@@ -193,7 +193,7 @@ class _Mixture(Combination):
         """Return the computation of the expected value over the classes."""
         parts, shares = [of(part) for part in self.parts.values()], [*self.shares.values()]
 
-        def prepare(judgments: Judged) -> Values:
+        def prepare(judgments: Judgments) -> Values:
             by_class = [part.prepare(judgments) for part in parts]
 
             def values(aligned: Aligned) -> Array:
@@ -298,7 +298,7 @@ def over_topics(parts: list[tuple[Computation, frozenset[str]]], other: Computat
         Name of the measure, for errors.
     """
 
-    def prepare(judgments: Judged) -> Values:
+    def prepare(judgments: Judgments) -> Values:
         qids = judgments.qids
         owned = [(part, np.array([qid in topics for qid in qids], bool)) for part, topics in parts]
         known = np.any([mine for _, mine in owned], axis=0) if owned else np.zeros(len(qids), bool)

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from ir_measures.measures import Measure
 
-from ..data.rankings import Judged
+from ..data.alignment import Judgments
 from ..errors import BadParameter, UnknownSpec
 from ..model.language import lacking
 from ..model.metric import Metric
@@ -135,6 +135,6 @@ def metric_of(measure: Measure, highest: float | None = None) -> Metric:
     return user_model_of(measure).current(highest)
 
 
-def followed(measure: Measure, judgments: Judged) -> Metric:
+def followed(measure: Measure, judgments: Judgments) -> Metric:
     """Return the metric of a measure with a user model, after a check that it can score the judgments."""
     return user_model_of(measure).metric_for(judgments)

@@ -18,9 +18,9 @@ import pyarrow as pa
 from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
 
-from ..data.alignment import Aligned, Judgments, Rows
+from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Columns, judgment_columns
-from ..data.rankings import RankedRows
+from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
 from .labels import LabelledMeasure, by_name, redefined, renamed, unknown_parameter
 from .named import measures_of
@@ -241,7 +241,7 @@ class CWLAEvaluator(providers.Evaluator):
     ----------
     measures : iterable of ir_measures.Measure
         Measures that the provider supports.
-    judgments : Judged
+    judgments : Judgments
         The judgments.
 
     Attributes
@@ -255,7 +255,7 @@ class CWLAEvaluator(providers.Evaluator):
         If two different measures have the same name.
     """
 
-    def __init__(self, measures: Iterable[Measure], judgments: Any) -> None:
+    def __init__(self, measures: Iterable[Measure], judgments: Judgments) -> None:
         wanted = pinned(measures)
         self.pinned = list(by_name(wanted).values())
         computed = [(measure, computation_of(measure)) for measure in self.pinned]
@@ -269,12 +269,12 @@ class CWLAEvaluator(providers.Evaluator):
         super().__init__(self.pinned, judgments.qids)
         self.judgments = judgments
 
-    def tables(self, runs: Sequence[RankedRows]) -> list[ByMeasure]:
+    def tables(self, runs: Sequence[Rows]) -> list[ByMeasure]:
         """Return the values of several runs: per run and measure, one value per judged query in the order of ``qids``.
 
         All runs are scored together, which saves calls of NumPy.
         """
-        aligned = Aligned(runs)
+        aligned = Aligned(self.judgments, runs)
         values = {measure: found.reshape(aligned.n_runs, -1) for measure, found in self.values(aligned).items()}
         return [{measure: found[number] for measure, found in values.items()} for number in range(aligned.n_runs)]
 
@@ -295,9 +295,9 @@ class CWLAEvaluator(providers.Evaluator):
 
         Queries that the run does not answer have the value 0, except for ESL: they are failed searches.
         """
-        rows = Rows(self.judgments, run)
+        rows = Rows.from_run(run, self.judgments.index)
         values = self.tables([rows])[0]
-        rows.warn_of_overlap()
+        self.judgments.warn_of_overlap(rows)
         return values
 
     @cached_property
@@ -309,7 +309,7 @@ class CWLAEvaluator(providers.Evaluator):
     def unanswered(self) -> ByMeasure:
         """Values of the judged queries for a run without documents, by measure."""
         ids = pa.nulls(0, pa.large_string())
-        return self.tables([Rows(self.judgments, Columns(ids, ids, np.zeros(0), np.zeros(0)))])[0]
+        return self.tables([Rows.from_run(Columns(ids, ids, np.zeros(0), np.zeros(0)), self.judgments.index)])[0]
 
     def _iter_calc(self, run: Any) -> Iterator[ir_measures.Metric]:
         return self.iter_calc(run)

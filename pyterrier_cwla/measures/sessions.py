@@ -101,7 +101,7 @@ class SessionRun:
             raise BadParameter("sessions belong to one run: pass a single run, not a dict of runs.")
         self.asked = _asked(sessions, judged_by)
         self.judgments = _judgments(prepare(loaded(qrels, "qrels")), self.asked)
-        self.aligned = Aligned([self.judgments.rows(loaded(run, "run"))])
+        self.aligned = Aligned(self.judgments, [self.judgments.rows(loaded(run, "run"))])
 
     def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
         """Return a DataFrame with one row per session and one column per measure, named by the keys of ``measures``."""

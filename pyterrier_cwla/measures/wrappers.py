@@ -14,7 +14,6 @@ from ir_measures.measures import MeanAgg, Measure
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
 from ..data.intents import WEIGHTS, IntentWeights
-from ..data.rankings import Judged
 from ..data.resources import Resource
 from ..errors import BadParameter, CWLAError, near
 from ..model.introspection import reads
@@ -224,7 +223,7 @@ class _Residual(Wrapper):
             return self.inner.combined(lambda part: computation_of(self(measure=part)))
         inner = user_model_of(self.inner)
 
-        def prepare(judgments: Judged) -> Values:
+        def prepare(judgments: Judgments) -> Values:
             return of_answered(partial(residual, inner.metric_for(judgments)), all_judged=True)
 
         return Computation(replace(inner.needs, all_judged=True, user_model=False), prepare)
@@ -267,7 +266,7 @@ class _GeometricMean(Wrapper):
         """Return the computation of the logarithms of the inner measure."""
         inner, floor = computation_of(self.inner), self["floor"]
 
-        def prepare(judgments: Judged) -> Values:
+        def prepare(judgments: Judgments) -> Values:
             values = inner.prepare(judgments)
             return lambda aligned: np.log(np.maximum(values(aligned), floor))
 
@@ -353,7 +352,7 @@ class _IntentAware(Wrapper):
         """Return the computation of the mean over intents."""
         inner, weights = computation_of(self.inner), self.weights
 
-        def prepare(judgments: Judged) -> Values:
+        def prepare(judgments: Judgments) -> Values:
             by_intent = [inner.prepare(own) for _, own in judgments.intents]
             P = weights.of(judgments)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from ..data.columns import Array, Floats
-from ..data.lengths import Lengths, NumberTable
+from ..data.lengths import Lengths, NumberTable, ReplacedLengths
 from ..data.rankings import Rankings, remembered
+from ..data.rows import Rows
+from ..errors import MissingLength, shown, some, warn
 from .metric import Metric
 
 
@@ -43,8 +47,169 @@ def words_of_items(
     copies = metric.duplicates if quantity is Lengths else None
 
     def words() -> Array:
-        flat = rankings.row_words(metric, quantity)
+        flat = rankings.of_rows(lambda rows: words_in_rank_order(metric, rows, quantity))
         return flat if copies is None else np.where(rankings.repeats(copies), 0.0, flat)
 
     flat = remembered(rankings.views, (*quantity.key(metric), copies), words)
     return rankings.at_ranks(flat, queries, width)
+
+
+def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
+    """Return the words, or the seconds, of all documents, grouped by query in rank order.
+
+    Below the last rank that the metric reads, documents of a run may have no length. Their words are then 0. Labelled
+    rows need all lengths, so that it does not depend on the scores whether these can be evaluated.
+    """
+    key = quantity.key(metric)
+    last = None if metric.judged_only or metric.missing == "mean" else metric.last_that_counts
+    try:
+        return remembered(rows.in_order, key, lambda: rows.in_rank_order(words_of_rows(metric, rows, quantity)))
+    except MissingLength:
+        if last is None or rows.order is not None:
+            raise
+
+    def words() -> Floats:
+        row = rows.in_rank_order(np.arange(len(rows.columns)))
+        read = np.zeros(len(row), bool)
+        read[row] = np.arange(len(row)) - np.repeat(rows.starts, rows.sizes) < last
+        return rows.in_rank_order(_words_of_columns(metric, rows, quantity, read))
+
+    return remembered(rows.in_order, (*key, "up to", last), words)
+
+
+def words_of_rows(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
+    """Return the words, or the seconds, of all documents in the order of the rows.
+
+    They come from the table of the metric, else from the run's column doc_length, else from the default table. All
+    lengths of a run have one source. Seconds come from the table of the metric, else from the column doc_seconds.
+
+    Raises
+    ------
+    MissingLength
+        If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    MissingSeconds
+        The same for seconds.
+    """
+    return remembered(rows.memory, quantity.key(metric), lambda: _words_of_columns(metric, rows, quantity))
+
+
+def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], read: Array | None = None) -> Floats:
+    """Return the words, or the seconds, of all documents; those outside the mask `read` may be missing."""
+    needed = np.repeat(rows.query >= 0, rows.sizes)
+    if read is not None:
+        needed &= read
+    if not needed.any():
+        return np.zeros(len(needed))
+    doc_id, column = rows.columns.doc_id, getattr(rows.columns, quantity.column)
+    table = quantity.table_of(metric)
+    if table is None and column is None:
+        table = quantity.default_of(metric)
+    if table is not None:
+        words = np.full(len(needed), np.nan) if doc_id is None else table.of_documents(doc_id)
+    elif column is not None:
+        words = np.asarray(column, float)
+    else:
+        raise quantity.error(
+            f"the {quantity.nouns} of documents are needed: give {quantity.what}=, a table, a path or a name,"
+            f" {quantity.ways}"
+        )
+    if metric.missing == "mean" and read is None:
+        _note_replaced(rows, np.isnan(words) & needed, int(needed.sum()), table, quantity)
+    if metric.missing != "mean" and not needed.all():  # lengths of unjudged queries are not used
+        words = np.where(needed, words, 0.0)
+    return _without_holes(words, needed, metric, table, rows.pair, quantity)
+
+
+def _note_replaced(
+    rows: Rows, missing: Array, documents: int, table: NumberTable | None, quantity: type[NumberTable]
+) -> None:
+    """Note in the rows how many numbers the mean replaces; of labelled rows, warn at once."""
+    holes = np.flatnonzero(missing)
+    first = rows.pair(int(holes[0])) if len(holes) else ("", "")
+    key, name = "", None
+    if table is not None:
+        key, name = table.name, "" if table.anonymous and table.path is None else shown(table.name)
+    replaced = ReplacedLengths(len(holes), documents, *first, name, quantity)
+    if rows.order is not None and (about := replaced.about("these rows")):
+        warn(about)
+    rows.replaced_lengths[key if quantity is Lengths else f"{quantity.column} {key}"] = replaced
+
+
+def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:
+    """Return the words, or the seconds, of all judged documents in the order of the pool, for ideal rankings.
+
+    Raises
+    ------
+    MissingLength
+        If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
+    """
+    pool = rankings.pool
+    columns, table = pool.columns, quantity.table_of(metric)
+    retrieved = None if columns is None else getattr(columns, quantity.column)  # of labelled rows
+    if table is None and rankings.rows and not rankings.have_doc_length:
+        table = quantity.default_of(metric)
+    if columns is None or not rankings.rows or (table is None and retrieved is None):
+        raise quantity.error(
+            f"norm='ideal' needs the {quantity.noun} of every judged document, retrieved or not: give"
+            f" {quantity.what}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
+            " retrieved documents only."
+        )
+    if table is None or columns.doc_id is None:
+        words = words_of_rows(metric, rankings.rows[0], quantity)[pool.rows]
+    else:
+        words = table.of_documents(columns.doc_id)[pool.rows]
+    duplicates = None if columns.doc_id is None else metric.duplicates
+    if duplicates is not None and metric.duplicate_gain == "keep" and quantity is Lengths:
+        repeated = duplicates.repeated(columns.doc_id)[pool.rows]
+        words = np.where(repeated, 0.0, words)  # an upper bound: copies take no time
+    if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
+        raise quantity.error(
+            f"no judged document is in the table of {quantity.nouns}. Is the table of another collection?"
+        )
+    # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
+    needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
+    rows = rankings.rows[0]
+    pair = columns.pair if rows.order is None else rows.pair
+    return _without_holes(words, needed, metric, table, lambda at: pair(int(pool.rows[at])), quantity)
+
+
+def _without_holes(
+    words: Array,
+    needed: Array,
+    metric: Metric,
+    table: NumberTable | None,
+    describe: Callable[[int], tuple[str, str]],
+    quantity: type[NumberTable],
+) -> Array:
+    """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
+    if words.min(initial=0) >= 0 and words.max(initial=0) < np.inf:  # false if a number is NaN
+        return words
+    odd = np.flatnonzero((words < 0) | np.isinf(words))
+    if len(odd):
+        topic, document = describe(int(odd[0]))
+        raise quantity.error(
+            f"topic {topic!r}: the {quantity.noun} of {document!r} is {words[odd[0]]:g}: {quantity.nouns} are"
+            f" {quantity.unit}, 0 or more."
+        )
+    holes = np.isnan(words)
+    if not holes.any():
+        return words
+    if metric.missing == "mean":
+        known = words[~holes]
+        mean = table.mean if table is not None else known.mean() if len(known) else np.nan
+        if np.isnan(mean):
+            noun = quantity.noun
+            raise quantity.error(f"no document has a {noun}, so there is no mean {noun} for missing='mean'.")
+        return np.where(holes, mean, words)
+    lacking = np.flatnonzero(holes & needed)
+    if not len(lacking):
+        return np.where(holes, 0.0, words)
+    topic, _ = describe(int(lacking[0]))
+    examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
+    almost_none = table is not None and len(lacking) > 0.9 * needed.sum() > 9
+    question = " Is the table of another collection?" if almost_none else ""
+    raise quantity.error(
+        f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
+        f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
+        f" {quantity.what}=, a table that has them, read fewer documents with @k, or give missing='mean'."
+    )

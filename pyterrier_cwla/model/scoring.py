@@ -12,11 +12,10 @@ import numpy as np
 from ..data.columns import Array, Floats, distinct
 from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Pool, Rankings, places_within, summed
-from ..data.run_rows import words_of_pool
 from ..errors import NoFiniteValue
 from .aggregations import erg, etg
 from .browsing import Walk
-from .document_values import gains_of_hits
+from .document_values import gains_of_hits, words_of_pool
 from .introspection import cached, reads
 from .language import Spec
 from .metric import Metric, plain_metric
@@ -455,7 +454,7 @@ def divisor(metric: Metric, rankings: Rankings) -> Floats:
             totals = np.divide(totals, relevant, out=np.zeros(len(totals)), where=relevant > 0)
         return rankings.of_pool(totals)
     if metric.norm == "ideal":
-        of_column = metric.default_lengths is not None and rankings.rows is not None and rankings.rows.has_doc_length
+        of_column = metric.default_lengths is not None and rankings.have_doc_length
         key = ("ideal", *metric.key, of_column)  # such runs are refused, also after a run without the column
         return rankings.of_pool(pool.remembered(key, lambda: _ideal_scores(metric, rankings)))
     if metric.effort_depends_on("rank"):

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import evaluate
-from pyterrier_cwla.data.alignment import JointRows, Judgments, Rows
+from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.columns import descending_in_groups
+from pyterrier_cwla.data.rows import Rows
 from pyterrier_cwla.errors import BadRun
 from pyterrier_cwla.evaluation.driver import scores_by_query
 
@@ -98,9 +99,9 @@ def test_aggregates_are_those_of_each_run_alone(runs):
 def test_overlap_is_that_of_each_run():
     judgments = Judgments(QRELS)
     runs = [{"1": {"a": 2.0, "b": 1.0}, "2": {"e": 1.0}}, {"1": {"x": 1.0}}, {"other": {"a": 1.0}}, {"3": {"f": 1}}, {}]
-    rows = JointRows.of_dicts(judgments, runs)
-    assert rows.overlaps == [Rows(judgments, run).overlap for run in runs]
-    assert rows.answered_by_run.tolist() == [Rows(judgments, run).answered.tolist() for run in runs]
+    together, alone = Rows.from_dicts(runs, judgments.index), [Rows.from_run(run, judgments.index) for run in runs]
+    assert judgments.overlaps(together) == [overlap for rows in alone for overlap in judgments.overlaps(rows)]
+    assert together.answered.tolist() == [answered for rows in alone for answered in rows.answered.tolist()]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,8 @@ from ir_measures import AP, NumRet, nDCG
 
 from pyterrier_cwla import CWLA, evaluate, explain, stream
 from pyterrier_cwla.cli.app import main
-from pyterrier_cwla.data.alignment import Judgments, Rows
+from pyterrier_cwla.data.alignment import Judgments
+from pyterrier_cwla.data.rows import Rows
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
@@ -142,9 +143,9 @@ def test_parts_count_all_judged_documents_in_the_top_ten(scores):
     judgments = Judgments(QRELS)
     score = {"distinct": RUN.score, "equal": RUN.score * 0, "in reverse": -RUN.score}[scores]
     run = RUN.assign(score=score)
-    (expected,) = Rows(judgments, run).counts(all_judged=True)
-    parts = [Rows(judgments, part) for _, part in run.groupby("query_id")]
-    assert sum(rows.overlaps_of_parts[0].judged for rows in parts) == expected.judged > 0
+    (expected,) = judgments.counts(Rows.from_run(run, judgments.index), all_judged=True)
+    parts = [Rows.from_run(part, judgments.index) for _, part in run.groupby("query_id")]
+    assert sum(judgments.overlaps_of_parts(rows)[0].judged for rows in parts) == expected.judged > 0
 
 
 @pytest.mark.parametrize("command", ["evaluate", "compare"])

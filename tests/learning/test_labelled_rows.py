@@ -116,7 +116,7 @@ def test_ids_of_rows_fall_and_name_their_row(n):
 def test_rows_that_cannot_be_used_are_named(known, error, message):
     arrays = {name: np.array(values, object) for name, values in known.items()}
     with pytest.raises(error, match=message):
-        Samples.of([1, 0], arrays).judgments.rows([2, 1])
+        Samples.of([1, 0], arrays).judgments.scored([2, 1])
 
 
 def test_no_labels_at_all():

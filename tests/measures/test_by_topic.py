@@ -277,7 +277,7 @@ def test_missing_judgments():
     masking = Masking.from_runs(Judgments(judgment_columns(frames.qrels)), runs, measures)
     kept = np.random.default_rng(1).random((3, len(frames.qrels))) < 0.6
     found = masking.scores(masking.whole, kept)
-    rows = masking.judgments.pool_order
+    rows = masking.judgments.pool.rows
     for level, mask in enumerate(kept):
         some = frames.qrels.iloc[rows[mask]]
         for number, measure in enumerate(measures.values()):

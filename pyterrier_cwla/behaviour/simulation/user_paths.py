@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data.alignment import Judgments, Rows
+from ...data.alignment import Judgments
 from ...data.columns import Array
 from ...data.lengths import Seconds
 from ...data.rankings import Rankings
@@ -662,7 +662,7 @@ class Task:
             with naming(str(name) if is_runs(runs) else None):
                 rows = judgments.rows(loaded(run, "run"))
                 analytic[str(name)] = evaluator.tables([rows])[0][measure]
-                rankings[str(name)] = rows.rankings(all_judged=True)
+                rankings[str(name)] = judgments.rankings(rows, all_judged=True)
         size = 8 * len(rankings) * len(WHAT) * users
         refuse_beyond_memory(size, f"users={shown(users)}, simulated on {many(len(rankings), 'run')},")
         return cls(measure, metric, judgments, rankings, analytic, users, seed, chance, sampling)
@@ -731,7 +731,7 @@ class Task:
     def listed(self, name: str, qid: str) -> dict[str, Array]:
         """Return the documents of a ranking as columns of a log: docno, grade, and what efforts read: words, costs."""
         rankings, number = self.cut[name], self.judgments.index[qid]
-        n, rows = int(rankings.n[number]), cast(Rows, rankings.rows)
+        n, (rows,) = int(rankings.n[number]), rankings.rows
         one = np.array([number])
         at, _, _ = rankings.hits_of(one)
         first = int(rows.first[number])

@@ -435,8 +435,7 @@ def _documents(candidates: Candidates, changes: PairChanges, compared: Array) ->
 
 def ids_of(judgments: Judgments, documents: Array) -> tuple[list[str], list[str]]:
     """Return the ids of the topics and documents of some judgments."""
-    rows = np.arange(len(judgments.columns))[judgments.pool_order][documents]
-    columns = judgments.columns.taken(rows)
+    columns = judgments.columns.taken(judgments.pool.rows[documents])
     return columns.query_id.to_pylist(), columns.doc_id.to_pylist()
 
 

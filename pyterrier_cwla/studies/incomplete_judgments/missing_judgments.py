@@ -155,7 +155,7 @@ def f_qrels(qrels: Any, fraction: float, seed: int = 0) -> pd.DataFrame:
     holes = Fractions((_fraction(fraction),))
     pool = judgments.pool
     stays = holes.kept(pool.query, pool.grade, pool.query, seed)[0]
-    rows = np.sort(np.arange(len(stays))[judgments.pool_order][stays])
+    rows = np.sort(judgments.pool.rows[stays])
     if isinstance(qrels, pd.DataFrame) and len(qrels) == len(stays):
         return qrels.iloc[rows]
     columns = judgments.columns
@@ -445,7 +445,7 @@ class Masking:
             )
         whole = Rankings.stacked([aligned[run] for run in left])
         if not any(_reads_rows(measure) for measure in measures.values()):
-            whole = replace(whole, rows=None)  # reduces the data sent to other processes
+            whole = replace(whole, rows=())  # reduces the data sent to other processes
         return cls(measures, left, judgments, whole, pool, short)
 
     @property
@@ -503,13 +503,9 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
         level * len(whole) + whole.query[hit],
         whole.rank[hit],
         grade,
-        Pool(
-            levels * pool.queries,
-            of_level * pool.queries + pool.query[judged],
-            pool_grade,
-            judgments=Copies(pool.judgments, judged),
-        ),
-        rows=tiled(whole.rows, np.tile(np.arange(len(whole)), levels)),
+        copied(pool, judged, levels * pool.queries, of_level * pool.queries + pool.query[judged], pool_grade),
+        rows=whole.rows,
+        place=np.tile(np.arange(len(whole)), levels),
         topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
         judgment=place[level, judgment_of(whole)[hit]],
     )
@@ -523,7 +519,7 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
     """
     which = (pairs[:, :, None] * queries + np.arange(queries)).ravel()
     hit, ranking, _ = whole.hits_of(which)
-    judgments = len(whole.pool.grade)
+    pool, judgments = whole.pool, len(whole.pool.grade)
     found, judgment = np.unique(ranking // (2 * queries) * judgments + judgment_of(whole)[hit], return_inverse=True)
     pair, judged = np.divmod(found, max(judgments, 1))
     return Rankings.of_hits(
@@ -531,13 +527,9 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
         ranking,
         whole.rank[hit],
         whole.grade[hit],
-        Pool(
-            len(pairs) * queries,
-            pair * queries + whole.pool.query[judged],
-            whole.pool.grade[judged],
-            judgments=Copies(whole.pool.judgments, judged),
-        ),
-        rows=tiled(whole.rows, which),
+        copied(pool, judged, len(pairs) * queries, pair * queries + pool.query[judged], pool.grade[judged]),
+        rows=whole.rows,
+        place=which,
         topic=np.repeat(np.arange(len(pairs)), 2 * queries) * queries + np.tile(np.arange(queries), 2 * len(pairs)),
         judgment=judgment,
     )
@@ -556,45 +548,9 @@ def best_ranks(rankings: Rankings) -> Array:
     return first
 
 
-class Copies:
-    """Selected judgments, possibly repeated; documents are looked up only if a measure needs their lengths."""
-
-    pool_order = slice(None)
-
-    def __init__(self, judgments: Any, places: Array) -> None:
-        self.judgments, self.places = judgments, places
-
-    @cached_property
-    def columns(self) -> Any:
-        """Columns of the selected judgments."""
-        columns = self.judgments.columns
-        return columns.taken(np.arange(len(columns))[self.judgments.pool_order][self.places])
-
-
-class Tiled:
-    """Rows of rankings that are scored several times."""
-
-    def __init__(self, rows: Any, which: Array) -> None:
-        self.rows, self.which = rows, which
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.rows, name)
-
-    @cached_property
-    def first(self) -> Array:
-        """First row of each ranking."""
-        return self.rows.first[self.which]
-
-    def repeats(self, duplicates: Any, listed: Array | None = None) -> Array:
-        """Return whether each row duplicates an earlier row of its ranking."""
-        if listed is not None:
-            raise BadParameter("duplicates= and judged_only= cannot be combined when judgments are missing.")
-        return self.rows.repeats(duplicates)
-
-
-def tiled(rows: Any, which: Array) -> Any:
-    """Return the rows of these rankings, or None if the measures need no rows."""
-    return None if rows is None else Tiled(rows, which)
+def copied(pool: Pool, places: Array, queries: int, query: Array, grade: Array) -> Pool:
+    """Return a pool of selected judgments, possibly repeated, with other queries and grades."""
+    return Pool(queries, query, grade, pool.columns, pool.rows[places])
 
 
 def _reads_rows(measure: Measure) -> bool:
@@ -653,7 +609,7 @@ class Candidates:
         if not judgments.qids:
             raise BadJudgments("the judgments are empty: give topics='all' to choose documents for all topics.")
         masking = Masking.from_runs(judgments, tables, {str(measure): measure}, "judged")
-        return cls(measure, masking, ~new[judgments.pool_order], top)
+        return cls(measure, masking, ~new[judgments.pool.rows], top)
 
     @property
     def unjudged(self) -> Array:
@@ -720,8 +676,7 @@ class _Scoring:
         pool = self.masking.whole.pool
         mine = np.flatnonzero(self.judged & (pool.query == topic))
         grade = np.append(pool.grade[mine], self.grade)
-        copies: Any = Copies(pool.judgments, np.append(mine, documents[0]))
-        return Pool(1, np.zeros(len(grade), np.int64), grade, judgments=copies)
+        return copied(pool, np.append(mine, documents[0]), 1, np.zeros(len(grade), np.int64), grade)
 
     def _scores(self, rankings: Array, ranks: Array, pool: Pool) -> Array:
         """Return the scores of rankings with the grade at given ranks (0: nowhere), which replaces a grade below 0."""
@@ -737,7 +692,8 @@ class _Scoring:
             rank[order],
             grade[order],
             pool,
-            rows=tiled(base.rows, rankings),
+            rows=base.rows,
+            place=rankings,
             topic=np.zeros(len(rankings), np.int64),
         )
         return next(iter(self.evaluator.values(Left(again)).values()))

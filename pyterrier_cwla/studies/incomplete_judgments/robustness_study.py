@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -169,8 +169,8 @@ def chosen_pairs(runs: int, number: int | None, seed: int) -> Array:
 
 def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
     """Return everything on which scores with missing judgments depend, apart from the definitions of the measures."""
-    rows = cast(Any, masking.whole.rows)
-    columns = [] if rows is None else [masking.judgments.columns, *(run.columns for run in rows.runs)]
+    rows = masking.whole.rows
+    columns = [masking.judgments.columns, *(run.columns for run in rows)] if rows else []
     return {
         "study": "robustness",
         "measures": [repr(measure) for measure in masking.measures.values()],

@@ -152,7 +152,7 @@ class _RunLists:
 
     def __init__(self, qrels: Any, run: Any) -> None:
         self.judgments: Judgments = prepare(loaded(qrels, "qrels"))
-        self.aligned = Aligned([self.judgments.rows(one_run(run))])
+        self.aligned = Aligned(self.judgments, [self.judgments.rows(one_run(run))])
 
     def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
         computed_here(measures.values())

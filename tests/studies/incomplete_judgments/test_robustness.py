@@ -166,7 +166,7 @@ def test_rows_that_are_scattered_are_masked_alike():
     masks = []
     for masking, some in ((one, frame), (other, shuffled)):
         rows = np.array([pair in keep for pair in zip(some.query_id, some.doc_id)])
-        masks.append(scored(masking, rows[np.arange(len(rows))[masking.judgments.pool_order]][None]))
+        masks.append(scored(masking, rows[masking.judgments.pool.rows][None]))
     by_query = [dict(zip(m.judgments.qids, np.moveaxis(s, -1, 0))) for m, s in zip((one, other), masks)]
     for query in QRELS:
         np.testing.assert_array_equal(by_query[0][query], by_query[1][query])
