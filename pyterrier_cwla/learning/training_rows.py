@@ -181,19 +181,21 @@ def should_be_above(
     another, or the gains are equal, the change by the swap decides. Intents without users do not count. The second mask
     is None if swaps of equal gains change nothing.
     """
-    more: Any = np.False_
-    less: Any = np.False_
-    for one, own in zip(intents, ranked, strict=True):
-        here, below = own.gains[:, a : a + 1], own.gains[:, a + 1 :]
+    of_ranks = [(own.gains[:, a : a + 1], own.gains[:, a + 1 :]) for own in ranked]
+    if intents[0].share is None:
+        here, below = of_ranks[0]
         higher = below > here
-        if one.share is None and one.equal_gains_are_equal:
+        if intents[0].equal_gains_are_equal:
             return higher, None
-        lower = below < here
-        if one.share is not None:
-            counts = one.share[own.topic][:, None] > 0
-            higher &= counts
-            lower &= counts
-        more, less = more | higher, less | lower
+        equal = below == here
+        higher |= equal & (change > 0)
+        return higher, equal
+    more, less = np.zeros((2, *change.shape), bool)
+    shares = [one.share[own.topic][:, None] for one, own in zip(intents, ranked) if one.share is not None]
+    for share, (here, below) in zip(shares, of_ranks, strict=True):
+        counts = share > 0
+        more |= (below > here) & counts
+        less |= (below < here) & counts
     return (more & ~less) | ((more == less) & (change > 0)), ~(more | less)
 
 
