@@ -190,7 +190,7 @@ def measures(
             if place:
                 print()
             print_entry(entry)
-        if described and len(name) >= _SEARCHED:
+        if described and not listed and len(name) >= _SEARCHED:
             print_mentioned(name, [entry for entry in reference.mentioning(name) if entry not in described])
 
 
