@@ -67,7 +67,7 @@ class Comparison:
     _runs: pd.DataFrame  # one row per run and measure
     _pairs: pd.DataFrame  # one row per pair and measure, without the columns of deferred tests
 
-    @property
+    @cached_property
     def runs(self) -> list[Any]:
         """Names of the runs, in the order of the arguments."""
         return self.by_query.index.unique("run").tolist()
@@ -85,7 +85,7 @@ class Comparison:
             return [] if about["baseline"] is None else [about["baseline"]]
         return about["baselines"] or self.runs
 
-    @property
+    @cached_property
     def scores(self) -> pd.DataFrame:
         """Score of each run (row) by each measure (column)."""
         values = self._runs["score"].to_numpy().reshape(len(self.runs), -1)
