@@ -253,6 +253,10 @@ class NamedColumns:
         return self[name] if wanted and name in self._columns else None
 
     def __getitem__(self, name: str) -> Any:
+        (_, column), *others = self._columns[name]
+        if not others:
+            return column
+
         def refuse(sentence: str, row: int) -> CWLAError:
             known = {"query_id": "query", "doc_id": "document"}
             ids = [
@@ -341,7 +345,10 @@ def strings(column: Any, name: str, what: str, error: type[CWLAError], holes: bo
     holes : bool, default=False
         Whether ids may be missing.
     """
-    array = without_dictionary(_arrow(column, name, what, error))
+    array = _arrow(column, name, what, error)
+    if pa.types.is_large_string(array.type) and not array.null_count:
+        return array
+    array = without_dictionary(array)
     if not is_text(array.type):
         if len(array) and array.null_count < len(array):
             raise error(

@@ -181,7 +181,7 @@ class Rows:
 
     def segment(self, row: Array) -> Array:
         """Return the group of each row; rows are in ascending order."""
-        before = np.searchsorted(row, np.append(self.starts, len(self.columns)))
+        before = np.searchsorted(row, np.append(self.starts, len(self.score)))
         return np.repeat(np.arange(len(self.starts)), np.diff(before))
 
     def pair(self, row: int) -> tuple[str, str]:

@@ -18,9 +18,8 @@ from ..measures.catalogue import ROWS
 from ..measures.named import CWLAMeasure, cwla_of, measures_of
 from ..measures.of_ir_measures import metric_of
 from ..measures.reference import Entry, find, made_of
-from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, written
+from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, read_values, written
 from ..model.metric import NORMS, Metric
-from ..model.texts import read_values
 
 Control = dict[str, Any]
 CHOICES = {

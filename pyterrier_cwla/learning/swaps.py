@@ -15,8 +15,7 @@ from ..model.aggregations import effort as EFFORT
 from ..model.browsing import Walk
 from ..model.introspection import check_probabilities, reads
 from ..model.metric import Metric
-from ..model.routes import Route, fastest, route
-from ..model.scoring import rank_weights, ranks_have_weights, raw_score
+from ..model.scoring import Route, fastest, rank_weights, ranks_have_weights, raw_score, route
 from ..model.view import UnknownEffort, View, before
 from ..model.view_columns import totals_of
 from .swap_views import ItemValues, ReplacedView, Swaps, SwapView, ViewOfItem, stacked, view_of_rank

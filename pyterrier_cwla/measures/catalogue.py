@@ -17,7 +17,7 @@ from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Rankings
 from ..data.resources import Resource
 from ..errors import BadParameter, UnknownSpec
-from ..model import continuations, gains, scoring  # noqa: F401  (they register the functions that the rows name)
+from ..model import scoring
 from ..model.aggregations import utility
 from ..model.efforts import time
 from ..model.language import (

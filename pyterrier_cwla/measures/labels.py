@@ -13,7 +13,7 @@ import ir_measures
 from ir_measures.measures import Measure, registry
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
-from ..model.texts import LONGEST, read_call, read_value, shortened, tree_of
+from ..model.language import LONGEST, read_call, read_value, shortened, tree_of
 from .of_ir_measures import is_computed_here, row_of
 
 _TREC_EVAL = {

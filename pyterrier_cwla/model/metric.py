@@ -19,8 +19,7 @@ from .efforts import unit
 from .fact_trials import check_facts
 from .gains import raw
 from .introspection import effort_reads, reads
-from .language import Spec, checked_numbers
-from .texts import shortened
+from .language import Spec, checked_numbers, shortened
 from .view import Documents, UnknownEffort
 
 NORMS = ("none", "ideal", "all", "mean", "unlimited")
