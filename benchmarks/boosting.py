@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.swaps import way_to_swap
-from pyterrier_cwla.measures.of_ir_measures import metric_of
+from pyterrier_cwla.measures.declarations import metric_of
 
 QUERIES, DOCUMENTS, FEATURES = 2000, 100, 50
 LEVELS = (10, 30)

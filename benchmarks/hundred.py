@@ -17,8 +17,8 @@ from benchmarks.memory import peak_above
 from benchmarks.report import Table, keep, megabytes, progress, seconds, show
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.model.scoring import score
 

@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla import score
 from pyterrier_cwla.learning.scorers import Scorer, predicted, scorer
+from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.model.view import Documents
 
 MEASURE = "TBG(half_life=120)"

@@ -24,9 +24,9 @@ from pyterrier_cwla import CWLAError, explain
 from pyterrier_cwla.evaluation import Explanation
 from pyterrier_cwla.learning.swaps import SWAP_ROUTES, by_scoring_anew
 from pyterrier_cwla.measures.computing import Equation
+from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.diversity import DIVERSITY
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.reference import KINDS, Entry, EntryParameter, entries, made_of
 from pyterrier_cwla.model.introspection import reads
 from pyterrier_cwla.model.language import TABLES, In

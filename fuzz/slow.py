@@ -12,7 +12,7 @@ from typing import Any
 
 from ir_measures.measures import Measure
 
-from pyterrier_cwla.measures.of_ir_measures import metric_of, needs_of
+from pyterrier_cwla.measures.declarations import metric_of, needs_of
 from pyterrier_cwla.measures.wrappers import innermost, layers
 from pyterrier_cwla.model.language import parse
 from tests.support import reference

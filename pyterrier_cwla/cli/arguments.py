@@ -192,9 +192,9 @@ class MeasureOptions:
 
         ``parsed`` returns the measures of texts; by default, only measures that this package computes are allowed.
         """
+        from ..measures.declarations import needs_of
         from ..measures.labels import by_name
         from ..measures.named import measures_of, split_measures
-        from ..measures.of_ir_measures import needs_of
         from ..measures.provider import computed_here
 
         each: list[Any] = [one for text in texts for one in split_measures(text)]

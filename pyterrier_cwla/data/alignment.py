@@ -49,8 +49,8 @@ class JudgedPairs:
         Raises
         ------
         BadRun
-            If a judged document is retrieved twice, or any document, unless the search for these is switched off or
-            done.
+            If a judged document is retrieved twice. The first match of rows that are to be checked also refuses every
+            other repeated document.
         """
         hashed = id_columns.hashing(rows.columns.doc_id, self.salt)
         query, added, sizes = rows.judged_query, of_queries(rows.numbers), rows.sizes
@@ -350,7 +350,7 @@ class Judgments:
         return rows
 
     def align(self, run: Any, all_judged: bool = False, check: bool = True) -> Rankings:
-        """Return the aligned rankings of a run in the order of trec_eval 9; parameters as for the two steps."""
+        """Return the aligned rankings of a run in the order of trec_eval 9; `run` and `check` as for :meth:`rows`."""
         return self.rankings(self.rows(run, check), all_judged)
 
     def rankings(self, rows: Rows, all_judged: bool = False) -> Rankings:
@@ -443,7 +443,7 @@ class Judgments:
         return [self] if self.pair_keys.repeat is None else [own for _, own in self.intents]
 
     def _by_run(self, rows: Rows, query: Array, counted: Array | None = None) -> Array:
-        """Return a sum for each run; `query` is the index of the query of each number, of which each counts 1."""
+        """Return how many elements of `query` each run has, or the sum of their values in `counted`."""
         run = query // max(len(self.qids), 1)
         return np.bincount(run, counted, minlength=rows.runs).astype(np.int64)
 

@@ -81,7 +81,9 @@ class Pool:
 
 @dataclass
 class Rankings:
-    """Aligned rankings: the number of items of each, and the ranks and grades of judged items ("hits").
+    """Aligned rankings: the number of items of each, and the ranks and grades of its hits.
+
+    Hits are the items of grades above 0, or all judged items if all were matched with the judgments.
 
     Attributes
     ----------

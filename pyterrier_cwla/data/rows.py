@@ -129,7 +129,13 @@ class Rows:
 
     @classmethod
     def from_tables(cls, runs: Sequence[Any], index: Mapping[str, int]) -> Rows:
-        """Return the ids and scores of several runs in tables, which are aligned together; errors as above."""
+        """Return the rows of several runs in tables, of which only ids and scores are read.
+
+        Raises
+        ------
+        BadRun
+            As for :meth:`from_dicts`.
+        """
         if len(runs) == 1:
             return cls.from_run(runs[0], index)
         parts, starts, names = zip(*map(_grouped, runs), strict=True)
@@ -263,7 +269,7 @@ class Rows:
         return places
 
     def _levels(self, place: Array) -> Array:
-        """Return the number of the score of each place; places ascend, and have all documents of their scores."""
+        """Return numbers of groups of equal scores; places ascend, and contain each group of a query completely."""
         new = (self.score[place[1:]] != self.score[place[:-1]]) | (np.diff(self.segment(place)) > 0)
         return np.cumsum(np.append(True, new))
 

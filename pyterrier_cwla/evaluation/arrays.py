@@ -15,8 +15,8 @@ from ..data.rankings import Pool, Rankings
 from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, near, shown
 from ..files.arrow_arrays import NotReal, reals
+from ..measures.declarations import computation_of, needs_of
 from ..measures.named import CWLA, measures_of
-from ..measures.of_ir_measures import computation_of, needs_of
 from ..model import residuals, scoring
 from ..model.metric import Metric
 from .explanation import Explanation, explained

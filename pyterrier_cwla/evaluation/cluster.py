@@ -32,7 +32,7 @@ from ..files.arrow_arrays import of_numbers
 from ..files.atomic import AnyPath
 from ..files.inputs import are_paths, loaded, refuse_same_name
 from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
-from ..measures.of_ir_measures import needs_of
+from ..measures.declarations import needs_of
 from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
 from .driver import checked
 from .score_cache import ScoreCache

@@ -19,9 +19,9 @@ from ..errors import BadParameter, NoFiniteValue, near, shown
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
+from ..measures.declarations import followed, needs_of
 from ..measures.mixtures import Mixture
 from ..measures.named import measures_of
-from ..measures.of_ir_measures import followed, needs_of
 from ..measures.provider import judged
 from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
 from ..model.browsing import Walk

@@ -19,9 +19,9 @@ from ..data.columns import Columns, run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, near, some
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..files.run_files import sources
+from ..measures.declarations import better_of, refuse_missing_parameters
 from ..measures.labels import Measures, by_name
 from ..measures.named import measures_of
-from ..measures.of_ir_measures import better_of, refuse_missing_parameters
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from ..measures.wrappers import innermost
 from .comparison import Comparison, all_pairs_tests, pairs_of

@@ -25,7 +25,7 @@ from ..files.formats import run_with
 from ..files.inputs import refuse_same_name, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
 from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
-from ..measures.of_ir_measures import needs_of
+from ..measures.declarations import needs_of
 from ..measures.provider import CWLAEvaluator
 from ..tasks.parallel import ahead
 from ..tasks.progress import counted

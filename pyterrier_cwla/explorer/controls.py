@@ -15,8 +15,8 @@ from ir_measures.measures import Measure
 
 from ..errors import BadParameter, CWLAError, near
 from ..measures.catalogue import ROWS
+from ..measures.declarations import metric_of
 from ..measures.named import CWLAMeasure, cwla_of, measures_of
-from ..measures.of_ir_measures import metric_of
 from ..measures.reference import Entry, find, made_of
 from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, read_values, written
 from ..model.metric import NORMS, Metric

@@ -24,8 +24,8 @@ from ..data.rows import Rows
 from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.inputs import loaded, named_pair, runs_by_name
+from ..measures.declarations import computation_of, followed, metric_of, needs_of, user_model_of
 from ..measures.named import RowMeasure, measures_of
-from ..measures.of_ir_measures import computation_of, followed, metric_of, needs_of, user_model_of
 from ..measures.provider import judged
 from ..model.language import TABLES, float_or_int
 from ..model.metric import Metric

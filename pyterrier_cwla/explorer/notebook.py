@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import BadParameter
 from ..errors.extras import needed
+from ..measures.declarations import metric_of
 from ..measures.named import measures_of
-from ..measures.of_ir_measures import metric_of
 from .exploration import Exploration
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ..errors import BadParameter, CWLAError, near
 from ..errors.sanitise import harmless
 from ..evaluation.explanation import Explanation, explain_run
 from ..files.arrow_arrays import of_numbers
-from ..measures.of_ir_measures import computation_of, metric_of
+from ..measures.declarations import computation_of, metric_of
 from ..measures.wrappers import Residual
 from ..model.language import Spec, written
 from ..model.metric import Metric

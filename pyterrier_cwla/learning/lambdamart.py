@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 
 from ..data.columns import Array
 from ..errors import BadParameter, MissingLength, NoFiniteValue
-from ..measures.of_ir_measures import metric_of, needs_of
+from ..measures.declarations import metric_of, needs_of
 from ..measures.provider import CWLAEvaluator, computed_here
 from ..measures.wrappers import IntentAware, pinned
 from ..model.language import In, OneOf, Parameter

@@ -15,7 +15,7 @@ from ..data.columns import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near
 from ..evaluation.run_comparison import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
-from ..measures.of_ir_measures import better_of, computation_of, needs_of
+from ..measures.declarations import better_of, computation_of, needs_of
 from ..measures.provider import CWLAEvaluator, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples

@@ -20,8 +20,8 @@ from ..data.lengths import Lengths
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, check_share, check_whole
 from ..errors.extras import needed
 from ..files import id_columns
+from ..measures.declarations import needs_of
 from ..measures.named import RowMeasure
-from ..measures.of_ir_measures import needs_of
 from ..measures.provider import computed_here
 from .labelled_rows import Samples, rows_as_queries
 from .lambdamart import EvalMeasure, LambdaMART

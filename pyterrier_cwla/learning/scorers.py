@@ -34,9 +34,9 @@ from ..errors import (
     some,
     warn,
 )
+from ..measures.declarations import needs_of
 from ..measures.labels import label_in
 from ..measures.named import listed
-from ..measures.of_ir_measures import needs_of
 from ..measures.provider import aggregated
 from .labelled_rows import Marks, Samples, prepared, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query

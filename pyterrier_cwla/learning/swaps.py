@@ -487,8 +487,8 @@ _MOST_GRADES = 16  # with more grades, tables for each pair of grades are not fa
 def by_paths(metric: Metric, ranked: PaddedRankings, depth: int) -> Changes:
     """Yield the changes by swaps of item x at rank a with item y at rank b.
 
-    C and A at rank a depend on the grade of y, those between a and b on the grades of x and y but not on a or b, those
-    at b on the grade of x, and those after b on neither.
+    After the swap, C and A at rank a depend on the grade of y alone, and at rank b on that of x alone. Between the two
+    ranks they depend on both grades, but not on a or b. After b they do not change.
     """
     grades, level = np.unique(ranked.grade, return_inverse=True)
     if len(grades) > _MOST_GRADES:

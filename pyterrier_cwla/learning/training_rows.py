@@ -19,7 +19,7 @@ from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, 
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded
-from ..measures.of_ir_measures import followed
+from ..measures.declarations import followed
 from ..measures.provider import judged
 from ..model.document_values import words_of_rows
 from ..model.introspection import reads

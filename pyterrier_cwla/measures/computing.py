@@ -107,7 +107,7 @@ class Needs:
 
 @dataclass
 class Computation:
-    """What computes one measure.
+    """Measure that is ready to compute: the data that it needs, and the function that prepares it for judgments.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ from ..model.metric import Metric
 from ..rendering.figures import COLOURS, notebook_formula, notebook_picture, small_axes
 from .catalogue import Row
 from .computing import Declaration, Equation
-from .of_ir_measures import declaration_of, metric_of, row_of
+from .declarations import declaration_of, metric_of, row_of
 
 _REL = r"$b_i$ is 1 if the document at rank $i$ is relevant (grade $g_i \ge$ ``rel``), else 0"
 _R = r"$R$ is the number of relevant documents of the query, retrieved or not"

@@ -14,7 +14,7 @@ from ir_measures.measures import Measure, registry
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
 from ..model.language import LONGEST, read_call, read_value, shortened, tree_of
-from .of_ir_measures import is_computed_here, row_of
+from .declarations import is_computed_here, row_of
 
 _TREC_EVAL = {
     "gm_map": "GMAP",

@@ -18,9 +18,9 @@ from ..errors import BadJudgments, BadParameter, shown, some
 from ..model.language import Kind, Parameter, float_or_int
 from ..model.metric import Metric
 from .computing import Better, Computation, Needs, Values
+from .declarations import better_of, computation_of, row_of, user_model_of
 from .labels import renamed
 from .named import Change, CWLAMeasure, Parts, Tables, measures_of
-from .of_ir_measures import better_of, computation_of, row_of, user_model_of
 
 _OF_THE_BEST = ("ideal", "unlimited")
 

@@ -17,6 +17,7 @@ from ..model.language import Parameter, lacking, parse, written
 from ..model.metric import Metric
 from .catalogue import KINDS_OF_ROLES, OPTIONS, Row
 from .computing import Better, Computation, Declaration, KindOfMeasure, OfUserModel
+from .declarations import DECLARATIONS, row_of
 from .labels import (
     ShownMeasure,
     by_name,
@@ -28,7 +29,6 @@ from .labels import (
     renamed,
     validated,
 )
-from .of_ir_measures import DECLARATIONS, row_of
 
 Parts = dict[str, Measure]
 """Measures from which a value is computed, by name."""

@@ -22,9 +22,9 @@ from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Columns, judgment_columns
 from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
+from .declarations import computation_of, declaration_of, needs_of
 from .labels import LabelledMeasure, by_name, redefined, renamed, unknown_parameter
 from .named import measures_of
-from .of_ir_measures import computation_of, declaration_of, needs_of
 from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, innermost_measures, layers, pinned
 
 ByMeasure = dict[Measure, Array]
@@ -108,8 +108,8 @@ class CWLAProvider(providers.Provider):
 
     Columns of this provider stand in the order in which ``pt.Experiment`` is given its measures, after those of other
     providers. ir_measures hands over a set of measures without their order. Before that, PyTerrier validates its
-    pipelines, and ir_measures then asks :meth:`supports` in the order of the list. Measures that were not the last ones
-    to be validated in this thread, all together, are in alphabetical order.
+    pipelines, and ir_measures then asks :meth:`supports` in the order of the list. If the measures are not
+    exactly those that were validated last in this thread, they are in alphabetical order.
 
     Parameters
     ----------

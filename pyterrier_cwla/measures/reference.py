@@ -17,9 +17,9 @@ from ..model.language import TABLES, In, Parameter, Part
 from . import sessions, wrappers  # noqa: F401  (they declare measures)
 from .catalogue import KINDS_OF_ROLES, Row
 from .computing import Declaration, Equation
+from .declarations import DECLARATIONS
 from .equations import equation_of
 from .named import measures_of
-from .of_ir_measures import DECLARATIONS
 
 #: The kinds of entries, each with its heading.
 KINDS = {

@@ -22,9 +22,9 @@ from ..model.language import Grades, In, Kind, OneOf, Parameter, Part, Spec, lac
 from ..model.scoring import ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
+from .declarations import DECLARATIONS
 from .labels import by_name
 from .named import CWLA, CWLAMeasure, RowMeasure, measures_of
-from .of_ir_measures import DECLARATIONS
 from .provider import CWLAEvaluator, naming, prepare, refuse_unsupported
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from ..model.residuals import residual, residual_is_a_bound
 from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
 from .catalogue import kind_of
 from .computing import Better, Computation, Values, of_answered
+from .declarations import DECLARATIONS, better_of, computation_of, is_computed_here, metric_of, row_of, user_model_of
 from .labels import renamed
 from .mixtures import Combination, Mixture, check_one_unit, is_of_users, over_topics
 from .named import CLASSES, CWLA, Change, CWLAMeasure, Parts, Tables, measures_of
-from .of_ir_measures import DECLARATIONS, better_of, computation_of, is_computed_here, metric_of, row_of, user_model_of
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:

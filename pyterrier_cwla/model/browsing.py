@@ -269,11 +269,11 @@ class Walk:
         if not self._open or self.view.unseen != 0 or not leaves:
             return _NOBODY
         free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
-        return free & ~self._left_for_ever if free.any() else _NOBODY
+        return free & ~self._never_leave if free.any() else _NOBODY
 
     @cached_property
-    def _left_for_ever(self) -> Mask:
-        """Whether users of a C that depends on efforts only leave for no effort, of shape [queries × 1].
+    def _never_leave(self) -> Mask:
+        """Whether no effort makes users leave, however large, of shape [queries × 1]; C reads efforts only.
 
         Their share S(t) after an effort of t is V(E(n) + t)/V(E(n)) if C returns V, and otherwise exp(−∫λ), where λ is
         the rate of leaving.
@@ -330,10 +330,10 @@ class Walk:
         if C.fact("ignores_zero_gain") and not self.view.background:  # C is 1 at all items after the list
             return np.ones((1, 1), bool)
         if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
-            if self.view.unseen is None and not C.fact("gives_survival") and self._left_for_ever.any():
+            if self.view.unseen is None and not C.fact("gives_survival") and self._never_leave.any():
                 raise UnknownEffort
-            return self._left_for_ever
-        if self.metric.effort_only and not self._left_for_ever.any() and (self.goes_on([[_FAR]]) < 1).all():
+            return self._never_leave
+        if self.metric.effort_only and not self._never_leave.any() and (self.goes_on([[_FAR]]) < 1).all():
             return _NOBODY
         if self.constant_beyond:
             return self.goes_on([[1.0]]) >= 1

@@ -156,7 +156,11 @@ class Metric:
 
     @property
     def explicit_ranks(self) -> int:
-        """Lowest number of ranks in a view: the rank at which all users leave, or the highest rank that C states."""
+        """Lowest number of ranks in a view.
+
+        It is the rank at which all users leave, or the later of C's last rank and the rank from which efforts are
+        constant.
+        """
         return self.end if isinstance(self.end, int) else max(self.last_rank, self.constant_from or 1)
 
     # ---- gains

@@ -191,7 +191,7 @@ def best_choice(gains: Floats, stays: Floats, k: int) -> Array:
 
 
 def pool_efforts(metric: Metric, rankings: Rankings, order: Array | None = None) -> Floats:
-    """Return the efforts of all judged documents; in an order by query, each has the effort of its rank there."""
+    """Return the efforts of all judged documents; with `order`, sorted by query, those at their ranks in this order."""
     pool = rankings.pool
     if "efforts" in pool.memory:
         efforts: Floats = pool.memory["efforts"]
@@ -356,7 +356,7 @@ def _weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
 
 
 def hits_decide(metric: Metric, names: Sequence[str]) -> bool:
-    """Efforts of items without gain are equal, and C is 1 there; or C states V by efforts, and A is constant there."""
+    """Items without gain cost the same and C is 1 there, or V follows from efforts alone and A is constant there."""
     if metric.C.fact("ignores_zero_gain"):
         return metric.flat_effort is not None
     by_effort = metric.C.fact("gives_survival") and reads(metric.C) <= {"E", "E_before"} and not metric.unit_effort
@@ -402,8 +402,8 @@ def over_hits_and_gaps(metric: Metric, rankings: Rankings, names: Sequence[str])
 def walk_values(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
     """Return values of the users of each query, such as their expected effort, by the first route that applies.
 
-    The values of a query are the same to the last bit for any other queries that are scored with it: the route and the
-    explicit ranks depend on the ranking only.
+    To the last bit, the values of a query do not depend on the queries that are scored with it: the route and the
+    explicit ranks follow from the ranking alone.
 
     Parameters
     ----------

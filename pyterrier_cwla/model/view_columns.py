@@ -132,8 +132,6 @@ def _needs_unseen_efforts(metric: Metric) -> bool:
 def view_of_hits(metric: Metric, rankings: Rankings, queries: Array, width: int) -> Seen:
     """Return a view of the hits of some queries and, after them, the last item of the list.
 
-    Hits are the judged items in a ranking.
-
     Parameters
     ----------
     metric : Metric

@@ -22,8 +22,8 @@ from ir_measures.measures import Measure
 from ..errors import BadJudgments, BadParameter, many, near, some
 from ..errors.extras import needed
 from ..errors.sanitise import sanitised
+from ..measures.declarations import better_of
 from ..measures.named import measures_of
-from ..measures.of_ir_measures import better_of
 from ..measures.provider import CWLAProvider
 from ..rendering.figures import GREY, STAY, notebook_picture, small_axes
 

@@ -11,8 +11,8 @@ from ir_measures.measures import Measure
 
 from ..errors import BadParameter, near
 from ..measures.counting import check_persistence
+from ..measures.declarations import better_of
 from ..measures.named import measures_of
-from ..measures.of_ir_measures import better_of
 
 Array = np.ndarray
 

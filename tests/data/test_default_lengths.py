@@ -27,7 +27,7 @@ from pyterrier_cwla.data import lengths_of_texts, without_files
 from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, NotPassed
 from pyterrier_cwla.evaluation.driver import stream
 from pyterrier_cwla.learning import measure_score
-from pyterrier_cwla.measures.of_ir_measures import needs_of
+from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, CWLAProvider, prepare
 
 from .test_document_tables import DOCS, QRELS, RUN, RUNS, USES, rewritten, values

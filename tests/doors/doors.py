@@ -33,7 +33,7 @@ from pyterrier_cwla import LambdaMART, compare, evaluate, evaluate_sessions, exp
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.measures.of_ir_measures import needs_of, user_model_of
+from pyterrier_cwla.measures.declarations import needs_of, user_model_of
 from pyterrier_cwla.measures.wrappers import Mixture
 from tests.support import caught_warnings
 from tests.support.generated import as_pyterrier

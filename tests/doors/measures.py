@@ -9,8 +9,8 @@ import re
 from itertools import product
 
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import needs_of
 from pyterrier_cwla.measures.reference import EntryParameter, entries
 from pyterrier_cwla.model.language import TABLES, In
 

@@ -20,8 +20,8 @@ from pyterrier_cwla.learning.swaps import (
     way_to_swap,
 )
 from pyterrier_cwla.learning.training_rows import TrainingRows
+from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.view import UnknownEffort, View

@@ -5,8 +5,8 @@ import pytest
 
 from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, Residual, aggregation
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.measures.declarations import better_of
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import better_of
 from pyterrier_cwla.measures.wrappers import MEASURES
 
 SECONDS = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop")

@@ -23,8 +23,8 @@ from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.columns import judgment_columns
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
+from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import needs_of
 from pyterrier_cwla.measures.wrappers import changed_inside, files_of
 from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference

@@ -8,9 +8,9 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLA, TBG, GeometricMean, Residual, continuation, evaluate
+from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.equations import discounts, measure_html
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.of_ir_measures import metric_of
 from pyterrier_cwla.measures.wrappers import MEASURES
 
 

@@ -16,8 +16,8 @@ from ...data.alignment import Judgments
 from ...data.columns import Array, judgment_columns
 from ...errors import BadJudgments, BadLog, BadParameter, many, some
 from ...files.inputs import loaded
+from ...measures.declarations import followed
 from ...measures.named import CWLA, measures_of
-from ...measures.of_ir_measures import followed
 from ...measures.provider import prepare
 from ...model.language import float_or_int
 from ..logs.estimators import Estimate, estimates_of, over_users, printed, sizes_of

@@ -12,8 +12,8 @@ from ...data.columns import Array
 from ...data.rankings import Pool, Rankings
 from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...evaluation.explanation import stops_of
+from ...measures.declarations import metric_of
 from ...measures.named import measures_of
-from ...measures.of_ir_measures import metric_of
 from ...model.language import float_or_int
 from ...model.metric import Metric
 from ...model.view import Documents

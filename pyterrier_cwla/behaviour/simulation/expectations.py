@@ -19,8 +19,8 @@ from ...errors import BadParameter, BadRun, check_share, check_whole, many
 from ...errors.sanitise import in_picture, sanitised
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name
+from ...measures.declarations import followed
 from ...measures.named import measures_of
-from ...measures.of_ir_measures import followed
 from ...measures.provider import prepare
 from ...model.metric import Metric
 from ...model.view import View, before

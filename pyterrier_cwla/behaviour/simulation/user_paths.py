@@ -19,8 +19,8 @@ from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, naming, near, shown
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
+from ...measures.declarations import followed
 from ...measures.named import measures_of
-from ...measures.of_ir_measures import followed
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
 from ...model.browsing import Walk

@@ -18,7 +18,7 @@ from ...errors import BadJudgments, BadParameter, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...files.id_columns import written
 from ...files.inputs import loaded
-from ...measures.of_ir_measures import needs_of
+from ...measures.declarations import needs_of
 from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of
 from ...tasks.hashing import fingerprint

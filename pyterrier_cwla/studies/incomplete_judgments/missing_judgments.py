@@ -20,7 +20,7 @@ from ...errors import BadJudgments, BadParameter, BadRun, many, naming, some
 from ...evaluation.streaming import separate_runs
 from ...files.id_columns import written
 from ...files.inputs import loaded
-from ...measures.of_ir_measures import metric_of, needs_of
+from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import CWLAEvaluator, aggregate_of, prepare
 from ...measures.wrappers import innermost_measures, layers, pinned
 from ...model.metric import Metric

@@ -12,7 +12,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ...errors import BadParameter, many, some
-from ...measures.of_ir_measures import metric_of, needs_of
+from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
