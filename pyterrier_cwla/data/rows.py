@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, cast
@@ -89,11 +91,9 @@ class Rows:
         self.memory: dict[Hashable, Any] = {} if memory is None else memory
         self.in_order: dict[Hashable, Array] = {}  # cached values of the documents in rank order
         self.hits: dict[Hashable, tuple[Array, Array, Array]] = {}
-        with np.errstate(over="ignore"):
-            self.score = np.asarray(columns.value, np.float32)  # in rank order, once the rows are sorted
-        self._moved: tuple[Array, Array] | None = None  # rows that are not at the place of their rank, and these places
-        self._sort_scores()
-        self._ordered = columns.doc_id is None
+        self.score: Array  # as float32, in rank order
+        self._moved: tuple[Array, Array] | None  # rows that are not at the place of their rank, and these places
+        self._sort()
 
     @classmethod
     def from_run(cls, run: Any, index: Mapping[str, int], check: bool = True) -> Rows:
@@ -197,33 +197,55 @@ class Rows:
             return query, f"row {row if self.order is None else self.order[row]}"
         return query, self.columns.doc_id[row].as_py()
 
-    def _sort_scores(self) -> None:
-        """Sort the queries whose scores do not descend; ties keep their order."""
-        score, starts = self.score, self.starts
-        if not len(score):
+    def with_scores(self, value: Array) -> Rows:
+        """Return the same rows with other scores, such as predictions, which are in no order."""
+        if "all rows" not in self.memory:
+            self.memory["all rows"] = self._all_rows()
+        other = copy(self)
+        other.columns, other.in_order, other.hits = replace(self.columns, value=value), {}, {}
+        other._sort(*self.memory["all rows"])
+        return other
+
+    def _sort(self, rows: Array | None = None, group: Array | None = None) -> None:
+        """Sort rows by score, given their groups; by default those of the queries whose scores do not descend."""
+        with np.errstate(over="ignore"):
+            score = self.score = np.asarray(self.columns.value, np.float32)
+        if rows is None or group is None:
+            rows, group = self._unsorted()
+        self._ordered, self._moved = self.columns.doc_id is None, None
+        if not len(rows):
             return
+        if len(rows) == len(score):
+            order = descending_in_groups(group, score)
+            self.score = score[order]
+        else:
+            order = descending_in_groups(group, score[rows])
+            self.score = score.copy()
+            self.score[rows] = score[rows[order]]
+        places = np.empty(len(rows), np.int64)
+        places[order] = rows
+        self._moved = rows, places
+
+    def _all_rows(self) -> tuple[Array, Array]:
+        return np.arange(len(self.score)), np.repeat(np.arange(len(self.starts)), self.sizes)
+
+    def _unsorted(self) -> tuple[Array, Array]:
+        """Return the rows of the queries whose scores do not descend, and the group of each."""
+        score, starts = self.score, self.starts
         descends = score[1:] <= score[:-1]
         descends[starts[1:] - 1] = True
-        if not descends.all() or np.isnan(score[starts]).any():
-            if np.isnan(score).any():
-                row = int(np.flatnonzero(np.isnan(score))[0])
-                raise BadRun(
-                    f"{self.columns.describe(row)} has the score NaN: every document needs a number to be ranked by."
-                )
-            before = np.searchsorted(np.flatnonzero(~descends), np.append(starts, len(score)))
-            unsorted = np.flatnonzero(np.diff(before))
-            if 2 * len(unsorted) > len(starts):  # as of predictions, which are in no order
-                rows, group = np.arange(len(score)), np.repeat(np.arange(len(starts)), self.sizes)
-                order = descending_in_groups(group, score)
-                self.score = score[order]
-            else:
-                rows, group = ranges(starts[unsorted], self.ends[unsorted]), np.repeat(unsorted, self.sizes[unsorted])
-                order = descending_in_groups(group, score[rows])
-                self.score = score.copy()
-                self.score[rows] = score[rows[order]]
-            places = np.empty(len(rows), np.int64)
-            places[order] = rows
-            self._moved = rows, places
+        if descends.all() and not np.isnan(score[starts]).any():
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        if np.isnan(score).any():
+            row = int(np.flatnonzero(np.isnan(score))[0])
+            raise BadRun(
+                f"{self.columns.describe(row)} has the score NaN: every document needs a number to be ranked by."
+            )
+        before = np.searchsorted(np.flatnonzero(~descends), np.append(starts, len(score)))
+        unsorted = np.flatnonzero(np.diff(before))
+        if 2 * len(unsorted) > len(starts):
+            return self._all_rows()
+        return ranges(starts[unsorted], self.ends[unsorted]), np.repeat(unsorted, self.sizes[unsorted])
 
     def place(self, row: Array) -> Array:
         """Return the places of rows once the rows of each query are in rank order."""

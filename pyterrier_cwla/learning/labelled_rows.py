@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -224,20 +224,23 @@ class LabelledJudgments(Judgments):
         number, names = samples.queries
         self.order = np.argsort(number, kind="stable")
         sizes = np.bincount(number, minlength=len(names))
-        self._starts = np.cumsum(sizes) - sizes
         judged = np.flatnonzero(samples.is_judged)
         self.asked: Array = pd.unique(number[judged])
         self.qids = [names[one] for one in self.asked.tolist()]
         self.index = {qid: number for number, qid in enumerate(self.qids)}
-        self._query = np.full(len(names), -1, np.int64)
-        self._query[self.asked] = np.arange(len(self.asked))
-        query, grade = self._query[number[judged]], whole(samples.label[judged])
+        query_of_group = np.full(len(names), -1, np.int64)
+        query_of_group[self.asked] = np.arange(len(self.asked))
+        query, grade = query_of_group[number[judged]], whole(samples.label[judged])
         in_pool = np.argsort(query, kind="stable")
         doc_id = None if samples.docno is None else id_columns.taken(samples.doc_id, self.order)
         words = None if samples.words is None else samples.words[self.order]
-        self._rows = Columns(None, doc_id, np.zeros(len(self.order)), words)
+        columns = Columns(None, doc_id, np.zeros(len(self.order)), words)
         self._row_of_pool = np.argsort(self.order)[judged[in_pool]]
-        self.pool = Pool(len(self.qids), query[in_pool], grade[in_pool], self._rows, self._row_of_pool)
+        self.pool = Pool(len(self.qids), query[in_pool], grade[in_pool], columns, self._row_of_pool)
+        self._rows = Rows(
+            columns, np.cumsum(sizes) - sizes, names, self.index, query=query_of_group, order=self.order,
+            memory=self.pool.memory,
+        )  # fmt: skip
         if self._repeats:
             samples.text_judgments  # noqa: B018  (raises if a document is judged twice)
 
@@ -278,9 +281,7 @@ class LabelledJudgments(Judgments):
         score = self.samples.scores(score)
         if self._repeats:
             self.samples.text_judgments.align(self.samples.run(score))  # raises: a document occurs twice
-        columns = replace(self._rows, value=score[self.order])
-        names, memory = self.samples.queries[1], self.pool.memory
-        return Rows(columns, self._starts, names, self.index, query=self._query, order=self.order, memory=memory)
+        return self._rows.with_scores(score[self.order])
 
     def match(self, rows: Rows, all_judged: bool) -> tuple[Array, Array]:
         """Return the rows of relevant, or of all judged, documents, and their indices in the pool."""
