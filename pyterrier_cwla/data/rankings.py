@@ -353,7 +353,7 @@ class Rankings:
 
 def may_be_cached(key: tuple[Hashable, ...]) -> bool:
     """Return whether all functions of the language in a key are built in; functions of users may change."""
-    return all(getattr(part, "built_in", True) for part in key)
+    return all(may_be_cached(part) if isinstance(part, tuple) else getattr(part, "built_in", True) for part in key)
 
 
 def remembered(memory: dict[Hashable, Any], key: tuple[Hashable, ...], make: Callable[[], T]) -> T:

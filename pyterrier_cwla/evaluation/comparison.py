@@ -223,7 +223,9 @@ class Comparison:
 
     def measure_or_first(self, measure: str | None) -> str:
         """Return the name of a measure of the comparison, by default of the first."""
-        return chosen_of("measure", measure if measure is None else [measure], self.measures)[0]
+        if pd.api.types.is_list_like(measure):
+            raise BadParameter(f"measure={measure!r:.80} must be one measure here, such as {self.measures[0]!r}.")
+        return chosen_of("measure", measure, self.measures)[0]
 
     def best_runs(self, most: int, measure: str | None = None) -> list[Any]:
         """Return the best runs by a measure, in the order of the arguments; the baseline is always among them.
@@ -433,7 +435,7 @@ class Comparison:
         Parameters
         ----------
         measure : str or iterable of str, optional
-            Names of the measures; by default all, or the first for a matrix.
+            Names of the measures; by default all. A matrix shows one measure, by default the first.
         interval : {"difference", "score", None}, default="difference"
             "difference" adds the difference to the baseline with its confidence interval. "score", and "difference"
             without a baseline, add the confidence interval of the score. None adds nothing.
@@ -610,6 +612,8 @@ class Comparison:
         layout = layout or ("matrix" if self._has_row_per_pair else "runs")
         if layout not in ("runs", "matrix", "list"):
             raise BadParameter(f"layout={layout!r} must be 'runs', 'matrix' or 'list'.")
+        if layout == "runs" and self._has_row_per_pair:
+            raise BadParameter("layout='runs' is for one baseline or none: for pairs of runs, give 'matrix' or 'list'.")
         measures, arrows = chosen_of("measure", measure, self.measures), ("↑", "↓")
         if layout != "runs" and len(measures) > 1:
             return "\n".join(

@@ -151,7 +151,7 @@ def compare(
         raise BadParameter("give baseline= or pairs=True, not both.")
     if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
         raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
-    if test in TESTS and TESTS[test].of_all_pairs and not pairs:
+    if isinstance(test, str) and test in TESTS and TESTS[test].of_all_pairs and not pairs:
         raise BadParameter(
             f"test={test!r} tests all pairs of runs together: compare all pairs, or choose another test."
         )
@@ -286,7 +286,7 @@ def check_settings(
     if not 0 < confidence < 1:
         raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
     tests = TESTS if pairs else PAIRED_TESTS
-    if test not in tests:
+    if not isinstance(test, str) or test not in tests:
         raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
     check_correction(correction)
     if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:

@@ -27,6 +27,7 @@ from .table_readers import (
     empty,
     pair_in,
     parquet_table,
+    table_of_kind,
     text_table,
 )
 
@@ -46,15 +47,16 @@ class FileFormat:
     codec : str, optional
         Compression of text, as Arrow names it.
     read : callable, optional
-        Function from a path and a kind of table to the table, and a function that names the place of a row. By default,
-        the file is text. Text and Parquet are read in parts; files of other formats are read completely.
+        Function from a path and a kind of table to an Arrow table with the names and types of the file, which may have
+        more columns than the kind. By default, the file is text. Text and Parquet are read in parts; files of other
+        formats are read completely.
     """
 
     name: str
     suffix: str = ""
     mark: bytes = b""
     codec: str | None = None
-    read: Callable[[str, TableKind], tuple[pa.Table, Place]] | None = None
+    read: Callable[[str, TableKind], pa.Table] | None = None
 
 
 TEXT = FileFormat("text")
@@ -218,7 +220,10 @@ def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
     path = os.fsdecode(path)
     try:
         form = format_of(path)
-        table, place = form.read(path, kind) if form.read else text_table(path, unpacked(path, form.codec), kind)
+        if form.read:
+            table, place = table_of_kind(path, form.read(path, kind), kind)
+        else:
+            table, place = text_table(path, unpacked(path, form.codec), kind)
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or f"{error}. Is the file complete? If not, copy or write it again."
         raise MalformedFile(f"{path}: {reason}") from error

@@ -404,15 +404,20 @@ BUFFER = 1 << 20
 """Number of bytes of a Parquet file that are read at a time, if the file is not read completely."""
 
 
-def parquet_table(path: str, kind: TableKind) -> tuple[pa.Table, Place]:
-    """Return the columns of a kind of table from a Parquet file, and the place of a row."""
+def parquet_table(path: str, kind: TableKind) -> pa.Table:
+    """Return those columns of a Parquet file that a kind of table has, with the names of the file."""
     file = open_parquet(path)
-    found = columns_of(path, file.schema_arrow, kind)
-    check_parquet(path, file, names_in(found))
-    table = file.read(names_in(found))
+    names = names_in(columns_of(path, file.schema_arrow, kind))
+    check_parquet(path, file, names)
+    table = file.read(names)
     table.validate(full=True)
+    return table
+
+
+def table_of_kind(path: str, table: pa.Table, kind: TableKind) -> tuple[pa.Table, Place]:
+    """Return the columns of a kind of table from a table with the names of its file, and the place of a row."""
     place = partial(in_parquet, path)
-    return one_of_each(found, table, partial(converted, path), place), place
+    return one_of_each(columns_of(path, table.schema, kind), table, partial(converted, path), place), place
 
 
 def open_parquet(path: str, **options: Any) -> pyarrow.parquet.ParquetFile:

@@ -256,7 +256,9 @@ def _example(measure: Measure) -> str:
     if not {*lacking} <= {*_EXAMPLES, *measure.params}:
         return ""
     example = measure(**{**{name: _EXAMPLES[name] for name in lacking if name in _EXAMPLES}, **measure.params})
-    meaning = ", where 3 is the highest grade of the judgments" if "max_rel" in {*lacking} - {*measure.params} else ""
+    meaning = (
+        ", with the highest grade of the judgments in place of 3" if "max_rel" in {*lacking} - {*measure.params} else ""
+    )
     return f", as in {example!r}{meaning}"
 
 

@@ -38,18 +38,21 @@ def pinned(measures: Iterable[Measure]) -> list[Measure]:
     return [measure.pinned(known) if isinstance(measure, CWLAMeasure) else measure for measure in measures]
 
 
+A_MEASURE = Kind("a measure")
+
+
 class Wrapper(CWLAMeasure):
     """Base class of measures that are computed from another measure, ``measure=``."""
 
-    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure", Kind("a measure")),)
+    PARAMETERS: tuple[Parameter, ...] = (Parameter("measure", A_MEASURE),)
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
-        if parameter.name != "measure":
+        if parameter.allowed != A_MEASURE:
             return super()._canonical(parameter, value)
         inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
-            raise BadParameter(f"{self.__name__}(measure=) takes {self.TAKES}, not {value!r}.")
-        self.bound["measure"] = inner
+            raise BadParameter(f"{self.__name__}({parameter.name}=) takes {self.TAKES}, not {value!r}.")
+        self.bound[parameter.name] = inner
         return repr(inner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
@@ -71,25 +74,31 @@ class Wrapper(CWLAMeasure):
         return is_computed_here(inner)
 
     def validate_params(self) -> None:
-        """Raise BadParameter if there is no inner measure."""
-        self.inner  # noqa: B018  (raises)
+        """Raise BadParameter if an inner measure is missing."""
+        self._inner_measures  # noqa: B018  (raises)
 
     @property
     def inner(self) -> Measure:
         """Measure that this one wraps."""
-        if "measure" not in self.bound:
-            raise BadParameter(f"{self.__name__} needs measure=, such as {self.__name__}(measure='TBG').")
-        inner: Measure = self.bound["measure"]
+        inner: Measure = self._inner_measures["measure"]
         return inner
 
     @property
+    def _inner_measures(self) -> Parts:
+        names = [parameter.name for parameter in self.PARAMETERS if parameter.allowed == A_MEASURE]
+        for name in names:
+            if name not in self.bound:
+                raise BadParameter(f"{self.__name__} needs {name}=, such as {self.__name__}({name}='TBG').")
+        return {name: self.bound[name] for name in names}
+
+    @property
     def parts(self) -> Parts:
-        """The inner measure."""
-        return {"measure": self.inner}
+        """Inner measures, by the names of their parameters."""
+        return self._inner_measures
 
     def with_parts(self, change: Change) -> Measure:
-        """Return the measure with ``change`` applied to its inner measure, and with its label."""
-        return renamed(self(measure=change(self.inner)), self.label)
+        """Return the measure with ``change`` applied to its inner measures, and with its label."""
+        return renamed(self(**{name: change(inner) for name, inner in self._inner_measures.items()}), self.label)
 
     @property
     def metric(self) -> Metric:
@@ -105,8 +114,8 @@ class Wrapper(CWLAMeasure):
 
     @property
     def content(self) -> list[object]:
-        """Inner measure and no table."""
-        return [self.inner, None]
+        """Inner measures and no table."""
+        return [*self._inner_measures.values(), None]
 
 
 def innermost(measure: Measure) -> Measure:

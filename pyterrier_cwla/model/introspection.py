@@ -32,7 +32,7 @@ def cached(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def result(*key: P.args, **more: P.kwargs) -> T:
-        return (kept if may_be_cached(key) else function)(*key, **more)  # type: ignore[arg-type]
+        return (kept if may_be_cached((*key, *more.values())) else function)(*key, **more)  # type: ignore[arg-type]
 
     return result
 

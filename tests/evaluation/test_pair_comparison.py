@@ -388,6 +388,12 @@ def test_errors(more, says):
     found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["AP"], pairs=True, resamples=100)
     with pytest.raises(BadParameter, match="no measure 'RR' in the comparison"):
         found.wide("RR")
+    with pytest.raises(BadParameter, match=r"measure=\['AP'\] must be one measure here, such as 'AP'"):
+        found.wide(["AP"])
+    with pytest.raises(BadParameter, match="layout='runs' is for one baseline or none"):
+        found.to_latex(layout="runs")
+    with pytest.raises(BadParameter, match=r"no test \['t'\]"):
+        compare(QRELS, RUNS, ["AP"], test=["t"])
 
 
 def test_one_run_has_no_pair():

@@ -250,7 +250,7 @@ WAYS_OUT = {
     "AP@True": "cutoff must not be True or False",
     "P@0": "P@0: the cutoff must be a whole number",
     "recall_0": "R@0: the cutoff must be a whole number",
-    "INST": r"INST needs max_rel=, as in INST\(max_rel=3\), where 3 is the highest grade",
+    "INST": r"INST needs max_rel=, as in INST\(max_rel=3\), with the highest grade",
     "BPM(T=2)": r"BPM needs cutoff= and max_rel=, as in BPM\(T=2.0,max_rel=3\)@10",
     "NERR8(max_rel=4)": r"NERR8 needs cutoff=, as in NERR8\(max_rel=4\)@10\.$",
     "nDCG(label='n')@10": r"no parameter 'label'. Write .*labelled\(nDCG@10, 'n'\), or where texts are read 'n=nDCG@10'",
