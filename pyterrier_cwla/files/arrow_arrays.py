@@ -200,7 +200,7 @@ def reals(values: Any) -> Array:
     if found.ndim == 0:
         raise NotReal(values, 0)
     items = values.to_pylist() if is_arrow else values
-    if found.ndim == 1 and found.dtype.kind in "mMcSU":
+    if found.ndim == 1 and found.dtype.kind in "mMcSU" and not isinstance(values, list | tuple):  # of mixed types
         items = found
     return np.array([_real(value, row) for row, value in enumerate(items)], float)
 

@@ -235,7 +235,9 @@ class LabelledJudgments(Judgments):
         doc_id = None if samples.docno is None else id_columns.taken(samples.doc_id, self.order)
         words = None if samples.words is None else samples.words[self.order]
         columns = Columns(None, doc_id, np.zeros(len(self.order)), words)
-        self._row_of_pool = np.argsort(self.order)[judged[in_pool]]
+        place = np.empty_like(self.order)
+        place[self.order] = np.arange(len(place))
+        self._row_of_pool = place[judged[in_pool]]
         self.pool = Pool(len(self.qids), query[in_pool], grade[in_pool], columns, self._row_of_pool)
         self._rows = Rows(
             columns, np.cumsum(sizes) - sizes, names, self.index, query=query_of_group, order=self.order,

@@ -221,6 +221,11 @@ def test_a_length_that_is_no_number(odd):
         TBG(lengths={"d": odd})
 
 
+def test_of_mixed_values_the_one_that_is_no_number_is_named():
+    with pytest.raises(BadParameter, match=r"'b': doc_length of the lengths must be numbers, and 'x' is of type str"):
+        TBG(lengths={"a": 1, "b": "x"})
+
+
 # ---- arguments
 
 
