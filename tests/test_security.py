@@ -46,7 +46,6 @@ READERS = (
 
 #: Calls that execute code or load objects, and why they are allowed.
 ALLOWED = {
-    ("controls.py", "literal_eval"): "reads the number, map or list of a control; it evaluates nothing",
     ("language.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
     ("table_artifacts.py", "load"): "reads a Parquet file: the method load of Lengths and Duplicates",
     ("cluster.py", "loads"): "what this package's own client has sent to its workers",

@@ -15,6 +15,7 @@ from pyterrier_cwla.cli import app
 from pyterrier_cwla.learning.swaps import SWAP_ROUTES
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.measures.catalogue import Row
+from pyterrier_cwla.measures.declarations import DECLARATIONS
 from pyterrier_cwla.measures.named import measure_class
 from pyterrier_cwla.measures.wrappers import MEASURES
 from pyterrier_cwla.model import language
@@ -98,6 +99,7 @@ def test_a_new_row_gets_a_page_by_itself(monkeypatch):
               parameters=(Parameter("tired", In("[0, 1)")), Parameter("max_rel", In("(0, inf)"))),
               units="gain", range="[0, 1]")  # fmt: skip
     weary = measure_class(row)
+    monkeypatch.setitem(DECLARATIONS, "Weary", row)
     monkeypatch.setitem(MEASURES, "Weary", weary())
     monkeypatch.setitem(ir_measures.measures.registry, "Weary", weary())
     page = pages.written()["measures/Weary.rst"]
