@@ -1049,5 +1049,5 @@ def test_chosen_runs_and_measures_are_names():
     found = compare(qrels, {"one": run, "other": run}, ["AP"], resamples=100)
     with pytest.raises(BadParameter, match="no run"):
         found.differences(["one"], "other")
-    with pytest.raises(BadParameter, match="no measure"):
+    with pytest.raises(BadParameter, match="must be one measure here"):
         found.differences("one", "other", ["AP"])
