@@ -218,6 +218,11 @@ class Rankings:
         """Rankings that are not empty."""
         return self if self.n.all() else self.some_answered
 
+    @property
+    def place_in_rows(self) -> Array:
+        """Index of each ranking among those of the rows; rankings of the same rows may repeat."""
+        return np.arange(len(self)) if self.place is None else self.place
+
     @cached_property
     def some_answered(self) -> Rankings:
         """Rankings that are not empty, as new rankings."""
@@ -232,7 +237,7 @@ class Rankings:
             rows=self.rows,
             topic=place if self.topic is None else self.topic[place],
             judgment=self.judgment,
-            place=place if self.place is None else self.place[place],
+            place=self.place_in_rows[place],
         )
 
     @cached_property

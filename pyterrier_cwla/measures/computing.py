@@ -122,7 +122,7 @@ class Computation:
 
 
 class OfUserModel(Computation):
-    """What computes one measure with a user model.
+    """Measure with a user model that is ready to compute.
 
     Attributes
     ----------

@@ -505,7 +505,7 @@ def masked(whole: Rankings, kept: Array, hidden: bool) -> Rankings:
         grade,
         copied(pool, judged, levels * pool.queries, of_level * pool.queries + pool.query[judged], pool_grade),
         rows=whole.rows,
-        place=np.tile(places_of(whole), levels),
+        place=np.tile(whole.place_in_rows, levels),
         topic=(np.arange(levels)[:, None] * pool.queries + topic).ravel(),
         judgment=place[level, judgment_of(whole)[hit]],
     )
@@ -529,7 +529,7 @@ def of_pairs(whole: Rankings, queries: int, pairs: Array) -> Rankings:
         whole.grade[hit],
         copied(pool, judged, len(pairs) * queries, pair * queries + pool.query[judged], pool.grade[judged]),
         rows=whole.rows,
-        place=places_of(whole)[which],
+        place=whole.place_in_rows[which],
         topic=np.repeat(np.arange(len(pairs)), 2 * queries) * queries + np.tile(np.arange(queries), 2 * len(pairs)),
         judgment=judgment,
     )
@@ -546,11 +546,6 @@ def best_ranks(rankings: Rankings) -> Array:
     first = np.full(len(rankings.pool.grade), NOWHERE)
     np.minimum.at(first, judgment_of(rankings), rankings.rank)
     return first
-
-
-def places_of(rankings: Rankings) -> Array:
-    """Return the index of each ranking among those of the rows; the same rows may be ranked several times."""
-    return np.arange(len(rankings)) if rankings.place is None else rankings.place
 
 
 def copied(pool: Pool, places: Array, queries: int, query: Array, grade: Array) -> Pool:
