@@ -130,6 +130,7 @@ _NO_ROWS = np.zeros(0, np.int64)
 
 TOP = 10
 _LEAST = 0.01  # share of the top ten
+_NAMES = 4  # queries in a note that a run and its judgments have none in common
 
 
 @dataclass(frozen=True)
@@ -158,11 +159,15 @@ class Overlap:
     lengths: Mapping[str, ReplacedLengths] = field(default_factory=dict, hash=False)
 
     def __add__(self, other: Overlap) -> Overlap:
+        apart = None  # unless the run answers no judged query in either part
+        if self.apart is not None and other.apart is not None:
+            apart = list(dict.fromkeys([*self.apart[0], *other.apart[0]]))[:_NAMES], self.apart[1]
         return Overlap(
             self.top + other.top,
             self.judged + other.judged,
             self.anywhere + other.anywhere,
             self.example or other.example,
+            apart,
             lengths={
                 **self.lengths,
                 **{name: self.lengths[name] + n if name in self.lengths else n for name, n in other.lengths.items()},
@@ -455,7 +460,7 @@ class Judgments:
         mine = np.flatnonzero(rows.run == number)
         answered = mine[rows.query[mine] >= 0]
         if not len(answered):
-            apart = [rows.names[place] for place in mine[:4]], self.qids[:4]
+            apart = [rows.names[place] for place in mine[:_NAMES]], self.qids[:_NAMES]
             return Overlap(apart=apart) if self.qids else found
         first = int(answered[0])
         query, start = int(rows.judged_query[first]), int(rows.starts[first])

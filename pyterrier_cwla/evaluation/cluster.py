@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from itertools import chain, groupby
 from operator import attrgetter
 from os import PathLike
 from threading import Lock
@@ -23,9 +22,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from ir_measures.measures import Measure
 
-from ..data.alignment import Judgments, Overlap
+from ..data.alignment import Judgments
 from ..data.columns import PYTERRIER, Array, NamedColumns, expected_name, run_columns, strings
-from ..errors import BadParameter, BadRun, CWLAError, MalformedFile, some
+from ..errors import BadParameter, BadRun, CWLAError, MalformedFile, naming, some
 from ..errors.extras import needed
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
@@ -37,7 +36,15 @@ from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
 from .driver import checked
 from .score_cache import ScoreCache
 from .scored import Scored, whole_runs
-from .streaming import Segments, TableScores, extras_of, in_words, joined, refuse_mean_lengths
+from .streaming import (
+    Segments,
+    extras_of,
+    in_words,
+    joined,
+    refuse_mean_lengths,
+    scores_of_queries,
+    with_unanswered,
+)
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -48,8 +55,8 @@ _CUT = 1 << 20  # rows per task that joins the rows of split queries
 _ROWS = 1 << 20  # rows of results per partition
 _EACH = 8  # largest number of tasks per thread
 _TOGETHER = 16  # counts that one task adds
-_IDS = ["run", "query_id"]
-_COUNTS = {"run": pa.large_string(), "query_id": pa.large_string(), "rows": pa.int64(), "segments": pa.int64()}
+_IDS = {"source": pa.int64(), "run": pa.large_string(), "query_id": pa.large_string()}
+_COUNTS = _IDS | {"rows": pa.int64(), "segments": pa.int64()}
 _STARTING = "pyterrier_cwla: start of Java for PyTerrier"
 
 
@@ -190,35 +197,35 @@ class InFiles:
         self.parts: list[_Parts] = []
 
     def counted(self, client: Client) -> list[Any]:
-        """Return futures of the row counts of groups of parts; raise BadRun if two runs have the same name."""
-        self.check_rows([source.name for source in self.sources if source.parts])
-        most = sum(len(source.parts) for source in self.sources)
-        together = -(-most // (_EACH * max(sum(client.nthreads().values()), 1)))
-        counts: list[Any] = []
-        runs: list[tuple[str, Any]] = []
-        self.parts = []
-        for named, some_sources in groupby(self.sources, lambda source: source.name is not None):
-            for alike in [[*some_sources]] if named else [[source] for source in some_sources]:
-                # Absolute paths are independent of the working directory of a worker.
-                placed = [replace(part, path=os.path.abspath(part.path)) for source in alike for part in source.parts]
-                parts = [_Parts(tuple(placed[at : at + together])) for at in range(0, len(placed), together)]
-                mine = client.map(_row_counts, parts, pure=False)
-                self.parts += parts
-                counts += mine
-                names = [[source.name] for source in alike] if named else [client.submit(_runs, mine, pure=False)]
-                runs += zip(map(str, alike), names, strict=True)
-        places: dict[str, str] = {}
-        for place, of_place in client.gather(runs):
-            for run in of_place:
-                refuse_same_name(run, place, places)
-                places[run] = place
-        return counts
+        """Return futures of the row counts of groups of parts."""
+        numbered = []
+        for number, source in enumerate(self.sources):
+            if not source.parts:
+                raise source.empty
+            # Absolute paths are independent of the working directory of a worker.
+            numbered += [(number, replace(part, path=os.path.abspath(part.path))) for part in source.parts]
+        together = -(-len(numbered) // (_EACH * max(sum(client.nthreads().values()), 1)))
+        self.parts = [_Parts(numbered[at : at + together]) for at in range(0, len(numbered), together)]
+        return client.map(_row_counts, self.parts, pure=False)
 
-    def check_rows(self, runs: list[Any]) -> None:
-        """Raise MalformedFile if a source has no rows; `runs` are the names of all runs with rows."""
-        for source in self.sources:
-            if source.name not in runs and (source.name is not None or not source.parts):
-                raise MalformedFile(f"{source}: empty; there are no rows in it.")
+    def check(self, runs: Iterable[tuple[int, str]]) -> None:
+        """Check the number of the source and the name of each run with rows.
+
+        Raises
+        ------
+        MalformedFile
+            If a source has no rows.
+        BadRun
+            If two runs have the same name.
+        """
+        places: dict[str, str] = {}
+        missing = dict(enumerate(self.sources))
+        for number, run in runs:
+            refuse_same_name(run, str(self.sources[number]), places)
+            places[run] = str(self.sources[number])
+            missing.pop(number, None)
+        for source in missing.values():
+            raise source.empty
 
     def scored(self, client: Client, **how: Any) -> list[Any]:
         """Return futures of the scores of all parts; the largest are first, so that workers end at about one time."""
@@ -254,8 +261,8 @@ class InFrames:
         """Return futures of the scores of partitions."""
         return self._done(client, _scored, self.wanted, **how)
 
-    def check_rows(self, runs: list[str]) -> None:
-        """Raise MalformedFile if the frame is empty; `runs` are the names of all runs with rows."""
+    def check(self, runs: list[tuple[int, str]]) -> None:
+        """Raise MalformedFile if there are no runs with rows."""
         if not runs:
             raise MalformedFile("the Dask DataFrame is empty: there are no rows in it.")
 
@@ -272,34 +279,40 @@ class InFrames:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file."""
+    """Parts that one task reads one after the other, since the overhead of a task exceeds the cost of a small file.
 
-    parts: tuple[RunPart, ...]
+    Attributes
+    ----------
+    parts : sequence of (int, RunPart)
+        Parts, each with the number of its source.
+    """
+
+    parts: Sequence[tuple[int, RunPart]]
 
     @property
     def work(self) -> int:
-        return sum(part.work for part in self.parts)
+        return sum(part.work for _, part in self.parts)
 
-    def ids(self) -> Iterator[pa.Table]:
-        return chain.from_iterable(part.ids() for part in self.parts)
+    def ids(self) -> Iterator[tuple[int, pa.Table]]:
+        return ((source, table) for source, part in self.parts for table in part.ids())
 
     def tables(self, extras: Collection[str]) -> Iterator[pa.Table]:
-        return chain.from_iterable(part.tables(extras) for part in self.parts)
+        return (table for _, part in self.parts for table in part.tables(extras))
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """A partition with the interface of a part of a file."""
+    """A partition with the interface of parts of files."""
 
     frame: pd.DataFrame
     number: int
 
-    def ids(self) -> Iterator[pa.Table]:
-        with self._named():
-            yield pa.table(self._ids())
+    def ids(self) -> Iterator[tuple[int, pa.Table]]:
+        with naming(f"partition {self.number}"):
+            yield 0, pa.table(self._ids())
 
     def tables(self, extras: Iterable[str]) -> Iterator[pa.Table]:
-        with self._named():
+        with naming(f"partition {self.number}"):
             columns = run_columns(self.frame.loc[:, self.frame.columns != "run"])
             given = {name: getattr(columns, name) for name in EXTRAS}
             ids = self._ids() | {"doc_id": columns.doc_id, "score": columns.value}
@@ -312,14 +325,6 @@ class _Frame:
         ids = {"run": run, "query_id": named["query_id"]}
         return {name: strings(column, name, "run", BadRun) for name, column in ids.items()}
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the partition in errors."""
-        try:
-            yield
-        except CWLAError as error:
-            raise type(error)(f"partition {self.number}: {error}") from error
-
 
 def _of_partition(task: Callable, frame: pd.DataFrame, number: int, **how: Any) -> Any:
     return task(_Frame(frame, number), **how)
@@ -327,13 +332,14 @@ def _of_partition(task: Callable, frame: pd.DataFrame, number: int, **how: Any) 
 
 def _row_counts(part: _Parts | _Frame) -> pa.Table:
     """Return the number of rows of each query of each run in a part, and in how many segments they are."""
-    return _total([_segments_of(table) for table in part.ids()])
+    return _total([_segments_of(source, table) for source, table in part.ids()])
 
 
-def _segments_of(table: pa.Table) -> pa.Table:
+def _segments_of(source: int, table: pa.Table) -> pa.Table:
     segments = Segments(table)
-    run, query, *numbers = map(of_numbers, (segments.run, segments.query, segments.sizes, np.ones_like(segments.sizes)))
-    return pa.table([segments.runs.take(run), segments.queries.take(query), *numbers], [*_COUNTS])
+    of, one = np.full_like(segments.sizes, source), np.ones_like(segments.sizes)
+    of, run, query, *numbers = map(of_numbers, (of, segments.run, segments.query, segments.sizes, one))
+    return pa.table([of, segments.runs.take(run), segments.queries.take(query), *numbers], [*_COUNTS])
 
 
 def sent_to(client: Client, measures: Sequence[Measure], judgments: Judgments) -> Any:
@@ -360,25 +366,24 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
     while len(counted) > 1:  # the workers add the counts of all parts
         together = [counted[at : at + _TOGETHER] for at in range(0, len(counted), _TOGETHER)]
         counted = client.map(_total, together, pure=False)
-    counts = counted[0]
-    outline = client.submit(_Outline.from_counts, counts, pure=False).result()
-    given.check_rows(outline.runs)
-    split = client.submit(_Split, counts, pure=False)
-    scored = given.scored(client, sent=sent, split=split, bundles=1 + outline.cut // _CUT)
+    found, rows, cut = client.submit(_outline, counted[0], pure=False).result()
+    given.check(found)
+    split = client.submit(_Split, counted[0], pure=False)
+    scored = given.scored(client, sent=sent, split=split, bundles=1 + cut // _CUT)
     summaries = client.gather(client.map(_summary, scored, pure=False))
-    rows = sum(part.rows for part in summaries)
-    if rows != outline.rows:
-        raise _changed(f"{rows:,} rows were scored, and {outline.rows:,} counted")
-    results = list(zip([part.runs for part in summaries], client.map(attrgetter("results"), scored, pure=False)))
-    for bundle in sorted({number for part in summaries for number in part.bundles}):
-        having = [(part.bundles[bundle], of) for part, of in zip(summaries, scored) if bundle in part.bundles]
-        pieces = client.map(_bundle, [of for _, of in having], number=bundle, pure=False)
+    if (read := sum(number for number, *_ in summaries)) != rows:
+        raise _changed(f"{read:,} rows were scored, and {rows:,} counted")
+    results = list(zip([runs for _, runs, _ in summaries], client.map(attrgetter("scores"), scored, pure=False)))
+    for bundle in sorted({bundle for *_, bundles in summaries for bundle in bundles}):
+        having = [(bundles[bundle], part) for (*_, bundles), part in zip(summaries, scored) if bundle in bundles]
+        pieces = client.map(_bundle, [part for _, part in having], number=bundle, pure=False)
         runs = set().union(*(runs for runs, _ in having))
         results.append((runs, client.submit(_together, sent, pieces, pure=False)))
     each = max(_ROWS // max(queries, 1), 1)
-    groups = [outline.runs[at : at + each] for at in range(0, len(outline.runs), each)]
+    names = [run for _, run in found]
+    groups = [names[at : at + each] for at in range(0, len(names), each)]
     having_runs = [[of for runs, of in results if not runs.isdisjoint(group)] for group in groups]
-    return [client.submit(_of_runs, sent, counts, *one, pure=False) for one in zip(groups, having_runs)]
+    return [client.submit(_of_runs, sent, *one, pure=False) for one in zip(groups, having_runs)]
 
 
 def _total(counts: list[pa.Table]) -> pa.Table:
@@ -389,18 +394,12 @@ def _total(counts: list[pa.Table]) -> pa.Table:
     return found.select([*_IDS, "rows_sum", "segments_sum"]).rename_columns([*_COUNTS])
 
 
-@dataclass(frozen=True)
-class _Outline:
-    """Summary of counts for the client: names of runs, number of rows, and number of rows of split queries."""
-
-    runs: list[str]
-    rows: int
-    cut: int
-
-    @classmethod
-    def from_counts(cls, counts: pa.Table) -> _Outline:
-        cut = counts.filter(pc.greater(counts["segments"], 1))
-        return cls(_runs([counts]), pc.sum(counts["rows"]).as_py() or 0, pc.sum(cut["rows"]).as_py() or 0)
+def _outline(counts: pa.Table) -> tuple[list[tuple[int, str]], int, int]:
+    """Return the source and the name of each run, the number of rows, and the number of rows of split queries."""
+    runs = counts.group_by(["source", "run"], use_threads=False).aggregate([])
+    found = list(zip(*(column.to_pylist() for column in runs.columns)))
+    cut = counts.filter(pc.greater(counts["segments"], 1))
+    return found, pc.sum(counts["rows"]).as_py() or 0, pc.sum(cut["rows"]).as_py() or 0
 
 
 class _Split:
@@ -408,7 +407,7 @@ class _Split:
 
     def __init__(self, counts: pa.Table) -> None:
         cut = counts.filter(pc.greater(counts["segments"], 1))
-        self.runs, self.queries = (cut[name].combine_chunks().unique() for name in _IDS)
+        self.runs, self.queries = (cut[name].combine_chunks().unique() for name in ("run", "query_id"))
         self.pairs = self._codes(cut["run"], cut["query_id"])
 
     def _codes(self, runs: Any, queries: Any) -> Array:
@@ -420,10 +419,6 @@ class _Split:
         """Return a mask of the segments of these queries."""
         run, query = of_numbers(segments.run), of_numbers(segments.query)
         return np.isin(self._codes(segments.runs.take(run), segments.queries.take(query)), self.pairs)
-
-
-def _runs(counts: list[pa.Table]) -> list[str]:
-    return joined(counts)["run"].unique().to_pylist()
 
 
 class _Sent:
@@ -449,51 +444,28 @@ class _Sent:
 
 
 @dataclass(frozen=True)
-class _QueryScores:
-    """Scores of some queries by name of measure, and the overlap of their rows with the judgments by run."""
-
-    scores: list[Scored[str]]
-    overlaps: dict[str, Overlap]
-
-    @classmethod
-    def from_scores(cls, scores: list[Scored[Measure]], scoring: TableScores) -> _QueryScores:
-        return cls([scored.by_name() for scored in scores], scoring.overlaps)
-
-    @property
-    def runs(self) -> set[str]:
-        return {scored.run for scored in self.scores}
-
-
-@dataclass(frozen=True)
 class _PartScores:
-    """Result of a part: scores of queries that are complete in it, and rows of the other queries by bundle."""
+    """Scores of the queries that are complete in a part, and rows of the other queries by bundle."""
 
     rows: int
-    results: _QueryScores
+    scores: list[Scored[str]]
     rest: dict[int, pa.Table]
 
 
-@dataclass(frozen=True)
-class _Summary:
-    """Summary of a part for the client: number of rows, and the runs of its results and bundles."""
-
-    rows: int
-    runs: set[str]
-    bundles: dict[int, set[str]]
-
-
 def _scored(part: _Parts | _Frame, sent: _Sent, split: _Split, bundles: int) -> _PartScores:
-    scoring, rows, results, rests = TableScores(sent.evaluator), 0, [], []
+    rows, scores, rests = 0, [], []
     for table in part.tables(extras_of(sent.evaluator.measures)):
         segments = Segments(table)
         cut = split.segments(segments)
-        results += scoring.scores_of_rows(segments.only(~cut, table))
+        scores += _by_name(sent, segments.only(~cut, table))
         rests.append(in_words(segments.only(cut, table)))
         rows += len(table)
     rest = joined(rests) if rests else []
-    return _PartScores(
-        rows, _QueryScores.from_scores(results, scoring), _in_bundles(rest, bundles) if len(rest) else {}
-    )
+    return _PartScores(rows, scores, _in_bundles(rest, bundles) if len(rest) else {})
+
+
+def _by_name(sent: _Sent, table: pa.Table) -> list[Scored[str]]:
+    return [scored.by_name() for scored in scores_of_queries(sent.evaluator, table)]
 
 
 def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
@@ -503,32 +475,28 @@ def _in_bundles(rows: pa.Table, bundles: int) -> dict[int, pa.Table]:
     return {int(one): rows.filter(pa.array(number == one)) for one in np.unique(number)}
 
 
-def _summary(scored: _PartScores) -> _Summary:
+def _summary(scored: _PartScores) -> tuple[int, set[str], dict[int, set[str]]]:
+    """Return the number of rows of a part, the runs that it has scores of, and the runs of each bundle."""
     bundles = {number: set(rows["run"].unique().to_pylist()) for number, rows in scored.rest.items()}
-    return _Summary(scored.rows, scored.results.runs, bundles)
+    return scored.rows, {of_run.run for of_run in scored.scores}, bundles
 
 
 def _bundle(scored: _PartScores, number: int) -> pa.Table:
     return scored.rest[number]
 
 
-def _together(sent: _Sent, pieces: list[pa.Table]) -> _QueryScores:
-    scoring = TableScores(sent.evaluator)
-    return _QueryScores.from_scores(scoring.scores_of_rows(joined(pieces)), scoring)
+def _together(sent: _Sent, pieces: list[pa.Table]) -> list[Scored[str]]:
+    return _by_name(sent, joined(pieces))
 
 
-def _of_runs(sent: _Sent, counts: pa.Table, runs: list[str], results: list[_QueryScores]) -> list[Scored[str]]:
+def _of_runs(sent: _Sent, runs: list[str], results: list[list[Scored[str]]]) -> list[Scored[str]]:
     """Return the scores of some runs by name of measure."""
-    scoring = TableScores(sent.evaluator)
-    for run, overlap in chain.from_iterable(of.overlaps.items() for of in results):
-        scoring.overlaps[run] = scoring.overlaps.get(run, Overlap()) + overlap
-    wanted = set(runs)
-    pieces = [scored for of in results for scored in of.scores if scored.run in wanted]
-    for scored in pieces:
-        scoring.note(scored)
-    scoring.names = {run: counts.filter(pc.equal(counts["run"], run))["query_id"].to_pylist() for run in runs}
-    rest = (scoring.unanswered(run).by_name() for run in runs)
-    return list(whole_runs(chain(pieces, rest), len(scoring.judgments.qids)))
+    place = {run: number for number, run in enumerate(runs)}
+    mine = [scored for of in results for scored in of if scored.run in place]
+    unanswered = {str(measure): values for measure, values in sent.evaluator.unanswered.items()}
+    queries = len(sent.evaluator.judgments.qids)
+    pieces = with_unanswered(sorted(mine, key=lambda scored: place[scored.run]), unanswered, queries)
+    return list(whole_runs(pieces, queries))
 
 
 def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[tuple[Scored, list[float]]]:

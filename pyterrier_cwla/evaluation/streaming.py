@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import groupby, islice
@@ -30,10 +30,9 @@ from ..measures.provider import CWLAEvaluator
 from ..tasks.parallel import ahead
 from ..tasks.progress import counted
 from .score_cache import ScoreCache
-from .scored import Scored, in_groups, whole_runs
+from .scored import Key, Scored, in_groups, whole_runs
 
 _RANKINGS = 1 << 20  # most rankings of several runs that are scored together
-_NAMES = 4  # ids of queries in a note that a run and its judgments have none in common
 _NO_NAMES = pa.nulls(0, pa.large_string())
 
 
@@ -179,16 +178,20 @@ def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool = False
         If the source is larger than the memory limit and the rows of a query of a run are not consecutive, or if a file
         changes while it is read.
     """
-    source.check_unchanged()
-    scoring = TableScores(evaluator)
-    for table in _of_complete_queries(source, evaluator, progress):
-        with naming(str(source)):
-            scores = scoring.scores_of_rows(table)
-        yield from (scored._replace(place=str(source)) for scored in scores)
-    source.check_unchanged()
-    if not scoring.names:
+
+    def pieces() -> Iterator[Scored[Measure]]:
+        source.check_unchanged()
+        for table in _of_complete_queries(source, evaluator, progress):
+            with naming(str(source)):
+                scores = scores_of_queries(evaluator, table)
+            yield from scores
+        source.check_unchanged()
+
+    scored = None
+    for scored in with_unanswered(pieces(), evaluator.unanswered, len(evaluator.judgments.qids)):
+        yield scored._replace(place=str(source))
+    if scored is None:
         raise source.empty
-    yield from (scoring.unanswered(run)._replace(place=str(source)) for run in scoring.names)
 
 
 def _of_complete_queries(source: RunFiles, evaluator: CWLAEvaluator, progress: bool) -> Iterator[pa.Table]:
@@ -267,104 +270,78 @@ class Order:
         return continues, min(found, default=None)
 
 
-class TableScores:
-    """Scores of queries in tables with the columns run, query_id, doc_id and score.
+def scores_of_queries(evaluator: CWLAEvaluator, table: pa.Table) -> list[Scored[Measure]]:
+    """Return the scores of the queries of a table with all their rows, in any order; one element for each run.
 
-    Attributes
-    ----------
-    overlaps : dict of Overlap
-        Overlap of each run with the judgments, for the rows scored so far.
-    names : dict of list of str
-        Ids of some queries of each run, in order of occurrence.
+    Raises
+    ------
+    BadRun
+        If a document is retrieved twice.
     """
-
-    def __init__(self, evaluator: CWLAEvaluator) -> None:
-        self.evaluator, self.judgments = evaluator, evaluator.judgments
-        self.overlaps: dict[str, Overlap] = {}
-        self.names: dict[str, list[str]] = {}
-        self._answered: dict[str, Array] = {}
-
-    def scores_of_rows(self, table: pa.Table) -> list[Scored[Measure]]:
-        """Return the scores of the queries of a table with all their rows, in any order.
-
-        Raises
-        ------
-        BadRun
-            If a document is retrieved twice.
-        """
-        segments = Segments(table)
-        for number, run in enumerate(segments.runs.to_pylist()):
-            names = self.names.setdefault(run, [])
-            if len(names) < _NAMES:
-                names += segments.queries.take(
-                    of_numbers(distinct(segments.query[segments.run == number])[:_NAMES])
-                ).to_pylist()
-        scores = self._in_groups(segments, table)
-        for scored in scores:
-            self.note(scored)
-        return scores
-
-    def _in_groups(self, segments: Segments, table: pa.Table) -> list[Scored[Measure]]:
-        rankings = len(segments.runs) * len(self.judgments.qids)
-        if self.evaluator.reads_ranks_only and len(segments.runs) > 1 and rankings < _RANKINGS:
-            with suppress(CWLAError):  # the errors below name the run
-                return self._jointly(table)
-        runs = enumerate(segments.runs.to_pylist())
-        return [self._scores(run, segments.only(segments.run == number, table)) for number, run in runs]
-
-    def note(self, scored: Scored[Any]) -> None:
-        """Note which queries a run answers."""
-        self._answered.setdefault(scored.run, np.zeros(len(self.judgments.qids), bool))[scored.queries] = True
-
-    def _jointly(self, table: pa.Table) -> list[Scored[Measure]]:
-        """Return the scores of queries of several runs, which are aligned together."""
-        segments = Segments(table)
-        if len(distinct(segments.pairs)) < len(segments.pairs):  # rows of a query are not consecutive
-            order = np.argsort(np.repeat(segments.pairs, segments.sizes), kind="stable")
-            table = table.take(of_numbers(order))
-            segments = Segments(table)
-        queries, runs = segments.queries.to_pylist(), segments.runs.to_pylist()
-        names = [queries[number] for number in segments.query.tolist()]
-        rows = Rows(
-            *(_columns(table), segments.starts, names, self.judgments.index),
-            run=segments.run, runs=len(runs), check=True,
-        )  # fmt: skip
-        aligned = Aligned(self.judgments, [rows])
-        try:
-            values = {m: found.reshape(len(runs), -1) for m, found in self.evaluator.values(aligned).items()}
-            for run, overlap in zip(runs, self.judgments.overlaps_of_parts(rows), strict=True):
-                self.overlaps[run] = self.overlaps.get(run, Overlap()) + overlap
-            return [
-                self._scored(run, np.flatnonzero(answered), {m: found[number] for m, found in values.items()})
-                for number, (run, answered) in enumerate(zip(runs, rows.answered, strict=True))
-            ]
-        finally:
-            aligned.release()
-
-    def unanswered(self, run: str) -> Scored[Measure]:
-        """Return the scores of the judged queries that a run does not answer; these are the last of the run."""
-        answered = self._answered.get(run, np.zeros(len(self.judgments.qids), bool))
-        overlap = self.overlaps.get(run, Overlap())
-        if len(answered) and not answered.any():
-            overlap = Overlap(apart=(self.names[run][:_NAMES], self.judgments.qids[:_NAMES]))
-        return self._scored(run, np.flatnonzero(~answered), self.evaluator.unanswered)._replace(
-            answered=answered, overlap=overlap, last=True
-        )
-
-    def _scores(self, run: str, table: pa.Table) -> Scored[Measure]:
+    segments, index = Segments(table), evaluator.judgments.index
+    runs = segments.runs.to_pylist()
+    if evaluator.reads_ranks_only and len(runs) > 1 and len(runs) * len(index) < _RANKINGS:
+        with suppress(CWLAError):  # the errors below name the run
+            return _scores_of_rows(evaluator, runs, _rows_of_runs(table, index))
+    found = []
+    for number, run in enumerate(runs):
         with naming(run):
-            rows = Rows.from_run(_columns(table), self.judgments.index)
-            aligned = Aligned(self.judgments, [rows])
-            try:
-                values = self.evaluator.values(aligned)
-                self.overlaps[run] = self.overlaps.get(run, Overlap()) + self.judgments.overlaps_of_parts(rows)[0]
-                return self._scored(run, rows.query[rows.query >= 0], values)
-            finally:
-                aligned.release()
+            rows = Rows.from_run(_columns(segments.only(segments.run == number, table)), index)
+            found += _scores_of_rows(evaluator, [run], rows)
+    return found
 
-    def _scored(self, run: str, queries: Array, values: dict[Measure, Array]) -> Scored[Measure]:
-        of_queries = {measure: of_all[queries] for measure, of_all in values.items()}
-        return Scored(run, of_queries, np.zeros(0, bool), queries=queries, last=False)
+
+def _rows_of_runs(table: pa.Table, index: Mapping[str, int]) -> Rows:
+    """Return the rows of several runs, which are aligned together."""
+    segments = Segments(table)
+    if len(distinct(segments.pairs)) < len(segments.pairs):  # rows of a query are not consecutive
+        table = table.take(of_numbers(np.argsort(np.repeat(segments.pairs, segments.sizes), kind="stable")))
+        segments = Segments(table)
+    queries = segments.queries.to_pylist()
+    names = [queries[number] for number in segments.query.tolist()]
+    more: Any = {"run": segments.run, "runs": len(segments.runs), "check": True}
+    return Rows(_columns(table), segments.starts, names, index, **more)
+
+
+def _scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[str], rows: Rows) -> list[Scored[Measure]]:
+    aligned = Aligned(evaluator.judgments, [rows])
+    try:
+        values = {measure: found.reshape(len(runs), -1) for measure, found in evaluator.values(aligned).items()}
+        overlaps = evaluator.judgments.overlaps_of_parts(rows)
+        queries = [np.flatnonzero(answered) for answered in rows.answered]
+    finally:
+        aligned.release()
+    return [
+        Scored(run, {measure: found[number][queries[number]] for measure, found in values.items()}, np.zeros(0, bool),
+               overlaps[number], queries=queries[number], last=False)
+        for number, run in enumerate(runs)
+    ]  # fmt: skip
+
+
+def with_unanswered(
+    pieces: Iterable[Scored[Key]], unanswered: Mapping[Key, Array], queries: int
+) -> Iterator[Scored[Key]]:
+    """Yield the scores of some queries, and at the end, for each run, those of the queries that it does not answer.
+
+    Parameters
+    ----------
+    pieces : iterable of Scored
+        Scores of the answered queries of runs, each with the overlap of its queries.
+    unanswered : mapping of ndarray
+        Values of the judged queries for an empty ranking.
+    queries : int
+        Number of judged queries.
+    """
+    answered: dict[str, Array] = {}
+    overlaps: dict[str, Overlap] = {}
+    for piece in pieces:
+        answered.setdefault(piece.run, np.zeros(queries, bool))[piece.queries] = True
+        overlaps[piece.run] = overlaps[piece.run] + piece.overlap if piece.run in overlaps else piece.overlap
+        yield piece
+    for run, mine in answered.items():
+        rest = np.flatnonzero(~mine)
+        values = {measure: of_all[rest] for measure, of_all in unanswered.items()}
+        yield Scored(run, values, mine, overlaps[run], queries=rest)
 
 
 class Segments:

@@ -527,7 +527,7 @@ def test_the_largest_parts_are_scored_first(tmp_path):
         documents = [f"d{i}" for i in range(number)]
         pd.DataFrame({"query_id": "q", "doc_id": documents, "score": 1.0}).to_parquet(path)
     given = InFiles(sources(paths))
-    given.parts = [_Parts(source.parts) for source in given.sources]
+    given.parts = [_Parts([(0, *source.parts)]) for source in given.sources]
     assert given.scored(Noting()) == [3_000, 200, 10]
 
 
