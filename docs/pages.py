@@ -26,10 +26,11 @@ from pyterrier_cwla.learning.swaps import SWAP_ROUTES, by_scoring_anew
 from pyterrier_cwla.measures.computing import Equation
 from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.diversity import DIVERSITY
+from pyterrier_cwla.measures.entries import KINDS, Entry, example_values, made_of, measure_text
 from pyterrier_cwla.measures.named import measures_of
-from pyterrier_cwla.measures.reference import KINDS, Entry, EntryParameter, entries, made_of
+from pyterrier_cwla.measures.reference import entries
 from pyterrier_cwla.model.introspection import reads
-from pyterrier_cwla.model.language import TABLES, In
+from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.scoring import ROUTES, over_all_ranks
 
 HERE = Path(__file__).parent
@@ -50,25 +51,6 @@ PARTS = {
 _ROLES = {"gain": "gain r", "effort": "effort e", "C": "continuation C", "A": "aggregation A", "norm": "normaliser N",
           "end": "end of the list"}  # fmt: skip
 
-#: Values of required parameters in examples.
-_VALUES: dict[str, Any] = {
-    "recall": 0.3,
-    "cutoff": 5,
-    "max_rel": 2,
-    "C": "rbp(0.8)",
-    "A": "max",
-    "T": 2,
-    "K": 8,
-    "measure": "AP",
-}
-_VALUES_OF: dict[str, dict[str, Any]] = {
-    "UMeasure": {"T": 240},
-    "IFT": {"A": 0.2},
-    "IFTRate": {"A": 0.2},
-    "Residual": {"measure": "AdaptiveRBP"},
-    "Mixture": {"measures": {"hasty": "RBP(p=0.5,rel=1)", "patient": "RBP(p=0.9,rel=1)"}},
-    "ByTopic": {"measure": "RBP(rel=1)", "parameters": {"1": {"p": 0.5}, "2": {"p": 0.9}}},
-}
 _WHERE_NEEDED = {"max_rel": 2, "rel": 1, "lengths": "words", "unseen": 12}
 _RUN = 'run = {topic: {f"d{i}": 1 / i for i in range(1, 11)} for topic in ("1", "2")}'
 _QRELS = """\
@@ -322,7 +304,7 @@ class _Example:
     """Example of a measure on two topics, with the parameters that it requires, and with other efforts."""
 
     def __init__(self, entry: Entry) -> None:
-        required = {given.name: _value(given, entry.name) for given in entry.parameters if given.required}
+        required = example_values(entry.name, entry.parameters)
         efforts = [g.name for g in entry.parameters if g.name == "effort" and g.default == "unit"]
         variants = [{}, *({"effort": effort} for effort in ("ratio(4)", "grade_time") if efforts)]
         self.qrels = _INTENTS if entry.name in {"IntentAware", *DIVERSITY} else _QRELS
@@ -361,24 +343,6 @@ class _Example:
         found = explain(self.names["qrels"], self.names["run"], "1", text)
         assert isinstance(found, Explanation)  # of one run
         return found
-
-
-def _value(given: EntryParameter, measure: str) -> Any:
-    """Return a value for a required parameter."""
-    known = {**_VALUES, **_VALUES_OF.get(measure, {})}
-    interval = re.search(r"[\[(][^\[(,]*, [^\])]*[\])]", given.allowed.replace("∞", "inf"))
-    allowed = In(interval.group(0)) if interval else None
-    if given.name in known and (allowed is None or known[given.name] in allowed):
-        return known[given.name]
-    if allowed is None:
-        raise KeyError(f"{measure}: give _VALUES an example of {given.name}, which may be {given.allowed}")
-    return next(number for number in (2, 1, 0.5) if number in allowed)
-
-
-def measure_text(name: str, given: Mapping[str, Any]) -> str:
-    """Return the text of a measure: its name, its parameters, and its cutoff."""
-    inside = ",".join(f"{key}={value!r}" for key, value in given.items() if key != "cutoff")
-    return f"{name}({inside})".replace("()", "") + (f"@{given['cutoff']}" if "cutoff" in given else "")
 
 
 def session(code: str) -> str:

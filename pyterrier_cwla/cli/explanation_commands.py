@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from ..data.alignment import Judgments
     from ..evaluation.explanation import ExplainedPair, Explanation
-    from ..measures.reference import Entry
+    from ..measures.entries import Entry
 
 _DEPTH = 20  # ranks of a table
 _SEARCHED = 4  # characters of the shortest text that is searched for in descriptions
@@ -172,7 +172,9 @@ def measures(
     Example: pyterrier-cwla measures TBG
     """
     from ..measures import reference
-    from .explanation_tables import print_entry, print_listing, print_mentioned, print_overview
+    from ..measures.entries import print_entry
+    from ..rendering.terminal import readable_screen
+    from .explanation_tables import print_listing, print_mentioned, print_overview
 
     chosen = [(name, *_of_name(name)) for name in names or ()]
     if form is Listing.jsonl:
@@ -189,7 +191,7 @@ def measures(
         for place, entry in enumerate(described):
             if place:
                 print()
-            print_entry(entry)
+            print_entry(entry, readable_screen())
         if described and not listed and len(name) >= _SEARCHED:
             print_mentioned(name, [entry for entry in reference.mentioning(name) if entry not in described])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -16,8 +15,9 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, CWLAError, near
 from ..measures.catalogue import ROWS
 from ..measures.declarations import metric_of
+from ..measures.entries import Entry, documented_parameters, made_of
 from ..measures.named import CWLAMeasure, cwla_of, measures_of
-from ..measures.reference import Entry, find, made_of
+from ..measures.reference import find
 from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, read_values, written
 from ..model.metric import NORMS, Metric
 
@@ -158,7 +158,7 @@ def _parameters(measure: Measure, metric: Metric, highest: float) -> Iterator[Co
 
 
 def _of_spec(spec: Spec, path: str) -> Iterator[Control]:
-    meanings = _documented(spec.part.__doc__)
+    meanings = documented_parameters(spec.part.__doc__)
     for parameter, (name, value) in zip(spec.part.parameters, spec.values, strict=True):
         inner = f"{path}.{name}"
         if isinstance(value, Spec):
@@ -219,41 +219,11 @@ def numbers_of(parameter: Parameter) -> list[float]:
 
 
 def _meaning(measure: Measure, parameter: Parameter) -> str:
-    """Return what a parameter of a measure means: as of the function that the row passes it to, or of all measures."""
+    """Return what a parameter of a measure means."""
     if parameter.name == "cutoff":
         return "Only the first k results are scored; users may go on below them, where nothing has a gain."
-    entry = _entry(str(measure.NAME))
-    for role, text in (entry.parts or {}).items():
-        if role in CHOICES and text != "as given" and (found := _passed_to(text, parameter.name)):
-            return found
-    means = next((p.means for p in entry.parameters if p.name == parameter.name), "")
+    means = next((p.means for p in _entry(str(measure.NAME)).parameters if p.name == parameter.name), "")
     return f"{means[:1].upper()}{means[1:]}." if means else ""
-
-
-def _passed_to(text: str, name: str) -> str:
-    """Return the meaning of the parameter of a function to which a text such as ``rbp(phi=p)`` passes a name."""
-    parts = {name: part for table in TABLES.values() for name, part in table.items()}
-    calls = [node for node in ast.walk(ast.parse(text, mode="eval")) if isinstance(node, ast.Call)]
-    for call in calls:
-        part = parts.get(ast.unparse(call.func))
-        if part is None:
-            continue
-        given = [*zip((p.name for p in part.parameters), call.args, strict=False)]
-        given += [(word.arg, word.value) for word in call.keywords if word.arg]
-        for inner, value in given:
-            if ast.unparse(value) == name:
-                return _documented(part.__doc__).get(inner, "")
-    return ""
-
-
-@lru_cache(maxsize=256)
-def _documented(document: str | None) -> dict[str, str]:
-    """Return the descriptions of the parameters in a numpydoc docstring, by name."""
-    section = re.search(r"Parameters\n\s*-+\n(.*?)(?:\n\s*\n\s*\w+\n\s*-+\n|\Z)", document or "", re.S)
-    if section is None:
-        return {}
-    found = re.findall(r"^ *\*?(\w+) : [^\n]*\n((?: {8,}[^\n]*\n?)+)", section[1] + "\n", re.M)
-    return {name: " ".join(says.split()) for name, says in found}
 
 
 _OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}

@@ -112,9 +112,8 @@ class Row(Declaration):
 
     @property
     def docstring(self) -> str:
-        """Docstring of the measure, made from the texts of the row."""
-        parameters = "\n".join(map(_described, self.parameters))
-        return f"{self.says}\n\nParameters\n----------\n{parameters}\n\nReferences\n----------\n{self.source}."
+        """Summary and source, in the form of a docstring."""
+        return f"{self.says}\n\nSource: {self.source}."
 
     def metric(self, values: Given) -> Metric:
         """Return the metric with these parameters.
@@ -208,12 +207,6 @@ def not_computed_here(measure: Measure) -> UnknownSpec:
         f"{measure} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which uses"
         " all providers. `pyterrier-cwla measures` lists all that are computed here."
     )
-
-
-def _described(parameter: Parameter) -> str:
-    allowed = str(parameter.allowed)
-    default = "" if parameter.required else f" : default={parameter.default!r}"
-    return f"{parameter.name}{default}\n    {allowed[:1].upper()}{allowed[1:]}."
 
 
 def _of_part(kind: str, part: str, names: tuple[str, ...]) -> list[Parameter]:

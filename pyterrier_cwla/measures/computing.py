@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -228,8 +227,8 @@ class Declaration:
         The parameters that a calibration estimates.
     equation : Equation, optional
         Full name and usual formula, if they are not in the table ``EQUATIONS`` of `measures.equations`.
-    of_class : type, optional
-        The class of the measure, if it is written by hand.
+    text : str, default=""
+        The docstring of a class that is written by hand.
     """
 
     name: str
@@ -240,12 +239,12 @@ class Declaration:
     better: Callable[[Given], Better | None] = lambda given: "higher"
     calibrated: tuple[str, ...] = ()
     equation: Equation | None = None
-    of_class: type[Measure] | None = None
+    text: str = ""
 
     @property
     def docstring(self) -> str:
-        """Docstring of the measure."""
-        return inspect.cleandoc(self.of_class.__doc__ or "")
+        """Summary, formula and sections."""
+        return self.text
 
     def computation(self, measure: Measure) -> Computation:
         """Return what computes a measure with this declaration.

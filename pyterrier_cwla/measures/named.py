@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from inspect import Parameter as InspectParameter
+from inspect import Signature, cleandoc
 from sys import getsizeof
 from typing import Any, Self, cast
 
@@ -37,6 +39,30 @@ Tables = dict[object, Any]
 """Tables and calibrations with the present content of their files, by type, name and path."""
 
 
+class _AttributeOfMeasures:
+    """Attribute of measures and their classes that is computed when it is read, by a function of class and measure."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self._function = function
+
+    def __get__(self, measure: CWLAMeasure | None, kind: type[CWLAMeasure]) -> Any:
+        return self._function(kind, measure)
+
+
+def _help(kind: type[CWLAMeasure], measure: CWLAMeasure | None) -> str:
+    """Return the docstring of a measure; that of its class is one line, so that ``help`` shows no methods."""
+    from .entries import help_on
+
+    return kind.SHORT_DESC if measure is None else help_on(kind.DECLARATION)
+
+
+def _signature(kind: type[CWLAMeasure], measure: CWLAMeasure | None) -> Signature:
+    """Return the signature of the calls of a measure and of its class, which have the same parameters."""
+    by_name = InspectParameter.KEYWORD_ONLY
+    given = {p.name: InspectParameter.empty if p.required else p.default for p in kind.PARAMETERS} | {"label": None}
+    return Signature([InspectParameter(name, by_name, default=default) for name, default in given.items()])
+
+
 class CWLAMeasure(ShownMeasure):
     """Base class of the measures of this package.
 
@@ -62,6 +88,7 @@ class CWLAMeasure(ShownMeasure):
     PARAMETERS: tuple[Parameter, ...] = ()
     KIND: KindOfMeasure = "measure"
     DECLARATION: Declaration
+    __signature__ = _AttributeOfMeasures(_signature)
     _text: str | None = None
     _shown: str | None = None
 
@@ -69,11 +96,13 @@ class CWLAMeasure(ShownMeasure):
         """Declare the measure to ir_measures: the name of the class without underscore, summary and parameters."""
         cls.NAME = cls.PRETTY_NAME = name = cls.__qualname__.removeprefix("_")
         if "DECLARATION" in vars(cls):
-            cls.PARAMETERS, cls.__doc__ = cls.DECLARATION.parameters, cls.DECLARATION.docstring
+            cls.PARAMETERS = cls.DECLARATION.parameters
         else:
-            cls.DECLARATION = Declaration(name, parameters=cls.PARAMETERS, kind=cls.KIND, of_class=cls)
+            text = cleandoc(cls.__doc__ or "")
+            cls.DECLARATION = Declaration(name, parameters=cls.PARAMETERS, kind=cls.KIND, text=text)
         if "SHORT_DESC" not in vars(cls):
-            cls.SHORT_DESC = (cls.__doc__ or "").partition("\n")[0]
+            cls.SHORT_DESC = cls.DECLARATION.docstring.partition("\n")[0]
+        cls.__doc__ = _AttributeOfMeasures(_help)  # type: ignore[assignment]
         cls.SUPPORTED_PARAMS = {
             p.name: ParamInfo(
                 required=p.required, desc=str(p.allowed), **({} if p.required else {"default": p.default})

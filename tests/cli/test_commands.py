@@ -739,8 +739,9 @@ def _described_effort(prints):
 def test_the_listing_as_records(prints):
     found = {(record["kind"], record["name"]): record for record in records(prints("measures", "--format", "jsonl"))}
     assert len(found) == len(reference.entries())
-    half_life = {"name": "half_life", "allowed": "a number in (0, ∞)", "required": False, "default": 224}
-    assert found["measure", "TBG"]["parameters"][0] == half_life
+    half_life = found["measure", "TBG"]["parameters"][0]
+    assert half_life.pop("means").startswith("h, the effort after which half of the users have left")
+    assert half_life == {"name": "half_life", "allowed": "a number in (0, ∞)", "required": False, "default": 224}
     assert found["measure", "TBG"]["parts"]["C"] == "decay(half_life)"
     assert found["continuation", "rbp"]["signature"] == "rbp(phi)"
 

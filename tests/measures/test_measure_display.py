@@ -1,5 +1,7 @@
 """Display of measures in notebooks: formula, choices, and a chart whose numbers are scores of the measure."""
 
+import inspect
+import pydoc
 from html.parser import HTMLParser
 
 import ir_measures
@@ -8,9 +10,10 @@ import pytest
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLA, TBG, GeometricMean, Residual, continuation, evaluate
+from pyterrier_cwla.cli.app import main
 from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.equations import discounts, measure_html
-from pyterrier_cwla.measures.named import measures_of
+from pyterrier_cwla.measures.named import CWLAMeasure, measures_of
 from pyterrier_cwla.measures.wrappers import MEASURES
 
 
@@ -154,3 +157,39 @@ def test_ipython_shows_measures_of_ir_measures_only_if_asked():
 def test_discounts_never_divide_by_nothing():
     metric = metric_of(measures_of(["P@5"])[0])
     assert np.allclose(discounts(metric), [1.0] * 5 + [0.0] * 15)
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", ["TBG", "ByTopic", "sDCG", "AdaptiveERR"])
+def test_help_says_what_the_command_says(name, capsys):
+    with pytest.raises(SystemExit):
+        main(["measures", name])
+    printed = words(capsys.readouterr().out).partition(" Also with ")[0]
+    assert words(getattr(pyterrier_cwla, name).__doc__) == printed
+    assert printed in words(pydoc.plain(pydoc.render_doc(getattr(pyterrier_cwla, name))))
+    assert f'(qrels, run, {"sessions, " * (name == "sDCG")}["{name}' in printed
+
+
+def test_help_on_a_measure_shows_no_methods():
+    assert "Methods" not in pydoc.render_doc(TBG(half_life=60))
+
+
+@pytest.mark.parametrize("measure", [measure for measure in MEASURES.values() if isinstance(measure, CWLAMeasure)])
+def test_the_signature_names_the_parameters(measure):
+    signature = inspect.signature(measure)
+    assert signature == inspect.signature(type(measure))
+    assert [*signature.parameters] == [*(p.name for p in measure.PARAMETERS), "label"]
+    for name, parameter in signature.parameters.items():
+        assert f"{name}={parameter.default!r}" in measure.__doc__ or parameter.default is inspect.Parameter.empty
+
+
+@pytest.mark.parametrize("use_jedi", [False, True])
+def test_notebooks_complete_the_names_of_parameters(use_jedi):
+    completer = pytest.importorskip("IPython.core.completer")
+    ours = completer.IPCompleter(namespace={"TBG": TBG, "pyterrier_cwla": pyterrier_cwla}, use_jedi=use_jedi)
+    with completer.provisionalcompleter():
+        for text in ("TBG(ha", "pyterrier_cwla.TBG(ha"):
+            assert "half_life=" in [found.text for found in ours.completions(text, len(text))]
