@@ -26,7 +26,7 @@ from benchmarks.report import Table, keep, progress, seconds, show
 from pyterrier_cwla import TBG, demo
 from pyterrier_cwla.files.formats import read_qrels
 from pyterrier_cwla.measures.provider import CWLAProvider
-from pyterrier_cwla.pipelines.study_search import StudySearch
+from pyterrier_cwla.pipelines.optuna_search import OptunaSearch
 
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data")) / "vaswani"
 K1, B = (0.1, 3.0), (0.0, 1.0)
@@ -113,7 +113,7 @@ def table(task: Task, repeats: int, seed: int) -> Table:
     settings = len(task.runs)
     ways: dict[str, Callable[[], float | None]] = {
         "pt.GridSearch": lambda: _grid(task),
-        "StudySearch": lambda: _study(task, seed),
+        "OptunaSearch": lambda: _study(task, seed),
         "retrieval alone, with the settings of the grid": lambda: _retrieval(task),
         "evaluation alone, of these results": lambda: _evaluation(task),
     }
@@ -172,7 +172,7 @@ def _grid(task: Task) -> float:
 def _study(task: Task, seed: int) -> float:
     params = {task.pipeline: {"k1": K1, "b": B}}
     given: dict[str, Any] = {"trials": len(task.runs), "seed": seed, "verbose": False}
-    return StudySearch(task.pipeline, params, task.topics, task.qrels, TBG, **given).value
+    return OptunaSearch(task.pipeline, params, task.topics, task.qrels, TBG, **given).value
 
 
 def _retrieval(task: Task) -> None:

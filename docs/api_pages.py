@@ -79,12 +79,12 @@ def written() -> dict[str, str]:
     groups = {name: sorted(found, key=lambda one: one.order) for name, found in groups.items() if found}
     pages = {f"api/{places[one.name]}.rst": _object_page(one) for one in documented}
     group_pages = {f"api/{_file(group)}.rst": _group_page(group, found, places) for group, found in groups.items()}
-    return {**pages, **group_pages, "api.rst": _list_of_groups(groups, places)}
+    return {**pages, **group_pages, "api.rst": _list_of_groups(groups, places), "renamed.rst": _renamed_page()}
 
 
 def _public() -> Iterator[tuple[str, Any]]:
     """Yield the public functions and classes by their shortest name; measures have pages of their own."""
-    top = {name: getattr(pyterrier_cwla, name) for name in dir(pyterrier_cwla)}
+    top = {name: getattr(pyterrier_cwla, name) for name in sorted([*dir(pyterrier_cwla), "files"])}
     yield from _functions_and_classes("", top)
     listed = {id(thing) for thing in top.values()}
     for name, package in top.items():
@@ -141,9 +141,20 @@ def _list_of_groups(groups: Mapping[str, Sequence[_Documented]], places: Mapping
         "The public functions and classes of ``pyterrier_cwla`` and of its packages, which are loaded at their first"
         " use. Measures have pages of their own (:doc:`measures/index`), and so have the functions that measures"
         " consist of: :doc:`parts/gains`, :doc:`parts/efforts`, :doc:`parts/continuations`, :doc:`parts/aggregations`,"
-        " :doc:`parts/discounts`, :doc:`parts/normalisers` and :doc:`parts/sessions`.",
+        " :doc:`parts/discounts`, :doc:`parts/normalisers` and :doc:`parts/sessions`. :doc:`renamed` lists names of"
+        " earlier versions.",
         table(rows, (35, 65)),
         f".. toctree::\n   :hidden:\n\n{files}",
+    ])  # fmt: skip
+
+
+def _renamed_page() -> str:
+    rows = [["Old name", "New name"], *([f"``{old}``", f"``{new}``"] for old, new in errors.RENAMED.items())]
+    return page([
+        title("Renamed", "="),
+        "Names of earlier versions, and the names that replace them. The error for an old name of the package gives the"
+        " new one.",
+        table(rows, (40, 60)),
     ])  # fmt: skip
 
 

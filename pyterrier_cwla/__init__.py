@@ -1,4 +1,13 @@
-"""Metrics that model users and time, for ir_measures, PyTerrier and scikit-learn."""
+"""Metrics that model users and time, for ir_measures, PyTerrier and scikit-learn.
+
+Start here::
+
+    evaluate(qrels, run, ["nDCG@10", "TBG"])          scores of runs: files, tables or dicts
+    compare(qrels, runs, measures)                    tables with intervals and tests
+    explain(qrels, run, qid, "TBG")                   a score, rank by rank
+    help(TBG), or `pyterrier-cwla measures`           measures and their parameters
+    scorer("TBG"), LambdaMART("TBG"), OptunaSearch    learning and tuning for a measure
+"""
 
 import os
 import sys
@@ -16,6 +25,7 @@ _SPECIFIC = [
     "CWLAError",
     "CWLAWarning",
     "CannotScore",
+    "EvalMeasure",
     "GroupedRanker",
     "LambdaMART",
     "Lengths",
@@ -26,6 +36,8 @@ _SPECIFIC = [
     "register_lengths",
     "sDCG",
 ]
+#: Packages without functions that many users need.
+_INTERNAL = {"cli", "files", "rendering", "tasks"}
 _PACKAGES = (
     "behaviour",
     "data",
@@ -51,7 +63,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*_listed, *_measures()})
+    return sorted({*_listed, *_measures()} - _INTERNAL)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -33,7 +33,7 @@ from .evaluation.explanation import explain as explain
 from .evaluation.run_overlap import rbo as rbo
 from .explorer.notebook import explore as explore
 from .learning.cross_validation import out_of_fold as out_of_fold
-from .learning.lambdamart import LambdaMART as LambdaMART
+from .learning.lambdamart import EvalMeasure as EvalMeasure, LambdaMART as LambdaMART
 from .learning.rankers import GroupedRanker as GroupedRanker
 from .learning.scorers import register_scorers as register_scorers, scorer as scorer
 from .measures.sessions import (
@@ -49,7 +49,7 @@ from .model.efforts import effort as effort
 from .model.gains import gain as gain
 from .pipelines.transformers import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
 from .pipelines.transformers import LearnedRanker as LearnedRanker
-from .pipelines.study_search import KFoldStudySearch as KFoldStudySearch, StudySearch as StudySearch
+from .pipelines.optuna_search import KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
 from .pipelines.table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact
 
 def __getattr__(name: str) -> typing.Any: ...  # the named measures of the catalogue

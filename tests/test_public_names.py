@@ -3,12 +3,15 @@
 import builtins
 import importlib
 import pickle
+import re
 import subprocess
 import sys
+from operator import attrgetter
 
 import pytest
 
 import pyterrier_cwla
+from pyterrier_cwla.errors import RENAMED
 
 MEASURES = """
     AP11pt AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
@@ -16,19 +19,18 @@ MEASURES = """
     ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Mixture QMeasure Residual SET SessionCWLA SetUtility TBG
     TrAP UMeasure esNDCG nsDCG sDCG
 """
-SPECIFIC = "CWLAError CWLAWarning CannotScore GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
+SPECIFIC = "CWLAError CWLAWarning CannotScore EvalMeasure GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
 GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains explore find_duplicates gain
     lengths_of_index lengths_of_texts out_of_fold rbo register_scorers score scorer stream
 """
 PIPELINES = (
-    "DocLength DocSeconds DuplicateOf DuplicatesArtifact KFoldStudySearch LearnedRanker LengthsArtifact StudySearch"
+    "DocLength DocSeconds DuplicateOf DuplicatesArtifact KFoldOptunaSearch LearnedRanker LengthsArtifact OptunaSearch"
 )
 COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
 PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)
-PACKAGES = (
-    "behaviour cli data demo errors evaluation explorer files learning measures model pipelines rendering studies tasks"
-)
+PACKAGES = "behaviour data demo errors evaluation explorer learning measures model pipelines studies"
+INTERNAL = "cli files rendering tasks"
 
 
 def run(code: str) -> list[str]:
@@ -48,7 +50,7 @@ def test_star_import_binds_no_generic_name():
     assert not set(dir(builtins)) & set(bound)
 
 
-@pytest.mark.parametrize("name", PACKAGES.split())
+@pytest.mark.parametrize("name", f"{PACKAGES} {INTERNAL}".split())
 def test_every_public_name_is_there(name):
     """Lazy imports fail here if a stub contains a function that has moved."""
     package = getattr(pyterrier_cwla, name)
@@ -70,6 +72,7 @@ def test_unknown_names_are_refused():
         ("stop_distribution", "It is pyterrier_cwla.evaluation.stop_distribution."),
         ("Robustness", "It is pyterrier_cwla.studies.Robustness."),
         ("exlpain", "Near: pyterrier_cwla.explain."),
+        *((old, f"It is now {new}.") for old, new in RENAMED.items() if old.isidentifier()),
         ("tbg", "Near: pyterrier_cwla.TBG"),
         ("no_such_name", "pyterrier_cwla has no attribute 'no_such_name'."),
     ],
@@ -81,6 +84,18 @@ def test_errors_say_where_a_name_is(name, says):
     assert not hasattr(pyterrier_cwla, "_repr_html_")
 
 
+@pytest.mark.parametrize("old", [old for old in RENAMED if old.isidentifier()])
+def test_new_names_of_renamed_things_exist(old):
+    assert callable(attrgetter(re.match(r"[\w.]+", RENAMED[old])[0])(pyterrier_cwla))
+
+
+def test_help_starts_with_five_calls():
+    lines = pyterrier_cwla.__doc__.split("Start here::\n\n")[1].splitlines()
+    assert len(lines) == 5
+    for name in re.findall(r"(?:^|, )\s*([A-Za-z]+)\(|, (OptunaSearch)", "\n".join(lines), re.M):
+        assert "".join(name) == "help" or hasattr(pyterrier_cwla, "".join(name))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("imported", ["import pyterrier_cwla as cwla", "import pyterrier as pt; cwla = pt.cwla"])
 @pytest.mark.parametrize(
@@ -89,7 +104,7 @@ def test_errors_say_where_a_name_is(name, says):
         ("studies.robustness", "studies"),
         ("behaviour.simulate", "behaviour.simulation"),
         ("learning.measure_score", "learning"),
-        ("pipelines.StudySearch", "pipelines"),
+        ("pipelines.OptunaSearch", "pipelines"),
         ("DocLength", "pipelines.transformers"),
         ("demo.collection", "demo"),
         ("evaluation.cluster.evaluate", "evaluation.cluster"),

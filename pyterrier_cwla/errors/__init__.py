@@ -190,6 +190,32 @@ def near_parameter(name: str, known: Iterable[str]) -> str:
     return f"Write {here}=." if here else near(name, known)
 
 
+RENAMED = {
+    "StudySearch": "OptunaSearch",
+    "KFoldStudySearch": "KFoldOptunaSearch",
+    "PairComparison": "evaluation.Comparison",
+    "tbg_score": "learning.measure_score, for predictions, or score(grades, 'TBG', lengths=…), for lists in rank order",
+    "err_score": "learning.measure_score, for predictions, or score(grades, 'ERR'), for lists in rank order",
+    "cwla_score": "learning.measure_score, for predictions, or score(grades, C=…, A=…), for lists in rank order",
+    "PairComparison.plot(measure)": "Comparison.plot_pairs(measure)",
+    "Comparison.plot(), a list of Axes": "Comparison.plot().axes",
+    "Comparison.wide('score')": "Comparison.wide(interval='score')",
+    "Comparison.to_latex('score')": "Comparison.to_latex(interval='score')",
+    "Comparison.notes(symbols=…)": "Comparison.notes(marks=…)",
+    "Comparison.of_queries": "Comparison.of_topics",
+    "Comparison.out_of_reach, Comparison.correction": "Comparison.notes()",
+    "compare(qrels, runs, measures) without a baseline": "compare(qrels, runs, measures, baseline=False)",
+    "Lengths.bind(table), Seconds.bind(table)": "Lengths.bind(value), Seconds.bind(value)",
+    "measure.explore()": "explore(measure=…)",
+    "score(gains=…)": "score(grades=…)",
+    "keep=, for folders of results": "cache_dir=",
+    "jobs=, in studies and simulations": "n_jobs=",
+    "demo.compare": "compare",
+    "rendering.plot_stops": "evaluation.plot_stops",
+}
+"""New names of the last versions by old name; the page of renamed names shows this table."""
+
+
 def elsewhere(name: str, places: Mapping[str, str]) -> str:
     """Return where a name can be found, as a sentence; else similar names, or an empty text.
 
@@ -198,6 +224,8 @@ def elsewhere(name: str, places: Mapping[str, str]) -> str:
     >>> elsewhere("brains", {"gain": "package", "brain": "package.other"})
     'Near: package.other.brain.'
     """
+    if name in RENAMED:
+        return f"It is now {RENAMED[name]}."
     if name in places:
         return f"It is {places[name]}.{name}."
     matches = _similar(name, places, 0.7)

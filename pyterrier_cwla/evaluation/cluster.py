@@ -158,7 +158,7 @@ def workers(client: Client | None = None) -> Iterator[Client]:
     """Run parallel work (``n_jobs=``, PyTerrier's ``jobs=``) on the workers of a Dask client, as a context manager.
 
     The context applies to studies, simulations, scikit-learn's searches and cross-validation, and, with ``jobs=2`` or
-    more, to ``StudySearch`` and PyTerrier's own searches. It sets ``joblib.parallel_config("dask")`` and configures
+    more, to ``OptunaSearch`` and PyTerrier's own searches. It sets ``joblib.parallel_config("dask")`` and configures
     PyTerrier's searches. Data that tasks share, such as the scores of a study, are sent to each worker once. Results
     equal those of one process to the last bit.
 

@@ -1,4 +1,4 @@
 from .transformers import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
 from .transformers import LearnedRanker as LearnedRanker
-from .study_search import KFoldStudySearch as KFoldStudySearch, StudySearch as StudySearch
+from .optuna_search import KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
 from .table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact

@@ -23,7 +23,7 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, MalformedF
 from pyterrier_cwla.evaluation import cluster
 from pyterrier_cwla.evaluation.cluster import InFiles, _Parts
 from pyterrier_cwla.files.run_files import sources
-from pyterrier_cwla.pipelines import StudySearch
+from pyterrier_cwla.pipelines import OptunaSearch
 from pyterrier_cwla.studies import robustness
 
 pytestmark = pytest.mark.xdist_group("cluster")
@@ -161,7 +161,7 @@ def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
     def found(**given):
         bm25 = demo.systems(collection)["BM25"]
         ask = bm25, {bm25: {"b": (0.0, 1.0)}}, collection.topics, collection.qrels
-        return StudySearch(*ask, TBG, trials=4, verbose=False, **given).trials.drop(columns="seconds")
+        return OptunaSearch(*ask, TBG, trials=4, verbose=False, **given).trials.drop(columns="seconds")
 
     expected = found()
     with cluster.workers(client):

@@ -226,7 +226,7 @@ def test_importing_the_package_does_not_import_pyterrier():
 
 
 def test_pyterrier_has_them_under_our_name():
-    for name in ("DocLength", "DuplicateOf", "LearnedRanker", "StudySearch", "KFoldStudySearch"):
+    for name in ("DocLength", "DuplicateOf", "LearnedRanker", "OptunaSearch", "KFoldOptunaSearch"):
         assert name in dir(pt.cwla)
         assert getattr(pt.cwla, name) is getattr(pt.cwla.pipelines, name)
     assert isinstance(pt.cwla.pipelines.DuplicateOf(REPEATED).duplicates, Duplicates)

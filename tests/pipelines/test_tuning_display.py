@@ -9,7 +9,7 @@ pt = pytest.importorskip("pyterrier")
 pytest.importorskip("optuna")
 
 from pyterrier_cwla.demo import PreferShort  # noqa: E402
-from pyterrier_cwla.pipelines import StudySearch  # noqa: E402
+from pyterrier_cwla.pipelines import OptunaSearch  # noqa: E402
 
 FOUND = pd.DataFrame({"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]})
 QRELS = pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
@@ -18,7 +18,7 @@ QRELS = pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
 def tuned(metric="TBG", trials=6):
     prefer = PreferShort(strength=0.0)
     pipeline = pt.Transformer.from_df(FOUND) >> prefer
-    return StudySearch(pipeline, {prefer: {"strength": (0.0, 0.2)}}, FOUND[["qid"]].head(1), QRELS, metric,
+    return OptunaSearch(pipeline, {prefer: {"strength": (0.0, 0.2)}}, FOUND[["qid"]].head(1), QRELS, metric,
                        trials=trials, verbose=False)  # fmt: skip
 
 

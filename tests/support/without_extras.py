@@ -64,10 +64,10 @@ def report():
 
 def search():
     """Search for parameters, which needs an extra."""
-    from pyterrier_cwla.pipelines import StudySearch
+    from pyterrier_cwla.pipelines import OptunaSearch
 
     cut = pt.RankCutoff(5)
-    StudySearch(pt.Transformer.from_df(RUN) >> cut, {cut: {"k": (1, 5)}}, TOPICS, QRELS, "AP", trials=2)
+    OptunaSearch(pt.Transformer.from_df(RUN) >> cut, {cut: {"k": (1, 5)}}, TOPICS, QRELS, "AP", trials=2)
 
 
 def demo():

@@ -31,7 +31,7 @@ _TRIALS = 50  # default number of trials
 
 
 class Tuned(NamedTuple):
-    """Result of :func:`StudySearch`.
+    """Result of :func:`OptunaSearch`.
 
     Attributes
     ----------
@@ -108,7 +108,7 @@ def _picture(trials: Any, measure: str, minimised: bool) -> str:
     return notebook_picture(draw, (4.2, 1.8), said) + f"<p><small>{escape(said)}</small></p>"
 
 
-def StudySearch(
+def OptunaSearch(
     pipeline: pt.Transformer,
     params: Mapping[Any, Mapping[str, Any]],
     topics: pd.DataFrame,
@@ -189,7 +189,8 @@ def StudySearch(
     >>> from pyterrier_cwla.demo import PreferShort
     >>> prefer = PreferShort(strength=0.0)
     >>> pipeline = pt.Transformer.from_df(found) >> prefer
-    >>> tuned = StudySearch(pipeline, {prefer: {"strength": (0.0, 0.2)}}, topics, qrels, "TBG", trials=5, verbose=False)
+    >>> space = {prefer: {"strength": (0.0, 0.2)}}
+    >>> tuned = OptunaSearch(pipeline, space, topics, qrels, "TBG", trials=5, verbose=False)
     >>> round(tuned.value, 4), prefer.strength > 0.04
     (0.4928, True)
     """
@@ -224,7 +225,7 @@ def StudySearch(
         )
         study.set_user_attr("measures", [str(measure) for measure in measures])
         _enqueue_present(study, tunables, present)
-        with nullcontext(verbose) if hasattr(verbose, "update") else _bar("StudySearch", trials, verbose) as bar:
+        with nullcontext(verbose) if hasattr(verbose, "update") else _bar("OptunaSearch", trials, verbose) as bar:
             study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, bar)])
     found = study.best_trials
     if not found:
@@ -236,7 +237,7 @@ def StudySearch(
     return Tuned(pipeline, best.values if len(measures) > 1 else best.value, setting, study)
 
 
-def KFoldStudySearch(
+def KFoldOptunaSearch(
     pipeline: pt.Transformer,
     params: Mapping[Any, Mapping[str, Any]],
     topics_list: Sequence[pd.DataFrame],
@@ -253,13 +254,13 @@ def KFoldStudySearch(
     Parameters
     ----------
     pipeline, params, qrels, metric
-        As for :func:`StudySearch`.
+        As for :func:`OptunaSearch`.
     topics_list : sequence of DataFrame
         Topics of each fold; at least two folds without common topics.
     verbose : bool, default=True
         If True, show progress bars.
     **search
-        Further parameters of :func:`StudySearch`.
+        Further parameters of :func:`OptunaSearch`.
 
     Returns
     -------
@@ -271,18 +272,18 @@ def KFoldStudySearch(
     Raises
     ------
     BadParameter
-        If there is one fold only, or a topic is in two folds; also as for :func:`StudySearch`.
+        If there is one fold only, or a topic is in two folds; also as for :func:`OptunaSearch`.
     """
     _check_folds(topics_list)
     tunables = _tunables(pipeline, params)
     results, found = [], []
     trials = search.get("trials", _TRIALS)
-    with _bar("KFoldStudySearch", None if trials is None else trials * len(topics_list), verbose) as bar:
+    with _bar("KFoldOptunaSearch", None if trials is None else trials * len(topics_list), verbose) as bar:
         for fold, held_out in enumerate(topics_list):
-            bar.set_description(f"KFoldStudySearch, fold {fold + 1} of {len(topics_list)}")
+            bar.set_description(f"KFoldOptunaSearch, fold {fold + 1} of {len(topics_list)}")
             others = pd.concat([topics for number, topics in enumerate(topics_list) if number != fold])
             with _restored(tunables):
-                found.append(StudySearch(pipeline, params, others, qrels, metric, verbose=bar, **search))
+                found.append(OptunaSearch(pipeline, params, others, qrels, metric, verbose=bar, **search))
                 results.append(pipeline.transform(held_out))
     return pd.concat(results, ignore_index=True), found
 

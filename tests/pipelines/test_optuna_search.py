@@ -12,7 +12,7 @@ from ir_measures import AP, SetP, nDCG
 
 from pyterrier_cwla import TBG, demo, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingLength, UnknownSpec
-from pyterrier_cwla.pipelines.study_search import KFoldStudySearch, StudySearch
+from pyterrier_cwla.pipelines.optuna_search import KFoldOptunaSearch, OptunaSearch
 
 pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
 optuna = pytest.importorskip("optuna", reason="studies are Optuna's")
@@ -77,7 +77,7 @@ def best_b(topics, measure=TBG):
 
 
 def quiet(pipeline, params, topics=TOPICS, qrels=QRELS, metric=TBG, **given):
-    return StudySearch(pipeline, params, topics, qrels, metric, **{"trials": 8, "verbose": False, **given})
+    return OptunaSearch(pipeline, params, topics, qrels, metric, **{"trials": 8, "verbose": False, **given})
 
 
 # ---- PyTerrier's grid searches
@@ -354,7 +354,7 @@ def test_what_retrieves_nothing_has_the_value_0(pruner):
 def test_folds_are_tuned_without_themselves(capsys):
     prefer = demo.PreferShort(0.2)
     given = {"trials": 10, "seed": 5, "verbose": False}
-    results, found = KFoldStudySearch(
+    results, found = KFoldOptunaSearch(
         RETRIEVED >> prefer, {prefer: {"strength": (0.0, 0.4)}}, FOLDS, QRELS, TBG, **given
     )
     assert prefer.strength == 0.2
@@ -380,19 +380,19 @@ def test_folds_have_one_bar_over_all_trials(bm25, monkeypatch, capsys):
             bars.append(self)
 
     monkeypatch.setattr(pt, "tqdm", Bar)
-    KFoldStudySearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trials=3)
+    KFoldOptunaSearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trials=3)
     (bar,) = bars
-    assert (bar.n, bar.total, bar.desc) == (6, 6, "KFoldStudySearch, fold 2 of 2: ")
+    assert (bar.n, bar.total, bar.desc) == (6, 6, "KFoldOptunaSearch, fold 2 of 2: ")
     with pytest.raises(TypeError, match="trails"):
-        KFoldStudySearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trails=3)
+        KFoldOptunaSearch(bm25, {bm25: {"b": (0.0, 1.0)}}, [TOPICS[:4], TOPICS[4:]], QRELS, TBG, trails=3)
 
 
 def test_folds_share_no_topic(bm25):
     params = {bm25: {"b": B}}
     with pytest.raises(BadParameter, match="topic '3' is in fold 1 and in fold 2"):
-        KFoldStudySearch(bm25, params, [TOPICS[:3], TOPICS[2:]], QRELS, TBG)
+        KFoldOptunaSearch(bm25, params, [TOPICS[:3], TOPICS[2:]], QRELS, TBG)
     with pytest.raises(BadParameter, match="at least two folds"):
-        KFoldStudySearch(bm25, params, [TOPICS], QRELS, TBG)
+        KFoldOptunaSearch(bm25, params, [TOPICS], QRELS, TBG)
 
 
 # ---- studies: pruning, storage and processes
@@ -410,8 +410,8 @@ def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     assert optuna.logging.get_verbosity() == before
     quiet(bm25, {bm25: {"b": (0.0, 1.0)}})
     assert capsys.readouterr().err == ""
-    KFoldStudySearch(bm25, {bm25: {"b": B}}, FOLDS, QRELS, TBG, trials=2)
-    assert re.search(r"KFoldStudySearch, fold 3 of 3: 100%.* 6/6", capsys.readouterr().err)
+    KFoldOptunaSearch(bm25, {bm25: {"b": B}}, FOLDS, QRELS, TBG, trials=2)
+    assert re.search(r"KFoldOptunaSearch, fold 3 of 3: 100%.* 6/6", capsys.readouterr().err)
 
 
 def test_a_search_ends_with_its_time(bm25):
@@ -435,7 +435,7 @@ def test_without_pyterrier_alpha_the_error_says_what_to_install(monkeypatch):
     qrels = pd.DataFrame({"qid": ["1"], "docno": ["d"], "label": [1]})
     pipeline = pt.Transformer.from_df(found) >> cut
     with pytest.raises(CWLAError, match=r'jobs=2 needs pyterrier-alpha .*pip install "pyterrier-alpha\[parallel\]'):
-        StudySearch(pipeline, {cut: {"k": (1, 5)}}, found[["qid"]], qrels, "AP", trials=2, jobs=2)
+        OptunaSearch(pipeline, {cut: {"k": (1, 5)}}, found[["qid"]], qrels, "AP", trials=2, jobs=2)
 
 
 @pytest.mark.slow
@@ -443,9 +443,9 @@ def test_without_optuna_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['optuna'] = None\n"
         "import pyterrier as pt, pandas as pd\n"
-        "from pyterrier_cwla.pipelines.study_search import StudySearch\n"
+        "from pyterrier_cwla.pipelines.optuna_search import OptunaSearch\n"
         "cut = pt.RankCutoff(5)\n"
-        "StudySearch(cut, {cut: {'k': (1, 5)}}, pd.DataFrame({'qid': ['1']}), pd.DataFrame())"
+        "OptunaSearch(cut, {cut: {'k': (1, 5)}}, pd.DataFrame({'qid': ['1']}), pd.DataFrame())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert "CWLAError: a study needs optuna (" in done.stderr
