@@ -44,7 +44,8 @@ _EFFECT = "d_z is the mean of the differences of topics, divided by their standa
 _OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
 _RUNS_OF_MATRIX = 30  # in a notebook
 _RUNS = 15  # in a notebook
-_ONLY_PAIRS = ["baseline", "wins", "ties", "losses"]  # columns that a table with one row per run does not have
+_AFTER_TESTS = 100  # place of the first column that is left out on narrow screens when p-values are left out
+_OF_PAIRS_AND_CELLS = ["wins", "ties", "losses", "mark", "best", "places"]  # not in tables with one row per run
 
 
 @dataclass(frozen=True, repr=False)
@@ -123,7 +124,7 @@ class Comparison:
         """
         if self._has_row_per_pair:
             return self._all_pairs
-        return self._by_run.drop(columns=[*_ONLY_PAIRS, "mark", "best", "places"], errors="ignore")
+        return self._by_run.drop(columns=_OF_PAIRS_AND_CELLS, errors="ignore")
 
     @property
     def _has_row_per_pair(self) -> bool:
@@ -148,14 +149,15 @@ class Comparison:
 
     @cached_property
     def _marked(self) -> pd.DataFrame:
-        """The pairs with the column ``mark``; those of a deferred test are read only if it decides on the marks."""
+        """The pairs with the columns ``mark`` and ``places``; deferred tests are read only if they decide on marks."""
         pairs, about = self._all_pairs if self._test.deferred else self._pairs, self.about
-        if pairs.empty:
-            return pairs.assign(mark=0)
-        of_pair = zip(pairs["run"], pairs["baseline"], pairs["measure"], strict=True)
-        opposed = [list(pair) in about["opposed"] for pair in of_pair]
-        significant = (pairs[self._test.decisive] < about["alpha"]) & ~np.array(opposed)
-        return pairs.assign(mark=np.where(significant, np.sign(pairs["difference"]), 0).astype(int))
+        marks = np.zeros(len(pairs), int)
+        if not pairs.empty:
+            of_pair = zip(pairs["run"], pairs["baseline"], pairs["measure"], strict=True)
+            opposed = [list(pair) in about["opposed"] for pair in of_pair]
+            significant = (pairs[self._test.decisive] < about["alpha"]) & ~np.array(opposed)
+            marks[significant] = np.sign(pairs["difference"][significant])
+        return pairs.assign(mark=marks, places=pairs["measure"].map(self._places))
 
     @cached_property
     def _by_run(self) -> pd.DataFrame:
@@ -163,35 +165,32 @@ class Comparison:
 
         ``places`` are the decimals of the measure, and ``best`` is true for the best score.
         """
-        scores, table = self.scores, self._runs.copy()
-        if not self._has_row_per_pair and self.baselines:
-            reference = self.runs.index(self.about["baseline"])
-            others = np.arange(len(scores)) != reference
-            for name, values in self._marked.drop(columns=["run", "baseline", "measure"]).items():
-                of_runs = np.full(scores.shape, np.nan)
-                of_runs[others] = values.to_numpy().reshape(len(self.measures), -1).T  # pairs are measure by measure
-                table[name] = of_runs.ravel()
-            differences = scores.to_numpy() - scores.to_numpy()[reference]
-            table["difference"] = np.where(others[:, None], differences, np.nan).ravel()
-        best = pd.DataFrame({measure: self._is_best(measure, of) for measure, of in scores.items()})
-        marks = table["mark"].fillna(0).astype(int) if "mark" in table else 0
+        table = self._runs.assign(mark=0)
+        if self.baselines and not self._has_row_per_pair:
+            pairs = self._marked.drop(columns=["baseline", "places"]).astype({"run": table["run"].dtype})
+            table = self._runs.merge(pairs, "left", ["run", "measure"])
+        best = np.column_stack([self._is_best(measure) for measure in self.measures])
         return table.assign(
-            mark=marks, best=best.to_numpy().ravel(), places=[*map(self.places, self.measures)] * len(scores)
+            mark=table["mark"].fillna(0).astype(int), best=best.ravel(), places=table["measure"].map(self._places)
         )
 
-    def rows_of_runs(self, measure: str) -> pd.DataFrame:
-        """Return the rows of a measure by run, with the columns ``mark`` and ``best``."""
-        return self._by_run[self._by_run["measure"] == measure].set_index("run")
+    def _is_best(self, measure: str) -> pd.Series[bool]:
+        """Return which runs have the best score, if not all have the same."""
+        scores = self.scores[measure]
+        best = {"higher": scores.max(), "lower": scores.min()}.get(self.about["better"][measure], np.nan)
+        return (scores == best) & (scores.max() > scores.min())
 
-    def _is_best(self, measure: Any, scores: pd.Series[float]) -> pd.Series[bool]:
-        highest, lowest = scores.max(), scores.min()
-        best = {"higher": highest, "lower": lowest}.get(self.about["better"][measure], np.nan)
-        return (scores == best) & (highest > lowest)
+    def _ranked(self, measure: str) -> list[Any]:
+        """Return the runs, the best by a measure first."""
+        lower = self.about["better"][measure] == "lower"
+        return self.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
 
-    def places(self, measure: str) -> int:
-        """Return the number of decimals of the scores of a measure: none for sums, and fewer for larger scores."""
-        scores = self.scores[measure].abs()
-        return 0 if self.about["aggregates"][measure] == "sum" else decimals(scores.where(np.isfinite(scores)).max())
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """Number of decimals of the scores of each measure: none for sums, and fewer for larger scores."""
+        highest = self.scores.abs().replace(np.inf, np.nan).max()
+        sums = [measure for measure, kind in self.about["aggregates"].items() if kind == "sum"]
+        return {name: 0 if name in sums else decimals(highest[name]) for name in self.measures}
 
     def rows(self, measure: str | None = None) -> pd.DataFrame:
         """Return the pairs of a measure, each also in the other direction, by (run, baseline).
@@ -211,37 +210,21 @@ class Comparison:
         """
         return self._both_directions(self._all_pairs.assign(mark=self._marked["mark"]), measure)
 
-    def _both_directions(self, pairs: pd.DataFrame, measure: str | None = None) -> pd.DataFrame:
+    def _both_directions(self, pairs: pd.DataFrame, measure: str | None) -> pd.DataFrame:
         """Return the rows of a measure and the same with run and baseline exchanged, by (run, baseline)."""
-        rows = self._of_measure(pairs, self.measure_or_first(measure))
+        rows = self._of_measure(pairs, measure)
         return pd.concat([rows, turned(rows)]).set_index(["run", "baseline"])
 
-    def _of_measure(self, pairs: pd.DataFrame, measure: str) -> pd.DataFrame:
+    def _of_measure(self, pairs: pd.DataFrame, measure: str | None) -> pd.DataFrame:
         if pairs.empty:
             raise BadParameter("there is no pair of runs to show: compare with a baseline, or with pairs=True.")
-        return pairs[pairs["measure"] == measure]
+        return pairs[pairs["measure"] == self._one(measure)]
 
-    def measure_or_first(self, measure: str | None) -> str:
+    def _one(self, measure: str | None) -> str:
         """Return the name of a measure of the comparison, by default of the first."""
         if pd.api.types.is_list_like(measure):
             raise BadParameter(f"measure={measure!r:.80} must be one measure here, such as {self.measures[0]!r}.")
         return chosen_of("measure", measure, self.measures)[0]
-
-    def best_runs(self, most: int, measure: str | None = None) -> list[Any]:
-        """Return the best runs by a measure, in the order of the arguments; the baseline is always among them.
-
-        Parameters
-        ----------
-        most : int
-            Number of runs.
-        measure : str, optional
-            Name of the measure; by default the first.
-        """
-        measure = self.measure_or_first(measure)
-        lower = self.about["better"][measure] == "lower"
-        order = self.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
-        order.sort(key=lambda run: run != self.about["baseline"])
-        return [run for run in self.runs if run in set(order[:most])]
 
     def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
         """Return the scores of two runs by query, and their difference.
@@ -277,7 +260,7 @@ class Comparison:
         2           1.0  0.5         0.5
         1           1.0  1.0         0.0
         """
-        measure = self.measure_or_first(measure)
+        measure = self._one(measure)
         chosen_of("run", [a, b], self.runs)
         if a == b:
             raise BadParameter(f"{a!r} is given twice: there is no difference to show. Give two runs.")
@@ -293,50 +276,46 @@ class Comparison:
     # ---- sentences
 
     @property
-    def other_aggregates(self) -> str:
+    def _other_aggregates(self) -> str:
         """End of a sentence on means, about measures with other aggregates."""
-        return other_than_means(
-            self.about["aggregates"], " (tested on logarithms)" if self.about["comparisons"] else ""
-        )
+        tested = " (tested on logarithms)" if self.about["comparisons"] else ""
+        return other_than_means(self.about["aggregates"], tested)
 
     @property
     def of_topics(self) -> list[str]:
         """Sentences about the topics: the number, the aggregates, and the runs that do not answer all."""
-        notes = [f"Means over {self.about['queries']:,} topics{self.other_aggregates}."]
-        if self.about["unanswered"]:
-            some = [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]
-            some = [*some[:3], "…"] if len(some) > 3 else some
+        notes = [f"Means over {self.about['queries']:,} topics{self._other_aggregates}."]
+        if unanswered := [f"{run} ({count:,})" for run, count in self.about["unanswered"].items()]:
+            some = [*unanswered[:3], "…"] if len(unanswered) > 3 else unanswered
             scores = scores_of_unanswered(self.about["measures"].values())
             notes.append(f"Topics that a run does not answer {scores}: {', '.join(some)}.")
         return notes
 
     @property
-    def significance(self) -> str:
+    def _significance(self) -> str:
         """Level of significance, test and correction, as a part of a sentence."""
-        many, correction = self.about["comparisons"], self.about["correction"]
-        family = f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
-        how = f"{'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for {family}"
-        over = " over topics"
+        about, many, correction = self.about, self.about["comparisons"], self.about["correction"]
+        over = f" over topics, {'not ' if correction is None else CORRECTIONS[correction] + '-'}corrected for "
+        over += f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
         if self._test.of_all_pairs:
-            how, over = "corrected for all pairs of runs by each measure", ""
-        return f"p < {level(self.about['alpha'])} in {self._test.words}{over}, {how}"
+            over = ", corrected for all pairs of runs by each measure"
+        return f"p < {level(about['alpha'])} in {self._test.words}{over}"
 
     @property
-    def _of_intervals(self) -> tuple[str, ...]:
+    def _not_corrected(self) -> tuple[str, ...]:
         """Sentence on intervals of differences that are not corrected, unlike the p-values."""
         corrected = self.about["correction"] is not None or self._test.of_all_pairs
         return (_NOT_CORRECTED,) if corrected and self.about["comparisons"] > 1 else ()
 
     @property
-    def of_opposed(self) -> list[str]:
+    def _about_opposed(self) -> list[str]:
         """Sentence about significant comparisons that have no mark, if there are any."""
-        opposed = self.about["opposed"]
-        if not opposed:
+        called = [f"{run} and {baseline} ({measure})" for run, baseline, measure in self.about["opposed"]]
+        if not called:
             return []
-        some = [f"{run} and {baseline} ({measure})" for run, baseline, measure in opposed[:3]]
-        more = [f"{len(opposed) - 3:,} more"] if len(opposed) > 3 else []
-        called = ", ".join([*some, *more])
-        return [f"Without a mark, since means are equal or differ in the other direction than the ranks: {called}."]
+        called[3:] = [f"{len(called) - 3:,} more"] if len(called) > 3 else []
+        start = "Without a mark, since means are equal or differ in the other direction than the ranks"
+        return [f"{start}: {', '.join(called)}."]
 
     def _out_of_reach(self, test: SignificanceTest) -> list[str]:
         """Return the sentence on a test that cannot reach significance."""
@@ -353,26 +332,22 @@ class Comparison:
         return [f"In {test.words}, no p is below {level(lowest, 2)}{times}: {way_out}."]
 
     @property
-    def of_wins(self) -> str:
+    def _about_wins(self) -> str:
         """Sentence about wins, ties and losses."""
         least = self.about["least"]
         ties = f"differ by at most {least:g}" if least else "are equal"
         return f"Wins, ties and losses are by topic; topics tie if the scores {ties}."
 
-    def about_bold(self, measures: Sequence[str] | None = None) -> list[str]:
+    def _about_bold(self, measures: Sequence[str]) -> list[str]:
         """Return the sentence about bold type, if any score by these measures is bold."""
         best = self._by_run.groupby("measure")["best"].any()
-        bold = [name for name in measures or self.measures if best[name]]
+        bold = [name for name in measures if best[name]]
         lowest = [name for name in bold if self.about["better"][name] == "lower"]
         if not lowest:
             return [BOLD] * bool(bold)
         if lowest == bold:
             return ["Bold: the lowest, since less is better."]
         return [f"{BOLD.removesuffix('.')}; of {', '.join(lowest)} the lowest, since less is better."]
-
-    def called(self, measure: str) -> str:
-        """Return the name of a measure in titles, which says if less is better."""
-        return f"{measure} (less is better)" if self.about["better"][measure] == "lower" else measure
 
     def notes(self, interval: str | None = "difference", marks: tuple[str, str] = ("▲", "▼")) -> list[str]:
         """Return the sentences that explain a table.
@@ -391,30 +366,28 @@ class Comparison:
         """
         baseline, kind = self.about["baseline"], self._kind(interval)
         means, *unanswered = self.of_topics
-        notes = [means, *self._about_interval(kind)]
+        notes = [means, *self._about_intervals(kind)]
         if len(self.runs) == 1:
             notes.append("Nothing is compared: there is only one run.")
         if self.about["comparisons"]:
             than = "" if baseline is None else f" than {baseline}"
-            notes.append(f"{marks[0]} {marks[1]}: significantly higher or lower{than}, {self.significance}.")
+            notes.append(f"{marks[0]} {marks[1]}: significantly higher or lower{than}, {self._significance}.")
         if self._has_row_per_pair:
             lower = [name for name in self.measures if self.about["better"][name] == "lower"]
             notes += [f"Less is better: {', '.join(lower)}."] if lower else []
         elif kind == "difference":
-            notes += self._of_intervals
-        return [*notes, *self.of_opposed, *unanswered, *self._out_of_reach(self._test)]
+            notes += self._not_corrected
+        return [*notes, *self._about_opposed, *unanswered, *self._out_of_reach(self._test)]
 
-    def _about_interval(self, kind: str | None) -> list[str]:
-        how = f"(percentile bootstrap over topics, {self.about['resamples']:,} resamples)"
-        confidence = percent(self.about["confidence"])
-        if kind == "score":
-            return [f"In brackets {confidence} confidence intervals {how}."]
-        if kind is None or self._has_row_per_pair:
+    def _about_intervals(self, kind: str | None) -> list[str]:
+        if kind is None or (kind == "difference" and self._has_row_per_pair):
             return []
-        return [
-            f"With each score its difference to {self.about['baseline']} and, in brackets, that difference's"
-            f" {confidence} confidence interval {how}."
-        ]
+        confidence, resamples = percent(self.about["confidence"]), self.about["resamples"]
+        start = f"In brackets {confidence} confidence intervals"
+        if kind == "difference":
+            start = f"With each score its difference to {self.about['baseline']} and, in brackets, that difference's"
+            start += f" {confidence} confidence interval"
+        return [f"{start} (percentile bootstrap over topics, {resamples:,} resamples)."]
 
     def _kind(self, interval: str | None) -> str | None:
         if interval not in ("difference", "score", None):
@@ -450,17 +423,14 @@ class Comparison:
         BadParameter
             If there is no such measure or `interval`.
         """
-        if self._has_row_per_pair:
-            cells = [[cell.plain for cell in row] for row in self._matrix(measure)]
-            heads = ["score", *map(str, self.baselines)]
-        else:
-            heads = chosen_of("measure", measure, self.measures)
-            shown = self.cells(interval)
-            cells = [
-                ["", *(f"{cell.plain} {cell.below}".rstrip() for cell in (shown[run, name] for name in heads))]
-                for run in self.runs
-            ]
-        return pd.DataFrame([row[1:] for row in cells], index=pd.Index(self.runs, name="run"), columns=heads)
+        of_pairs = self._has_row_per_pair
+        table = self._wide([self._one(measure)] if of_pairs else chosen_of("measure", measure, self.measures), interval)
+        (rows,) = table.rows.values()
+        texts = [
+            [cell.plain if of_pairs else f"{cell.plain} {cell.below}".rstrip() for cell in row[1:]] for row in rows
+        ]
+        heads = [column.heading for column in table.columns[1:]]
+        return pd.DataFrame(texts, index=pd.Index(self.runs, name="run"), columns=heads)
 
     def wins(self, measure: str | None = None) -> pd.DataFrame:
         """Return a matrix of wins, ties and losses by topic of runs (rows) against baselines (columns).
@@ -483,92 +453,97 @@ class Comparison:
         kind = self._kind(interval)
         return {
             (row["run"], row["measure"]): TableCell(
-                fixed_point(row["score"], row["places"]), row["mark"], row["best"], _beside(row, kind), _hint(row)
+                _fixed(row, "score"), row["mark"], row["best"], _beside(row, kind), _hint(row)
             )
             for row in self._by_run.to_dict("records")
         }
 
     def _matrix(self, measure: str | None) -> list[list[TableCell]]:
         """Return the cells of a matrix: name, score, and differences to baselines above wins, ties and losses."""
-        measure = self.measure_or_first(measure)
-        places = self.places(measure)
         found = {(run, run): TableCell("·") for run in self.runs}
         for pair, row in self._both_directions(self._marked, measure).to_dict("index").items():
-            found[pair] = TableCell(fixed_point(row["difference"], places, "+"), row["mark"], below=_wins_of(row))
+            found[pair] = TableCell(_fixed(row, "difference"), row["mark"], below=_wins(row))
+        scores = self._by_run[self._by_run["measure"] == self._one(measure)].to_dict("records")
         return [
             [
-                TableCell(str(run)),
-                TableCell(f"{score:.{places}f}"),
-                *(found.get((run, baseline), TableCell("")) for baseline in self.baselines),
+                TableCell(str(row["run"])),
+                TableCell(_fixed(row, "score")),
+                *(found.get((row["run"], baseline), TableCell("")) for baseline in self.baselines),
             ]
-            for run, score in self.scores[measure].items()
+            for row in scores
         ]
 
-    def _listed(self, measures: Iterable[str], marks: tuple[str, str] = ("▲", "▼")) -> Table:
-        """Return a table with one row per pair."""
-        interval = self._test.name if f"{self._test.name}_low" in self._marked else "difference"
-        about = f"Intervals: percentile bootstrap over topics, {self.about['resamples']:,} resamples."
-        intervals = (about, *self._of_intervals)
-        if interval != "difference":
-            intervals = (f"Intervals hold for all pairs together, by {self._test.words}.",)
-        columns = [
-            TableColumn("run", lambda row: str(row["run"]), "name"),
-            TableColumn("baseline", lambda row: str(row["baseline"]), "name"),
-            _difference("Differences: the score of the run minus that of the baseline.", marked=True),
-            _interval(interval, "+", f"{percent(self.about['confidence'])}\ninterval", 3, "intervals", intervals),
-            _effect(1),
-            TableColumn(
-                "wins/ties/losses", _wins_of, left_out=2, called="wins, ties and losses", notes=(self.of_wins,)
-            ),
-            TableColumn("p", lambda row: probability(row[self._test.decisive]), notes=("p: that of the test above.",)),
-        ]
-        parts = {
-            name: self._of_measure(self._marked, name).assign(places=self.places(name)).to_dict("records")
-            for name in measures
-        }
-        return Table(parts, columns, self.notes(None, marks))
+    def _wide(self, measures: Sequence[str], interval: str | None = "difference", most: int | None = None) -> Table:
+        """Return a table with one row per run: a column per measure, or for pairs a matrix for each measure.
 
-    def _of_runs(self, console: Console) -> Table:
-        """Return a table with one row per run, for a terminal."""
-        about, baseline = self.about, self.about["baseline"]
-        head, with_score = f"{percent(about['confidence'])}\ninterval", tuple(self._about_interval("score"))
-        columns = [
-            TableColumn("run", lambda row: TableCell(str(row["run"]), below=self._tag(row["run"])), "name"),
-            TableColumn(
-                "score",
-                lambda row: TableCell(fixed_point(row["score"], row["places"]), row["mark"], row["best"]),
-                marked=True,
-            ),
-            _interval("score", "-", head, len(TESTS) + 1, "intervals of scores", with_score),
+        Of many runs, the first `most` ones of a matrix are shown, or the best ones and the baseline.
+        """
+        if self._has_row_per_pair:
+            columns = None if most is None else most + 2
+            parts = {name: [row[:columns] for row in self._matrix(name)[:most]] for name in measures}
+            return Table.from_cells(parts, ["", "score", *map(str, self.baselines[:most])])
+        cells = self.cells(interval)
+        best = sorted(self._ranked(self.measures[0]), key=lambda run: not self._tag(run))[:most]
+        rows = [
+            [TableCell(str(run), below=self._tag(run)), *(cells[run, measure] for measure in measures)]
+            for run in self.runs
+            if run in set(best)
         ]
-        if baseline is not None:
-            corrected = "All p-values are corrected; the full table also has the uncorrected ones."
+        return Table.from_cells({"": rows}, ["", *measures])
+
+    def _long(self, measures: Iterable[str], marks: tuple[str, str] = ("▲", "▼"), bold: Iterable[str] = ()) -> Table:
+        """Return a table with one row per pair, or with one row per run if there is one baseline or none."""
+        columns = [TableColumn("run", lambda row: TableCell(str(row["run"]), below=self._tag(row["run"])), "name")]
+        if self._has_row_per_pair:
+            columns.append(TableColumn("baseline", lambda row: str(row["baseline"]), "name"))
+        else:
             columns += [
-                _difference(f"Δ: the score minus that of {baseline}."),
-                _interval(
-                    "difference", "-", head, len(TESTS) + 2, "intervals of Δ", (*with_score, *self._of_intervals)
+                TableColumn(
+                    "score", lambda row: TableCell(_fixed(row, "score"), row["mark"], row["best"]), marked=True
                 ),
-                _effect(len(TESTS)),
+                self._interval("score", _AFTER_TESTS + 2, "intervals of scores"),
             ]
-            for place, test in enumerate(PAIRED_TESTS.values(), 1):
-                chosen = test == self._test
-                notes = () if about["correction"] is None else (corrected,)
-                notes = (*notes, *(() if chosen else self._out_of_reach(test)))
-                columns.append(_probability(test, 0 if chosen else place, notes))
-        bold = self.about_bold() if console.color_system is not None else []  # files and pipes have no bold type
-        rows = {name: of.to_dict("records") for name, of in self._by_run.groupby("measure", sort=False)}
-        return Table({str(name): of for name, of in rows.items()}, columns, [*self.notes(None), *bold])
+        rows = self._marked if self._has_row_per_pair else self._by_run
+        parts = {name: rows[rows["measure"] == name].to_dict("records") for name in measures}
+        columns += self._columns_of_pairs() if self.baselines else []
+        return Table(parts, columns, [*self.notes(None, marks), *bold])
+
+    def _columns_of_pairs(self) -> list[TableColumn]:
+        """Return the columns of differences, their intervals and effect sizes, wins, and p-values."""
+        of_pairs, chosen, baseline = self._has_row_per_pair, self._test, self.about["baseline"]
+        minus = f"Δ: the score of the run minus that of {'the baseline' if baseline is None else baseline}."
+        ends = chosen.name if f"{chosen.name}_low" in self._marked else "difference"
+        columns = [
+            TableColumn(
+                "Δ",
+                lambda row: TableCell(_fixed(row, "difference"), row["mark"] * of_pairs),
+                marked=of_pairs,
+                notes=(minus,),
+            ),
+            self._interval(ends, _AFTER_TESTS + 3, "intervals of Δ"),
+            TableColumn("d_z", _effect, left_out=_AFTER_TESTS, called="d_z", notes=(_EFFECT,)),
+        ]
+        if of_pairs:
+            place, called = _AFTER_TESTS + 1, "wins, ties and losses"
+            notes = (self._about_wins,)
+            columns.append(TableColumn("wins/ties/losses", _wins, left_out=place, called=called, notes=notes))
+        several = not of_pairs and self.about["correction"] is not None
+        corrected = ["All p-values are corrected; the full table also has the uncorrected ones."] * several
+        for place, test in enumerate([chosen] if of_pairs else PAIRED_TESTS.values(), 1):
+            left_out, unreached = (0, []) if test == chosen else (place, self._out_of_reach(test))
+            columns.append(_p_value(test, left_out, (*corrected, *unreached)))
+        return columns
+
+    def _interval(self, name: str, left_out: int, called: str) -> TableColumn:
+        """Return the column of an interval, whose ends have the names ``name_low`` and ``name_high``."""
+        notes = (*self._about_intervals("score"), *(() if name == "score" else self._not_corrected))
+        if name == self._test.name:
+            notes = (f"Intervals hold for all pairs together, by {self._test.words}.",)
+        head = f"{percent(self.about['confidence'])}\ninterval"
+        return TableColumn(head, lambda row: _ends(row, name), left_out=left_out, called=called, notes=notes)
 
     def _tag(self, run: Any) -> str:
         return "baseline" if self.about["baseline"] is not None and run == self.about["baseline"] else ""
-
-    def _grid(self, runs: Sequence[Any], measures: Sequence[str], interval: str | None) -> Table:
-        """Return a table with one row per run and one column per measure."""
-        cells = self.cells(interval)
-        rows = [
-            [TableCell(str(run), below=self._tag(run)), *(cells[run, measure] for measure in measures)] for run in runs
-        ]
-        return Table.from_cells({"": rows}, ["", *measures])
 
     def to_latex(
         self,
@@ -619,35 +594,33 @@ class Comparison:
             return "\n".join(
                 self.to_latex(one, interval, caption, label and f"{label}-{one}", layout) for one in measures
             )
-        if layout == "runs":
-            table = self._grid(self.runs, measures, interval)
-            notes = [*self.notes(interval, arrows), *self.about_bold(measures)]
-        elif layout == "matrix":
-            table = Table.from_cells({"": self._matrix(measures[0])}, ["", "score", *map(str, self.baselines)])
-            notes = [f"{measures[0]}.", *self.notes(None, arrows), _OF_MATRIX, "Below: wins/ties/losses.", self.of_wins]
+        if layout == "list":
+            table = self._long(measures, arrows)
+            notes = table.all_notes
         else:
-            table = self._listed(measures, arrows)
-            notes = [f"{measures[0]}.", *table.all_notes]
+            table = self._wide(measures, interval)
+            notes = [*self.notes(interval, arrows), *self._about_wide(measures)]
+        if layout != "runs":
+            notes = [f"{measures[0]}.", *notes]
         text = typeset(" ".join(notes)) if caption is None else caption
         return floating_table(table.latex(), text, label, self.about)
 
+    def _about_wide(self, measures: Sequence[str]) -> list[str]:
+        """Return the sentences on the table of :meth:`_wide` besides the notes."""
+        return [_OF_MATRIX, self._about_wins] if self._has_row_per_pair else self._about_bold(measures)
+
     @sanitised
     def _repr_html_(self) -> str:
-        if self._has_row_per_pair:
-            most = _RUNS_OF_MATRIX
-            rows = {name: [row[: most + 2] for row in self._matrix(name)[:most]] for name in self.measures}
-            table = Table.from_cells(rows, ["", "score", *map(str, self.baselines[:most])])
-            notes, chosen = [_OF_MATRIX, "Below: wins/ties/losses.", *self.notes(), self.of_wins], ""
-        else:
-            most = _RUNS
-            table = self._grid(self.best_runs(most), self.measures, "difference")
-            notes, chosen = [*self.notes(), *self.about_bold()], f", the best by {self.measures[0]}"
+        most = _RUNS_OF_MATRIX if self._has_row_per_pair else _RUNS
+        chosen = "" if self._has_row_per_pair else f", the best by {self.measures[0]}"
         some = [f"Shown are {most} of {len(self.runs):,} runs{chosen}; .table has all."] * (len(self.runs) > most)
-        return f"{table.html()}<p><small>{escape(' '.join([*some, *notes]))}</small></p>"
+        notes = [*some, *self.notes(), *self._about_wide(self.measures)]
+        return f"{self._wide(self.measures, most=most).html()}<p><small>{escape(' '.join(notes))}</small></p>"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Yield a table of pairs or of runs for each measure, with the columns that fit the width, and notes."""
-        table = self._listed(self.measures) if self._has_row_per_pair else self._of_runs(console)
+        shows_bold = not self._has_row_per_pair and console.color_system is not None  # not in files and pipes
+        table = self._long(self.measures, bold=self._about_bold(self.measures) if shows_bold else ())
         yield from table.__rich_console__(console, options)
 
     @sanitised
@@ -655,7 +628,7 @@ class Comparison:
         if not self._has_row_per_pair:
             return "\n".join([self.wide().to_string(), *self.notes()])
         parts = [f"{measure}\n{self.wide(measure).to_string()}\n" for measure in self.measures]
-        return "\n".join([*parts, _OF_MATRIX, *self.notes(), "Wins, ties and losses by topic: .wins(measure)."])
+        return "\n".join([*parts, *self.notes(), _OF_MATRIX, "Wins, ties and losses by topic: .wins(measure)."])
 
     # ---- pictures
 
@@ -752,8 +725,8 @@ class Comparison:
         CWLAError
             If matplotlib is not installed.
         """
-        measure = self.measure_or_first(measure)
-        return saved(plot_pairs(self, measure, self._both_directions(self._marked, measure), ax), path)
+        rows = self._both_directions(self._marked, measure)
+        return saved(plot_pairs(self, self._one(measure), rows, ax), path)
 
     def plot_wins(self, measure: str | None = None, pairs: int = 20, ax: Any = None, path: Any = None) -> Axes:
         """Plot wins, ties and losses by topic of each pair as bars; the pairs with the largest differences first.
@@ -780,40 +753,34 @@ class Comparison:
         CWLAError
             If matplotlib is not installed.
         """
-        measure = self.measure_or_first(measure)
-        return saved(plot_wins(self, measure, self._of_measure(self._pairs, measure), pairs, ax), path)
+        measure, rows = self._one(measure), self._of_measure(self._pairs, measure)
+        if self.about.get("baselines", ()) is None:  # of all pairs, the better run stands first
+            lower = self.about["better"][measure] == "lower"
+            rows = rows.where(rows["difference"] <= 0 if lower else rows["difference"] >= 0, turned(rows))
+        return saved(plot_wins(self, measure, rows, pairs, ax), path)
 
 
-def _difference(note: str, marked: bool = False) -> TableColumn:
-    def cell(row: Mapping[str, Any]) -> TableCell:
-        return TableCell(fixed_point(row["difference"], row["places"], "+"), row["mark"] if marked else 0)
-
-    return TableColumn("Δ", cell, marked=marked, notes=(note,))
+def _fixed(row: Mapping[str, Any], name: str) -> str:
+    """Return a score or a difference of a row; differences have a sign."""
+    return fixed_point(row[name], row["places"], signed=name != "score")
 
 
-def _interval(
-    name: str, sign: str, heading: str, left_out: int = 0, called: str = "", notes: tuple[str, ...] = ()
-) -> TableColumn:
-    def cell(row: Mapping[str, Any]) -> str:
-        return interval_of(row[f"{name}_low"], row[f"{name}_high"], row["places"], sign)
-
-    return TableColumn(heading, cell, left_out=left_out, called=called, notes=notes)
+def _ends(row: Mapping[str, Any], name: str) -> str:
+    """Return the interval of a score or a difference of a row."""
+    return interval_of(row[f"{name}_low"], row[f"{name}_high"], row["places"], signed=name != "score")
 
 
-def _effect(left_out: int = 0) -> TableColumn:
-    return TableColumn(
-        "d_z", lambda row: fixed_point(row["effect"], 2, "+"), left_out=left_out, called="d_z", notes=(_EFFECT,)
-    )
+def _effect(row: Mapping[str, Any]) -> str:
+    return fixed_point(row["effect"], 2, signed=True)
 
 
-def _probability(test: SignificanceTest, left_out: int, notes: tuple[str, ...]) -> TableColumn:
-    def cell(row: Mapping[str, Any]) -> str:
-        return probability(row[test.decisive])
+def _p_value(test: SignificanceTest, left_out: int, notes: tuple[str, ...]) -> TableColumn:
+    """Return the column of the corrected p-values of a test."""
+    head, called = f"p\n{test.heading}", f"p by {test.name}"
+    return TableColumn(head, lambda row: probability(row[test.decisive]), left_out=left_out, called=called, notes=notes)
 
-    return TableColumn(f"p\n{test.heading}", cell, left_out=left_out, called=f"p by {test.name}", notes=notes)
 
-
-def _wins_of(row: Mapping[str, Any]) -> str:
+def _wins(row: Mapping[str, Any]) -> str:
     """Return the wins, ties and losses of a pair, such as 31/2/17."""
     return f"{row['wins']}/{row['ties']}/{row['losses']}"
 
@@ -821,18 +788,17 @@ def _wins_of(row: Mapping[str, Any]) -> str:
 def _beside(row: Mapping[str, Any], kind: str | None) -> str:
     """Return the text below or beside a score."""
     if kind == "score":
-        return interval_of(row["score_low"], row["score_high"], row["places"])
+        return _ends(row, "score")
     if kind is None or np.isnan(row.get("difference", np.nan)):
         return ""
-    interval = interval_of(row["difference_low"], row["difference_high"], row["places"])
-    return f"{fixed_point(row['difference'], row['places'], '+')} {interval}"
+    return f"{_fixed(row, 'difference')} {_ends(row, 'difference')}"
 
 
 def _hint(row: Mapping[str, Any]) -> str:
     if np.isnan(row.get("effect", np.nan)):
         return ""
-    p = (f"p ({name}) {probability(row[test.decisive])}" for name, test in PAIRED_TESTS.items())
-    return ", ".join([f"d_z {fixed_point(row['effect'], 2, '+')}", *p])
+    p = (f"p ({test.heading}) {probability(row[test.decisive])}" for test in PAIRED_TESTS.values())
+    return ", ".join([f"d_z {_effect(row)}", *p])
 
 
 def turned(rows: pd.DataFrame) -> pd.DataFrame:

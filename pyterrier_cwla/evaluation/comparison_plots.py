@@ -48,24 +48,21 @@ _MOST_NAMES = 45  # largest number of rows with names
 def plot_scores(found: Any, shown: Sequence[str], names: Sequence[Any], width: float) -> Figure:
     """Plot the scores of runs, with one panel per measure; see :meth:`Comparison.plot`."""
     cells = found.cells()
-    rows = {measure: found.rows_of_runs(measure).loc[names] for measure in shown}
-    sign = -1 if found.about["better"][shown[0]] == "lower" else 1
-    first = sign * rows[shown[0]]["score"]
-    names = first.sort_values(ascending=False, kind="stable", na_position="last").index.tolist()
+    names = [run for run in found._ranked(shown[0]) if run in names]
+    rows = {measure: of.set_index("run").loc[names] for measure, of in found._by_run.groupby("measure")}
     labels = [wrapped(str(run), 26) + "\n(baseline)" * bool(run == found.about["baseline"]) for run in names]
     lines = [label.count("\n") + 1 for label in labels]
     longest = max(len(line) for label in labels for line in label.split("\n")) * _LETTER
     columns = int(np.clip((width - longest) // _LEAST, 1, len(shown)))
     columns = -(-len(shown) // -(-len(shown) // columns))  # as few as the same number of rows of panels allows
     letters = max(12, int((width - longest) / columns / (1.25 * _LETTER)))
-    less = {measure: "\n(less is better)" * (found.about["better"][measure] == "lower") for measure in shown}
-    titles = [wrapped(measure, letters) + less[measure] for measure in shown]
+    titles = [wrapped(measure, letters) + _less_is_better(found, measure, "\n") for measure in shown]
     head = max(title.count("\n") + 1 for title in titles)
     height = _LINE * (1.2 * sum(lines) + 1.2 * head + 2.5)  # with the ticks
     figure, axes = panels(len(shown), columns, width, height)
     middles = np.cumsum(lines) - np.array(lines) / 2
     for number, (ax, measure, title) in enumerate(zip(axes, shown, titles, strict=True)):
-        _draw_scores(ax, found, rows[measure].loc[names], middles, measure)
+        _draw_scores(ax, found, rows[measure], middles, measure)
         for run, y in zip(names, middles, strict=True):
             cell = cells[run, measure]
             text, weight = f"{cell.text} {MARKS[cell.mark]}".rstrip(), "bold" if cell.bold else "normal"
@@ -82,6 +79,11 @@ def plot_scores(found: Any, shown: Sequence[str], names: Sequence[Any], width: f
     more = 1.3 * (title.count("\n") + 1) + notes.count("\n") + 2
     figure.set_figheight(figure.get_figheight() + _LINE * more)
     return figure
+
+
+def _less_is_better(found: Any, measure: str, before: str = " ") -> str:
+    """Return the end of a title that says if less is better."""
+    return f"{before}(less is better)" if found.about["better"][measure] == "lower" else ""
 
 
 def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, measure: str) -> None:
@@ -112,22 +114,22 @@ def _about(found: Any, shown: Sequence[str], runs: int) -> tuple[str, str]:
     """Return the title of the figure, and the sentences that explain its marks."""
     about, baseline = found.about, found.about["baseline"]
     confidence = percent(about["confidence"])
-    title = f"{many(runs, 'system')}, mean over {about['queries']:,} topics{found.other_aggregates}"
+    title = f"{many(runs, 'system')}, mean over {about['queries']:,} topics{found._other_aggregates}"
     if baseline is None:
-        return title, " ".join([f"Bars: {confidence} confidence intervals.", *found.about_bold(shown)])
+        return title, " ".join([f"Bars: {confidence} confidence intervals.", *found._about_bold(shown)])
     notes = (
         f"Dashed line: {baseline}. Bars: {confidence} confidence intervals of the difference to it, drawn at the score;"
         " they are not corrected and may leave the range of the measure. Filled with ▲ or ▼: significantly higher or"
-        f" lower ({found.significance})."
+        f" lower ({found._significance})."
     )
-    return f"{title}, compared with {baseline}", " ".join([notes, *found.about_bold(shown)])
+    return f"{title}, compared with {baseline}", " ".join([notes, *found._about_bold(shown)])
 
 
 def plot_topics(
     found: Any, a: Any, b: Any, measure: str | None = None, topics: Any = None, ax: Axes | None = None
 ) -> Axes:
     """Plot the difference of two runs topic by topic; see :meth:`Comparison.plot_topics`."""
-    measure = found.measure_or_first(measure)
+    measure = found._one(measure)
     by_topic = found.differences(a, b, measure)
     finite = by_topic[np.isfinite(by_topic["difference"])]
     if finite.empty:
@@ -254,14 +256,10 @@ def _write_beside_zero(ax: Axes, text: str, y: float, right: bool, **style: Any)
 
 def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Plot differences of runs to baselines as a heat map; see :meth:`Comparison.plot_pairs`."""
-    lower = found.about["better"][measure] == "lower"
-    order = found.scores[measure].sort_values(ascending=lower, kind="stable").index.tolist()
+    order = found._ranked(measure)
     columns = [run for run in order if run in set(found.baselines)]
-    values, marks = np.full((2, len(order), len(columns)), np.nan)
-    for (run, baseline), row in rows.iterrows():
-        if baseline in columns:
-            at = order.index(run), columns.index(baseline)
-            values[at], marks[at] = row["difference"], row["mark"]
+    cells = rows.reindex(pd.MultiIndex.from_product([order, columns], names=rows.index.names))
+    values, marks = (cells[name].to_numpy(float).reshape(len(order), -1) for name in ("difference", "mark"))
     new = ax is None
     ax = axes_of(ax)
     figure: Any = ax.figure
@@ -278,7 +276,7 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     width = figure.get_figwidth()
     letters = int(np.clip(0.3 * width / _LETTER, 6, _NAME))
     room = (0.9 * width - letters * _LETTER - 0.9) / len(columns)  # inches per column
-    _mark_cells(ax, values, significant, found.places(measure), room >= _NUMBER)
+    _mark_cells(ax, values, significant, found._places[measure], room >= _NUMBER)
     shown = [_name(run, letters) for run in order if len(order) <= _MOST_NAMES]
     ax.set_yticks(np.arange(len(shown)), shown, fontsize=8)
     shown = [_name(run, letters) for run in columns if room >= _UPRIGHT]
@@ -292,10 +290,12 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     bar.outline.set_visible(False)
     if new:
         sign = "Numbers" if room >= _NUMBER else "Dots"
-        texts = [f"{sign}: significant differences, {found.significance}. Grey: not compared.", *found.of_opposed]
+        texts = [f"{sign}: significant differences, {found._significance}. Grey: not compared.", *found._about_opposed]
         _write_below(figure, " ".join(texts))
     count = int((rows["mark"] != 0).sum()) // 2  # each pair has a row for both directions
-    _write_title(ax, f"{found.called(measure)}: {many(count, 'significant pair')} of {len(rows) // 2:,}")
+    _write_title(
+        ax, f"{measure}{_less_is_better(found, measure)}: {many(count, 'significant pair')} of {len(rows) // 2:,}"
+    )
     return ax
 
 
@@ -327,18 +327,9 @@ def _write_title(ax: Axes, text: str) -> None:
     titled(ax, fill(in_picture(text), letters))
 
 
-def _better_first(rows: pd.DataFrame, lower: bool) -> pd.DataFrame:
-    """Return rows of pairs with the run and the baseline swapped where the baseline has the better score."""
-    better = rows["difference"] > 0 if lower else rows["difference"] < 0
-    other = rows.rename(columns={"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"})
-    return rows.where(~better, other[rows.columns])
-
-
 def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax: Axes | None = None) -> Axes:
     """Plot wins, ties and losses by topic as bars; see :meth:`Comparison.plot_wins`."""
     shown = rows.loc[rows["difference"].abs().sort_values(ascending=False, kind="stable").index[:pairs]]
-    if found.about.get("baselines", ()) is None:  # all pairs, in either direction
-        shown = _better_first(shown, found.about["better"][measure] == "lower")
     new = ax is None
     ax = axes_of(ax)
     figure: Any = ax.figure
@@ -367,6 +358,6 @@ def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax:
     some = (
         f" ({len(shown)} of {len(rows):,} pairs, those with the largest differences)" if len(shown) < len(rows) else ""
     )
-    _write_title(ax, f"{found.called(measure)}: wins, ties and losses by topic{some}")
+    _write_title(ax, f"{measure}{_less_is_better(found, measure)}: wins, ties and losses by topic{some}")
     figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
     return ax

@@ -133,10 +133,10 @@ def compare(
     >>> other = {q: {"a": 3.0, "c": 2.0, "b": float(q)} for q in "1234"}
     >>> found = compare(qrels, {"one": one, "other": other}, ["AP", "RR"])
     >>> found.wide()
-                                AP                           RR
+                                 AP                            RR
     run
-    one                      0.583                        0.500
-    other  0.792 +0.208 [0.000, 0.417]  0.750 +0.250 [0.000, 0.500]
+    one                       0.583                         0.500
+    other  0.792 +0.208 [0.000, +0.417]  0.750 +0.250 [0.000, +0.500]
     >>> found.table[["run", "measure", "effect", "p_t", "p_t_corrected"]].round(3)
          run measure  effect    p_t  p_t_corrected
     0    one      AP     NaN    NaN            NaN

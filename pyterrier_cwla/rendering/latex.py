@@ -27,10 +27,11 @@ _SPECIAL = {
 def escaped(text: str) -> str:
     r"""Escape the special characters of LaTeX.
 
-    >>> print(escaped("BM25_RM3 & 100%"))
-    BM25\_RM3 \& 100\%
+    >>> print(escaped("BM25_RM3 & 100%, 95 %"))
+    BM25\_RM3 \& 100\%, 95\,\%
     """
-    return "".join(_SPECIAL.get(character, character) for character in harmless(text))
+    text = "".join(_SPECIAL.get(character, character) for character in harmless(text))
+    return re.sub(r"(?<=\d) \\%", r"\\,\\%", text)
 
 
 def typeset(text: str) -> str:

@@ -245,19 +245,19 @@ def decimals(largest: float) -> int:
     return max(0, 3 - int(np.log10(np.fmax(largest, 1))))
 
 
-def fixed_point(value: float, places: int, sign: str = "-") -> str:
-    """Return a number with `places` decimals; numbers that round to 0 have no sign, and NaN is empty."""
+def fixed_point(value: float, places: int, signed: bool = False) -> str:
+    """Return a number with `places` decimals, `signed` also with a plus; zeros have no sign, and NaN is empty."""
     if np.isnan(value):
         return ""
     if np.isinf(value):
         return "+∞" if value > 0 else "−∞"
-    text = f"{value:{sign}.{places}f}"
-    return text if float(text) else text.lstrip("+-")
+    text = f"{value:{'+' if signed else '-'}.{places}f}"
+    return text.replace("-", "−") if float(text) else text.lstrip("+-")
 
 
-def interval_of(low: float, high: float, places: int, sign: str = "-") -> str:
+def interval_of(low: float, high: float, places: int, signed: bool = False) -> str:
     """Return an interval with `places` decimals; empty if it is unknown."""
-    return "" if np.isnan(low) else f"[{fixed_point(low, places, sign)}, {fixed_point(high, places, sign)}]"
+    return "" if np.isnan(low) else f"[{fixed_point(low, places, signed)}, {fixed_point(high, places, signed)}]"
 
 
 def probability(p: float) -> str:

@@ -155,7 +155,7 @@ def test_several_baselines_are_compared_once_each():
         ("a", "b"), ("c", "b"), ("d", "b"), ("e", "b"), ("c", "a"), ("d", "a"), ("e", "a"),
     ]  # fmt: skip
     assert found.wide().columns.tolist() == ["score", "b", "a"]
-    assert found.wide().loc["b", "a"].startswith(("+", "-", "0"))  # the other direction of the row (a, b)
+    assert found.wide().loc["b", "a"].startswith(("+", "−", "0"))  # the other direction of the row (a, b)
     one = compare(QRELS, RUNS, ["AP"], baseline="b", resamples=200).table.set_index("run")
     of_b = found.table[found.table["baseline"] == "b"].set_index("run")
     for name in ("difference", "p_t", "p_wilcoxon", "p_randomisation", "effect", "difference_low", "difference_high"):
@@ -187,7 +187,7 @@ def test_marks_are_those_of_the_chosen_test():
     best, worst = ({q: {"x": -rank, "y": -1.5} for q in qrels} for rank in (1.0, 2.0))
     found = compare(qrels, {"best": best, "worst": worst, "same": best}, ["RR"], pairs=True, resamples=200)
     assert found.wide().loc["best"].tolist() == ["1.000", "·", "+0.500▲", "0.000"]
-    assert found.wide().loc["worst"].tolist() == ["0.500", "-0.500▼", "·", "-0.500▼"]
+    assert found.wide().loc["worst"].tolist() == ["0.500", "−0.500▼", "·", "−0.500▼"]
     assert found.wins().loc["best"].tolist() == ["·", "12/0/0", "0/12/0"]
     latex = found.to_latex(label="tab:pairs")
     assert r"$-$0.500\rlap{$^{\downarrow}$}" in latex
@@ -257,8 +257,8 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     shown = compare(qrels, runs, ["SetR"], test="wilcoxon", resamples=200, **how)
     assert shown.table["p_wilcoxon_corrected"].min() < 0.05
     text = repr(shown)
-    assert re.search(r"[+-]0\.010", text)
-    assert not re.search(r"[+-]0\.010[▲▼]|0\.540[▲▼]", text)
+    assert re.search(r"[+−]0\.010", text)
+    assert not re.search(r"[+−]0\.010[▲▼]|0\.540[▲▼]", text)
     sentence = (
         "Without a mark, since means are equal or differ in the other direction than the ranks: one and low (SetR)."
     )
@@ -308,7 +308,7 @@ def test_the_list_of_pairs_in_latex(every):
     assert latex.count("\\\\") == 1 + 10
     row = every.table[every.table["measure"] == "AP"].iloc[0]
     assert f"{row.wins}/{row.ties}/{row.losses}" in latex
-    assert "95 \\% interval" in latex
+    assert "95\\,\\% interval" in latex
     with pytest.raises(BadParameter, match="layout='rows' must be 'runs', 'matrix' or 'list'"):
         every.to_latex(layout="rows")
 
