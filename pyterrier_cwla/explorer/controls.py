@@ -18,7 +18,7 @@ from ..measures.declarations import metric_of
 from ..measures.entries import Entry, documented_parameters, made_of
 from ..measures.named import CWLAMeasure, cwla_of, measures_of
 from ..measures.reference import find
-from ..model.language import ROLES, TABLES, In, Parameter, Spec, float_or_int, parse, read_values, written
+from ..model.language import ROLES, TABLES, In, Parameter, Part, Spec, float_or_int, parse, read_values, written
 from ..model.metric import NORMS, Metric
 
 Control = dict[str, Any]
@@ -43,15 +43,12 @@ START: dict[str, Any] = {
     "beta": 0.5, "p": 1, "times": 2, "values": (0.9, 0.5, 0), "C": "rbp(0.8)", "half_life": 224, "unseen": 10,
     "shape": 0.8, "scale": 224, "costs": (10, 5, 2), "first": "rbp(0.9)", "second": "rr",
 }  # fmt: skip
+_OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
 
 
-OWN = "own"
-"""First part of the path of a parameter that has the name of a choice, such as A of IFTRate."""
-
-
-def clashing(measure: Measure) -> set[str]:
-    """Return the numbers among the parameters of a measure that have the name of a choice."""
-    return {p.name for p in ROWS[str(measure.NAME)].parameters if p.name in CHOICES and p.allowed.interval}
+def _path(parameter: Parameter) -> str:
+    """Return the path of a parameter of a measure; numbers named like a choice, as A of IFTRate, have a prefix."""
+    return f"own.{parameter.name}" if parameter.name in CHOICES and parameter.allowed.interval else parameter.name
 
 
 def controls_of(measure: Measure, highest: float) -> list[Control]:
@@ -110,8 +107,8 @@ def _choices(metric: Metric) -> Iterator[Control]:
         options = {name: _labelled(name, _first_sentence(part.__doc__)) for name, part in parts.items()}
         yield _choice(role, label, spec.name, options, _first_sentence(spec.part.__doc__))
     yield _choice("norm", _NORM, metric.norm, _norms(), "")
-    ends = {**_ENDS, **{str(rank): f"rank {rank}: all users leave there" for rank in (5, 10, 20, 100)}}
-    ends.setdefault(str(metric.end), f"rank {metric.end}: all users leave there")
+    shown = [*_ENDS, "5", "10", "20", "100", str(metric.end)]
+    ends = {end: _ENDS.get(end, f"rank {end}: all users leave there") for end in shown}
     yield _choice("end", _END, str(metric.end), ends, "")
 
 
@@ -153,8 +150,9 @@ def _parameters(measure: Measure, metric: Metric, highest: float) -> Iterator[Co
             if parameter.name == "max_rel":
                 parameter = Parameter("max_rel", In(f"[{max(highest, 1):g}, 1e15]", whole=True))
                 value = metric.max_rel or highest
-            path = f"{OWN}.{parameter.name}" if parameter.name in clashing(measure) else parameter.name
-            yield from _of_parameter(parameter, path, value, str(measure.NAME), _meaning(measure, parameter))
+            yield from _of_parameter(
+                parameter, _path(parameter), value, str(measure.NAME), _meaning(measure, parameter)
+            )
 
 
 def _of_spec(spec: Spec, path: str) -> Iterator[Control]:
@@ -172,7 +170,7 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
     label = f"{symbol} ({parameter.name}) of {of}" if parameter.name in _SYMBOLS else f"{symbol} of {of}"
     if parameter.name == "cutoff":
         symbol, label = "k", f"k, the number of results that {of} scores (@k)"
-    common = {"path": path, "group": "parameters", "label": label, "value": _text(value), "says": says}
+    common = {"path": path, "group": "parameters", "label": label, "value": text_of(value), "says": says}
     if parameter.allowed.choices:
         options = [{"value": name, "label": name} for name in parameter.allowed.choices]
         yield {**common, "kind": "choice", "options": options}
@@ -180,13 +178,14 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
         steps = _steps(parameter, value)
         interval = parameter.allowed.interval.replace("inf", "∞").replace("1e15", "10¹⁵")
         whole = "whole number in " if parameter.allowed.whole else ""
-        slider = {"steps": steps, "at": steps.index(_text(value)), "range": whole + interval}
+        slider = {"steps": steps, "at": steps.index(text_of(value)), "range": whole + interval}
         yield {**common, "kind": "number", **slider, "sweep": len([*filter(None, steps)]) > 2, "symbol": symbol}
     else:
         yield {**common, "kind": "text"}
 
 
-def _text(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """Return a value of a parameter as text in the syntax of measures; no value is empty."""
     if value is None:
         return ""
     return ", ".join(map(written, value)) if isinstance(value, tuple) else written(value)
@@ -194,9 +193,9 @@ def _text(value: Any) -> str:
 
 def _steps(parameter: Parameter, value: Any) -> list[str]:
     """Return the values of a slider, with the present value and, where it is allowed, none."""
-    steps = {_text(number): number for number in numbers_of(parameter)}
+    steps = {text_of(number): number for number in numbers_of(parameter)}
     if value is not None:
-        steps.setdefault(_text(value), value)
+        steps.setdefault(text_of(value), value)
     ordered = sorted(steps, key=steps.__getitem__)
     return ["", *ordered] if parameter.default is None and not parameter.required else ordered
 
@@ -226,9 +225,6 @@ def _meaning(measure: Measure, parameter: Parameter) -> str:
     return f"{means[:1].upper()}{means[1:]}." if means else ""
 
 
-_OWN_START: dict[str, dict[str, Any]] = {"CWLA": {"A": "erg"}, "RBP": {"rel": 1}}
-
-
 def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
     """Return a measure with one control changed.
 
@@ -253,18 +249,15 @@ def changed(measure: Measure, path: str, text: str, highest: float) -> Measure:
     """
     if path == "measure":
         return _started(text, highest)
-    role, _, inner = path.partition(".")
-    if role == OWN:
-        return _given(measure, {inner: _value(text)})
-    own = {p.name for p in ROWS[str(measure.NAME)].parameters} - clashing(measure)
-    if inner:
-        spec = _with_value(getattr(metric_of(measure, highest), role), inner.split("."), text)
-        return _given(measure if role in own else _as_cwla(measure, highest), {role: spec})
-    if role in CHOICES:
-        return _with_choice(measure if role in own else _as_cwla(measure, highest), role, text, highest)
-    if role in ("norm", "end") and role not in own:
+    own = {_path(parameter): parameter.name for parameter in ROWS[str(measure.NAME)].parameters}
+    if path in own and path not in CHOICES:
+        return _given(measure, {own[path]: _value(text)})
+    role, *inner = path.split(".")
+    if role not in own:
         measure = _as_cwla(measure, highest)
-    return _given(measure, {role: _value(text)})
+    if inner:
+        return _given(measure, {role: _with_value(getattr(metric_of(measure, highest), role), inner, text)})
+    return _with_choice(measure, role, text, highest) if role in CHOICES else _given(measure, {role: _value(text)})
 
 
 def _with_choice(measure: Measure, role: str, text: str, highest: float) -> Measure:
@@ -311,8 +304,7 @@ def _first_spec(kind: str, text: str, highest: float) -> Spec:
         return parse(text, kind)
     needed = [parameter for parameter in part.parameters if parameter.many or parameter.required]
     values = {parameter.name: _first_value(parameter, highest) for parameter in needed}
-    many = values.pop(part.many) if part.many else ()
-    return part(*many, **values)
+    return _with_values(part, values)
 
 
 def _first_value(parameter: Parameter, highest: float) -> Any:
@@ -336,18 +328,18 @@ def _first_value(parameter: Parameter, highest: float) -> Any:
 
 def _with_value(spec: Spec, path: list[str], text: str) -> Spec:
     """Return a function with one parameter changed; `path` leads to it through functions among the parameters."""
-    values = dict(spec.values)
     name, *inner = path
-    if name not in values or (inner and not isinstance(values[name], Spec)):
-        raise BadParameter(f"{spec} has no parameter {'.'.join(path)!r}. {near(name, values)}")
+    values = dict(spec.values)
     if inner:
         values[name] = _with_value(values[name], inner, text)
-    elif name == spec.part.many:
-        return spec.part.with_values(read_values(text), {}, f"{ROLES[spec.part.kind]}={spec.name}")
     else:
-        values[name] = _value(text)
-    many = values.pop(spec.part.many) if spec.part.many else ()
-    return spec.part.with_values(many, values, f"{ROLES[spec.part.kind]}={spec.name}")
+        values[name] = read_values(text) if name == spec.part.many else _value(text)
+    return _with_values(spec.part, values)
+
+
+def _with_values(part: Part, values: dict[str, Any]) -> Spec:
+    many = values.pop(part.many) if part.many else ()
+    return part.with_values(many, values, f"{ROLES[part.kind]}={part.name}")
 
 
 def _value(text: str) -> Any:

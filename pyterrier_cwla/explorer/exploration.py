@@ -7,8 +7,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from ir_measures.measures import Measure
 from scipy.optimize import brentq
 
 from ..data.alignment import Aligned, Judgments
-from ..data.columns import Columns, Floats, run_columns
+from ..data.columns import Array, Columns, Floats, run_columns
 from ..data.document_tables import documents
 from ..data.lengths import Lengths
 from ..data.resources import without_files
@@ -27,12 +26,12 @@ from ..files.inputs import loaded, named_pair, runs_by_name
 from ..measures.declarations import computation_of, followed, metric_of, needs_of, user_model_of
 from ..measures.named import RowMeasure, measures_of
 from ..measures.provider import judged
-from ..model.language import TABLES, float_or_int
+from ..model.language import TABLES, In, float_or_int
 from ..model.metric import Metric
 from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
 from .controls import Control, changed, control_of
-from .states import RankedTopic, Topic, state_of, texts_of
+from .states import Topic, state_of, texts_of
 
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 
@@ -244,7 +243,8 @@ class Exploration:
         self.highest = float_or_int(max(self.judgments.pool.highest or 0, 1))
         self.topics = self._answered()
         self.topic = self._known_topic(self.topics[0] if topic is None else topic)
-        self.texts = {} if texts is None else _wanted_texts(texts, self._documents)
+        ids = (rows.columns.doc_id.unique().to_pylist() for rows in self.rows.values())
+        self.texts = {} if texts is None else _wanted_texts(texts, {*chain.from_iterable(ids)})
         self.queries = {} if queries is None else _wanted_texts(queries, set(self.topics))
         self.note = ""
         self._measures: dict[str, Measure] = {}
@@ -418,21 +418,14 @@ class Exploration:
     # ---- topics
 
     def _answered(self) -> list[str]:
-        topics = [qid for qid in self.judgments.qids if all(qid in self._segments[name] for name in self.rows)]
+        by_all = np.logical_and.reduce([rows.answered[0] for rows in self.rows.values()])
+        topics = [self.judgments.qids[number] for number in np.flatnonzero(by_all)]
         if not topics:
             answered = ", ".join(f"{name} has {some(rows.names)}" for name, rows in self.rows.items())
             raise BadParameter(
                 f"no judged topic is answered by all runs: {some(self.judgments.qids)} are judged, and {answered}."
             )
         return topics
-
-    @property
-    def _documents(self) -> set[str]:
-        return {doc_id for rows in self.rows.values() for doc_id in rows.columns.doc_id.unique().to_pylist()}
-
-    @cached_property
-    def _segments(self) -> dict[str, dict[str, int]]:
-        return {name: {qid: at for at, qid in enumerate(rows.names)} for name, rows in self.rows.items()}
 
     def _known_topic(self, topic: object) -> str:
         shown = {harmless(qid): qid for qid in self.topics}
@@ -449,10 +442,12 @@ class Exploration:
         """Return a topic; the last one is kept, since finding its rows takes time in large runs."""
         if self._last is not None and self._last.qid == qid:
             return self._last
-        columns = self.judgments.columns.taken(np.flatnonzero(self.judgments.row_query == self.judgments.index[qid]))
-        grades = dict(zip(columns.doc_id.to_pylist(), columns.value.tolist(), strict=True))
-        rankings = {name: _ranked(of, self._segments[name][qid]) for name, of in self.rows.items()}
-        self._last = Topic(qid, grades, rankings, self.texts, self.queries.get(qid, ""), highest=self.highest)
+        number = self.judgments.index[qid]
+        judged_rows = self.judgments.columns.taken(np.flatnonzero(self.judgments.row_query == number))
+        grades = dict(zip(judged_rows.doc_id.to_pylist(), judged_rows.value.tolist(), strict=True))
+        columns = {name: rows.columns for name, rows in self.rows.items()}
+        orders = {name: _in_rank_order(rows, number) for name, rows in self.rows.items()}
+        self._last = Topic(qid, grades, columns, orders, self.texts, self.queries.get(qid, ""), highest=self.highest)
         return self._last
 
     _last: Topic | None = None
@@ -463,9 +458,10 @@ class Exploration:
         return columns if self.lengths is None else replace(columns, doc_length=None)
 
 
-def _ranked(rows: Rows, segment: int) -> RankedTopic:
-    order = rows.in_rank_order(np.arange(len(rows.columns)))
-    return RankedTopic(rows.columns, order[rows.starts[segment] : rows.ends[segment]])
+def _in_rank_order(rows: Rows, number: int) -> Array:
+    """Return the rows of a query of a run in rank order."""
+    group = np.flatnonzero(rows.query == number)[0]
+    return rows.in_rank_order(np.arange(len(rows.columns)))[rows.starts[group] : rows.ends[group]]
 
 
 def _is_current(metric: Metric) -> bool:
@@ -505,13 +501,11 @@ def _grades(grades: Any) -> list[float | None]:
         )
     found: list[float | None] = []
     for rank, grade in enumerate(grades, 1):
-        if grade is None or (isinstance(grade, float | np.floating) and math.isnan(grade)):
-            found.append(None)
-        elif isinstance(grade, bool) or not isinstance(grade, int | float | np.number) or not math.isfinite(grade):
+        unjudged = grade is None or (isinstance(grade, float | np.floating) and math.isnan(grade))
+        if not unjudged and grade not in In("(-inf, inf)"):
             raise BadParameter(f"the grade at rank {rank} is {grade!r}: give a number, or None if it is not judged.")
-        else:
-            found.append(float(grade))
-    if all(grade is None for grade in found):
+        found.append(None if unjudged else float(grade))
+    if not any(grade is not None for grade in found):
         raise BadParameter("no document of the ranking is judged: give at least one grade.")
     return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, repeat
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ from ..evaluation.explanation import Explanation, explain_run
 from ..files.arrow_arrays import of_numbers
 from ..measures.declarations import computation_of, metric_of
 from ..measures.wrappers import Residual
-from ..model.language import Spec, written
+from ..model.language import In, Spec
 from ..model.metric import Metric
-from .controls import controls_of
+from .controls import controls_of, text_of
 
 _READ = "Users read a ranking from the top, and most of them stop somewhere. The score is what they get on average."
 GO_ON = {
@@ -94,46 +95,15 @@ def _story(spec: Spec, known: dict[str, str], head: str, unit: str) -> str:
     """Return the story of a function, or the first line of its docstring if it has none, with its text."""
     role = "C" if spec.part.kind == "continuation" else "A"
     if spec.part.built_in and spec.name in known:
-        values = {name: ", ".join(map(written, v)) if isinstance(v, tuple) else written(v) for name, v in spec.values}
+        values = {name: text_of(value) for name, value in spec.values}
         return f"{known[spec.name].format(**values, unit=unit)} ({role} = {spec})"
     line = (spec.part.__doc__ or "").strip().partition("\n")[0]
     return f"{head}: {line} ({role} = {spec})" if line else f"{role} = {spec}"
 
 
 _SHOWN = 100  # ranks of a table
-_HIGHEST = 1e15  # absolute value of a grade
+_GRADES = In("[-1e15, 1e15]")
 _NO_BOUND = "How much higher the scores could be if all documents were judged is not known for this measure."
-
-
-@dataclass(frozen=True)
-class RankedTopic:
-    """Documents of one topic of a run, in rank order.
-
-    Attributes
-    ----------
-    columns : Columns
-        The whole run, grouped by topic.
-    order : ndarray of int
-        Rows of the documents of the topic, in rank order.
-    """
-
-    columns: Columns
-    order: Array
-
-    @cached_property
-    def ids(self) -> list[str]:
-        """Document ids in rank order."""
-        ids: list[str] = self.columns.doc_id.take(of_numbers(self.order)).to_pylist()
-        return ids
-
-    def run(self, whole: bool) -> Columns:
-        """Return the run with this ranking, of this topic alone or (``whole``) of all topics."""
-        scores = np.arange(len(self.order), 0, -1.0)
-        if not whole:
-            return replace(self.columns.taken(self.order), value=scores)
-        rows, values = np.arange(len(self.columns)), np.array(self.columns.value, float)
-        rows[np.sort(self.order)], values[np.sort(self.order)] = self.order, scores
-        return replace(self.columns.taken(rows), value=values)
 
 
 @dataclass(frozen=True)
@@ -146,8 +116,10 @@ class Topic:
         The topic.
     grades : mapping of str to float
         Grades of the judged documents.
-    rankings : dict of str to RankedTopic
-        Documents of each run.
+    columns : dict of str to Columns
+        Each whole run, by name, grouped by topic.
+    orders : dict of str to ndarray of int
+        Rows of the documents of the topic in each run, in rank order.
     texts : mapping of str to str
         Texts of documents.
     about : str
@@ -162,7 +134,8 @@ class Topic:
 
     qid: str
     grades: Mapping[str, float]
-    rankings: dict[str, RankedTopic]
+    columns: dict[str, Columns]
+    orders: dict[str, Array]
     texts: Mapping[str, str]
     about: str
     highest: float
@@ -176,8 +149,21 @@ class Topic:
 
     @cached_property
     def runs(self) -> dict[str, Columns]:
-        """Each run, by name."""
-        return {name: ranked.run(self.whole) for name, ranked in self.rankings.items()}
+        """Each run with the ranking of this topic, of this topic alone or (``whole``) of all topics, by name."""
+        return {name: self._run(self.columns[name], order) for name, order in self.orders.items()}
+
+    def _run(self, columns: Columns, order: Array) -> Columns:
+        scores = np.arange(len(order), 0, -1.0)
+        if not self.whole:
+            return replace(columns.taken(order), value=scores)
+        rows, values = np.arange(len(columns)), np.array(columns.value, float)
+        rows[np.sort(order)], values[np.sort(order)] = order, scores
+        return replace(columns.taken(rows), value=values)
+
+    @cached_property
+    def ids(self) -> dict[str, list[str]]:
+        """Document ids of each run, in rank order."""
+        return {name: of.doc_id.take(of_numbers(self.orders[name])).to_pylist() for name, of in self.columns.items()}
 
     @cached_property
     def aligned(self) -> Aligned:
@@ -187,9 +173,8 @@ class Topic:
     @cached_property
     def shown(self) -> dict[str, str]:
         """Ids of documents by the texts that the page shows for them."""
-        ids = dict.fromkeys(doc_id for ranked in self.rankings.values() for doc_id in ranked.ids)
         shown: dict[str, str] = {}
-        for doc_id in ids:
+        for doc_id in dict.fromkeys(chain(*self.ids.values())):
             text = harmless(doc_id)
             while text in shown:
                 text += "′"
@@ -211,40 +196,36 @@ class Topic:
             if grade is None:
                 new.pop(doc_id, None)
             else:
-                new[doc_id] = _number(grade, text)
+                if grade not in _GRADES:
+                    raise BadParameter(f"the grade of {text} must be a number or null.")
+                new[doc_id] = float(grade)
         if not new:
             raise BadParameter("no document of the topic is judged: give at least one document a grade.")
-        rankings = {name: self._reordered(name, ranked, orders) for name, ranked in self.rankings.items()}
-        return replace(self, grades=new, rankings=rankings, is_edited=True)
+        rows = {name: self._reordered(name, orders.get(harmless(name))) for name in self.orders}
+        return replace(self, grades=new, orders=rows, is_edited=True)
 
     def _known(self, text: object) -> str:
         if not isinstance(text, str) or text not in self.shown:
             raise BadParameter(f"no document {text!r} in the rankings. {near(str(text), self.shown)}")
         return self.shown[text]
 
-    def _reordered(self, name: str, ranked: RankedTopic, orders: Mapping[str, Any]) -> RankedTopic:
-        order = orders.get(harmless(name))
-        if order is None:
-            return ranked
-        wanted = [self._known(text) for text in order] if isinstance(order, list) else []
-        place = {doc_id: at for at, doc_id in enumerate(ranked.ids)}
+    def _reordered(self, name: str, shown: Any) -> Array:
+        """Return the rows of a ranking with the documents of `shown` in this order; the others keep their places."""
+        order = self.orders[name]
+        if shown is None:
+            return order
+        wanted = [self._known(text) for text in shown] if isinstance(shown, list) else []
+        place = {doc_id: at for at, doc_id in enumerate(self.ids[name])}
         if not wanted or len(set(wanted)) < len(wanted) or not place.keys() >= set(wanted):
             raise BadParameter(f"the new order of {name} must have documents of this ranking, each once.")
-        places, new = [place[doc_id] for doc_id in wanted], ranked.order.copy()
-        new[sorted(places)] = ranked.order[places]  # documents that are not named keep their places
-        return replace(ranked, order=new)
+        places, new = [place[doc_id] for doc_id in wanted], order.copy()
+        new[sorted(places)] = order[places]
+        return new
 
     @property
     def grade_steps(self) -> list[str]:
         """Grades that a document can be given, from the lowest to the highest."""
-        whole = range(math.floor(self.highest) + 1)
-        return [f"{grade:g}" for grade in sorted({*map(float, whole), *map(float, self.grades.values())})]
-
-
-def _number(grade: Any, text: str) -> float:
-    if isinstance(grade, bool) or not isinstance(grade, int | float) or not abs(grade) <= _HIGHEST:
-        raise BadParameter(f"the grade of {text} must be a number or null.")
-    return float(grade)
+        return [f"{grade:g}" for grade in sorted({*range(math.floor(self.highest) + 1), *self.grades.values()})]
 
 
 def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[str, Any]:
@@ -262,7 +243,6 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
     explanations = [explain_run(topic.judgments, run, topic.qid, measure, name) for name, run in topic.runs.items()]
     highest = max(topic.highest, float(topic.judgments.pool.highest or 0))
     upper = _upper(measure, topic, explanations)
-    bounds: list[float | None] = [None] * len(explanations) if upper is None else [*upper]
     metric = metric_of(measure, highest)
     return {
         "measure": {
@@ -278,7 +258,7 @@ def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[
         "unit": metric.effort_unit,
         "timed": not metric.unit_effort,
         "grades": topic.grade_steps,
-        "rankings": [_ranking(*of, topic) for of in zip(topic.runs, explanations, bounds, strict=True)],
+        "rankings": [_ranking(*of, topic) for of in zip(topic.runs, explanations, upper or repeat(None))],
         "difference": _difference([*map(harmless, topic.runs)], [one.score for one in explanations]),
         "notes": [*notes, *([_NO_BOUND] if upper is None else [])],
     }

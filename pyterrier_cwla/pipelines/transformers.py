@@ -113,26 +113,7 @@ def _equal(one: Any, other: Any) -> bool:
     return len(one) == len(other) and one.content == other.content
 
 
-class _RowByRow(ByParameters):
-    """Base of transformers whose result for a row does not depend on other rows."""
-
-    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
-        """Return an equivalent pipeline for this transformer and ``% k``, in which the cutoff comes first.
-
-        Parameters
-        ----------
-        k : int
-            Number of results to keep for each query.
-
-        Returns
-        -------
-        pt.Transformer
-            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
-        """
-        return pt.RankCutoff(k) >> self
-
-
-class DocLength(_RowByRow):
+class DocLength(ByParameters):
     """Add the column ``doc_length`` (words), from a table of lengths or counted in the column ``text``.
 
     Parameters
@@ -192,8 +173,23 @@ class DocLength(_RowByRow):
         words = np.array([len(split(text)) for text in texts], float)
         return inp.assign(doc_length=words[place])
 
+    def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
+        """Return an equivalent pipeline for this transformer and ``% k``, in which the cutoff comes first.
 
-class DocSeconds(_RowByRow):
+        Parameters
+        ----------
+        k : int
+            Number of results to keep for each query.
+
+        Returns
+        -------
+        pt.Transformer
+            Pipeline of the cutoff and this transformer; ``compile()`` passes the cutoff on to the stage before.
+        """
+        return pt.RankCutoff(k) >> self
+
+
+class DocSeconds(ByParameters):
     """Add the column ``doc_seconds``, the known cost of each document, from a table.
 
     Parameters
@@ -233,6 +229,8 @@ class DocSeconds(_RowByRow):
             Same rows; costs in seconds as floats.
         """
         return inp.assign(doc_seconds=self.seconds.current.of_documents(self._docno(inp)))
+
+    fuse_rank_cutoff = DocLength.fuse_rank_cutoff
 
 
 class DuplicateOf(ByParameters):
