@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+_WIDE = 56  # characters, longest list of choices that stands beside an option
 COMMANDS = Path(__file__).parents[1] / "pyterrier_cwla" / "cli"
 FILE = COMMANDS / "parameters.json"
 
@@ -38,7 +39,7 @@ def _parameters(function: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
     entry = re.compile(r"^(\w[\w, ]*) : (.*)\n((?:    .*\n?|\n)+)", re.M)
     for names, kind, text in entry.findall(section[1] if section else ""):
         for name in filter(wanted.__contains__, names.split(", ")):
-            if record := _record(kind, " ".join(text.split()), defaults[name]):
+            if record := _record(kind, _in_options(" ".join(text.split()), wanted), defaults[name]):
                 found[name] = record
     return found
 
@@ -53,21 +54,33 @@ def _found(module: str, name: str) -> Any:
 
 
 def _record(kind: str, text: str, default: Any) -> dict[str, Any]:
-    choices = re.findall(r'"(\w+)"', kind.partition("}")[0]) if kind.startswith("{") else []
+    choices = re.findall(r'"([\w-]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
     name = "str" if choices else re.split(r"\W", kind, maxsplit=1)[0]
     if name not in ("bool", "float", "int", "str"):
         return {}
     found: dict[str, Any] = {"type": name, "help": _sentence(text)}
     if default is not inspect.Parameter.empty:
         found["default"] = default
-    if choices:
-        found["choices"] = choices
     if least := re.search(r"\bfrom (\d+)", kind):
         found["min"] = int(least[1])
     if "or None" in kind:
         found["or_none"] = True
         found["help"] = found["help"].replace("None", "none")
+        choices += ["none"] * bool(choices)
+    if choices:
+        found["choices"] = choices
+    if len("|".join(choices)) > _WIDE:
+        found |= {"metavar": "NAME", "help": f"{found['help'].rstrip('.')}: {', '.join(choices)}."}
     return found
+
+
+def _in_options(text: str, wanted: set[str]) -> str:
+    """Return a description with the options in place of the parameters in single backticks."""
+    return re.sub(
+        r"(?<![`:])`(\w+)`(?!`)",
+        lambda found: f"--{found[1].replace('_', '-')}" if found[1] in wanted else found[0],
+        text,
+    )
 
 
 def _sentence(text: str) -> str:

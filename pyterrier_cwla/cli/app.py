@@ -16,7 +16,7 @@ from ..errors import CWLAError, MissingLength, MissingSeconds, UnknownFunction
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
-from .options import displayed, in_options, options_of, unknown_option
+from .options import displayed, options_of, said, unknown_option, wrong_value
 
 if TYPE_CHECKING:
     import typer
@@ -112,10 +112,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except UnknownFunction as error:
         return _fail(f"{error} Your own functions are available in Python only.")
     except CWLAError as error:
-        return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
+        return _fail(said(error, options_of(typer.main.get_command(app), words)))
     except usage_error as error:
-        usual = error.format_message()  # type: ignore[attr-defined]
-        message = unknown_option(error, typer.main.get_command(loaded_app())) or usual.replace("Value error, ", "")
+        message = unknown_option(error, typer.main.get_command(loaded_app())) or wrong_value(error)
         return _fail(message if message.endswith((".", "?")) else f"{message}.")
     except BrokenPipeError:
         raise

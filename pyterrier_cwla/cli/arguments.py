@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from .. import errors
 from .._version import __version__
@@ -42,6 +42,23 @@ class Commands(TyperGroup):
             formatter.write_dl([(name, one.get_short_help_str(1000)) for name, one in self.commands.items()])
 
 
+class Command(TyperCommand):
+    """Command whose help shows arguments by their names."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the words of the line of usage, with optional arguments in brackets."""
+        arguments = [one for one in self.params if one.param_type_name == "argument"]
+        names = [f"{one.metavar}{'...' * (one.nargs != 1)}" for one in arguments]
+        return ["[OPTIONS]", *(name if one.required else f"[{name}]" for name, one in zip(names, arguments))]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the descriptions of arguments and options."""
+        for one in self.params:
+            if one.param_type_name == "argument":
+                vars(one)["display_type_rich"] = lambda ctx: None
+        super().format_options(ctx, formatter)
+
+
 app = typer.Typer(
     cls=Commands,
     no_args_is_help=False,
@@ -54,7 +71,7 @@ app = typer.Typer(
 
 def command(name: str | None = None, group: typer.Typer = app) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that adds a command with all options of its groups."""
-    return lambda function: group.command(name)(with_options(function))
+    return lambda function: group.command(name, cls=Command)(with_options(function))
 
 
 Qrels = Annotated[
@@ -68,7 +85,9 @@ Runs = Annotated[
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[
     list[str] | None,
-    typer.Option("--measure", "-m", metavar="MEASURE", help="Measures, such as nDCG@10,AP, or label=measure."),
+    typer.Option(
+        "--measure", "-m", metavar="MEASURE", help="Measures, such as nDCG@10,AP, or label=measure; may be repeated."
+    ),
 ]
 ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
 LengthsFile = Annotated[
@@ -179,7 +198,7 @@ class MeasureOptions:
     missing: WhereMissing = None
     rel: Annotated[
         int | None,
-        typer.Option("--rel", min=0, metavar="N", help="Lowest relevant grade, for measures without their own rel."),
+        typer.Option("--rel", min=0, metavar="N", help="Lowest relevant grade, for measures that state none."),
     ] = None
 
     @property

@@ -135,8 +135,7 @@ def compare(
     ] = None,
     chosen: Annotated[
         dict[str, Any],
-        Parameters("evaluation.run_comparison.compare", "pairs least test correction confidence resamples seed",
-                   test={"metavar": "TEST"}, correction={"metavar": "NAME"}),
+        Parameters("evaluation.run_comparison.compare", "pairs least test correction confidence resamples seed"),
     ],
     no_baseline: Annotated[
         bool, typer.Option("--no-baseline", help="Only scores and their intervals, without a baseline.")

@@ -160,7 +160,7 @@ def measures(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="Describe these measures or functions; C, A, gain, effort … list all of that kind, and other words"
             " those with the word in their description.",
         ),

@@ -153,8 +153,7 @@ def simulate(
     ],
     chosen: Annotated[
         dict[str, Any],
-        Parameters("behaviour.simulation.simulator.simulate", "users seed reading sampling",
-                   reading={"metavar": "NAME"}),
+        Parameters("behaviour.simulation.simulator.simulate", "users seed reading sampling"),
     ],
     run_name: RunName = None,
     given: MeasureOptions,

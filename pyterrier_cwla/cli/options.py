@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import near
+from ..errors import BadParameter, CWLAError, near
 
 #: Parameters of measures that are also options of some commands. Errors about them name the option already.
 _OF_MEASURES = {"measure", "measures", "lengths", "seconds", "missing", "output"}
@@ -16,15 +16,6 @@ _OF_MEASURES = {"measure", "measures", "lengths", "seconds", "missing", "output"
 _EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "query_id": "--query", "qid": "--query",
             "k": "--depth", "metric": "--measure", "metrics": "--measure", "measures": "--measure",
             "out": "--output", "per_query": "--by-query"}  # fmt: skip
-
-#: Replacements of texts other than the name of an option.
-_REPLACEMENTS = {
-    "None switches corrections off": "'none' switches corrections off",
-    "plot_survival()": "--pictures",
-    "give unseen= to count": "write its cost into the measure, as in -m 'TBG(unseen=12)', to count",
-    "use ir_measures.calc_aggregate, which uses all providers": "`pyterrier-cwla compare` computes it",
-    "expected_saves computes": "In Python, pyterrier_cwla.behaviour.expected_saves() computes",
-}
 
 #: Options of trec_eval and what to write here, as in docs/coming_from.rst.
 _OF_TREC_EVAL = {
@@ -35,6 +26,9 @@ _OF_TREC_EVAL = {
     "-J": "Write it into the measure: -m 'AP(judged_only=True)'.",
     "-M": "Write the number of documents into the measure: -m AP@100.",
 }
+
+_OUTSIDE, _BEFORE_VALUE = r"(?<![\w(,$'\"=-])", r"(?=[\w'\"-])"
+"""Patterns for the place before a parameter that is no part of a measure, and for that before its value."""
 
 STDIN = "stdin"
 """Name of standard input in messages and, like the stem of a file, of a run that is read from it."""
@@ -85,6 +79,15 @@ def unknown_option(error: Any, group: Any) -> str:
     return f"No such option: {name}. {hint}"
 
 
+def wrong_value(error: Any) -> str:
+    """Return the message of a usage error, with the option and its value if the value has a wrong type or size."""
+    details: Any = getattr(error.__cause__, "errors", list)()
+    if not details or details[0]["type"] == "value_error":
+        return error.format_message().replace("Value error, ", "")
+    wrong = details[0]["msg"].partition(",")[0].replace("Input should", "must")
+    return f"{max(error.param.opts, key=len)} {details[0]['input']} {wrong}"
+
+
 def _by_command(group: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
     """Yield the names of all commands with their options."""
     for name, command in group.commands.items():
@@ -93,17 +96,24 @@ def _by_command(group: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
         yield f"{before}{name}", {option for parameter in command.params for option in parameter.opts}
 
 
-def in_options(text: str, options: Mapping[str, str]) -> str:
-    """Replace ``seed=-1`` by ``--seed -1`` in a text, but not within a measure.
+def said(error: CWLAError, options: Mapping[str, str]) -> str:
+    """Return the message of an error, with the options in place of the parameters of functions."""
+    given = getattr(error, "given", {})
+    by_option = {options[name]: value for name, value in given.items() if name in options}
+    if not isinstance(error, BadParameter) or not by_option:
+        return in_options(str(error), options)
+    return in_options(error.about(f"{option} {value}" for option, value in by_option.items()), options)
 
-    >>> known = {"alpha": "--alpha", "complete=": "--all-runs"}
-    >>> in_options("alpha=2.0 must be between 0 and 1; give complete=None to keep all.", known)
-    '--alpha 2.0 must be between 0 and 1; give --all-runs to keep all.'
+
+def in_options(text: str, options: Mapping[str, str]) -> str:
+    """Replace parameters in a hint, such as ``give seed=1``, by options, but not within a measure.
+
+    >>> in_options("for AP(rel=1), give rel=2, or complete=None.", {"rel": "--rel", "complete=": "--all-runs"})
+    'for AP(rel=1), give --rel 2, or --all-runs.'
     """
-    for python, option in _REPLACEMENTS.items():
-        text = text.replace(python, option)
     for name, option in options.items():
-        value = r"=(?=[\w'\"-])" if name[-1] != "=" else r"[\w']+"
-        text = re.sub(rf"(?<![\w(,$'\"=-]){name}{value}", option + " " * (name[-1] != "="), text)
-        text = re.sub(rf"(?<![\w(,$'\"=-]){name.rstrip('=')}=", option, text)
+        if name.endswith("="):  # an option without a value
+            text = re.sub(rf"{_OUTSIDE}{name}[\w']*", option, text)
+        text = re.sub(rf"{_OUTSIDE}{name}={_BEFORE_VALUE}", f"{option} ", text)
+        text = re.sub(rf"{_OUTSIDE}{name}=", option, text)
     return text

@@ -18,6 +18,8 @@ RECORDS = Path(__file__).with_name("parameters.json")
 help of a command imports none of these."""
 _NAMES = {"n_jobs": ["--jobs"]}
 _TYPES: dict[str, Any] = {"bool": bool, "float": float, "int": int, "str": str}
+_VALUES = {"float": "NUMBER", "int": "N", "str": "NAME"}
+"""Names of values in the help, by type."""
 
 
 @functools.cache
@@ -81,6 +83,8 @@ def _option(
     if "flag" in more:
         kind, default = bool, False
         del more["flag"]
+    elif not choices and type in _VALUES:
+        more.setdefault("metavar", _VALUES[type])
     option = typer.Option(*(names or _NAMES.get(name, [f"--{name.replace('_', '-')}"])), **more)
     hint = Annotated[kind | None if default is None else kind, option]  # type: ignore[valid-type]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)

@@ -332,7 +332,7 @@ def users(
     chosen: Annotated[
         dict[str, Any],
         Parameters("studies.users.agreement_study.user_agreement", "baseline coefficient span resamples cv seed",
-                   baseline={"metavar": "MEASURE"}, coefficient={"metavar": "NAME"}),
+                   baseline={"metavar": "MEASURE"}),
     ],
     given: MeasureOptions,
     report: ReportFolder,
@@ -374,7 +374,7 @@ def fit(
     ] = None,
     chosen: Annotated[
         dict[str, Any],
-        Parameters("studies.fitting.parameter_fit.fit", "objective cv seed n_jobs", objective={"metavar": "NAME"}),
+        Parameters("studies.fitting.parameter_fit.fit", "objective cv seed n_jobs"),
     ],
     report: ReportFolder,
 ) -> None:  # fmt: skip

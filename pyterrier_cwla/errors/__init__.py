@@ -30,7 +30,23 @@ class UnknownFunction(UnknownSpec):
 
 
 class BadParameter(CWLAError):
-    """Parameter that is missing, unknown, or out of range."""
+    """Parameter that is missing, unknown, or out of range.
+
+    Parameters
+    ----------
+    message : str
+        Message, or the rest of the sentence that begins with ``parameter=value``.
+    **given : object
+        Parameter with its value. The command line writes the option of this parameter instead.
+    """
+
+    def __init__(self, message: str, /, **given: object) -> None:
+        self.message, self.given = message, given
+        super().__init__(self.about({f"{name}={shown(value)}": value for name, value in given.items()}))
+
+    def about(self, subject: Iterable[str]) -> str:
+        """Return the message as a sentence about a subject."""
+        return "".join([*subject, "" if self.message.startswith(":") or not self.given else " ", self.message])
 
 
 class RefutedFact(BadParameter):
@@ -266,14 +282,22 @@ def check_whole(least: int, **given: Any) -> None:
     """Raise BadParameter for parameters that are no whole numbers, or are below ``least``."""
     for name, value in given.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-            raise BadParameter(f"{name}={value!r} must be a whole number from {least}.")
+            raise BadParameter(f"must be a whole number from {least}.", **{name: value})
 
 
 def check_share(such_as: float, **given: float) -> None:
     """Raise BadParameter for parameters that are not between 0 and 1; the message gives the example ``such_as``."""
     for name, value in given.items():
         if not 0 < value < 1:
-            raise BadParameter(f"{name}={value!r} must be between 0 and 1, such as {such_as}.")
+            raise BadParameter(f"must be between 0 and 1, such as {such_as}.", **{name: value})
+
+
+def check_known(what: str, known: Iterable[object], /, **given: object) -> None:
+    """Raise BadParameter with near names for parameters whose value is not among the known ones."""
+    known = list(known)
+    for name, value in given.items():
+        if value not in known:
+            raise BadParameter(f"is no {what}. {near(str(value), map(str, known))}", **{name: value})
 
 
 _BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas", "functools"}

@@ -15,7 +15,7 @@ from ..data.alignment import Judgments
 from ..data.columns import Array
 from ..data.rankings import Rankings
 from ..data.rows import Rows
-from ..errors import BadParameter, NoFiniteValue, near, shown
+from ..errors import BadParameter, NoFiniteValue, near
 from ..errors.sanitise import sanitised
 from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
@@ -368,7 +368,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     (measure,) = measures_of([measure])
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and not (whole and 1 <= depth <= FARTHEST):
-        raise BadParameter(f"depth={shown(depth)}: give a rank from 1 to {FARTHEST:,}.")
+        raise BadParameter(f": give a rank from 1 to {FARTHEST:,}.", depth=depth)
     judgments = judged(loaded(qrels, "qrels"))
     if isinstance(measure, type(Mixture)):
         return _stops_of_mixture(judgments, one_run(run), measure, depth)

@@ -16,7 +16,7 @@ from ir_measures.measures import Measure
 from .._version import __version__
 from ..data.alignment import Judgments
 from ..data.columns import Columns, run_columns
-from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, near, some
+from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, check_known, check_share, some
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..files.run_files import sources
 from ..measures.declarations import better_of, refuse_missing_parameters
@@ -74,14 +74,13 @@ def compare(
     least : float, default=0
         Largest difference of the scores of a topic that counts as a tie, in the unit of the measures.
     confidence : float in (0, 1), default=0.95
-        Confidence level of the intervals; 1 − `confidence` is the significance level.
-    test : str, default="t"
-        Test that decides which differences are marked as significant: "t", "wilcoxon" or "randomisation", which are
-        always computed; with `pairs` also "tukey" or "randomised_hsd", tests of all pairs together that need no
-        correction. Choose the test before you see the results.
-    correction : str or None, default="holm"
-        Correction for multiple comparisons, over all runs and measures of the table: ``"holm"``, ``"bonferroni"``,
-        ``"sidak"``, ``"holm-sidak"``, ``"simes-hochberg"``, ``"hommel"``, ``"fdr_bh"`` or ``"fdr_by"``, or None.
+        Confidence level of the intervals; the significance level is 1 minus this level.
+    test : {"t", "wilcoxon", "randomisation", "tukey", "randomised_hsd"}, default="t"
+        Test that decides which differences are marked as significant; "tukey" and "randomised_hsd" test all pairs
+        together, need no correction, and go with `pairs`. The first three are always computed. Choose the test before
+        you see the results.
+    correction : {"holm", "bonferroni", "sidak", "holm-sidak", "simes-hochberg", "hommel", "fdr_bh", "fdr_by"} or None
+        Correction for multiple comparisons, over all runs and measures of the table. By default "holm".
     resamples : int, default=10_000
         Number of bootstrap resamples, and of random sign vectors in the randomisation test. The test enumerates all
         2^n sign vectors if these are not more.
@@ -150,11 +149,9 @@ def compare(
     if pairs and baseline is not None:
         raise BadParameter("give baseline= or pairs=True, not both.")
     if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
-        raise BadParameter(f"least={least!r} must be a number of 0 or more, in the unit of the measures.")
+        raise BadParameter("must be a number of 0 or more, in the unit of the measures.", least=least)
     if isinstance(test, str) and test in TESTS and TESTS[test].of_all_pairs and not pairs:
-        raise BadParameter(
-            f"test={test!r} tests all pairs of runs together: compare all pairs, or choose another test."
-        )
+        raise BadParameter("tests all pairs of runs together: compare all pairs, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
     baselines = _baselines(baseline, runs)
@@ -283,16 +280,13 @@ def check_settings(
     pairs: bool = False,
 ) -> None:
     """Raise BadParameter if a setting of :func:`compare` is out of range; `pairs` allows the tests of all pairs."""
-    if not 0 < confidence < 1:
-        raise BadParameter(f"confidence={confidence!r} must be between 0 and 1, such as 0.95.")
-    tests = TESTS if pairs else PAIRED_TESTS
-    if not isinstance(test, str) or test not in tests:
-        raise BadParameter(f"no test {test!r}. {near(str(test), tests)}")
+    check_share(0.95, confidence=confidence)
+    check_known("test", TESTS if pairs else PAIRED_TESTS, test=test)
     check_correction(correction)
     if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
-        raise BadParameter(f"resamples={resamples!r} must be a whole number, and at least {_FEWEST}.")
+        raise BadParameter(f"must be a whole number, and at least {_FEWEST}.", resamples=resamples)
     if not isinstance(seed, int | np.integer) or seed < 0:
-        raise BadParameter(f"seed={seed!r} must be a whole number of 0 or more, so that results can be reproduced.")
+        raise BadParameter("must be a whole number of 0 or more, so that results can be reproduced.", seed=seed)
 
 
 def measures_by_name(
@@ -444,7 +438,6 @@ def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
 
 def _check_baselines(baselines: list[Any], names: list[Any]) -> None:
     for baseline in baselines:
-        if baseline not in names:
-            raise BadParameter(f"no run {baseline!r} to be the baseline. {near(str(baseline), map(str, names))}")
+        check_known("run", names, baseline=baseline)
         if len(names) == 1:
-            raise BadParameter(f"{baseline!r} is the only run: there is nothing to compare with it.")
+            raise BadParameter("is the only run: there is nothing to compare with it.", baseline=baseline)

@@ -94,7 +94,7 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
 
     check_persistence(p)
     if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1):
-        raise BadParameter(f"depth={depth!r} must be a whole number of at least 1.")
+        raise BadParameter("must be a whole number of at least 1.", depth=depth)
     given = separate_runs(runs)
     if len(given) < (2 if other is None else 1):
         number = many(len(given) + (other is not None), "run")

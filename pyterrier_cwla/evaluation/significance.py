@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadParameter, near
+from ..errors import check_known
 
 Array = np.ndarray
 
@@ -281,10 +281,8 @@ def paired_tests(differences: Array, correction: str | None, resamples: int, see
 
 def check_correction(correction: str | None) -> None:
     """Raise BadParameter if there is no such correction."""
-    if correction is not None and correction not in CORRECTIONS:
-        raise BadParameter(
-            f"no correction {correction!r}. {near(str(correction), CORRECTIONS)} None switches corrections off."
-        )
+    if correction is not None:
+        check_known("correction", CORRECTIONS, correction=correction)
 
 
 def corrected(p: Array, correction: str) -> Array:

@@ -204,8 +204,8 @@ def _over_other_grades(metric: Metric, grades: Callable[[Array], Array], key: Ha
 def not_computed_here(measure: Measure) -> UnknownSpec:
     """Return the error for a measure of ir_measures that only other providers compute."""
     return UnknownSpec(
-        f"{measure} is a measure of ir_measures that is not computed here: use ir_measures.calc_aggregate, which uses"
-        " all providers. `pyterrier-cwla measures` lists all that are computed here."
+        f"{measure} is a measure of ir_measures that is not computed here: `compare` computes it, and so does"
+        " ir_measures.calc_aggregate. `pyterrier-cwla measures` lists all that are computed here."
     )
 
 

@@ -479,7 +479,7 @@ def _found(rankings: Rankings, rel: int) -> Array:
 def check_persistence(p: float) -> None:
     """Raise BadParameter if the persistence of a rank-biased overlap is out of its range."""
     if not isinstance(p, int | float | np.number) or not 0 < p < 1:
-        raise BadParameter(f"p={p!r}: the persistence must be between 0 and 1, such as 0.9.")
+        raise BadParameter(": the persistence must be between 0 and 1, such as 0.9.", p=p)
 
 
 class OverlapSums:

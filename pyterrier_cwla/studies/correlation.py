@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..errors import BadParameter, near
+from ..errors import BadParameter, check_known
 from ..measures.counting import check_persistence
 from ..measures.declarations import better_of
 from ..measures.named import measures_of
@@ -76,7 +76,7 @@ def tau(x: Any, y: Any, kind: str = "b") -> Array:
     >>> [round(float(tau(x, y, kind)), 3) for kind in ("a", "b", "ap")]
     [0.667, 0.667, 0.333]
     """
-    check_known("τ of kind", kind, TAUS)
+    check_known("kind of τ", TAUS, kind=kind)
     if kind == "ap_symmetric":
         return (tau(x, y, "ap") + tau(y, x, "ap")) / 2
     x, y = _scores(x, y)
@@ -444,13 +444,6 @@ def weights_of(name: str, weights: Array | None) -> Array | None:
     return weights if is_weighted(name) else None
 
 
-def check_known(what: str, name: Any, known: Iterable[str], where: str = "") -> None:
-    """Raise BadParameter if a name is not among the known ones: ``no WHAT NAME WHERE. Near: …``."""
-    known = list(known)
-    if name not in known:
-        raise BadParameter(f"no {what} {name!r}{where}. {near(str(name), known)}")
-
-
 def check_coefficient(
     name: str, known: Iterable[str], weights: Array | None, why_no_other: str, parameter: str = "coefficient"
 ) -> None:
@@ -471,13 +464,13 @@ def check_coefficient(
     parameter : str, default="coefficient"
         Name of the parameter in the error message.
     """
-    known = list(known)
+    known, given = list(known), {parameter: name}
     if name not in LABELS:
-        check_known(parameter, name, known)
+        check_known(parameter, known, **given)
     if name not in known:
-        raise BadParameter(f"{parameter}={name!r}: {why_no_other} Give one of {', '.join(known)}.")
+        raise BadParameter(f": {why_no_other} Give one of {', '.join(known)}.", **given)
     if is_weighted(name) and weights is None:
-        raise BadParameter(f"{parameter}={name!r} needs a column 'n' in the ratings: how often each rating counts.")
+        raise BadParameter("needs a column 'n' in the ratings: how often each rating counts.", **given)
 
 
 def where_less_is_better(measures: Mapping[str, Measure]) -> list[str]:

@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 def checked(n_jobs: Any) -> int:
     """Return the number of processes; raise BadParameter if it is not a valid ``n_jobs``."""
     if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs == 0:
-        raise BadParameter(f"n_jobs={n_jobs!r}: give the number of processes, or -1 for the number of cores.")
+        raise BadParameter(": give the number of processes, or -1 for the number of cores.", n_jobs=n_jobs)
     return n_jobs
 
 

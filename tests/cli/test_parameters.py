@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("typer", reason="needs the extra [cli]")
 
 from pyterrier_cwla.cli.parameters import RECORDS, Parameters
+from pyterrier_cwla.evaluation.significance import CORRECTIONS, TESTS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
 
@@ -30,6 +31,12 @@ def test_types_choices_and_limits_come_from_the_docstring():
     assert known[COMPARE]["pairs"] == {"type": "bool", "help": "Compare all pairs of runs.", "default": False}
     assert known[LOG]["last_rank"]["min"] == 1
     assert known[LOG]["last_rank"]["default"] is None
+
+
+def test_choices_in_docstrings_are_those_of_the_functions():
+    known = json.loads(RECORDS.read_text(encoding="utf-8"))
+    assert known[COMPARE]["test"]["choices"] == [*TESTS]
+    assert {*known[COMPARE]["correction"]["choices"]} == {*CORRECTIONS, "none"}
 
 
 def test_values_of_options_are_arguments_of_the_function():

@@ -210,7 +210,7 @@ def test_labels_are_reduced_for_pairs_only(command, more, message, collection, s
         (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--jobs", "0"), "--jobs 0: give the number"),
         (
             ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--objective", "agreement"),
-            "--objective 'agreement'",
+            "--objective agreement",
         ),
         (
             ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "p=7"),

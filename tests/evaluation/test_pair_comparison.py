@@ -339,7 +339,7 @@ def test_one_more_record_is_one_more_test(monkeypatch):
     console = Console(file=io.StringIO(), width=140)
     console.print(found)
     assert re.search(r"t-test +Wilcoxon +random +sign", console.file.getvalue())
-    with pytest.raises(BadParameter, match=r"no test 'sing'\. Near: 'sign'"):
+    with pytest.raises(BadParameter, match=r"test='sing' is no test\. Near: 'sign'"):
         compare(QRELS, RUNS, ["AP"], test="sing")
 
 
@@ -376,9 +376,12 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
         (dict(test="tukey"), "test='tukey' tests all pairs of runs together: compare all pairs"),
         (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
-        (dict(baseline=["a", "q"]), "no run 'q' to be the baseline"),
+        (dict(baseline=["a", "q"]), "baseline='q' is no run"),
         (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
-        (dict(pairs=True, test="hsd"), "no test 'hsd'. Available: randomisation, randomised_hsd, t, tukey, wilcoxon"),
+        (
+            dict(pairs=True, test="hsd"),
+            "test='hsd' is no test. Available: randomisation, randomised_hsd, t, tukey, wilcoxon",
+        ),
         (dict(pairs="yes"), "pairs='yes' must be True or False"),
     ],
 )
@@ -392,7 +395,7 @@ def test_errors(more, says):
         found.wide(["AP"])
     with pytest.raises(BadParameter, match="layout='runs' is for one baseline or none"):
         found.to_latex(layout="runs")
-    with pytest.raises(BadParameter, match=r"no test \['t'\]"):
+    with pytest.raises(BadParameter, match=r"test=\['t'\] is no test"):
         compare(QRELS, RUNS, ["AP"], test=["t"])
 
 

@@ -473,10 +473,10 @@ def test_what_to_report_stands_in_about(found):
 @pytest.mark.parametrize(
     ("given", "error", "message"),
     [
-        ({"baseline": "A"}, BadParameter, "no run 'A' to be the baseline. Near: 'a'."),
-        ({"baseline": "x"}, BadParameter, "no run 'x' to be the baseline. Available: a, b, c."),
-        ({"test": "wilcoxson"}, BadParameter, "no test 'wilcoxson'. Near: 'wilcoxon'."),
-        ({"correction": "Holms"}, BadParameter, "no correction 'Holms'. Near: 'holm', 'holm-sidak', 'hommel'."),
+        ({"baseline": "A"}, BadParameter, "baseline='A' is no run. Near: 'a'."),
+        ({"baseline": "x"}, BadParameter, "baseline='x' is no run. Available: a, b, c."),
+        ({"test": "wilcoxson"}, BadParameter, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
+        ({"correction": "Holms"}, BadParameter, "correction='Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
         ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
         ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number, and at least 100"),
         ({"seed": None}, BadParameter, "seed=None must be a whole number"),
@@ -847,10 +847,11 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("--baseline", "d"), "no run 'd' to be the baseline. Available: a, b, c.\n"),
+        (("--baseline", "d"), "--baseline d is no run. Available: a, b, c.\n"),
         (
             ("--correction", "holms"),
-            "no correction 'holms'. Near: 'holm', 'holm-sidak', 'hommel'. 'none' switches corrections off.\n",
+            "Invalid value for '--correction': 'holms' is not one of 'holm', 'bonferroni', 'sidak', 'holm-sidak',"
+            " 'simes-hochberg', 'hommel', 'fdr_bh', 'fdr_by', 'none'.\n",
         ),
         (
             ("-m", "TBG"),
@@ -1024,7 +1025,7 @@ def test_each_run_of_files_and_folders_is_a_row(tmp_path):
         assert found.about["queries"] == 4
     power = discriminative_power(qrels, paths, ["AP", "RR"], resamples=100)
     assert set(power.about["run_names"]) == {"a", "b", "c"}
-    with pytest.raises(BadParameter, match="no run 'd' to be the baseline"):
+    with pytest.raises(BadParameter, match="baseline='d' is no run"):
         compare(qrels, paths, ["AP"], baseline="d")
     with pytest.raises(BadParameter, match="one run per file"):
         compare(qrels, paths, ["AP", SIZE])

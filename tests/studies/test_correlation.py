@@ -210,7 +210,7 @@ def test_an_overlap_is_never_above_one():
 
 
 def test_what_cannot_be_correlated_is_said():
-    with pytest.raises(BadParameter, match="no τ of kind 'c'"):
+    with pytest.raises(BadParameter, match="kind='c' is no kind of τ"):
         tau([1, 2], [1, 2], "c")
     with pytest.raises(BadParameter, match=r"\(3,\) and \(2,\).*same length, two or more"):
         tau([1, 2, 3], [1, 2])

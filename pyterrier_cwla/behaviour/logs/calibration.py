@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.columns import Array
-from ...errors import BadLog, BadParameter, check_share, check_whole, many, near, some
+from ...errors import BadLog, BadParameter, check_known, check_share, check_whole, many, near, some
 from ...errors.sanitise import in_picture, sanitised
 from ...files.atomic import written
 from ...measures.calibrations import (
@@ -27,7 +27,7 @@ from ...measures.calibrations import (
 )
 from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, text_colour, titled
-from .calibration_estimates import check, check_choice, elapsed, estimated
+from .calibration_estimates import check, elapsed, estimated
 from .estimators import SHAPES, Estimate, ReadingTimeLine, StayDistribution, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
 
@@ -540,7 +540,7 @@ def calibrate(
         Longest duration of a session in seconds, for the half-life; longer sessions are censored. `beyond` selects
         another treatment.
     rel : float, default=1
-        Lowest relevant grade.
+        Lowest relevant grade, above 0.
     depth : {"clicked", "seen"}, default="clicked"
         Summaries that users looked at: all down to their last click, or those marked as seen in the log. "clicked" is
         the choice of the paper. The last of these is always clicked, so P(C|R) is too high, particularly for short
@@ -596,13 +596,13 @@ def calibrate(
     log = as_log(log)
     if not len(log):
         raise BadLog("the log has no rows; a calibration needs at least one.")
-    check_choice(depth=(depth, DEPTHS))
+    check_known("choice of summaries", DEPTHS, depth=depth)
     for shape in shapes:
         check_shape(shape)
     check_share(0.95, confidence=confidence)
     check_whole(1, resamples=resamples)
     if not (np.isfinite(rel) and rel > 0):
-        raise BadParameter(f"rel={rel!r} must be a grade above 0.")
+        raise BadParameter("must be a grade above 0.", rel=rel)
     check(until, min_clicks, max_seconds, beyond)
     if last_rank is not None:
         check_whole(1, last_rank=last_rank)
@@ -646,7 +646,7 @@ def _groups(log: InteractionLog, by: Any) -> tuple[str, pd.Series]:
             raise BadParameter(f"by= has no class for {len(lacking):,} users: {some(lacking)}.")
         name, group = getattr(by, "name", None) or "class of users", rows["user"].map(classes)
     else:
-        raise BadParameter(f"by={by!r} must be a column of the log, or a dict or Series from users to classes.")
+        raise BadParameter("must be a column of the log, or a dict or Series from users to classes.", by=by)
     if group.isna().any():
         raise BadLog(f"by={name!r}: {int(group.isna().sum()):,} rows of the log have no value.")
     return name, group

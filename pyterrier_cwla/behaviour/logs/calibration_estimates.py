@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ import pandas as pd
 
 from ..._version import __version__
 from ...data.columns import Array
-from ...errors import BadLog, BadParameter, many, near
+from ...errors import BadLog, BadParameter, check_known, many
 from ...measures.calibrations import CURVE, NUMBERS, table_of
 from .estimators import (
     UNDEFINED_AT_0,
@@ -91,22 +91,14 @@ class Events(NamedTuple):
     clicks: Array
 
 
-def check_choice(**given: tuple[Any, Sequence[str]]) -> None:
-    """Raise `BadParameter` for parameters that are not among their allowed values."""
-    for name, (value, allowed) in given.items():
-        if value not in allowed:
-            raise BadParameter(f"no {name}={value!r}. {near(str(value), allowed)}")
-
-
 def check(until: str, min_clicks: int, max_seconds: float, beyond: str) -> None:
     """Raise `BadParameter` for invalid arguments of :func:`stays`."""
-    check_choice(until=(until, UNTIL), beyond=(beyond, BEYOND))
+    check_known("time of leaving", UNTIL, until=until)
+    check_known("treatment of long sessions", BEYOND, beyond=beyond)
     if min_clicks < 0 or (until == "click" and min_clicks < 1) or min_clicks != int(min_clicks):
-        raise BadParameter(
-            f"min_clicks={min_clicks!r} must be a whole number, 0 or more (1 or more with until='click')."
-        )
+        raise BadParameter("must be a whole number, 0 or more (1 or more with until='click').", min_clicks=min_clicks)
     if not max_seconds > 0:
-        raise BadParameter(f"max_seconds={max_seconds!r} must be above 0.")
+        raise BadParameter("must be above 0.", max_seconds=max_seconds)
 
 
 def stays(
@@ -700,7 +692,8 @@ def _note_better_shape(fits: tuple[StayDistribution, ...], found: LogEstimates) 
     if "exponential" in by_shape and by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
         found.notes.append(
             f"A {best} curve fits far better than an exponential one (AIC {by_shape[best]:,.0f} against"
-            f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate; see plot_survival()."
+            f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate, as the plot"
+            " of survival shows."
         )
 
 

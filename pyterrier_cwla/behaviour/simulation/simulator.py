@@ -612,15 +612,16 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     if beyond and not all(map(counts_unseen, task.metrics)):
         notes.append(
             f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown or"
-            " zero, so time and items count only down to the end of the list: give unseen= to count those below it."
+            " zero, so time and items count only down to the end of the list. A measure with a cost of unseen items,"
+            " such as TBG(unseen=12), counts those below it."
         )
     if never:
         notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")
     if any(clicks(metric) and metric.decays for metric in task.metrics) and _above(by_query):
         notes.append(
             "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
-            " expected times, and by Jensen's inequality the mean over users is higher. expected_saves computes this"
-            " mean exactly."
+            " expected times, and by Jensen's inequality the mean over users is higher."
+            " pyterrier_cwla.behaviour.expected_saves computes this mean exactly."
         )
     return tuple(notes)
 

@@ -148,18 +148,18 @@ def reading_of(text: str) -> ReadingTimes:
     name, number = (match[1], match[2] or "") if match else ("", "")
     if name in _ALONE:
         if number:
-            raise BadParameter(f"reading={text!r}: {name} takes no number.")
+            raise BadParameter(f": {name} takes no number.", reading=text)
         return _ALONE[name]
     if name not in _WITH:
         nearest = f" {near(name, [*_ALONE, *_WITH])}" if name else ""
-        raise BadParameter(f"no distribution of reading times reading={text!r}: give {_WRITTEN}.{nearest}")
+        raise BadParameter(f"is no distribution of reading times: give {_WRITTEN}.{nearest}", reading=text)
     make, parameter, low, high = _WITH[name]
     try:
         value = float(number.removeprefix(f"{parameter}="))
     except ValueError:
         value = math.nan
     if not low <= value <= high:
-        raise BadParameter(f"reading={text!r}: {name} takes a {parameter} from {low:g} to {high:g}.")
+        raise BadParameter(f": {name} takes a {parameter} from {low:g} to {high:g}.", reading=text)
     return make(value)
 
 
@@ -767,9 +767,9 @@ class Task:
 
 def _check(users: int, seed: int, sampling: str) -> None:
     if not isinstance(users, int | np.integer) or isinstance(users, bool) or users < 1:
-        raise BadParameter(f"users={shown(users)}: give a number of users, 1 or more.")
+        raise BadParameter(": give a number of users, 1 or more.", users=users)
     check_whole(0, seed=seed)
     if sampling not in SAMPLINGS:
         raise BadParameter(f"no sampling {sampling!r}: write {', '.join(map(repr, SAMPLINGS))}.")
     if sampling == "antithetic" and users % 2:
-        raise BadParameter(f"users={shown(users)}: antithetic users come in pairs; give an even number.")
+        raise BadParameter(": antithetic users come in pairs; give an even number.", users=users)

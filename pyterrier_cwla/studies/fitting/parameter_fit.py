@@ -14,7 +14,7 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, check_whole, many
+from ...errors import BadParameter, BadRatings, check_known, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
@@ -28,7 +28,6 @@ from ..correlation import (
     LABELS,
     NRMSE,
     check_coefficient,
-    check_known,
     is_weighted,
     plain_name,
     sign_of_scores,
@@ -353,7 +352,7 @@ class Fit(Fitted):
         BadParameter
             If there is no such parameter.
         """
-        check_known("fitted parameter", name, self.ranges)
+        check_known("fitted parameter", self.ranges, name=name)
         rows = self.candidates
         for other in self.ranges:
             rows = rows if other == name else rows[rows[other] == self.values[other]]

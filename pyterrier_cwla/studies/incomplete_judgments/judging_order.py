@@ -14,7 +14,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...behaviour.clicks.click_models import PredictedRelevance
 from ...data.alignment import Judgments
-from ...errors import BadJudgments, BadParameter, check_whole, many, some
+from ...errors import BadJudgments, BadParameter, check_known, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...files.id_columns import written
 from ...files.inputs import loaded
@@ -22,7 +22,7 @@ from ...measures.declarations import needs_of
 from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of
 from ...tasks.hashing import fingerprint
-from ..correlation import TAUS, check_known, parts, rounded, tau
+from ..correlation import TAUS, parts, rounded, tau
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks, judgment_of
 from .robustness_study import all_pairs, hash_of_input
@@ -343,7 +343,7 @@ def next_judgments(
     2        1      c  0.0000     A      B    1.0     2          2
     """
     if pairs not in PAIRS:
-        raise BadParameter(f"pairs={pairs!r}: give 'open' or 'all'.")
+        raise BadParameter(": give 'open' or 'all'.", pairs=pairs)
     if depth is not None:
         check_whole(1, depth=depth)
     name, wanted = one_measure(measure)
@@ -398,7 +398,7 @@ def _pairs(
     """Return the table of pairs, and the pairs to compare."""
     which = all_pairs(len(runs))
     if baseline is not None:
-        check_known("run", baseline, runs, " to be the baseline")
+        check_known("run", runs, baseline=baseline)
         own = runs.index(baseline)
         which = np.array([(own, other) for other in range(len(runs)) if other != own])
     first, second = which.T
@@ -638,8 +638,8 @@ def simulated_judging(
     if not orders:
         raise BadParameter(f"orders is empty: give at least one of {', '.join(ORDERS)}.")
     for order in orders:
-        check_known("order", order, ORDERS, " of judging")
-    check_known("τ of kind", tau, TAUS)
+        check_known("order of judging", ORDERS, order=order)
+    check_known("kind of τ", TAUS, tau=tau)
     check_whole(1, batch=batch)
     check_whole(0, seed=seed)
     name, wanted = one_measure(measure)

@@ -425,7 +425,7 @@ class Masking:
     ) -> Masking:
         """Align runs with judgments, without those with less than this share of the documents of the longest run."""
         if pool not in POOLS:
-            raise BadParameter(f"pool={pool!r}: give 'whole' or 'judged'.")
+            raise BadParameter(": give 'whole' or 'judged'.", pool=pool)
         measures = dict(zip(measures, pinned(measures.values())))
         for name, measure in measures.items():
             if needs_of(measure).intents:
@@ -590,7 +590,7 @@ class Candidates:
     ) -> Candidates:
         """Align runs with their documents; ``topics="all"`` includes topics without judgments."""
         if topics not in TOPICS:
-            raise BadParameter(f"topics={topics!r}: give 'judged' or 'all'.")
+            raise BadParameter(": give 'judged' or 'all'.", topics=topics)
         runs = separate_runs(runs)
         if (found := len(runs)) < 2:
             raise BadParameter(
@@ -727,9 +727,9 @@ def _highest_grade(measure: Measure, highest: float, given: float | None) -> flo
         own = (value for inner, value in limits.items() if "max_rel" in inner.SUPPORTED_PARAMS)
         return float(min(own, default=highest))
     if not 0 < given < np.inf:
-        raise BadParameter(f"max_rel={given!r}: give the highest grade that a document may get, above 0.")
+        raise BadParameter(": give the highest grade that a document may get, above 0.", max_rel=given)
     if given > (limit := min(limits.values(), default=np.inf)):
-        raise BadParameter(f"max_rel={given:g} is above the highest grade of {measure}, {limit:g}.")
+        raise BadParameter(f"is above the highest grade of {measure}, {limit:g}.", max_rel=given)
     return float(given)
 
 

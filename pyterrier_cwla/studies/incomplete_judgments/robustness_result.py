@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ...errors import BadParameter, many, some
+from ...errors import BadParameter, check_known, many, some
 from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
-from ..correlation import TAUS, check_known, parts, percentiles, signs_of, where_less_is_better
+from ..correlation import TAUS, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
 
@@ -374,7 +374,7 @@ class Robustness(Study):
             If the study does not have a measure.
         """
         for name in (first, second):
-            check_known("measure", name, self.measures, " in this study")
+            check_known("measure of this study", self.measures, measure=name)
         return self.order.above(first, second)
 
     @cached_property
@@ -760,7 +760,7 @@ def _plot(study: Robustness, column: str, ax: Any, measures: Any) -> Any:
     table = curves_of(study, column)
     names = list(study.measures) if measures is None else list(measures)
     for name in names:
-        check_known("measure", name, study.measures, " in this study")
+        check_known("measure of this study", study.measures, measure=name)
     ax = axes_of(ax, (7, _height(len(names))))
     x = _places(study)
     rows = {name: table[table.measure == name] for name in names}

@@ -15,7 +15,7 @@ from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import of_columns
 from ...data.rankings import Rankings
-from ...errors import BadJudgments, BadParameter, check_share, check_whole, many, some
+from ...errors import BadJudgments, BadParameter, check_known, check_share, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
 from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
@@ -26,7 +26,6 @@ from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     TAUS,
-    check_known,
     parts,
     percentiles,
     rounded,
@@ -242,7 +241,7 @@ def robustness(
     fractions : sequence of float, default=FRACTIONS
         Fractions f, above 0 and up to 1; 1 is always included.
     seeds : int from 1, default=10
-        Number of random draws of judgments, with the seeds ``seed``, ``seed`` + 1, …
+        Number of random draws of judgments, with consecutive seeds from `seed` on.
     pairs : int from 0 or None, default=300
         Number of random pairs of runs; 0 for no tests, None for all pairs.
     complete : float in (0, 1] or None, default=0.95
@@ -404,7 +403,7 @@ def ready(qrels: Any, runs: Any, measures: Any, complete: float | None, pool: st
     if len(runs) < 2:
         raise BadParameter(f"this study compares runs: give at least 2 by name, not {many(len(runs), 'run')}.")
     if complete is not None and not 0 < complete <= 1:
-        raise BadParameter(f"complete={complete!r}: give a share above 0 and up to 1, or None to keep all runs.")
+        raise BadParameter(": give a share above 0 and up to 1, or None to keep all runs.", complete=complete)
     judgments: Judgments = plain_judgments(qrels)
     if len(judgments.qids) < 2:
         raise BadJudgments(f"a study needs two judged topics, and there is {some(judgments.qids) or 'none'}.")
@@ -426,7 +425,7 @@ class Settings:
     seed: int
 
     def __post_init__(self) -> None:
-        check_known("τ of kind", self.tau, TAUS)
+        check_known("kind of τ", TAUS, tau=self.tau)
         check_share(0.05, alpha=self.alpha)
         check_share(0.95, confidence=self.confidence)
         check_whole(1, seeds=self.seeds)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadJudgments, BadParameter, check_whole, many, some
+from ...errors import BadJudgments, BadParameter, check_known, check_whole, many, some
 from ...errors.sanitise import in_picture
 from ...evaluation.driver import scores_by_query
 from ...evaluation.run_comparison import check_answers, check_settings, measures_by_name, names_and_queries
@@ -35,7 +35,6 @@ from ...rendering.figures import (
 from ...tasks.hashing import fingerprint
 from ..correlation import (
     around,
-    check_known,
     half_width,
     rbo,
     signs_of,
@@ -285,7 +284,7 @@ class MetricAgreement(Study):
         from scipy.cluster.hierarchy import leaves_list, linkage
         from scipy.spatial.distance import squareform
 
-        check_known("agreement", kind, AGREEMENTS)
+        check_known("agreement", AGREEMENTS, kind=kind)
         names = list(self.scores)
         square = pd.DataFrame(np.eye(len(names)), names, names)
         for one, other, value in self.table[["measure", "other", kind]].to_numpy():
@@ -340,7 +339,7 @@ class MetricAgreement(Study):
             If the study does not have a measure.
         """
         for name in (x, y):
-            check_known("measure", name, self.scores, " in this study")
+            check_known("measure of this study", self.scores, measure=name)
         check_whole(0, k=k)
         rank_x, rank_y = self._ranks[x], self._ranks[y]
         own = {"run": self.scores.index, "rank_x": rank_x, "rank_y": rank_y, "shift": rank_x - rank_y}

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadJudgments, BadParameter, check_share, many, near, some
+from ...errors import BadJudgments, BadParameter, check_known, check_share, many, near, some
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import (
     CORRECTIONS,
@@ -27,7 +27,7 @@ from ...measures.labels import Measures
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, titled
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
-from ..correlation import around, check_known, half_width, parts, times_drawn
+from ..correlation import around, half_width, parts, times_drawn
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .metric_correlations import Cube, without_answers
 
@@ -231,7 +231,7 @@ def discriminative_power(
     check_share(0.05, alpha=alpha)
     check_settings(0.95, "t", correction, resamples, seed)
     if rank_at(resamples, alpha) < 1:
-        raise BadParameter(f"resamples={resamples:,} are too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.")
+        raise BadParameter(f"is too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.", resamples=resamples)
     cube = Cube.from_runs(qrels, runs, measures)
     if len(cube.queries) < 3:
         raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more queries.")
@@ -327,7 +327,7 @@ class Power(Study):
         BadParameter
             If the test is unknown.
         """
-        check_known("test", test, POWER_TESTS)
+        check_known("test", POWER_TESTS, test=test)
         found = self.pairs[["measure", "first", "second"]].assign(p=self.pairs[f"p_{test}"])
         by_measure = found.groupby("measure", sort=False)
         found = pd.concat([rows.sort_values("p", kind="stable") for _, rows in by_measure], ignore_index=True)
@@ -351,7 +351,7 @@ class Power(Study):
         BadParameter
             If the test is unknown.
         """
-        check_known("test", test, POWER_TESTS)
+        check_known("test", POWER_TESTS, test=test)
         frames = []
         for name, rows in self.pairs.groupby("measure", sort=False):
             share = np.searchsorted(np.sort(rows[f"p_{test}"]), _LEVELS) / len(rows)

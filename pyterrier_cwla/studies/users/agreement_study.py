@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, check_share, check_whole, many
+from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.significance import check_correction
 from ...measures.counting import scores_of_unanswered
@@ -36,7 +36,6 @@ from ..correlation import (
     LABELS,
     TESTED,
     check_coefficient,
-    check_known,
     rounded,
     signs_of,
     where_less_is_better,
@@ -369,7 +368,7 @@ class UserAgreement(Study):
         ----------
         Moffat et al. (2022), Figures 1 and 3.
         """
-        check_known("measure is called", measure, self.scores)
+        check_known("measure of this study", self.scores, measure=measure)
         bins = min(10, max(2, len(self.scores) // 15)) if bins is None else bins
         check_whole(2, bins=bins)
         score = pd.Series(rounded(self.scores[measure]))
@@ -649,9 +648,9 @@ def user_agreement(
         Ratings or preferences.
     measures : iterable, mapping or Grid
         Measures as for :meth:`Rated.scores`, or a :func:`~pyterrier_cwla.studies.grid`.
-    coefficient : str, default="tau_b"
-        Coefficient of pictures and findings: ``"tau_b"``, ``"pearson"``, ``"spearman"``, ``"weighted_pearson"`` (if the
-        ratings have a column ``n``) or ``"agreement"`` (for preferences). All coefficients are computed.
+    coefficient : {"tau_b", "pearson", "spearman", "weighted_pearson", "agreement"}, default="tau_b"
+        Coefficient of pictures and findings; "weighted_pearson" is for ratings with a column ``n``, and "agreement" for
+        preferences. All coefficients are computed.
     baseline : str, optional
         Name of the measure with which the others are compared. In a grid, each cell is compared with the canonical
         metric of its C instead.
@@ -662,10 +661,11 @@ def user_agreement(
     resamples : int from 100, default=1000
         Number of bootstrap resamples.
     span : float, optional
-        Difference between the highest and the lowest possible rating, for prediction errors, as in
-        :func:`~pyterrier_cwla.studies.nrmse`.
+        Difference between the highest and the lowest possible rating, for prediction errors (NRMSE). By default that
+        of the ratings, as in :func:`~pyterrier_cwla.studies.nrmse`.
     cv : int from 2, default=10
-        Number of folds of the cross-validation, as in :func:`~pyterrier_cwla.studies.nrmse`. Not used for preferences.
+        Number of folds of the cross-validation for prediction errors (NRMSE); not used for preferences. See
+        :func:`~pyterrier_cwla.studies.nrmse`.
     repeats : int from 1, default=10
         Number of partitions into folds.
     order_free : {"number", "XX"}, optional
@@ -776,7 +776,7 @@ def _described(scores: pd.DataFrame, cells: Grid | None, baseline: str | None) -
     constant = np.ptp(rounded(scores), axis=0) == 0
     if cells is None:
         if baseline is not None:
-            check_known("measure is called", baseline, table.index)
+            check_known("measure of this study", table.index, baseline=baseline)
         table["kind"] = np.where(constant, "X", "")
         table["compared_with"] = [None if name == baseline else baseline for name in table.index]
         return table

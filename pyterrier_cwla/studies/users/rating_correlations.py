@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ...behaviour.clicks.click_positions import weighted_correlation
-from ...errors import BadParameter, BadRatings, check_whole
+from ...errors import BadParameter, BadRatings, check_known, check_whole
 from ...evaluation.significance import corrected, t_test
 from ..correlation import (
     AGREED,
@@ -18,7 +18,6 @@ from ..correlation import (
     NRMSE,
     WEIGHTED_PEARSON,
     around,
-    check_known,
     plain_name,
     rounded,
     standardised,
@@ -90,7 +89,7 @@ def nrmse(
     check_whole(2, cv=cv)
     check_whole(1, repeats=repeats)
     if span is not None and not span > 0:
-        raise BadParameter(f"span={span!r} must be above 0: the highest possible rating minus the lowest.")
+        raise BadParameter("must be above 0: the highest possible rating minus the lowest.", span=span)
     if np.ptp(y) == 0:
         raise BadRatings("all ratings are the same: there is nothing to predict.")
     weights = np.ones(len(y))
@@ -129,7 +128,7 @@ def folds(ratings: int, users: Any, cv: int, repeats: int, seed: int) -> Iterato
 
     units, what = (ratings, "ratings") if users is None else (len(np.unique(users)), "users")
     if units < cv:
-        raise BadParameter(f"{units} {what} cannot be split into {cv} folds: give cv={max(2, units // 2)}.")
+        raise BadParameter(f": {units} {what} cannot be split into {cv} folds: give cv={max(2, units // 2)}.", cv=cv)
     rows = np.arange(ratings)
     if users is None:
         yield from RepeatedKFold(n_splits=cv, n_repeats=repeats, random_state=seed).split(rows)
@@ -430,7 +429,7 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
     [0.072, -0.072, 0.0]
     """
     x, y = rounded(x), rounded(y)
-    check_known("coefficient", coefficient, CORRELATIONS)
+    check_known("coefficient", CORRELATIONS, coefficient=coefficient)
     if coefficient == "pearson":
         return _of_values(x, y, weights)
     if weights is not None:

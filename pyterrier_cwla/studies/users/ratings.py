@@ -366,7 +366,7 @@ class Rated:
         2     3      1    -1.0       1  -1.0    False
         """
         if one_per not in [None, *ONE_PER, "label"]:
-            raise BadParameter(f"one_per={one_per!r} must be 'pair', 'user' or 'label'.")
+            raise BadParameter("must be 'pair', 'user' or 'label'.", one_per=one_per)
         table = _frame(preferences, "pair", "preference").rename(columns={"preference": "rating"})
         if "user" in table:
             _once(table, "pair")

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 
 from ..._version import __version__
-from ...errors import BadParameter, BadRatings, check_share, check_whole, near
+from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
 from ...tasks.hashing import fingerprint
-from ..correlation import around, check_known, columns_where_less_is_better, signs_of, times_drawn, why_negated
+from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .rating_correlations import above_group_means, standardised_columns
 
@@ -190,7 +190,7 @@ class VirtualSystems(Study):
         ----------
         Chapelle et al. (2009), Table 6.
         """
-        check_known("column", what, self.table.columns.drop(["target", "measure"]))
+        check_known("column", self.table.columns.drop(["target", "measure"]), what=what)
         square = self.table.pivot(index="target", columns="measure", values=what)
         return square.loc[self.about["targets"], self.about["measures"]]
 

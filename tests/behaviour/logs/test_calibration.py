@@ -566,9 +566,9 @@ def test_what_is_left_out_is_counted():
 @pytest.mark.parametrize(
     "asked,error,said",
     [
-        (dict(depth="click"), BadParameter, "no depth='click'. Near: 'clicked'"),
-        (dict(until="clicks"), BadParameter, "no until='clicks'. Near: 'click'"),
-        (dict(beyond="drop"), BadParameter, "no beyond='drop'"),
+        (dict(depth="click"), BadParameter, "depth='click' is no choice of summaries. Near: 'clicked'"),
+        (dict(until="clicks"), BadParameter, "until='clicks' is no time of leaving. Near: 'click'"),
+        (dict(beyond="drop"), BadParameter, "beyond='drop' is no treatment"),
         (dict(shapes=["gamma"]), BadParameter, "no shape 'gamma'"),
         (dict(confidence=95), BadParameter, "confidence=95 must be between 0 and 1"),
         (dict(resamples=0), BadParameter, "resamples=0 must be a whole number"),

@@ -343,8 +343,8 @@ def test_sessions_know_their_users():
 @pytest.mark.parametrize(
     "asked,said",
     [
-        (dict(until="ende"), "no until='ende'. Near: 'end'"),
-        (dict(beyond="drop"), "no beyond='drop'"),
+        (dict(until="ende"), "until='ende' is no time of leaving. Near: 'end'"),
+        (dict(beyond="drop"), "beyond='drop' is no treatment"),
         (dict(min_clicks=0, until="click"), "1 or more with until='click'"),
         (dict(min_clicks=-1), "min_clicks=-1 must be a whole number"),
         (dict(max_seconds=0), "max_seconds=0 must be above 0"),

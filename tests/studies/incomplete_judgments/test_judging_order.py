@@ -270,7 +270,7 @@ def test_no_unjudged_document():
         ({"pairs": "some"}, "pairs='some': give 'open' or 'all'"),
         ({"depth": 0}, "depth=0"),
         ({"topics": "none"}, "topics='none': give 'judged' or 'all'"),
-        ({"baseline": "AA"}, "no run 'AA' to be the baseline"),
+        ({"baseline": "AA"}, "baseline='AA' is no run"),
         ({"measure": "NumRel"}, "sum over topics"),
         ({"measure": "IntentAware(measure='AP')"}, "intents"),
         ({"measure": TBG(lengths=LENGTHS, norm="ideal")}, "Choose norm='none'"),

@@ -99,9 +99,9 @@ def test_judgments_needed():
 @pytest.mark.parametrize(
     "more, says",
     [
-        ({"orders": ["ranks"]}, "no order 'ranks' of judging. Near: 'rank'"),
+        ({"orders": ["ranks"]}, "'ranks' is no order of judging. Near: 'rank'"),
         ({"orders": []}, "orders is empty"),
-        ({"tau": "c"}, "no τ of kind 'c'"),
+        ({"tau": "c"}, "tau='c' is no kind of τ"),
         ({"batch": 0}, "batch=0"),
         ({"seed": -1}, "seed=-1"),
         ({"qrels": {"0": {"unknown": 1}}}, "no document of these runs is judged"),

@@ -667,7 +667,7 @@ def test_more_than_four_measures_have_a_panel_each():
         assert len(panel.lines) == len(named) + 1  # all measures, and the line at 0.9
     chosen = plots.plot_order(found, ax=Figure().subplots(), measures=["P at 6"])
     assert chosen.lines[0].get_color() == measure_look(5)["color"]
-    with pytest.raises(BadParameter, match="no measure 'P at 7' in this study"):
+    with pytest.raises(BadParameter, match="'P at 7' is no measure of this study"):
         plots.plot_order(found, ax=Figure().subplots(), measures=["P at 7"])
 
 
@@ -720,7 +720,7 @@ def test_groups_by_loops():
     ("given", "says"),
     [
         ({"seeds": 0}, "seeds=0 must be a whole number"),
-        ({"tau": "c"}, "no τ of kind 'c'"),
+        ({"tau": "c"}, "tau='c' is no kind of τ"),
         ({"pool": "all"}, "pool='all'"),
         ({"fractions": (2,)}, "the fraction 2"),
         ({"alpha": 0}, "alpha=0 must be between"),
@@ -789,7 +789,7 @@ def test_the_claim_of_the_paper_is_of_its_own_measures(measure, says):
 def test_levels_are_checked(study):
     with pytest.raises(BadParameter, match="no level 0\\.2"):
         study.confusion(0.2)
-    with pytest.raises(BadParameter, match="no measure 'ndcg' in this study"):
+    with pytest.raises(BadParameter, match="'ndcg' is no measure of this study"):
         study.above("ndcg", "AP")
     assert Depths((2,)).says(inf) == "all"
 

@@ -237,9 +237,9 @@ def test_what_cannot_be_is_said(study):
         metric_agreement(qrels, runs, ["AP"])
     with pytest.raises(BadParameter, match="at least 3 by name, not 2 runs"):
         metric_agreement(qrels, {name: runs[name] for name in ("run0", "run1")}, MEASURES)
-    with pytest.raises(BadParameter, match=r"no agreement 'tau'\. Near: 'tau_"):
+    with pytest.raises(BadParameter, match=r"'tau' is no agreement\. Near: 'tau_"):
         study.matrix("tau")
-    with pytest.raises(BadParameter, match=r"no measure 'MAP' in this study\. Near: 'AP'"):
+    with pytest.raises(BadParameter, match=r"'MAP' is no measure of this study\. Near: 'AP'"):
         study.scatter("MAP", "RR")
     with pytest.raises(BadParameter, match="k=-1"):
         study.scatter("AP", "RR", k=-1)

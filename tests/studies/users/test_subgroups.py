@@ -180,7 +180,7 @@ def test_clicks_are_split_as_ratings_are():
         ({"by": "rating"}, "no column 'rating'"),
         ({"by": "kind", "bins": 3}, "is not a column of numbers"),
         ({"by": "length", "bins": 1}, "bins=1"),
-        ({"by": "kind", "coefficient": "tau"}, "no coefficient 'tau'"),
+        ({"by": "kind", "coefficient": "tau"}, "'tau' is no coefficient"),
         ({"by": "kind", "coefficient": "weighted_pearson"}, "needs a column 'n'"),
         ({"by": "kind", "coefficient": "nrmse"}, "parts of the ratings have correlations only. Give one of pearson"),
         ({"by": "kind", "resamples": 1}, "resamples=1"),

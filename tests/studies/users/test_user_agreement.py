@@ -289,7 +289,7 @@ def test_what_users_look_at_agrees_best():
     [
         ({"coefficient": "tau"}, "Near: 'tau_b'"),
         ({"coefficient": "weighted_pearson"}, "needs a column 'n'"),
-        ({"coefficient": "weighted"}, "no coefficient 'weighted'"),
+        ({"coefficient": "weighted"}, "'weighted' is no coefficient"),
         (
             {"coefficient": "weighted_tau_b"},
             "there is no test of it here. Give one of pearson, spearman, tau_b, weighted_pearson.",

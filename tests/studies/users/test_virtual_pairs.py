@@ -195,7 +195,7 @@ def test_configurations_of_click_metrics_are_compared():
     assert found.matrix().shape == (2, 2)
     assert found.matrix().index.tolist() == ["QCTR", "MaxRR"]
     for unknown in ("limits", "measure"):
-        with pytest.raises(BadParameter, match=rf"no column '{unknown}'\. (Near: 'limit'|Available|There)"):
+        with pytest.raises(BadParameter, match=rf"'{unknown}' is no column\. (Near: 'limit'|Available|There)"):
             found.matrix(unknown)
     assert set(found.pictures()) == {"virtual_systems_1", "virtual_systems_2"}
 
