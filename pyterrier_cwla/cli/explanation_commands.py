@@ -6,7 +6,6 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -122,7 +121,7 @@ def _explained(
     """Explain one run; ``whole``: with all its queries, since the measure reads more than the one."""
     import pyarrow.compute as pc
 
-    from ..evaluation.explanation import Explanation, explain_one
+    from ..evaluation.explanation import explain_one
 
     table = read_one_run(path, run_name)
     found = table["query_id"].unique().to_pylist()
@@ -139,10 +138,7 @@ def _explained(
     if not one_query.num_rows:
         raise errors.BadParameter(f"{path}: no documents for query {query!r}.")
     with errors.speaking_of(qrels, path):
-        found = explain_one(judgments, table if whole else one_query, query, measure)
-    cutoff = measure.params.get("cutoff")
-    # users see no rank below the cutoff
-    return replace(found, table=found.table.head(cutoff)) if cutoff and isinstance(found, Explanation) else found
+        return explain_one(judgments, table if whole else one_query, query, measure)
 
 
 def _draw(explained: Explanation | ExplainedPair, path: Path, depth: int | None) -> None:

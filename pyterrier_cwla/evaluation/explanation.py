@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
 from ..data.columns import Array
@@ -17,6 +18,7 @@ from ..data.rankings import Rankings
 from ..data.rows import Rows
 from ..errors import BadParameter, NoFiniteValue, near
 from ..errors.sanitise import sanitised
+from ..files.atomic import AnyPath
 from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.declarations import followed, needs_of
@@ -31,8 +33,8 @@ from ..model.metric import FARTHEST, Metric
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
-from ..rendering.figures import notebook_picture
-from .explanation_plots import last_shown, plot_explanation, plot_pair
+from ..rendering.figures import notebook_picture, saved
+from .explanation_plots import plot_explanation, plot_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,14 +42,45 @@ if TYPE_CHECKING:
 _COLUMNS = ["docno", "grade", "gain", "V"]
 _TAKES = "explain takes one run, or a dict of two runs by name"
 _CELLS = 1 << 17  # queries × ranks per chunk
-_SHOWN = 20  # ranks of a mixture
+_SHOWN = 20  # ranks in terminals
 _ROUNDING = 1e-12  # relative to the score
 _ROWS = 10  # of tables in notebooks
 _SMALL = 4096  # largest number of ranks whose discounts are scores of a matrix of ranks × ranks
 
 
+class _Explained:
+    """Title, texts and pictures of explanations in terminals and notebooks."""
+
+    _inches = (7.0, 4.6)
+
+    @property
+    def title(self: Any) -> str:
+        """The measure and the query."""
+        return f"{self.measure} of query {self.query}" if self.query else self.measure
+
+    @sanitised
+    def __repr__(self: Any) -> str:
+        more = len(self.table) - _SHOWN
+        frames = [frame.head(_SHOWN).to_string(na_rep="", float_format="{:.4f}".format) for frame in self._frames]
+        rest = [f"… {more:,} more ranks in .table"] if more > 0 else []
+        return "\n".join([self.title, *self.sentences, *frames, *rest])
+
+    @sanitised
+    def _repr_html_(self: Any) -> str:
+        text, more = " ".join(self.sentences), len(self.table) - _ROWS
+        frames = []
+        for frame in self._frames:
+            heads = [name or frame.index.name for name in frame.columns.names]
+            shown = frame.head(_ROWS).rename_axis(index=None, columns=heads)
+            frames.append(shown.to_html(na_rep="", float_format="{:.4g}".format))
+        rest = f"<p>{more:,} more ranks: <code>.table</code></p>" if more > 0 else ""
+        label = f"{self.title}: gains and users by rank. {text}"
+        picture = notebook_picture(self.plot, self._inches, label) if hasattr(self, "plot") else ""
+        return f"<p><b>{escape(self.title)}</b>: {escape(text)}</p>{''.join(frames)}{rest}{picture}"
+
+
 @dataclass(frozen=True, repr=False)
-class Explanation:
+class Explanation(_Explained):
     """Explanation of the score of one query, rank by rank.
 
     Attributes
@@ -124,12 +157,9 @@ class Explanation:
         """Last rank of the table that any user sees, V > 0; 0 if all users leave before the first."""
         return int(self.table["rank"].where(self.table["V"] > 0, 0).max())
 
-    @property
-    def title(self) -> str:
-        """The measure and the query."""
-        return f"{self.measure} of query {self.query}" if self.query else self.measure
-
-    def plot(self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False, path: AnyPath | None = None
+    ) -> Axes:
         """Plot gains and users by rank, in two panels.
 
         Upper panel: wide grey bars are the gains of documents, darker for higher grades; crosses are documents that are
@@ -147,6 +177,8 @@ class Explanation:
         docnos : bool, default=False
             Whether to write document ids between the panels. Where they do not all fit, those that add most to the
             score are shown.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -160,50 +192,33 @@ class Explanation:
         CWLAError
             If matplotlib is not installed.
         """
-        return plot_explanation(self, ax, depth, docnos)
-
-    @sanitised
-    def __repr__(self) -> str:
-        totals = "  ".join(f"{name} {value:.4f}" for name, value in self.totals.items() if not np.isnan(value))
-        table = self.table.head(20).to_string(index=False, na_rep="", float_format=lambda v: f"{v:.4f}")
-        more = f"\n… {len(self.table) - 20} more ranks in .table" if len(self.table) > 20 else ""
-        return f"{self.title}\n{table}{more}\n{totals}"
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        heads = {
-            "docno": "docno", "grade": "grade", "gain": "gain", "T": f"T ({self.unit} before)", "V": "V (see it)",
-            "L": "L (stop there)", "adds": "adds to the score",
-        }  # fmt: skip
-        if (self.table["effort"] == 1).all():
-            del heads["T"]
-        table = self.table.set_index("rank").assign(adds=self.contributions)
-        table = table[[name for name in heads if name in table]].rename(columns=heads)
-        return displayed(self.title, self._expected, table, (7, 4.6), self.plot)
+        return saved(plot_explanation(self, ax, depth, docnos), path)
 
     @property
-    def _expected(self) -> str:
-        """The score, and what a user sees, spends and gains on average, in words; without what is not known."""
-        known = [
-            (f"sees {self.expected_items:,.1f} documents", self.expected_items),
-            (f"spends {self.expected_effort:,.1f} {self.unit}", self.expected_effort),
-            (f"gains {self.expected_total_gain:.3f}", self.expected_total_gain),
-        ]
-        if (self.table["effort"] == 1).all():
-            del known[1]
-        texts = [text for text, value in known if np.isfinite(value)]
-        return f"score {self.score:.4f}." + (f" On average, a user {', '.join(texts)}." if texts else "")
+    def sentences(self) -> list[str]:
+        """The score, and what a user sees, spends and gains on average; without what is not known."""
+        known = {
+            f"sees {self.expected_items:,.1f} documents": self.expected_items,
+            f"spends {self.expected_effort:,.1f} {self.unit}": np.nan if self._same_effort else self.expected_effort,
+            f"gains {self.expected_total_gain:.3f}": self.expected_total_gain,
+        }
+        texts = ", ".join(text for text, value in known.items() if np.isfinite(value))
+        return [f"score {self.score:.4f}.", *([f"On average, a user {texts}."] if texts else [])]
 
+    @property
+    def _same_effort(self) -> bool:
+        """Whether every document has the effort 1."""
+        return bool((self.table["effort"] == 1).all())
 
-def displayed(title: str, text: str, table: pd.DataFrame, inches: tuple[float, float], plot: Callable[..., Any]) -> str:
-    """Return a title, a text, the first ten rows of a table, and a picture (without matplotlib: none) as HTML."""
-    heads = [name or table.index.name for name in table.columns.names]
-    rows = (
-        table.head(_ROWS).rename_axis(index=None, columns=heads).to_html(na_rep="", float_format=lambda v: f"{v:.4g}")
-    )
-    more = f"<p>{len(table) - _ROWS:,} more ranks: <code>.table</code></p>" if len(table) > _ROWS else ""
-    picture = notebook_picture(plot, inches, f"{title}: gains and users by rank. {text}")
-    return f"<p><b>{escape(title)}</b>: {escape(text)}</p>{rows}{more}{picture}"
+    @property
+    def _frames(self) -> list[pd.DataFrame]:
+        heads = {
+            "docno": "docno", "grade": "grade", "gain": "gain", "T": f"T ({self.unit} before)", "V": "V (see it)",
+            "L": "L (stop there)", "adds": "adds to the score" if self.adds_gains else "L·A / N",
+        }  # fmt: skip
+        table = self.table.set_index("rank").assign(adds=self.contributions)
+        shown = [name for name in heads if name in table and not (name == "T" and self._same_effort)]
+        return [table[shown].rename(columns=heads)]
 
 
 def explained(
@@ -370,33 +385,32 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     if depth is not None and not (whole and 1 <= depth <= FARTHEST):
         raise BadParameter(f": give a rank from 1 to {FARTHEST:,}.", depth=depth)
     judgments = judged(loaded(qrels, "qrels"))
-    if isinstance(measure, type(Mixture)):
-        return _stops_of_mixture(judgments, one_run(run), measure, depth)
-    users, by_intent = [np.ones(len(judgments.qids))], [judgments]
-    aware = needs_of(measure).intents
-    metric = followed(measure.inner if aware else measure, judgments)
-    if aware:
-        intents = measure.users_by_intent(judgments)
-        users, by_intent = [share for _, share, _ in intents], [own for _, _, own in intents]
+    users = list(_classes(judgments, measure))
     rows = Rows.from_run(one_run(run), judgments.index)
-    seen = [seen_part(metric, own.rankings(rows, metric.judged_only)) for own in by_intent]
+    seen = [seen_part(metric, own.rankings(rows, metric.judged_only)) for _, metric, own in users]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
     refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")
-    stops = sum(share[:, None] * stops_of(metric, rankings, depth) for share, rankings in zip(users, seen, strict=True))
+    stops = sum(
+        share[:, None] * stops_of(metric, rankings, depth)
+        for (share, metric, _), rankings in zip(users, seen, strict=True)
+    )
     judgments.warn_of_overlap(rows)
     table = pd.DataFrame(stops, pd.Index(judgments.qids, name="query_id"), [*range(depth + 1), "later"])
     table.attrs["measure"] = str(measure)
     return table[np.isin(np.arange(len(table)), rows.query)]
 
 
-def _stops_of_mixture(judgments: Judgments, run: Any, measure: Any, depth: int | None) -> pd.DataFrame:
-    """Return the mean of the distributions of all classes, to the depth of the deepest."""
-    classes = [*measure.classes.values()]
-    if depth is None:
-        depth = max(len(stop_distribution(judgments, run, part).columns) - 2 for part, _ in classes)
-    table: pd.DataFrame = sum(share * stop_distribution(judgments, run, part, depth) for part, share in classes)
-    table.attrs["measure"] = str(measure)
-    return table
+def _classes(judgments: Judgments, measure: Any, share: float = 1.0) -> Iterator[tuple[Array, Metric, Judgments]]:
+    """Yield the share of each class of users by query, the metric that they follow, and their judgments."""
+    if isinstance(measure, type(Mixture)):
+        for part, of_part in measure.classes.values():
+            yield from _classes(judgments, part, share * of_part)
+    elif needs_of(measure).intents:
+        metric = followed(measure.inner, judgments)
+        for _, of_intent, own in measure.users_by_intent(judgments):
+            yield share * of_intent, metric, own
+    else:
+        yield np.full(len(judgments.qids), share), followed(measure, judgments), judgments
 
 
 def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
@@ -420,7 +434,7 @@ def stops_of(metric: Metric, rankings: Rankings, depth: int) -> Array:
 
 
 @dataclass(frozen=True, repr=False)
-class ExplainedMixture:
+class ExplainedMixture(_Explained):
     """Explanation of the score of one query by a mixture of classes of users; result of :func:`explain`.
 
     Attributes
@@ -511,24 +525,13 @@ class ExplainedMixture:
         return table
 
     @property
-    def title(self) -> str:
-        """The measure and the query."""
-        return f"{self.measure} of query {self.query}"
+    def sentences(self) -> list[str]:
+        """The score."""
+        return [f"score {self.score:.4f}."]
 
-    @sanitised
-    def __repr__(self) -> str:
-        parts = [
-            table.to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
-            for table in (self.totals, self.table.head(_SHOWN))
-        ]
-        more = len(self.table) - _SHOWN
-        return "\n".join([self.title, *parts, *([f"… {more} more ranks in .table"] if more > 0 else [])])
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        tables = (self.totals, self.table.head(_SHOWN))
-        shown = "".join(table.to_html(na_rep="", float_format=lambda v: f"{v:.4g}") for table in tables)
-        return f"<p><b>{escape(self.title)}</b>: score {self.score:.4f}</p>{shown}"
+    @property
+    def _frames(self) -> list[pd.DataFrame]:
+        return [self.totals, self.table]
 
 
 def _below(explanation: Explanation) -> float:
@@ -549,7 +552,7 @@ class ExplainedIntents(ExplainedMixture):
 
 
 @dataclass(frozen=True, repr=False)
-class ExplainedPair:
+class ExplainedPair(_Explained):
     """Explanations of the scores of two runs for one query; result of :func:`explain` with two runs.
 
     Attributes
@@ -560,6 +563,8 @@ class ExplainedPair:
 
     explanations: dict[str, Explanation]
 
+    _inches = (7.0, 6.4)
+
     @property
     def measure(self) -> str:
         """Name of the measure."""
@@ -569,11 +574,6 @@ class ExplainedPair:
     def query(self) -> str:
         """Query id."""
         return self._pair[0].query
-
-    @property
-    def title(self) -> str:
-        """The measure and the query."""
-        return self._pair[0].title
 
     @property
     def scores(self) -> pd.Series[float]:
@@ -636,7 +636,9 @@ class ExplainedPair:
             .rename_axis("run")
         )
 
-    def plot(self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False) -> Axes:
+    def plot(
+        self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False, path: AnyPath | None = None
+    ) -> Axes:
         """Plot gains and scores of both runs by rank, in panels one below the other.
 
         The panels at the top show for each run the gains of its documents (wide grey bars, darker for higher grades)
@@ -652,6 +654,8 @@ class ExplainedPair:
             Last rank to show; as for :meth:`Explanation.plot` by default.
         docnos : bool, default=False
             Whether to write document ids below the panels of the runs.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -665,7 +669,7 @@ class ExplainedPair:
         CWLAError
             If matplotlib is not installed.
         """
-        return plot_pair(self, ax, depth, docnos)
+        return saved(plot_pair(self, ax, depth, docnos), path)
 
     @property
     def where_different(self) -> str:
@@ -687,17 +691,10 @@ class ExplainedPair:
         ranks = sorted({rank for rank in (self.first_difference, self.first_gain_difference) if rank})
         return [scores, where, *(f"Rank {rank:,}: {'; '.join(_in_words(self.at(rank)))}." for rank in ranks)]
 
-    @sanitised
-    def __repr__(self) -> str:
-        table, shown = self.table, last_shown(list(self._pair), 20)
-        text = table.head(shown).to_string(na_rep="", float_format=lambda v: f"{v:.4f}")
-        more = f"\n… {len(table) - shown} more ranks in .table" if len(table) > shown else ""
-        return f"{self.title}\n{chr(10).join(self.sentences)}\n{text}{more}"
-
-    @sanitised
-    def _repr_html_(self) -> str:
+    @property
+    def _frames(self) -> list[pd.DataFrame]:
         table = self.table.drop(columns=["gain", "V"], level=1)
-        return displayed(self.title, " ".join(self.sentences), table, (7, 6.4), self.plot)
+        return [table if self._pair[0].adds_gains else table.rename(columns={"adds": "L·A / N"}, level=1)]
 
     @property
     def _pair(self) -> tuple[Explanation, Explanation]:
@@ -774,7 +771,10 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     if isinstance(measure, type(Mixture) | type(IntentAware)):
         raise BadParameter(f"{measure}: two runs side by side need a measure of one class of users; give one run.")
     return ExplainedPair(
-        {name: explain_run(judgments, one, query, measure, f"run {name!r}") for name, one in runs.items()}
+        {
+            name: _down_to_cutoff(explain_run(judgments, one, query, measure, f"run {name!r}"), measure)
+            for name, one in runs.items()
+        }
     )
 
 
@@ -805,10 +805,16 @@ def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Exp
     if isinstance(measure, type(IntentAware)):
         return _explain_intents(judgments, run, query, measure)
     if not isinstance(measure, type(Mixture)):
-        return explain_run(judgments, run, query, measure)
+        return _down_to_cutoff(explain_run(judgments, run, query, measure), measure)
     classes = measure.classes
     found = {name: explain_run(judgments, run, query, part) for name, (part, _) in classes.items()}
     return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in classes.items()})
+
+
+def _down_to_cutoff(explanation: Explanation, measure: Measure) -> Explanation:
+    """Return an explanation without ranks below the cutoff, which no user sees."""
+    cutoff = measure.params.get("cutoff")
+    return replace(explanation, table=explanation.table.head(cutoff)) if cutoff else explanation
 
 
 def _explain_intents(judgments: Judgments, run: Any, query: str, measure: Any) -> ExplainedIntents:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from ..errors import BadParameter, check_whole
 from ..errors.sanitise import in_picture
-from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, elided, in_lines, system_looks, titled
+from ..files.atomic import AnyPath
+from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, elided, in_lines, saved, system_looks, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +130,7 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     return titled(panels[0], in_picture(f"{pair.title}: {pair.where_different}{note}"))
 
 
-def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
+def plot_stops(stops: pd.DataFrame, ax: Axes | None = None, path: AnyPath | None = None) -> Axes:
     """Draw the share of users who stop at each rank, averaged over queries.
 
     Bars are the shares, down to the rank after which less than 1 % of the users are left (at least ten ranks, if there
@@ -142,6 +143,8 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
         Result of :func:`pyterrier_cwla.evaluation.stop_distribution`.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; by default those of a new figure.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -177,7 +180,8 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None) -> Axes:
             ax.text(x, 0.98, text.format(users), transform=ax.transAxes, ha=side, va="top", color=GREY)
     whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
     measure = stops.attrs.get("measure")
-    return titled(ax, in_picture(f"Where users{f' of {measure}' if measure else ''} stop: {whose}"))
+    titled(ax, in_picture(f"Where users{f' of {measure}' if measure else ''} stop: {whose}"))
+    return saved(ax, path)
 
 
 def last_shown(explanations: Sequence[Any], depth: int | None = None) -> int:

@@ -47,7 +47,9 @@ def test_a_state_shows_what_explain_returns(measure, topic):
     both = explain(QRELS, RUNS, topic, wanted).explanations
     assert [ranking["name"] for ranking in state["rankings"]] == ["old", "new"]
     for ranking, explanation in zip(state["rankings"], both.values(), strict=True):
-        columns, table = ranking["columns"], explanation.table[explanation.table["docno"] != ""]
+        table = explanation.table[explanation.table["docno"] != ""]
+        columns = {name: column and column[: len(table)] for name, column in ranking["columns"].items()}
+        assert set(ranking["columns"]["V"][len(table) :]) <= {"0.0000"}  # below a cutoff, only the explorer has ranks
         assert ranking["score"] == digits(explanation.score)
         assert columns["id"] == table["docno"].tolist()
         for name in ("gain", "C", "V", "W", "L", "A", "discount"):
