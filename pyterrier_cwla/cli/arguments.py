@@ -324,10 +324,10 @@ def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
 
 
 def _perhaps_a_measure(text: str) -> str:
-    from ..measures.named import measures_of
+    from ..measures.named import measure_of
 
     try:
-        measures_of([text])
+        measure_of(text)
     except errors.CWLAError:
         return ""
     return f" If it is a measure, write -m {text}."

@@ -303,7 +303,7 @@ def explore(
     Example: pyterrier-cwla explore qrels.txt bm25.txt neural.txt --lengths doclens.tsv
     """
     from ..explorer import Exploration, ExplorerServer
-    from ..measures.named import measures_of
+    from ..measures.named import measure_of
 
     paths = [run] if other is None else [run, other]
     names = names_of_runs(paths, run_name)
@@ -312,7 +312,7 @@ def explore(
         exploration = Exploration(
             judgments,
             {name: read_one_run(path, run_name) for name, path in zip(names, paths, strict=True)},
-            measure=None if measure is None else measures_of([measure])[0],
+            measure=None if measure is None else measure_of(measure),
             lengths=None if lengths is None else lengths_from(lengths),
             texts=None if texts is None else texts_of(texts),
             topic=query,

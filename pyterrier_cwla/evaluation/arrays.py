@@ -16,7 +16,7 @@ from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, near, shown
 from ..files.arrow_arrays import NotReal, reals
 from ..measures.declarations import computation_of, needs_of
-from ..measures.named import CWLA, measures_of
+from ..measures.named import CWLA, measure_of
 from ..model import residuals, scoring
 from ..model.metric import Metric
 from .explanation import Explanation, explained
@@ -183,7 +183,7 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
 
 
 def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> Any:
-    (one,) = measures_of([measure])
+    one = measure_of(measure)
     needs = needs_of(one)
     if needs.intents or needs.scores or {needs.duplicates, needs.seconds} != {"none"} or needs.lengths == "table":
         way_out = (

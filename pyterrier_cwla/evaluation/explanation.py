@@ -23,7 +23,7 @@ from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.declarations import followed, needs_of
 from ..measures.mixtures import Mixture
-from ..measures.named import measures_of
+from ..measures.named import measure_of
 from ..measures.provider import judged
 from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
 from ..model.browsing import Walk
@@ -380,7 +380,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     query_id
     q        0.0  0.25  0.0  0.5625  0.1875
     """
-    (measure,) = measures_of([measure])
+    measure = measure_of(measure)
     whole = isinstance(depth, int | np.integer) and not isinstance(depth, bool)
     if depth is not None and not (whole and 1 <= depth <= FARTHEST):
         raise BadParameter(f": give a rank from 1 to {FARTHEST:,}.", depth=depth)
@@ -765,7 +765,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     """
     runs = named_pair(run)
     judgments = judged(loaded(qrels, "qrels"))
-    (measure,) = measures_of([measure])
+    measure = measure_of(measure)
     if runs is None:
         return explain_one(judgments, one_run(run, _TAKES), query, measure)
     if isinstance(measure, type(Mixture) | type(IntentAware)):
@@ -782,7 +782,7 @@ def explain_run(
     judgments: Judgments, run: Any, query: str, measure: Any, name: str = "the run", of_intent: Judgments | None = None
 ) -> Explanation:
     """Explain the score of one query of one run, whose name errors give; `of_intent` are judgments of one intent."""
-    (measure,) = measures_of([measure])
+    measure = measure_of(measure)
     own = measure.of_topic(query) if isinstance(measure, type(ByTopic)) else measure
     metric = followed(own, of_intent or judgments)
     number = _number(judgments, query)

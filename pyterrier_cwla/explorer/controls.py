@@ -16,7 +16,7 @@ from ..errors import BadParameter, CWLAError, near
 from ..measures.catalogue import ROWS
 from ..measures.declarations import metric_of
 from ..measures.entries import Entry, documented_parameters, made_of
-from ..measures.named import CWLAMeasure, cwla_of, measures_of
+from ..measures.named import CWLAMeasure, cwla_of, measure_of
 from ..measures.reference import find
 from ..model.language import ROLES, TABLES, In, Parameter, Part, Spec, float_or_int, parse, read_values, written
 from ..model.metric import NORMS, Metric
@@ -287,7 +287,7 @@ def _given(measure: Measure, values: Mapping[str, Any]) -> Measure:
     """Return a measure with other values of parameters; None stands for the default."""
     if not isinstance(measure, CWLAMeasure):
         merged = {**measure.params, **values}
-        return measures_of([type(measure)(**{name: value for name, value in merged.items() if value is not None})])[0]
+        return measure_of(type(measure)(**{name: value for name, value in merged.items() if value is not None}))
     return measure(**values)
 
 

@@ -24,7 +24,7 @@ from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
 from ..errors.sanitise import harmless
 from ..files.inputs import loaded, named_pair, runs_by_name
 from ..measures.declarations import computation_of, followed, metric_of, needs_of, user_model_of
-from ..measures.named import RowMeasure, measures_of
+from ..measures.named import RowMeasure, measure_of
 from ..measures.provider import judged
 from ..model.language import TABLES, In, float_or_int
 from ..model.metric import Metric
@@ -249,7 +249,7 @@ class Exploration:
         self.note = ""
         self._measures: dict[str, Measure] = {}
         default = f"CWLA(C='rbp(0.8)',A='erg',max_rel={self.highest:g})"
-        self.measure = self._ready(measures_of([default if measure is None else measure])[0])
+        self.measure = self._ready(measure_of(default if measure is None else measure))
 
     @classmethod
     def of_grades(cls, grades: Any, *, measure: Any = None, lengths: Any = None) -> Exploration:
@@ -396,7 +396,7 @@ class Exploration:
         known = self.measure if text == repr(self.measure) else self._measures.get(text)
         if known is not None and _is_current(metric_of(known, self.highest)):
             return known
-        return self._ready(measures_of([text])[0])
+        return self._ready(measure_of(text))
 
     def _ready(self, measure: Measure) -> Measure:
         """Return a measure with a user model, with the lengths of this exploration, and keep it under its text."""

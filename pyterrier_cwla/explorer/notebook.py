@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import BadParameter
 from ..errors.extras import needed
 from ..measures.declarations import metric_of
-from ..measures.named import measures_of
+from ..measures.named import measure_of
 from .exploration import Exploration
 
 if TYPE_CHECKING:
@@ -84,5 +84,5 @@ def explore(
 
 def _examples(measure: Any) -> dict[str, list[float]]:
     """Return two example rankings whose grades a measure can score: a good document early, and some later."""
-    best = 2.0 if measure is None else min(2.0, metric_of(measures_of([measure])[0], 2).max_rel or 2.0)
+    best = 2.0 if measure is None else min(2.0, metric_of(measure_of(measure), 2).max_rel or 2.0)
     return {"A": [best, 0, 0, 0, 0, 1, 0, 0, 0, 0], "B": [0, 1, best, 0, 1, 0, 1, 0, 0, 0]}

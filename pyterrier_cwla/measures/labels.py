@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 import ir_measures
 from ir_measures.measures import Measure, registry
 
-from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown
+from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown, warn
 from ..model.language import LONGEST, read_call, read_value, shortened, tree_of
 from .declarations import is_computed_here, row_of
 
@@ -23,6 +23,23 @@ _TREC_EVAL = {
     "utility": "SetUtility",
 }
 """Names of trec_eval that ir_measures does not have."""
+_OFFICIAL = "num_q num_ret num_rel num_rel_ret map gm_map Rprec bpref recip_rank iprec_at_recall P"
+_LISTS = {
+    "official": _OFFICIAL,
+    "all_trec": f"{_OFFICIAL} infAP set_P set_relative_P set_recall set_map set_F utility gm_bpref 11pt_avg ndcg"
+    " ndcg_cut map_cut recall success",
+}
+"""Names of trec_eval for lists of measures."""
+_NOT_COMPUTED = "Rndcg, ndcg_rel, Rprec_mult, G, binG, relative_P, num_nonrel_judged_ret and relstring"
+_OF_RANX = {
+    r"hit_rate@(\d+)": r"Success@\1",
+    r"hits@(\d+)": r"CWLA(C='prec(\1)',A='etg',gain='binary')",
+    r"r-precision": "Rprec",
+    r"ndcg_burges(@\d+)?": r"nDCG(dcg='exp-log2')\1",
+    r"rbp\.(\d+)": r"CWLA(C='rbp(0.\1)',A='erg',gain='raw')",
+    r"(.+)-l(\d+)": r"\1|rel=\2",
+}
+"""Patterns of names of ranx, and the measures that compute the same."""
 _ALSO_CALLED = {
     "expected_search_length": "ESL",
     "f1": "SetF",
@@ -45,7 +62,7 @@ Measures = Iterable[Any] | Mapping[str, Any]
 
 
 def parsed(text: str) -> Measure:
-    """Return the measure of a text: a name of this package, ir_measures or trec_eval.
+    """Return the measure of a text: a name of this package, ir_measures, trec_eval or ranx.
 
     The text is a name with named parameters and a cutoff, ``Name(parameter=value)@cutoff``. Values are numbers, True,
     False, None, text, or maps. Text needs no quotes where it is an expression of Python, as in
@@ -58,7 +75,7 @@ def parsed(text: str) -> Measure:
     """
     text = checked_text(text).strip()
     try:
-        return _read(text)
+        return _of_ranx(text) or _read(text)
     except CWLAError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError, MemoryError) as error:
@@ -183,29 +200,57 @@ def _in_any_case(name: str, known: Iterable[str]) -> str | None:
     return name if name in found else found[0] if len(found) == 1 else None
 
 
+def several(text: object) -> list[Measure]:
+    """Return the measures of a name of trec_eval for several of them, such as ``official``, or an empty list."""
+    if not isinstance(text, str) or _in_any_case(text, registry):
+        return []
+    if text == "all_trec":
+        warn(f"all_trec is read without {_NOT_COMPUTED}, which neither this package nor ir_measures computes.")
+    with suppress(UnknownSpec):
+        found = [one for name in _LISTS.get(text, text).split() for one in _all_of_trec_eval(name)]
+        return found if len(found) > 1 else []
+    return []
+
+
+def _of_ranx(text: str) -> Measure | None:
+    """Return the measure of a name of ranx, such as ``hit_rate@5`` or ``map-l2``, or None for other texts."""
+    if re.fullmatch(r"f1@\d+", text):
+        raise UnknownSpec(f"{text} of ranx is not computed: 'SetF' is F1 of all retrieved documents: cut the run.")
+    for pattern, here in _OF_RANX.items():
+        if found := re.fullmatch(pattern, text):
+            name, _, rel = found.expand(here).partition("|rel=")
+            return cast(Measure, parsed(name)(rel=int(rel))) if rel else parsed(name)
+    return None
+
+
 def _of_trec_eval(name: str) -> Measure | None:
     """Return the measure of a name of trec_eval in any case, such as ``ndcg_cut_10``, or None for other names."""
+    found = _all_of_trec_eval(name)
+    if len(found) > 1 or name in _LISTS:
+        examples = "" if name in _LISTS else f", such as {_with_cutoff(name)} ({parsed(_with_cutoff(name))!r})"
+        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
+    return found[0] if found else None
+
+
+def _all_of_trec_eval(name: str) -> list[Measure]:
+    """Return the measures of a name of trec_eval in any case; none for other names."""
     name = _in_any_case(name, _TREC_EVAL) or name
     if name in _TREC_EVAL:
-        return parsed(_TREC_EVAL[name])
+        return [parsed(_TREC_EVAL[name])]
     if not re.fullmatch(r"(?:(?![._]\d)\w)+(?:[._]\d+(?:\.\d+)?(?:,\d+(?:\.\d+)?)*)?", name):
-        return None  # ir_measures would ignore what follows the cutoff
+        return []  # ir_measures would ignore what follows the cutoff
     try:
         from pytrec_eval import supported_measures, supported_nicknames
 
         stem = re.split(r"[._]\d", name)[0]
         name = (_in_any_case(stem, supported_measures) or stem) + name[len(stem) :]
-        found = [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
+        return [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
     except ValueError as error:
         if "not yet supported" in str(error):
             raise UnknownSpec(f"neither this package nor ir_measures computes {name} of trec_eval.") from None
-        return None
+        return []
     except ImportError:
-        return None
-    if len(found) != 1:
-        examples = f", such as {_with_cutoff(name)} ({parsed(_with_cutoff(name))!r})" if found else ""
-        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
-    return found[0]
+        return []
 
 
 def _with_cutoff(name: str) -> str:

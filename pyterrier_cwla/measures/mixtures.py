@@ -20,7 +20,7 @@ from ..model.metric import Metric
 from .computing import Better, Computation, Needs, Values
 from .declarations import better_of, computation_of, row_of, user_model_of
 from .labels import renamed
-from .named import Change, CWLAMeasure, Parts, Tables, measures_of
+from .named import Change, CWLAMeasure, Parts, Tables, measure_of
 
 _OF_THE_BEST = ("ideal", "unlimited")
 
@@ -242,7 +242,7 @@ def _class_name(name: object) -> str:
 def _of_class(name: object, given: Any) -> Measure:
     if not isinstance(given, str | Measure):
         raise BadParameter(f"Mixture(measures=): class {name!r} has a measure, such as 'TBG', not {shown(given)}.")
-    (measure,) = measures_of([given])
+    measure = measure_of(given)
     if is_of_users(measure):
         return measure
     around = f" Write {measure.NAME}(measure=Mixture(…))." if hasattr(measure, "inner") else ""

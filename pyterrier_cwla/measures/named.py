@@ -29,6 +29,7 @@ from .labels import (
     label_in,
     parsed,
     renamed,
+    several,
     validated,
 )
 
@@ -401,7 +402,8 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
     texts : iterable of str or ir_measures.Measure, one of them, or dict of these by label
         The measures, such as ``"nDCG@10"``, or ``"early=nDCG@10"`` for a measure with a label. Upper and lower case are
         equivalent where only one measure fits. The names of trec_eval, such as ``"ndcg_cut_10"``, stand for the
-        measures of ir_measures. One text may contain several measures, separated by commas.
+        measures of ir_measures, ``"official"`` for several, and those of ranx, such as ``"hit_rate@5"``, for what ranx
+        computes. One text may contain several measures, separated by commas.
 
     Returns
     -------
@@ -421,14 +423,15 @@ def measures_of(texts: Iterable[object]) -> list[Measure]:
     [nDCG@10, TBG(half_life=60), CWLA(C='inst(2)',A='max',max_rel=3)]
     """
     if isinstance(texts, Mapping):
-        measures = [renamed(_measure_of(text), checked_column(label)) for label, text in texts.items()]
+        measures = [renamed(measure_of(text), checked_column(label)) for label, text in texts.items()]
     else:
-        measures = [_measure_of(text) for text in listed(texts)]
+        measures = [measure_of(text) for text in listed(texts)]
     by_name(measures, texts=True)
     return measures
 
 
-def _measure_of(text: object) -> Measure:
+def measure_of(text: object) -> Measure:
+    """Return the measure of a text or object; see :func:`measures_of`."""
     label = None
     if not isinstance(text, Measure):
         label, text = label_in(checked_text(text))
@@ -439,16 +442,16 @@ def _measure_of(text: object) -> Measure:
 
 
 def listed(measures: object) -> list[object]:
-    """Return one or several measures as a list."""
+    """Return one or several measures as a list; a name of trec_eval for several measures is replaced by these."""
     if isinstance(measures, str):
-        return list(split_measures(measures))
+        measures = split_measures(measures)
     if isinstance(measures, Measure):
         return [measures]
     if not isinstance(measures, Iterable):
         raise BadParameter(
             f"measures must be a measure or a list of them, such as ['nDCG@10', 'TBG'], not {shown(measures)}."
         )
-    return list(measures)
+    return [each for one in measures for each in several(one) or [one]]
 
 
 def split_measures(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from ..model.language import TABLES
 from . import sessions, wrappers  # noqa: F401  (they declare measures)
 from .declarations import DECLARATIONS
 from .entries import KINDS, Entry, EntryParameter, made_of, norms, of_measure, of_part
-from .named import measures_of
+from .named import measure_of
 
 #: Other names of kinds.
 _ALIASES = {"c": "continuation", "a": "aggregation", "n": "norm", "normaliser": "norm"}
@@ -71,7 +71,7 @@ def find(name: str) -> list[Entry]:
     known_entries = entries()
     other = ir_measures.measures.registry.get(word)
     with suppress(CWLAError):
-        other = other or measures_of([word])[0]
+        other = other or measure_of(word)
     for known in (word, getattr(other, "NAME", word), word.lower()):
         found = [e for e in known_entries if e.name == known] or [e for e in known_entries if e.name.lower() == known]
         if found:

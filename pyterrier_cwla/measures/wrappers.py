@@ -26,7 +26,7 @@ from .computing import Better, Computation, Values, of_answered
 from .declarations import DECLARATIONS, better_of, computation_of, is_computed_here, metric_of, row_of, user_model_of
 from .labels import renamed
 from .mixtures import Combination, Mixture, check_one_unit, is_of_users, over_topics
-from .named import CLASSES, CWLA, Change, CWLAMeasure, Parts, Tables, measures_of
+from .named import CLASSES, CWLA, Change, CWLAMeasure, Parts, Tables, measure_of
 
 
 def pinned(measures: Iterable[Measure]) -> list[Measure]:
@@ -49,7 +49,7 @@ class Wrapper(CWLAMeasure):
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if parameter.allowed != A_MEASURE:
             return super()._canonical(parameter, value)
-        inner = measures_of([value])[0] if isinstance(value, str | Measure) else value
+        inner = measure_of(value) if isinstance(value, str | Measure) else value
         if not isinstance(inner, Measure) or not self._takes(inner):
             raise BadParameter(f"{self.__name__}({parameter.name}=) takes {self.TAKES}, not {value!r}.")
         self.bound[parameter.name] = inner
@@ -63,7 +63,7 @@ class Wrapper(CWLAMeasure):
 
     def _near_parameter(self, name: str, given: dict[str, Any]) -> str:
         with suppress(CWLAError):
-            inner = measures_of([given.get("measure", self.bound.get("measure"))])[0]
+            inner = measure_of(given.get("measure", self.bound.get("measure")))
             if name in inner.SUPPORTED_PARAMS:
                 return f"Write {self.__name__}(measure={inner(**{name: given[name]})!r})."
         return super()._near_parameter(name, given)
@@ -481,7 +481,7 @@ _OTHER_TOPICS = "Add its parameters, or write other='measure' for the parameters
 
 def _with_parameters(measure: Measure, topic: str, own: dict[str, Any]) -> Measure:
     try:
-        (found,) = measures_of([measure(**own)])
+        found = measure_of(measure(**own))
         user_model_of(found)
     except CWLAError as error:
         raise type(error)(f"ByTopic(parameters=), topic {topic!r}: {error}") from None

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, check_known
 from ..measures.counting import check_persistence
 from ..measures.declarations import better_of
-from ..measures.named import measures_of
+from ..measures.named import measure_of
 
 Array = np.ndarray
 
@@ -502,7 +502,7 @@ def columns_where_less_is_better(columns: Iterable[str]) -> list[str]:
     for name in columns:
         with suppress(ValueError):  # the name of a column need not be the text of a measure
             if isinstance(name, str):
-                (found[name],) = measures_of([name])
+                found[name] = measure_of(name)
     return where_less_is_better(found)
 
 

@@ -24,7 +24,7 @@ from ..errors import BadParameter, CWLAError
 from ..errors.extras import needed
 from ..errors.sanitise import harmless, sanitised
 from ..files.atomic import written
-from ..measures.named import measures_of
+from ..measures.named import measure_of
 from ..rendering.figures import (
     inlined,
     label_ends,
@@ -366,7 +366,7 @@ def _with_shown_names(name: str, value: Any) -> Any:
         return {label: _with_shown_names("measure", text) for label, text in value.items()}
     if name == "measure" and isinstance(value, str):
         with suppress(CWLAError):
-            return str(measures_of([value])[0])
+            return str(measure_of(value))
     return value
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fuzz.measures import grammar
 from pyterrier_cwla import CWLA, TBG, Residual, evaluate
-from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, UnknownSpec
+from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, CWLAWarning, UnknownSpec
 from pyterrier_cwla.measures.labels import parsed
 from pyterrier_cwla.measures.named import measures_of, split_measures
 from pyterrier_cwla.measures.provider import computed_here
@@ -162,14 +162,16 @@ def test_split(text, parts):
         ("3", "at character 1: a measure starts with a name"),
         ("", "at character 1: the text is empty"),
         ("AP,", "at character 1: the text is empty"),
-        ("ndcg_cut", r"ndcg_cut of trec_eval stands for several measures. .*such as ndcg_cut_10 \(nDCG@10\)"),
-        ("official", "official of trec_eval stands for several measures"),
+        ("early=ndcg_cut", r"ndcg_cut of trec_eval stands for several measures. .*such as ndcg_cut_10 \(nDCG@10\)"),
+        ("early=official", "official of trec_eval stands for several measures"),
+        ("f1@5", "f1@5 of ranx is not computed: 'SetF' is F1 of all retrieved documents"),
+        ("f1", "no measure 'f1'. Near: 'SetF'"),
         ("relstring", "neither this package nor ir_measures computes relstring of trec_eval"),
         ("ndcg_cut_10abc", "no measure 'ndcg_cut_10abc'"),
         ("Q", "no measure 'Q'. Near: 'QMeasure'"),
-        ("hit_rate@5", "Near: 'Success'"),
+        ("hit_rate", "Near: 'Success'"),
         ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
-        ("iprec_at_recall", r"such as iprec_at_recall_0.10 \(IPrec@0.1\)"),
+        ("early=iprec_at_recall", r"such as iprec_at_recall_0.10 \(IPrec@0.1\)"),
         ("alpha-nDCG@5", "no measure 'alpha-nDCG'. Near: 'alpha_nDCG'"),
         ("α-nDCG@5", "no measure 'α-nDCG'. Near: 'alpha_nDCG'"),
         ("MAP-IA", "no measure 'MAP-IA'. Near: 'AP_IA'"),
@@ -178,6 +180,32 @@ def test_split(text, parts):
 def test_errors_name_the_position(text, says):
     with pytest.raises(UnknownSpec, match=says):
         measures_of(text)
+
+
+@pytest.mark.parametrize(
+    "theirs, here",
+    [
+        ("hit_rate@10", "Success@10"), ("r-precision", "Rprec"), ("mrr", "RR"), ("mrr@5", "RR@5"), ("map@100", "AP@100"),
+        ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"), ("ndcg_burges", "nDCG(dcg='exp-log2')"), ("precision@5", "P@5"),
+        ("recall@5", "R@5"), ("bpref", "Bpref"), ("rbp.80", "CWLA(C='rbp(0.8)',A='erg',gain='raw')"),
+        ("rbp.95", "CWLA(C='rbp(0.95)',A='erg',gain='raw')"), ("map-l2", "AP(rel=2)"), ("precision@5-l2", "P(rel=2)@5"),
+        ("hits@3", "CWLA(C='prec(3)',A='etg',gain='binary')"), ("ndcg@10", "nDCG@10"),
+    ],
+)  # fmt: skip
+def test_names_of_ranx(theirs, here):
+    assert measures_of(theirs) == measures_of([here])
+
+
+def test_lists_of_trec_eval():
+    official = measures_of("official")
+    assert [*map(str, official[:5])] == ["NumQ", "NumRet", "NumRel", "NumRet(rel=1)", "AP"]
+    assert [*map(str, official[-9:])] == [f"P@{k}" for k in (5, 10, 15, 20, 30, 100, 200, 500, 1000)]
+    assert measures_of(["RR", "official"])[1:] == official == measures_of("official,RR")[:-1]
+    with pytest.warns(CWLAWarning, match="all_trec is read without Rndcg"):
+        everything = measures_of("all_trec")
+    assert everything[: len(official)] == official
+    assert len(everything) == len(set(map(str, everything))) == 69
+    assert [*map(str, measures_of("ndcg_cut"))][:3] == ["nDCG@5", "nDCG@10", "nDCG@15"]
 
 
 def test_other_errors():

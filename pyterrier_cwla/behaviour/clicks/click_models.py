@@ -17,7 +17,7 @@ from ...data.columns import Array, judgment_columns
 from ...errors import BadJudgments, BadLog, BadParameter, many, some
 from ...files.inputs import loaded
 from ...measures.declarations import followed
-from ...measures.named import CWLA, measures_of
+from ...measures.named import CWLA, measure_of
 from ...measures.provider import prepare
 from ...model.language import float_or_int
 from ..logs.estimators import Estimate, estimates_of, over_users, printed, sizes_of
@@ -347,7 +347,7 @@ class PredictedRelevance:
         values = np.array(list(self.by_grade.values()))
         nearest = np.array(list(self.by_grade))[np.abs(relevance[:, None] - values).argmin(axis=1)]
         if measure is not None:
-            grade = _where_gain_is(relevance, measures_of([measure])[0], prepare(qrels))
+            grade = _where_gain_is(relevance, measure_of(measure), prepare(qrels))
         else:
             grade = nearest if rounded else self._interpolated(relevance)
         added = pd.DataFrame({"query_id": new["topic"], "doc_id": new["docno"], "relevance": grade})

@@ -20,7 +20,7 @@ from ...errors.sanitise import in_picture, sanitised
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name
 from ...measures.declarations import followed
-from ...measures.named import measures_of
+from ...measures.named import measure_of
 from ...measures.provider import prepare
 from ...model.metric import Metric
 from ...model.view import View, before
@@ -265,7 +265,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
 
 def _user_model(measure: Any, qrels: Any) -> tuple[Measure, Judgments, Metric]:
     """Return the measure, the judgments, and the user model of the measure for these."""
-    (measure,) = measures_of([measure])
+    measure = measure_of(measure)
     judgments = prepare(loaded(qrels, "qrels"))
     return measure, judgments, followed(measure, judgments)
 

@@ -18,7 +18,7 @@ from ...errors.sanitise import in_picture, sanitised
 from ...files.inputs import loaded, one_run, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.mixtures import Combination, Mixture
-from ...measures.named import measures_of
+from ...measures.named import measure_of
 from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric
@@ -111,7 +111,7 @@ class TopicTask(Task):
 
 def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
     """Return the task of a measure with one user model, several (Mixture, IntentAware), or one by topic (ByTopic)."""
-    (measure,) = pinned(measures_of([measure]))
+    (measure,) = pinned([measure_of(measure)])
     if not isinstance(measure, Combination | type(IntentAware)):
         return Task.from_arguments(qrels, runs, measure, users, seed, reading, sampling)
     judgments = judged(loaded(qrels, "qrels"))

@@ -20,7 +20,7 @@ from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, nam
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.declarations import followed
-from ...measures.named import measures_of
+from ...measures.named import measure_of
 from ...measures.provider import CWLAEvaluator, prepare
 from ...measures.wrappers import pinned
 from ...model.browsing import Walk
@@ -648,7 +648,7 @@ class Task:
         """Return a task from arguments of :func:`simulate`; raise `CWLAError` if they are invalid."""
         _check(users, seed, sampling)
         chance = reading_of(reading)
-        (measure,) = pinned(measures_of([measure]))
+        (measure,) = pinned([measure_of(measure)])
         judgments = prepare(loaded(qrels, "qrels"))
         metric = followed(measure, judgments)
         named = runs_by_name(runs)
