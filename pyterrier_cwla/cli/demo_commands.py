@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,11 +16,8 @@ from .parameters import Parameter, Parameters
 from .paths import check_outputs
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from ..demo.demonstration import Demonstration
     from ..evaluation.comparison import Comparison
-    from ..rendering.tables import TableCell
 
 _FEW = 12  # runs; tables of more runs show significance marks without p-values
 
@@ -101,54 +98,27 @@ def _on_files(
 
 
 def _print(found: Comparison, notes: Sequence[str]) -> None:
-    """Print the scores by all measures, with p-values below them for up to 12 runs.
-
-    Names of systems are broken between words, and measures are divided among several tables, if the screen is narrow.
-    """
-    from rich.text import Text
-
+    """Print the scores by all measures, with p-values below them for up to 12 runs."""
     from ..evaluation.comparison import BOLD
-    from ..rendering.terminal import column_head, in_blocks, plain_table, prose, screen
+    from ..rendering.tables import Table, TableCell, TableColumn, probability
+    from ..rendering.terminal import prose, screen
 
     console, cells = screen(), found.cells(None)
-    gap = 2 if console.width >= 100 else 1
+    columns = [TableColumn("system", "", "name")]
+    columns += [TableColumn(measure.replace(" + ", "\n+ "), measure) for measure in found.measures]
     with_p = 1 < len(found.runs) <= _FEW
-    heads = {measure: measure.replace(" + ", "\n+ ").split("\n") for measure in found.measures}
-    p = found.table.set_index(["run", "measure"])["p_t_corrected"] if with_p else {}
-    texts = {place: _text(cell, p.get(place, math.nan)) for place, cell in cells.items()}
-    widths = [
-        max(map(len, [*head, *(line for run in found.runs for line in texts[run, measure].plain.split("\n"))])) + gap
-        for measure, head in heads.items()
-    ]
-    words = [len(word) for run in found.runs for word in str(run).split()]
-    least = min(max(8, *words), console.width // 2)
-    if least + sum(widths) > console.width:
-        least = min(max(map(len, map(str, found.runs))), console.width // 2)
-    for number, block in enumerate(in_blocks(widths, console.width - least)):
-        if number:
-            console.print()
-        shown = found.measures[block]
-        height = max(len(heads[measure]) for measure in shown)
-        table = plain_table(gap=gap)
-        table.add_column(column_head(["system"], height), overflow="fold", min_width=least)
-        for measure in shown:
-            table.add_column(column_head(heads[measure], height), justify="right", no_wrap=True)
-        for run in found.runs:
-            tag = "\nbaseline" if with_p and run == found.about["baseline"] else ""
-            table.add_row(Text.assemble(run, (tag, "dim")), *(texts[run, measure] for measure in shown))
-        console.print(table)
+    if with_p:
+        p = found.table.set_index(["run", "measure"])["p_t_corrected"].dropna()
+        for place, value in p.items():
+            cells[place] = replace(cells[place], below=f"p {probability(value)}".replace("1.000", "1"))
+    rows = []
+    for run in found.runs:
+        tag = "baseline" if with_p and run == found.about["baseline"] else ""
+        rows.append(
+            {"": TableCell(str(run), below=tag), **{measure: cells[run, measure] for measure in found.measures}}
+        )
+    console.print(Table({"": rows}, columns, narrowest=8))
     console.print()
     for line in notes:
         if line != BOLD or console.color_system is not None:  # files and pipes have no bold type
             prose(console, line, "")
-
-
-def _text(cell: TableCell, p: float) -> Text:
-    from rich.text import Text
-
-    from ..rendering.tables import MARKS, probability
-
-    text = Text.assemble(MARKS[cell.mark], (cell.text, "bold" if cell.bold else ""))
-    if not math.isnan(p):
-        text.append(f"\np {probability(p)}".replace(" <", "<").replace("1.000", "1"), "dim")
-    return text

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,13 +33,8 @@ from .parameters import Parameters
 from .paths import check_exists, check_outputs, path_argument
 
 if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import Console
-
     from ..data.alignment import Judgments
-    from ..evaluation.comparison import Comparison
     from ..files.table_writers import TableData
-    from ..rendering import tables
 
 DEFAULTS = ("nDCG@10", "AP", "RR")
 _MANY = 3  # runs; more have a common progress bar
@@ -78,21 +70,20 @@ def evaluate(
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
     from ..files.table_writers import ROW_FORMATS, joined, write_rows
-    from .score_tables import FileScores, MeasureColumn, Scores
+    from .score_tables import FileScores, scores_table
 
     files = runs_by_name(runs)
     judgments = judgments_of(qrels)
     wanted, about = _or_defaults(measures, judgments, given, files)
     bound = given.bind(wanted)
     results.check([qrels, *runs, *given.files, *bound.files], [("--cache-dir", cache_dir)])
-    columns = map(MeasureColumn.for_measure, bound.wanted)
-    found = FileScores(qrels, judgments, dict(zip(columns, bound.measures, strict=True)))
+    found = FileScores(qrels, judgments, dict(zip(bound.wanted, bound.measures, strict=True)))
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
         "version": __version__,
         "qrels": displayed(str(qrels)),
-        "measures": {column.name: displayed(repr(measure)) for column, measure in found.measures.items()},
-        "residuals": {column.name: column.residual for column in found.measures if column.residual},
+        "measures": {name: displayed(repr(measure)) for name, measure in found.measures.items()},
+        "residuals": found.residuals,
         **bound.origin,
     }
     watched, many = sys.stderr.isatty(), len(files) > _MANY
@@ -114,11 +105,14 @@ def evaluate(
         *about_grades(qrels, judgments),
         *about,
     ]
-    scores = Scores(table, list(found.measures), notes, origin)
+    if results.format is not Format.table:
+        notes += [f"{name}: {kind}." for name, kind in found.residuals.items()]
+    elif found.residuals:
+        notes.append("Residual: how much higher the score could be if all documents were judged.")
     if file is None:
-        results.write(scores)
+        results.write(scores_table(table, found.columns), table, origin, notes)
         return
-    for line in scores.notes_beside(results.format):
+    for line in notes:
         note(line)
 
 
@@ -168,7 +162,9 @@ def compare(
     if baselines is None and first is not None:
         about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
     notes = [*warned, *bound.notes, *about_grades(qrels, judgments), *about]
-    results.write(_Compared(found, notes))
+    if results.format not in (Format.table, Format.latex):
+        notes = [*found.of_topics, *notes]
+    results.write(found, found.table, found.about, notes)
 
 
 def _check_needs_of_baseline(
@@ -206,35 +202,6 @@ def _or_defaults(
     return [*defaults, "TBG", f"CWLA(C='inst(2)',A='max',max_rel={best})"], [_ABOUT_TIMED.format(rel) + _CHOOSE]
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """Comparison with notes, writable in all formats."""
-
-    found: Comparison
-    notes: Sequence[str]
-
-    @property
-    def table(self) -> pd.DataFrame:
-        return self.found.table
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        return self.found.about
-
-    def print(self, console: Console) -> None:
-        from ..rendering.terminal import prose
-
-        console.print(self.found)
-        for text in self.notes:
-            prose(console, text)
-
-    def latex(self) -> str:
-        return self.found.to_latex()
-
-    def notes_beside(self, form: Format) -> list[str]:
-        return [*(self.found.of_topics if form is not Format.latex else ()), *self.notes]
-
-
 _ABOUT = (
     "rbo: expected agreement if that at the end of the lists continues. rbo_min: if they have no further document in"
     " common. rbo_res: how much higher it could be."
@@ -260,7 +227,9 @@ def rbo(
 
     Example: pyterrier-cwla rbo runs/ --baseline bm25 --depth 100
     """
+    from ..evaluation.run_overlap import VALUES
     from ..evaluation.run_overlap import rbo as overlap
+    from ..rendering.tables import Table, TableColumn
 
     files = runs_by_name(runs)
     results.check(runs)
@@ -274,7 +243,9 @@ def rbo(
         found.insert(1, "other", next(name for name, file in files.items() if file == other))
     queries = "" if by_query else "Means over the topics of either run. "
     notes = [*warned, f"{queries}p = {chosen['p']:g}.", _ABOUT]
-    results.write(_Overlaps(found, notes, {"version": __version__, **chosen}))
+    columns = [TableColumn(name.removesuffix("_id"), name, "number" if name in VALUES else "name") for name in found]
+    shown = Table({"": found.to_dict("records")}, columns, narrowest=12)
+    results.write(shown, found, {"version": __version__, **chosen}, notes)
 
 
 def _file_of(baseline: str, files: Mapping[str, Path]) -> Path:
@@ -283,46 +254,6 @@ def _file_of(baseline: str, files: Mapping[str, Path]) -> Path:
         if baseline == name or Path(baseline) == file:
             return file
     raise BadParameter(f"--baseline {baseline}: no run has this name. {near(baseline, files)}")
-
-
-@dataclass(frozen=True)
-class _Overlaps:
-    """Overlaps of pairs of runs, writable in all formats."""
-
-    table: pd.DataFrame
-    notes: Sequence[str]
-    origin: dict[str, Any]
-
-    @property
-    def _shown(self) -> tables.Table:
-        from ..evaluation.run_overlap import VALUES
-        from ..rendering.tables import Table, TableColumn
-
-        ids = self.table.columns.drop(list(VALUES))
-        columns = [
-            *(TableColumn(name.removesuffix("_id"), itemgetter(name), "name") for name in ids),
-            *(TableColumn(name, partial(_value, name)) for name in VALUES),
-        ]
-        return Table({"": self.table.to_dict("records")}, columns, self.notes)
-
-    def print(self, console: Console) -> None:
-        """Print a text table, and the notes."""
-        console.print(self._shown)
-
-    def latex(self) -> str:
-        """Return a LaTeX table with the style of booktabs."""
-        return self._shown.to_latex()
-
-    def notes_beside(self, form: Format) -> Sequence[str]:
-        """Return the notes."""
-        return self.notes
-
-
-def _value(name: str, row: Mapping[str, Any]) -> str:
-    """Return a value of a row as text."""
-    from ..rendering.terminal import decimal
-
-    return decimal(row[name])
 
 
 Page = Annotated[

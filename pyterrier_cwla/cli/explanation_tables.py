@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..measures.entries import KINDS, ROLES, Entry
 from ..rendering.figures import elided
-from ..rendering.terminal import (
-    broken,
-    columns_that_fit,
-    decimal,
-    plain_table,
-    prose,
-    readable_screen,
-    screen,
-)
+from ..rendering.tables import SumRow, Table, TableColumn
+from ..rendering.terminal import prose, readable_screen, screen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,163 +47,107 @@ _OPTIONAL = ("W", "discount", "T", "effort", "A", "C", "L", "grade")  # left out
 
 def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the first ``depth`` ranks of an explanation, sums, totals, and the meaning of the columns."""
-    console = _titled(title)
     ranks = explanation.table
-    columns = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
+    names = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
     if (ranks["effort"] == 1).all():
-        columns = [name for name in columns if name not in ("effort", "T")]
+        names = [name for name in names if name not in ("effort", "T")]
     if not math.isfinite(explanation.expected_items):
-        columns.remove("W")
-    docno_width = 40 if console.width >= 120 else 20
-
-    def draw(columns: list[str], gap: int) -> Table:
-        return _ranks(explanation, columns, depth, gap, docno_width)
-
-    columns, gap, left_out = columns_that_fit(console, console.width, columns, _OPTIONAL, draw)
-    console.print(draw(columns, gap))
-    console.print()
-    facts = Table.grid(padding=(0, 2, 0, 0))
-    facts.add_column(style="bold")
-    facts.add_column(justify="right")
-    facts.add_column(style="dim")
-    for name, value in explanation.totals.items():
-        facts.add_row(name, decimal(value) or "–", _TOTALS[name] if not math.isnan(value) else "infinite or unknown")
-    console.print(facts)
-    console.print()
-    _print_notes(console, columns, left_out, notes)
+        names.remove("W")
+    hidden, items = ranks.iloc[depth:], explanation.expected_items
+    sums = {name: ranks[name].sum() for name in ("gain", "effort", "V", "W", "L", "L·A")}
+    rows = ranks.head(depth).to_dict("records")
+    if len(hidden):
+        more = {name: hidden[name].sum() for name in sums}
+        rows.append(SumRow({"docno": f"… {len(hidden):,} more", **more}, "dim"))
+    beyond = {"docno": "beyond", "V": items - sums["V"], "W": 1 - sums["V"] / items, "L·A": explanation.beyond}
+    if beyond["L·A"] or beyond["V"] > 1e-9:
+        rows.append(SumRow(beyond, "dim"))
+    total = {"docno": "total", "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + explanation.beyond}
+    rows.append(SumRow({**sums, **total}))
+    totals = [
+        {"name": name, "value": value, "meaning": _TOTALS[name] if not math.isnan(value) else "infinite or unknown"}
+        for name, value in explanation.totals.items()
+    ]
+    of_totals = [TableColumn("", "name", "name"), TableColumn("", "value"), TableColumn("", "meaning", "name")]
+    _print(title, Table({"": rows}, _columns(names, _OPTIONAL), notes), Table({"": totals}, of_totals))
 
 
 def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the totals of each class of users, and what the first ``depth`` ranks add through each class."""
-    console = _titled(title)
-    totals, ranks = mixture.totals, mixture.table
-    console.print(_of_classes(totals))
-    console.print()
-    table = plain_table()
-    for name in ("rank", *ranks):
-        table.add_column(name, justify="left" if name == "docno" else "right", max_width=30, overflow="ellipsis")
-    for rank, row in ranks.head(depth).iterrows():
-        table.add_row(str(rank), *(_cell(str(name), value) for name, value in row.items()))
+    ranks = mixture.table.reset_index()
+    classes = mixture.totals.rename_axis("class").reset_index().astype({"class": str}).to_dict("records")
+    columns = [TableColumn(str(name), str(name), "name" if name == "class" else "number") for name in classes[0]]
     sums = ranks[[name for name in ranks if str(name).startswith("adds")]]
+    rows = ranks.head(depth).to_dict("records")
     if len(ranks) > depth:
-        more = sums.iloc[depth:].sum()
-        cells = (decimal(more[name]) if name in more else "" for name in [*ranks][1:])
-        table.add_row("", f"… {len(ranks) - depth:,} more", *cells, style="dim")
-    total = sums.sum()
-    table.add_row("", "total", *(decimal(total[name]) if name in total else "" for name in [*ranks][1:]), style="bold")
-    console.print(table)
-    console.print()
+        rows.append(SumRow({"docno": f"… {len(ranks) - depth:,} more", **sums.iloc[depth:].sum()}, "dim"))
+    rows.append(SumRow({"docno": "total", **sums.sum()}))
     about = "share: share of the users · adds: share times score, or what a rank adds to the score"
-    for line in [about, *notes]:
-        prose(console, line)
-
-
-def _titled(title: str) -> Console:
-    """Print a title, and return the console."""
-    console = screen()
-    console.print(Text(title, style="bold"))
-    console.print()
-    return console
-
-
-def _of_classes(totals: pd.DataFrame) -> Table:
-    table = plain_table()
-    for name in ("class", *totals):
-        table.add_column(name, justify="left" if name == "class" else "right")
-    for number, (name, row) in enumerate(totals.iterrows(), 1):
-        cells = ("" if math.isnan(value) else decimal(value) for value in row)
-        table.add_row(str(name), *cells, style="bold" if number == len(totals) else None)
-    return table
+    _print(
+        title,
+        Table({"": [*classes[:-1], SumRow(classes[-1])]}, columns),
+        Table({"": rows}, _columns(map(str, ranks)), [about, *notes]),
+    )
 
 
 def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str] = ()) -> None:
     """Print the scores of two runs, where their documents and gains first differ, and the first ``depth`` ranks."""
-    console = _titled(title)
-    for line in pair.sentences:
-        prose(console, line, style="")
-    console.print()
-    docno_width = max(6, min(30, (console.width - 26) // 2))
-    columns, _, left_out = columns_that_fit(
-        console,
-        console.width,
-        ("docno", "grade", "gain", "V", "adds"),
-        ("V", "gain", "grade"),
-        lambda columns, _: _both(pair, columns, depth, docno_width),
-    )
-    console.print(_both(pair, columns, depth, docno_width))
-    console.print()
-    _print_notes(console, columns, left_out, notes)
-
-
-def _print_notes(console: Console, columns: Sequence[str], left_out: Sequence[str], notes: Sequence[str]) -> None:
-    """Print the meanings of the columns below a table, the columns that are left out, and notes."""
-    prose(console, " · ".join(f"{name}: {_MEANINGS[name]}" for name in columns if name in _MEANINGS))
-    if left_out:
-        prose(console, f"Left out at this width: {', '.join(left_out)}.")
-    for line in notes:
-        prose(console, line)
-
-
-def _both(pair: ExplainedPair, columns: list[str], depth: int, docno_width: int) -> Table:
-    """Table of two runs; the head of the documents of a run is its name."""
-    table = plain_table()
-    table.add_column("rank", justify="right", no_wrap=True)
-    for run in pair.explanations:
-        table.add_column(broken(elided(run, 3 * docno_width), docno_width), max_width=docno_width, overflow="ellipsis")
-        for name in columns[1:]:
-            table.add_column(name, justify="right", no_wrap=True)
     values = pair.table
-    for rank, row in values.head(depth).iterrows():
-        table.add_row(str(rank), *(_cell(name, row[run, name]) for run in pair.explanations for name in columns))
-    table.add_section()
-    rest = {"more": values.iloc[depth:].xs("adds", axis=1, level=1).sum()}
-    rest["beyond"] = pair.scores - values.xs("adds", axis=1, level=1).sum()
-    heads = {"more": f"… {len(values) - depth:,} more", "beyond": "beyond"}
-    for name, adds in rest.items():
-        if (name == "more" and len(values) > depth) or (name == "beyond" and (adds.abs() > 1e-9).any()):
-            table.add_row("", *_sums(heads[name], adds, columns), style="dim")
-    table.add_row("", *_sums("score", pair.scores, columns), style="bold")
-    return table
+    adds = values.xs("adds", axis=1, level=1)
+    rows: list[Any] = [{"rank": rank, **row} for rank, row in values.head(depth).iterrows()]
+    if len(values) > depth:
+        rows.append(_sums(f"… {len(values) - depth:,} more", adds.iloc[depth:].sum(), "dim"))
+    beyond = pair.scores - adds.sum()
+    if (beyond.abs() > 1e-9).any():
+        rows.append(_sums("beyond", beyond, "dim"))
+    rows.append(_sums("score", pair.scores))
+    columns = _columns(["rank"])
+    for run in pair.explanations:
+        docno, *others = _columns(["docno", "grade", "gain", "V", "adds"], ("V", "gain", "grade"), run)
+        columns += [replace(docno, heading=elided(run, 60)), *others]
+    _print(title, "\n".join(pair.sentences), Table({"": rows}, columns, notes))
 
 
-def _sums(head: str, adds: pd.Series[float], columns: list[str]) -> list[str]:
-    blank = [""] * (len(columns) - 2)
-    return [cell for value in adds for cell in (head, *blank, decimal(value))]
-
-
-def _ranks(explanation: Explanation, columns: list[str], depth: int, gap: int, docno_width: int) -> Table:
-    ranks = explanation.table
-    shown, hidden = ranks.iloc[:depth], ranks.iloc[depth:]
-    table = plain_table(gap=gap)
-    for name in columns:
-        if name == "docno":
-            table.add_column(name, max_width=docno_width, overflow="ellipsis", no_wrap=True)
+def _print(title: str, *parts: Table | str) -> None:
+    """Print a title, and paragraphs and tables below it."""
+    console = screen()
+    console.print(Text(title, style="bold"))
+    for part in parts:
+        console.print()
+        if isinstance(part, Table):
+            console.print(part)
         else:
-            table.add_column(name, justify="right", no_wrap=True)
-    for row in shown.to_dict("records"):
-        table.add_row(*(_cell(name, row[name]) for name in columns))
-    table.add_section()
-    sums = {name: ranks[name].sum() for name in ("gain", "effort", "V", "W", "L", "L·A")}
-    if len(hidden):
-        more = {"docno": f"… {len(hidden):,} more", **{name: hidden[name].sum() for name in sums}}
-        table.add_row(*(_cell(name, more.get(name, math.nan)) for name in columns), style="dim")
-    items = explanation.expected_items
-    beyond = {"docno": "beyond", "V": items - sums["V"], "W": 1 - sums["V"] / items, "L·A": explanation.beyond}
-    if beyond["L·A"] or beyond["V"] > 1e-9:
-        table.add_row(*(_cell(name, beyond.get(name, math.nan)) for name in columns), style="dim")
-    total = {**sums, "docno": "total", "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + explanation.beyond}
-    table.add_row(*(_cell(name, total.get(name, math.nan)) for name in columns), style="bold")
-    return table
+            for line in part.split("\n"):
+                prose(console, line, style="")
 
 
-def _cell(name: str, value: Any) -> str | Text:
+def _columns(names: Iterable[str], optional: Sequence[str] = (), run: str | None = None) -> list[TableColumn]:
+    """Return the columns of a table of ranks, of several runs if one is given."""
+    return [
+        TableColumn(
+            name,
+            partial(_value, name, name if run is None else (run, name)),
+            "name" if name == "docno" else "number",
+            digits=2 if name in ("effort", "T") else 4,
+            left_out=optional.index(name) + 1 if name in optional else 0,
+            meaning=_MEANINGS.get(name, ""),
+        )
+        for name in names
+    ]
+
+
+def _value(name: str, key: Any, row: Mapping[Any, Any]) -> str | float:
+    """Return a value of a row, or of a sum that may lack it; ranks and grades have no decimals if they are integers."""
+    value = row.get(key, math.nan)
     if name == "docno":
-        return Text(value) if isinstance(value, str) and value else Text("not retrieved", style="dim")
-    if math.isnan(value):
-        return ""
-    if name in ("rank", "grade"):
-        return f"{value:g}"
-    return decimal(value, 2 if name in ("effort", "T") else 4)
+        return value if isinstance(value, str) and value else "not retrieved"
+    return value if name not in ("rank", "grade") or math.isnan(value) else f"{value:g}"
+
+
+def _sums(head: str, adds: pd.Series[float], style: str = "bold") -> SumRow:
+    """Return a row of sums of two runs."""
+    cells = {(run, "docno"): head for run in adds.index} | {(run, "adds"): value for run, value in adds.items()}
+    return SumRow(cells, style)
 
 
 _OF_MEASURES = ("measure", "ir_measures", "session")

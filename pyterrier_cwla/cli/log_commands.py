@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
@@ -35,11 +35,11 @@ from .parameters import Parameters
 from .paths import check_exists, check_outputs, path_argument
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import pandas as pd
 
     from ..behaviour.logs.calibration import Calibration, Calibrations
     from ..behaviour.logs.log import InteractionLog
-    from .score_tables import MeasureColumn
+    from ..rendering.tables import Table, TableColumn
 
 
 Source = StrEnum("Source", ["log", "chiir24"])
@@ -165,7 +165,7 @@ def simulate(
     Example: pyterrier-cwla simulate qrels.txt bm25.txt -m TBG --lengths words.tsv --users 10000
     """
     from ..behaviour.simulation.simulator import simulate as simulated
-    from .score_tables import Scores
+    from .score_tables import scores_table
 
     files = runs_by_name(runs)
     if run_name is not None and len(files) > 1:
@@ -184,7 +184,7 @@ def simulate(
     origin = {"version": found.version, "qrels": displayed(str(qrels)), "measure": found.measure, **chosen,
               **bound.origin}  # fmt: skip
     table = found.by_query if by_query else found.mean
-    columns = _columns(_SHOWN if results.format is Format.table else table.columns)
+    shown = list(_SHOWN if results.format is Format.table else table.columns)
     over = [
         _MEANING.format(
             f" ({found.unit})" if found.unit else "", "query" if by_query else "query, averaged over queries"
@@ -196,8 +196,9 @@ def simulate(
         *over,
         *(in_options(line, options) for line in found.notes),
     ]
-    table = table[[column.name for column in columns]].reset_index()
-    results.write(Scores(table, columns, [*notes, *bound.notes, *about_grades(qrels, judgments)], origin))
+    table = table[shown].reset_index()
+    columns = list(map(_column, shown))
+    results.write(scores_table(table, columns), table, origin, [*notes, *bound.notes, *about_grades(qrels, judgments)])
 
 
 _MEANING = (
@@ -211,11 +212,11 @@ _SHOWN = (
 )
 
 
-def _columns(names: Iterable[str]) -> list[MeasureColumn]:
-    from .score_tables import MeasureColumn
+def _column(name: str) -> TableColumn:
+    from ..rendering.tables import TableColumn
 
-    heads = {name: tuple(name.replace("_sd", " sd").replace("_50%", " median").split()) for name in names}
-    return [MeasureColumn(name, head, beside=name.endswith(("_sd", "%"))) for name, head in heads.items()]
+    heading = name.replace("_sd", "\nsd").replace("_50%", "\nmedian")
+    return TableColumn(heading, name, beside=name.endswith(("_sd", "%")))
 
 
 _WIDE = 100  # characters, narrowest table with a column of descriptions
@@ -223,69 +224,48 @@ _WIDE = 100  # characters, narrowest table with a column of descriptions
 
 def print_calibration(found: Calibration | Calibrations, options: Mapping[str, str]) -> None:
     """Print a calibration, or calibrations of several groups side by side, with the command's options in its notes."""
-    from rich.text import Text
-
-    from ..rendering.terminal import broken, plain_table, prose, screen
+    from ..rendering.terminal import prose, screen
 
     console = screen()
     if isinstance(found, dict):
-        _print_groups(console, found)
+        prose(console, f"Calibrations of time-biased gain, by {found.by}", "bold")
+        console.print()
+        console.print(_of_groups(found))
         return
     prose(console, found.title, "bold")
     console.print()
-    rows = found.printed.to_dict("records")
-    name, symbol, value, interval, description = found.printed
-    wide = console.width >= _WIDE
-    numbers = sum(max(map(len, [head, *(row[head] for row in rows)])) + 2 for head in (value, interval))
-    table = plain_table()
-    table.add_column(name)
-    if wide:
-        table.add_column(symbol, no_wrap=True)
-    table.add_column(value, justify="right", no_wrap=True)
-    table.add_column(interval, no_wrap=True)
-    if wide:
-        table.add_column(description)
-    for row in rows:
-        cells = [row[head] for head in (symbol, value, interval, description)]
-        table.add_row(Text(broken(row[name], console.width - numbers)), *(cells if wide else cells[1:3]))
-    console.print(table)
-    if not wide:
-        console.print()
-        for row in rows:
-            prose(
-                console, f"{row[name]}{f' ({row[symbol]})' if row[symbol] else ''}: {row[description]}", "dim", 2, "· "
-            )
+    console.print(_of_one(found.printed, console.width >= _WIDE))
     if found.remarks:
         console.print()
     for remark in found.remarks:
         prose(console, in_options(remark, options), "", 2, "· ")
 
 
-def _print_groups(console: Console, found: Calibrations) -> None:
-    from rich.text import Text
+def _of_one(printed: pd.DataFrame, wide: bool) -> Table:
+    """Return the table of a calibration, with descriptions of the parameters in a column or below."""
+    from ..rendering.tables import Table, TableColumn
 
-    from ..rendering.terminal import broken, column_head, in_blocks, plain_table, prose
+    rows = printed.to_dict("records")
+    name, symbol, value, interval, description = (
+        TableColumn(head, head, "number" if number else "name")
+        for head, number in zip(printed, [False, False, True, True, False], strict=True)
+    )
+    if wide:
+        return Table({"": rows}, [name, symbol, value, interval, description])
+    symbols = (f" ({row['symbol']})" if row["symbol"] else "" for row in rows)
+    notes = [f"{row['parameter']}{with_it}: {row['description']}" for row, with_it in zip(rows, symbols)]
+    return Table({"": rows}, [name, value, interval], notes)
 
-    prose(console, f"Calibrations of time-biased gain, by {found.by}", "bold")
-    console.print()
-    parameters = found.parameters
-    columns = {
-        **{what: [f"{one.about[what]:,}" for one in found.values()] for what in ("users", "sessions")},
-        **{name: [f"{v:.3g}" if math.isfinite(v) else "" for v in parameters[name]] for name in parameters},
-    }
-    heads = {name: broken(name, 12).split("\n") for name in columns}
-    widths = [max(map(len, [*heads[name], *cells])) + 2 for name, cells in columns.items()]
-    groups = list(map(str, found))
-    least = min(max(map(len, [found.by, *groups])), console.width // 2)
-    for number, block in enumerate(in_blocks(widths, console.width - least)):
-        if number:
-            console.print()
-        shown = [*columns][block]
-        height = max(len(heads[name]) for name in shown)
-        table = plain_table()
-        table.add_column(column_head([found.by], height))
-        for name in shown:
-            table.add_column(column_head(heads[name], height), justify="right", no_wrap=True)
-        for place, group in enumerate(groups):
-            table.add_row(Text(broken(group, least)), *(columns[name][place] for name in shown))
-        console.print(table)
+
+def _of_groups(found: Calibrations) -> Table:
+    """Return the table of calibrations of several groups, side by side."""
+    from ..rendering.tables import Table, TableColumn
+    from ..rendering.terminal import broken
+
+    rows = [
+        {found.by: str(group), **{what: f"{one.about[what]:,}" for what in ("users", "sessions")},
+         **{name: f"{value:.3g}" if math.isfinite(value) else "" for name, value in parameters.items()}}
+        for (group, one), parameters in zip(found.items(), found.parameters.to_dict("records"), strict=True)
+    ]  # fmt: skip
+    columns = [TableColumn(broken(name, 12), name) for name in list(rows[0])[1:]]
+    return Table({"": rows}, [TableColumn(found.by, found.by, "name"), *columns])

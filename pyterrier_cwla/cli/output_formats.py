@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Protocol
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,9 +18,9 @@ from .arguments import Force
 from .paths import check_outputs
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
+    from ..evaluation.comparison import Comparison
     from ..files.table_writers import TableData
+    from ..rendering.tables import Table
 
 
 class Format(StrEnum):
@@ -39,27 +39,6 @@ class Format(StrEnum):
         if path.suffix.lower() not in known:
             raise BadParameter(f"-o {path}: the name must end in {', '.join(known)}, or give the format with --format.")
         return known[path.suffix.lower()]
-
-
-class WritableResults(Protocol):
-    """Protocol of results that can be written in all formats."""
-
-    @property
-    def table(self) -> TableData:
-        """Rows of a file."""
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        """Metadata: version, inputs and parameters. A Parquet file contains them."""
-
-    def print(self, console: Console) -> None:
-        """Print the results as text, with all notes."""
-
-    def latex(self) -> str:
-        """Return a LaTeX table."""
-
-    def notes_beside(self, form: Format) -> Sequence[str]:
-        """Return the notes for readers of a file in this format."""
 
 
 _SUFFIXES = {
@@ -94,28 +73,47 @@ class ResultFile:
         """Raise BadParameter if the file is an input, or exists without ``--force``; see `check_outputs`."""
         check_outputs([("-o", self.output)], inputs, self.force, folders)
 
-    def write(self, results: WritableResults) -> None:
-        """Write results to the file or to stdout, then the notes to stderr (a text table contains them)."""
-        if self.output is None:
-            self._write_text(results, None)
-        elif self.format is Format.parquet:
+    def write(self, shown: Table | Comparison, table: TableData, origin: dict[str, Any], notes: Sequence[str]) -> None:
+        """Write results to the file or to stdout, with notes below a text table, or else on stderr.
+
+        Parameters
+        ----------
+        shown : Table or Comparison
+            Results as people read them, in text and LaTeX.
+        table : DataFrame, or dict of columns by name
+            Rows of other files.
+        origin : dict
+            Metadata of a Parquet file: version, inputs and parameters.
+        notes : sequence of str
+            Sentences for readers.
+        """
+        if self.format is Format.parquet and self.output is not None:
             from ..files.table_writers import write_rows
 
-            write_rows([results.table], self.format, self.output, results.origin)
+            write_rows([table], self.format, self.output, origin)
+        elif self.output is None:
+            self._write_text(shown, table, notes, None)
         else:
             with written(self.output) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
-                self._write_text(results, file)
+                self._write_text(shown, table, notes, file)
         if self.format is not Format.table:
-            for text in results.notes_beside(self.format):
+            for text in notes:
                 note(text)
 
-    def _write_text(self, results: WritableResults, file: IO[str] | None) -> None:
+    def _write_text(
+        self, shown: Table | Comparison, table: TableData, notes: Sequence[str], file: IO[str] | None
+    ) -> None:
         from ..files.table_writers import write_csv, write_json_lines
-        from ..rendering.terminal import screen
+        from ..rendering.terminal import prose, screen
 
         if self.format is Format.table:
-            results.print(screen(file))
+            console = screen(file)
+            console.print(shown)
+            if notes:
+                console.print()
+            for text in notes:
+                prose(console, text)
         elif self.format is Format.latex:
-            (file or sys.stdout).write(results.latex())
+            (file or sys.stdout).write(shown.to_latex())
         else:
-            (write_csv if self.format is Format.csv else write_json_lines)(results.table, file or sys.stdout)
+            (write_csv if self.format is Format.csv else write_json_lines)(table, file or sys.stdout)

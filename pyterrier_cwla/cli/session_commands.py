@@ -54,13 +54,13 @@ def sessions(
     """
     from ..errors import speaking_of
     from ..measures.sessions import evaluate_sessions, of_sessions
-    from .score_tables import MeasureColumn, Scores
+    from .score_tables import measure_column, scores_table
 
     files = runs_by_name(runs)
     bound = given.bind(measures or _DEFAULTS, of_sessions)
     results.check([qrels, *runs, table, *given.files, *bound.files])
     judgments, asked = judgments_of(qrels), cells(table)
-    columns = list(map(MeasureColumn.for_measure, bound.wanted))
+    columns = list(map(measure_column, bound.wanted))
     found: dict[str, pd.DataFrame] = {}
     for name, file in files.items():
         with speaking_of(qrels, file):
@@ -70,7 +70,8 @@ def sessions(
         notes.insert(0, _about(found, columns))
     origin: dict[str, Any] = {"version": __version__, "qrels": displayed(str(qrels)), "sessions": displayed(str(table)),
                               "judged_by": judged_by, **bound.origin}  # fmt: skip
-    results.write(Scores(_rows(found, columns, by_session), columns, notes, origin, "session"))
+    rows = _rows(found, columns, by_session)
+    results.write(scores_table(rows, columns, "session"), rows, origin, notes)
 
 
 def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) -> pd.DataFrame:
@@ -79,7 +80,7 @@ def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) 
 
     if by_session:
         return pd.concat(found, names=["run"]).reset_index()
-    counts = {column.name for column in columns if column.counts}
+    counts = {column.cell for column in columns if not column.digits}
     totals = {run: scores.agg({name: "sum" if name in counts else "mean" for name in scores})
               for run, scores in found.items()}  # fmt: skip
     return pd.DataFrame(totals).T.rename_axis(index="run").reset_index()
@@ -87,5 +88,5 @@ def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) 
 
 def _about(found: dict[str, pd.DataFrame], columns: list[Any]) -> str:
     number = len(next(iter(found.values())))
-    sums = [column.name for column in columns if column.counts]
+    sums = [column.cell for column in columns if not column.digits]
     return f"Means over {number:,} sessions" + (f"; sums of {', '.join(sums)}." if sums else ".")

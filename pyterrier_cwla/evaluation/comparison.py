@@ -498,9 +498,7 @@ class Comparison:
             columns.append(TableColumn("baseline", lambda row: str(row["baseline"]), "name"))
         else:
             columns += [
-                TableColumn(
-                    "score", lambda row: TableCell(_fixed(row, "score"), row["mark"], row["best"]), marked=True
-                ),
+                TableColumn("score", lambda row: TableCell(_fixed(row, "score"), row["mark"], row["best"])),
                 self._interval("score", _AFTER_TESTS + 2, "intervals of scores"),
             ]
         rows = self._marked if self._has_row_per_pair else self._by_run
@@ -517,7 +515,6 @@ class Comparison:
             TableColumn(
                 "Δ",
                 lambda row: TableCell(_fixed(row, "difference"), row["mark"] * of_pairs),
-                marked=of_pairs,
                 notes=(minus,),
             ),
             self._interval(ends, _AFTER_TESTS + 3, "intervals of Δ"),

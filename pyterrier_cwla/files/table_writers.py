@@ -64,6 +64,11 @@ def column_of(table: TableData, name: str) -> list[Any]:
     return list(column) if isinstance(column, Sequence) else column.tolist()
 
 
+def records(table: TableData) -> list[dict[str, Any]]:
+    """Return the rows of a table, with values by the name of their column."""
+    return [dict(zip(table, row)) for row in zip(*(column_of(table, name) for name in table), strict=True)]
+
+
 def write_csv(table: TableData, stream: IO[str], head: bool = True) -> None:
     """Write a table as CSV; without `head`, only its rows. Cells of missing values are empty."""
     writer = csv.writer(stream, lineterminator="\n")
@@ -75,8 +80,7 @@ def write_csv(table: TableData, stream: IO[str], head: bool = True) -> None:
 
 def write_json_lines(table: TableData, stream: IO[str], _: bool = True) -> None:
     """Write one JSON object per row and line; missing values and numbers that are not finite become null."""
-    columns = ([_for_json(value) for value in column_of(table, name)] for name in table)
-    rows = (dict(zip(table, row)) for row in zip(*columns, strict=True))
+    rows = records({name: [_for_json(value) for value in column_of(table, name)] for name in table})
     stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

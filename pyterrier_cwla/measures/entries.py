@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ..model.language import TABLES, In, Parameter, Part
-from ..rendering.terminal import print_indented, prose, two_columns
+from ..rendering.terminal import print_described, prose
 from .catalogue import KINDS_OF_ROLES, Row
 from .computing import Declaration, Equation
 from .equations import equation_of
@@ -410,22 +410,20 @@ def print_entry(entry: Entry, console: Console) -> None:
         for line in entry.example.split("\n"):
             console.print(Text(f"  {line}", style="cyan"), soft_wrap=True)
     if entry.parts:
-        table = two_columns("bold", "")
+        described = []
         for role, choice in entry.parts.items():
             lines: list[str] = []
             for part in made_of(role, choice):
                 formula = " ".join(part.formula.split("\n\n")[0].split())
                 lines += [f"{part.name}: {part.says}" if lines else part.says, formula]
-            table.add_row(role, Text("\n").join([Text(choice, style="cyan"), *map(Text, filter(None, lines))]))
+            described.append((role, Text("\n").join([Text(choice, style="cyan"), *map(Text, filter(None, lines))])))
         console.print()
-        print_indented(console, table)
+        print_described(console, described, "bold")
     if entry.parameters:
-        table = two_columns("cyan", "")
-        for parameter in entry.parameters:
-            means = f"{parameter.means}: " if parameter.means else ""
-            table.add_row(Text(parameter.written), Text(means + parameter.allowed))
+        means = (f"{parameter.means}: " if parameter.means else "" for parameter in entry.parameters)
+        described = [(one.written, Text(mean + one.allowed)) for one, mean in zip(entry.parameters, means)]
         console.print()
-        print_indented(console, table)
+        print_described(console, described, "cyan")
     console.print()
     if entry.kind in ROLES:
         needed = ",".join(parameter.name for parameter in entry.parameters if parameter.required)

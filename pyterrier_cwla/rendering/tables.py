@@ -7,24 +7,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from itertools import chain
-from operator import attrgetter, itemgetter
-from typing import Any
+from operator import attrgetter, itemgetter, ne
+from typing import Any, NamedTuple
 
 import numpy as np
+from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ..errors.sanitise import harmless_segments
 from .latex import escaped, table_row, tabular, typeset
-from .terminal import PROSE_WIDTH, UNLIMITED_WIDTH, broken, column_head, columns_that_fit, plain_table
+from .terminal import broken, paragraph
 
 MARKS = {1: "▲", -1: "▼", 0: ""}
 """Signs of significantly higher and lower values."""
 _IN_LATEX = {1: "\\uparrow", -1: "\\downarrow"}
+_LEAST = 6  # characters, narrowest column of names
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class TableCell:
     bold : bool
         Whether the text is bold.
     below : str
-        Text in small type below; in plain text, it stands beside.
+        Text in small type below.
     hint : str
         Text that a browser shows when the pointer is on the cell.
     """
@@ -80,37 +81,79 @@ class TableColumn:
     ----------
     heading : str
         Head of the column; text tables keep its line breaks.
-    cell : callable
-        Function from a row to the text of its cell in this column, or to a TableCell.
+    cell : str or callable
+        Key of the column's values in the rows, or a function from a row to a value: a number, a text, or a TableCell.
     kind : {"number", "name"}
         Numbers are aligned to the right; long names are broken into lines on terminals.
-    marked : bool
-        Whether the cells may have marks, so that those without one are followed by a blank.
+    digits : int
+        Number of decimals of values that are numbers.
     left_out : int
         Place in the order in which columns are left out on narrow terminals, from 1; 0 if it always stays.
     called : str
-        Name in the note of the columns that are left out.
+        Name in the note of the columns that are left out; by default the heading.
     notes : tuple of str
         Sentences that explain the column; they are shown with it.
+    meaning : str
+        Description of the values; one note has those of all columns that are shown.
+    beside : bool
+        Whether the column stays in one table with the column before it.
     """
 
     heading: str
-    cell: Callable[[Any], TableCell | str]
+    cell: Callable[[Any], TableCell | str | float] | str
     kind: str = "number"
-    marked: bool = False
+    digits: int = 4
     left_out: int = 0
     called: str = ""
     notes: tuple[str, ...] = ()
+    meaning: str = ""
+    beside: bool = False
+
+    @property
+    def name(self) -> str:
+        """Heading in one line."""
+        return self.heading.replace("\n", " ")
 
     def of(self, row: Any) -> TableCell:
         """Return the cell of a row."""
-        cell = self.cell(row)
-        return TableCell(cell) if isinstance(cell, str) else cell
+        value = row[self.cell] if isinstance(self.cell, str) else self.cell(row)
+        if isinstance(value, TableCell):
+            return value
+        return TableCell(value if isinstance(value, str) else fixed_point(value, self.digits))
+
+
+class SumRow(dict[Any, Any]):
+    """Row of sums or means, which a line separates from other rows.
+
+    Parameters
+    ----------
+    values : mapping
+        Values by key, as in other rows.
+    style : {"bold", "dim"}, default="bold"
+        Style of its texts on a terminal.
+    """
+
+    def __init__(self, values: Mapping[Any, Any], style: str = "bold"):
+        super().__init__(values)
+        self.style = style
+
+
+class _Layout(NamedTuple):
+    """Columns as they are shown on a screen of some width."""
+
+    blocks: list[list[TableColumn]]
+    """Columns of the tables that are printed one below the other."""
+    gap: int
+    longest: int
+    """Characters per line of a name."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """Table for people.
+    """Table for people. Without headings, it has no head.
+
+    On a narrow screen, names are broken into lines, and then columns with a number `left_out` are left out. If there
+    are no such columns, those that do not fit are shown in further tables below, which repeat the names.
 
     Attributes
     ----------
@@ -120,11 +163,16 @@ class Table:
         Columns.
     notes : sequence of str
         Sentences below the table, before those of the columns.
+    narrowest : int
+        Characters per line of a name on a narrow screen, before columns are left out or shown in a further table. By
+        default 20, or 12 for several columns of names, if columns can be left out; otherwise as much as names fit into
+        half the width of the screen, or two thirds if there are two columns of names.
     """
 
     rows: Mapping[str, Sequence[Any]]
     columns: Sequence[TableColumn]
     notes: Sequence[str] = ()
+    narrowest: int = 0
 
     @classmethod
     def from_cells(
@@ -136,30 +184,57 @@ class Table:
         return cls(cells, columns)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        for part in self._parts(console, options.max_width):
-            yield from harmless_segments(console.render(part, options))
+        for number, part in enumerate(self._parts(options.max_width)):
+            for renderable in [Text(), part] if number else [part]:
+                yield from harmless_segments(console.render(renderable, options))
 
-    def _parts(self, console: Console, room: int) -> Iterator[RenderableType]:
-        """Yield the parts of the table with the columns that fit, and the notes, wrapped at 100 characters."""
-        names = sum(column.kind == "name" for column in self.columns)
-        widest = max(20 if names == 1 else 12, room // 5)
-        first = next(iter(self.rows.values()))
-        optional = sorted((column for column in self.columns if column.left_out), key=attrgetter("left_out"))
-        shown, gap, left_out = columns_that_fit(
-            console, room, self.columns, optional, lambda columns, gap: self._drawn(first, columns, gap, widest)
-        )
-        unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-        free = room - Measurement.get(console, unlimited, self._drawn(first, shown, gap, widest)).maximum
-        widest += max(0, free // names)  # for long names
+    def _parts(self, room: int) -> Iterator[RenderableType]:
+        """Yield titles, tables with the columns that fit, and the notes, wrapped at 100 characters."""
+        layout = self._layout(room)
         for title, rows in self.rows.items():
-            yield from (Text(title, style="bold"), Text()) if title else ()
-            yield self._drawn(rows, shown, gap, widest)
-            yield Text()
+            if title:
+                yield Text(title, style="bold")
+            for block in layout.blocks:
+                yield self._drawn(rows, block, layout)
+        shown = list(chain.from_iterable(layout.blocks))
         notes = self._notes_on(shown)
-        if left_out:
-            notes.append(f"Left out at this width: {', '.join(column.called for column in left_out)}.")
-        for note in notes:
-            yield Text("\n").join(Text(note, style="dim").wrap(console, min(room, PROSE_WIDTH)))
+        if left_out := {column.called or column.name: None for column in self._optional if column not in shown}:
+            notes.append(f"Left out at this width: {', '.join(left_out)}.")
+        if notes:
+            yield Text("\n").join(paragraph(note, room) for note in notes)
+
+    def _layout(self, room: int) -> _Layout:
+        """Return how the columns fit into a screen of some width."""
+        names = [self._widths[column] for column in self.columns if column.kind == "name"]
+        whole = _longest(names, room * len(names) // (len(names) + 1), 20)
+        least = self.narrowest or (whole if not self._optional else 20 if len(names) == 1 else 12)
+        for leaving in dict.fromkeys([0, *(column.left_out for column in self._optional)]):
+            shown = [column for column in self.columns if not 0 < column.left_out <= leaving]
+            for gap in (2,) if any(" " in column.heading for column in shown) else (2, 1):
+                free = room - self._width(shown, gap)
+                if sum(min(name, least) for name in names) <= free:
+                    return _Layout([shown], gap, _longest(names, free, least))
+        if self._optional:
+            return _Layout([shown], 1, _longest(names, free, _LEAST))
+        number = 1 + max((at for at, column in enumerate(self.columns) if column.kind == "name"), default=-1)
+        first, groups = list(self.columns[:number]), list[list[TableColumn]]()
+        for column in self.columns[number:]:
+            if column.beside:
+                groups[-1].append(column)
+            else:
+                groups.append([column])
+        free = room - self._width(first, 2) - sum(min(name, whole) for name in names)
+        blocks = in_blocks([self._width(group, 2) + 2 for group in groups], free)
+        return _Layout([[*first, *chain.from_iterable(groups[block])] for block in blocks], 2, whole)
+
+    def _width(self, columns: Sequence[TableColumn], gap: int) -> int:
+        """Return the width of columns side by side, less that of names."""
+        return sum(self._widths[one] for one in columns if one.kind != "name") + gap * (len(columns) - 1)
+
+    @cached_property
+    def _optional(self) -> list[TableColumn]:
+        """Columns that can be left out, the first to go first."""
+        return sorted((column for column in self.columns if column.left_out), key=attrgetter("left_out"))
 
     @property
     def all_notes(self) -> list[str]:
@@ -167,35 +242,68 @@ class Table:
         return self._notes_on(self.columns)
 
     def _notes_on(self, columns: Sequence[TableColumn]) -> list[str]:
-        return list(dict.fromkeys([*self.notes, *(note for column in columns for note in column.notes)]))
+        meanings = dict.fromkeys(f"{column.name}: {column.meaning}" for column in columns if column.meaning)
+        of_columns = (note for column in columns for note in column.notes)
+        return list(dict.fromkeys(filter(None, [" · ".join(meanings), *self.notes, *of_columns])))
 
-    def _drawn(self, rows: Sequence[Any], columns: Sequence[TableColumn], gap: int, widest: int) -> RichTable:
+    def _drawn(self, rows: Sequence[Any], columns: Sequence[TableColumn], layout: _Layout) -> RichTable:
         """Return some rows as a table of rich; columns of numbers have the same widths for all rows."""
-        table, height = plain_table(gap=gap), max(column.heading.count("\n") + 1 for column in columns)
-        for column in columns:
-            head = column_head(column.heading.split("\n"), height)
+        table = RichTable(
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, layout.gap - 1, 0, 0),
+            header_style="bold",
+            show_header=any(column.heading for column in columns),
+        )
+        heads = [
+            broken(column.heading, layout.longest) if column.kind == "name" else column.heading for column in columns
+        ]
+        height = max(head.count("\n") for head in heads)
+        for column, head in zip(columns, heads, strict=True):
+            aligned = Text("\n" * (height - head.count("\n")) + head)
             if column.kind == "name":
-                table.add_column(head, overflow="fold", max_width=widest)
+                table.add_column(aligned, overflow="fold", max_width=layout.longest)
             else:
-                table.add_column(head, justify="right", no_wrap=True, min_width=self._widths[column])
-        for row in rows:
-            table.add_row(*(_in_terminal(column, row, widest) for column in columns))
+                table.add_column(aligned, justify="right", no_wrap=True, min_width=self._widths[column])
+        for row, line in zip(rows, [*_lines(rows), False]):
+            cells = (self._in_terminal(column, row, layout.longest) for column in columns)
+            table.add_row(*cells, style=row.style if isinstance(row, SumRow) else None, end_section=line)
         return table
+
+    def _in_terminal(self, column: TableColumn, row: Any, longest: int) -> Text:
+        cell, blank = column.of(row), " " * (column in self._marked)
+        text = broken(cell.text, longest) if column.kind == "name" else cell.text
+        below = (f"\n{cell.below}{blank}", "dim") if cell.below else ""
+        return Text.assemble((text, "bold" if cell.bold else ""), MARKS[cell.mark] or blank, below)
+
+    @cached_property
+    def _cells(self) -> dict[TableColumn, list[TableCell]]:
+        rows = list(chain.from_iterable(self.rows.values()))
+        return {column: [column.of(row) for row in rows] for column in self.columns}
+
+    @cached_property
+    def _marked(self) -> set[TableColumn]:
+        """Columns with marks; a blank follows texts without one."""
+        return {column for column, cells in self._cells.items() if any(cell.mark for cell in cells)}
 
     @cached_property
     def _widths(self) -> dict[TableColumn, int]:
-        rows = list(chain.from_iterable(self.rows.values()))
-        return {
-            column: max((cell_len(column.of(row).text) for row in rows), default=0) + column.marked
-            for column in self.columns
-        }
+        """Width of each column, with names in one line."""
+        widths = {}
+        for column, cells in self._cells.items():
+            lines = [*column.heading.split("\n"), *(line for cell in cells for line in (cell.text, cell.below))]
+            widths[column] = max(map(cell_len, lines)) + (column in self._marked)
+        return widths
 
     def latex(self) -> list[str]:
         """Return the lines of a tabular with all rows; texts below cells have a line of their own."""
-        rows = [[column.of(row) for column in self.columns] for row in chain.from_iterable(self.rows.values())]
-        spaced = any(cell.below for row in rows for cell in row[1:])
+        rows = list(chain.from_iterable(self.rows.values()))
+        cells = [[column.of(row) for column in self.columns] for row in rows]
+        spaced = any(cell.below for row in cells for cell in row[1:])
         body: list[str] = []
-        for row in rows:
+        for row, line in zip(cells, [False, *_lines(rows)], strict=True):
+            body += ["\\midrule"] * line
             below = [f"{{\\scriptsize {typeset(cell.below)}}}" if cell.below else "" for cell in row]
             texts = [cell.latex for cell in row]
             if spaced:
@@ -204,7 +312,7 @@ class Table:
                 body.append(table_row(f"{text} {more}".rstrip() for text, more in zip(texts, below, strict=True)))
         numbers = "c" if spaced else "r"
         alignment = "".join("l" if column.kind == "name" else numbers for column in self.columns)
-        return tabular(alignment, [escaped(column.heading.replace("\n", " ")) for column in self.columns], body)
+        return tabular(alignment, [escaped(column.name) for column in self.columns], body)
 
     def to_latex(self) -> str:
         """Return a file of LaTeX with all rows."""
@@ -224,11 +332,31 @@ class Table:
         return f'<div style="overflow-x: auto">{"".join(parts)}</div>'
 
 
-def _in_terminal(column: TableColumn, row: Any, widest: int) -> Text:
-    cell = column.of(row)
-    if column.kind == "name":
-        return Text(broken(cell.text, widest)) + Text(f"\n{cell.below}" if cell.below else "", style="dim")
-    return Text.assemble((cell.text, "bold" if cell.bold else ""), MARKS[cell.mark] or " " * column.marked)
+def _lines(rows: Sequence[Any]) -> list[bool]:
+    """Return whether there is a line between consecutive rows: before and after sums."""
+    sums = [isinstance(row, SumRow) for row in rows]
+    return list(map(ne, sums, sums[1:]))
+
+
+def _longest(names: Sequence[int], room: int, least: int) -> int:
+    """Return the characters per line, at least `least`, with which names of these lengths fit side by side."""
+    fitting = (most for most in range(room, least, -1) if sum(min(name, most) for name in names) <= room)
+    return next(fitting, least)
+
+
+def in_blocks(widths: Sequence[int], room: int) -> list[slice]:
+    """Divide columns of these widths among tables of at most `room` characters; a table has at least one column.
+
+    >>> in_blocks([5, 5, 5], 12)
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    starts, used = [0], 0
+    for place, width in enumerate(widths):
+        used += width
+        if used > room and place > starts[-1]:
+            starts.append(place)
+            used = width
+    return [slice(start, end) for start, end in zip(starts, [*starts[1:], len(widths)], strict=True)]
 
 
 def _in_html(column: TableColumn, row: Any) -> str:
@@ -245,14 +373,12 @@ def decimals(largest: float) -> int:
     return max(0, 3 - int(np.log10(np.fmax(largest, 1))))
 
 
-def fixed_point(value: float, places: int, signed: bool = False) -> str:
+def fixed_point(value: float, places: int = 4, signed: bool = False) -> str:
     """Return a number with `places` decimals, `signed` also with a plus; zeros have no sign, and NaN is empty."""
     if np.isnan(value):
         return ""
-    if np.isinf(value):
-        return "+∞" if value > 0 else "−∞"
     text = f"{value:{'+' if signed else '-'}.{places}f}"
-    return text.replace("-", "−") if float(text) else text.lstrip("+-")
+    return text.replace("-", "−").replace("inf", "∞") if float(text) else text.lstrip("+-")
 
 
 def interval_of(low: float, high: float, places: int, signed: bool = False) -> str:
@@ -272,12 +398,12 @@ def probability(p: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent.
+    """Return a share in percent, with a no-break blank.
 
-    >>> percent(0.95)
-    '95 %'
+    >>> print(percent(0.95))
+    95 %
     """
-    return f"{100 * share:g} %"
+    return f"{100 * share:g}\N{NO-BREAK SPACE}%"
 
 
 def level(p: float, digits: int = 6) -> str:

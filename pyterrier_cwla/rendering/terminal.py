@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import IO, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from textwrap import wrap
+from typing import IO
 
-from rich import box
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from ..errors.sanitise import harmless_segments
 
-_Column = TypeVar("_Column")
 UNLIMITED_WIDTH = 100_000  # characters, for files and pipes: lines are not wrapped
 PROSE_WIDTH = 100  # characters, longest line of prose
 _LISTING_WIDTH = 150  # characters, longest line of a listing
@@ -85,67 +82,14 @@ def prose(console: Console, text: str, style: str = "dim", indent: int = 0, bull
     bullet : str, default=""
         Start of the first line, in place of the first blanks.
     """
-    width = min(console.width, PROSE_WIDTH) - indent
-    for number, line in enumerate(Text(text, style=style).wrap(console, width)):
-        line.rstrip()
+    lines = paragraph(text, min(console.width, PROSE_WIDTH) - indent, style).split("\n", allow_blank=True)
+    for number, line in enumerate(lines):
         console.print(Text(("" if number else bullet).ljust(indent)) + line)
 
 
-def plain_table(*, gap: int = 2) -> Table:
-    """Return an empty table with a line under its head and no other borders."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0), header_style="bold")
-
-
-def columns_that_fit(
-    console: Console,
-    room: int,
-    names: Iterable[_Column],
-    optional: Iterable[_Column],
-    draw: Callable[[list[_Column], int], Table],
-) -> tuple[list[_Column], int, list[_Column]]:
-    """Return the columns of a table that fits the screen, the gap between them, and the columns that are left out.
-
-    Parameters
-    ----------
-    console : Console
-        Console of the table.
-    room : int
-        Width of the screen.
-    names : iterable
-        All columns.
-    optional : iterable
-        Columns that are left out one after the other until the table fits.
-    draw : callable
-        Function of columns and of a gap, 2 or 1, that returns the table.
-    """
-    unlimited = console.options.update(max_width=UNLIMITED_WIDTH)
-    shown, left_out = list(names), list[_Column]()
-    for name in (None, *optional):
-        if name is not None and name in shown:
-            shown.remove(name)
-            left_out.append(name)
-        for gap in (2, 1):
-            if Measurement.get(console, unlimited, draw(shown, gap)).maximum <= room:
-                return shown, gap, left_out
-    return shown, 1, left_out
-
-
-def tables_and_notes(
-    console: Console, room: int, tables: Mapping[str, Table], notes: Iterable[str]
-) -> Iterator[RenderableType]:
-    """Yield tables below their titles, and notes, wrapped at 100 characters or at the width of the screen."""
-    for title, table in tables.items():
-        yield Text(title, style="bold")
-        yield Text()
-        yield table
-        yield Text()
-    for text in notes:
-        yield Text("\n").join(Text(text, style="dim").wrap(console, min(room, PROSE_WIDTH)))
-
-
-def column_head(lines: Sequence[str], height: int) -> Text:
-    """Return the head of a column, aligned at the bottom of ``height`` lines."""
-    return Text("\n".join([""] * (height - len(lines)) + list(lines)))
+def paragraph(text: str, width: int, style: str = "dim") -> Text:
+    """Return a text in lines of a width, and of at most 100 characters; lines are not broken at no-break blanks."""
+    return Text("\n".join(wrap(text, min(width, PROSE_WIDTH), break_on_hyphens=False)), style=style)
 
 
 def broken(name: str, width: int) -> str:
@@ -162,42 +106,17 @@ def broken(name: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def in_blocks(widths: Sequence[int], room: int) -> list[slice]:
-    """Divide columns of these widths among tables of at most `room` characters; a table has at least one column.
-
-    >>> in_blocks([5, 5, 5], 12)
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
-    starts, used = [0], 0
-    for place, width in enumerate(widths):
-        used += width
-        if used > room and place > starts[-1]:
-            starts.append(place)
-            used = width
-    return [slice(start, end) for start, end in zip(starts, [*starts[1:], len(widths)], strict=True)]
-
-
-def two_columns(first: str, second: str) -> Table:
-    """Return an empty table of two columns in these styles, without a head."""
+def print_described(console: Console, described: Iterable[tuple[str, Text]], style: str) -> None:
+    """Print names in a style of rich beside their descriptions, indented and without trailing blanks."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style=first, no_wrap=True)
-    table.add_column(style=second)
-    return table
-
-
-def print_indented(console: Console, table: Table, by: int = 2) -> None:
-    """Print a table, indented and without trailing blanks."""
-    options = console.options.update(width=console.width - by)
+    table.add_column(style=style, no_wrap=True)
+    table.add_column()
+    for name, description in described:
+        table.add_row(Text(name), description)
+    options = console.options.update(width=console.width - 2)
     for segments in console.render_lines(table, options, pad=False):
-        text = Text(" " * by)
+        line = Text("  ")
         for segment in segments:
-            text.append(segment.text, segment.style)
-        text.rstrip()
-        console.print(text)
-
-
-def decimal(value: float, places: int = 4) -> str:
-    """Format a number for a table; NaN becomes an empty cell."""
-    if math.isnan(value):
-        return ""
-    return f"{value:.{places}f}" if math.isfinite(value) else "∞" if value > 0 else "−∞"
+            line.append(segment.text, segment.style)
+        line.rstrip()
+        console.print(line)

@@ -32,7 +32,8 @@ from pyterrier_cwla.cli.app import loaded_app
 from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
-from pyterrier_cwla.rendering.terminal import broken, decimal, in_blocks
+from pyterrier_cwla.rendering.tables import fixed_point, in_blocks
+from pyterrier_cwla.rendering.terminal import broken
 from pyterrier_cwla.tasks import progress
 from tests.conftest import DATA
 
@@ -350,9 +351,8 @@ def test_tables_fit_the_screen(files, prints, monkeypatch, width, more):
     assert "…" not in "".join(lines)
     for at, line in enumerate(lines):
         if set(line) == {"─"}:
-            heads, numbers = ({word.end() for word in re.finditer(r"\S+( \S+)*", lines[i])} for i in (at - 1, at + 1))
-            assert len(heads) == len(numbers)
-            assert len(heads & numbers) >= len(heads) - 2  # the column of names is aligned left
+            heads, numbers = ({word.end() for word in re.finditer(r"\S+", lines[i])} for i in (at - 1, at + 1))
+            assert len(numbers - heads) <= 2  # the columns of names are aligned left
 
 
 LONG = "SPLADE_P_P_ENSEMBLE_DISTIL"
@@ -429,7 +429,7 @@ def test_the_first_run_is_the_baseline_and_a_note_says_so(files, prints, says, c
     arguments = ("compare", "qrels.txt", "runs/good.txt", "runs/bad.run", "-m", "AP", "--resamples", 100)
     said = "The baseline is good, the first run; --baseline NAME chooses another."
     first, named = prints(*arguments), prints(*arguments, "--baseline", "good")
-    assert first.replace(f"{said}\n", "") == named
+    assert first.replace(f"\n{said}\n", "") == named
     assert said in first
     assert said in cli(*arguments, "--format", "csv")[2]
     assert said not in prints(*arguments, "--baseline", "bad")
@@ -1207,7 +1207,7 @@ def flags(measures):
 
 
 def test_numbers_of_tables():
-    assert [decimal(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
+    assert [fixed_point(v) for v in (0.12345, math.inf, -math.inf, math.nan)] == ["0.1235", "∞", "−∞", ""]
 
 
 def test_unknown_functions_may_be_ones_own_which_are_used_from_python(files, says):

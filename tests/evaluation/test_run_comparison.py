@@ -577,7 +577,7 @@ def test_notes_say_test_correction_comparisons_and_queries(clear):
     text = " ".join(clear.notes())
     assert "Means over 16 topics." in text
     assert "p < .05 in a paired t-test over topics, Holm-corrected for all 9 comparisons of the table." in text
-    assert "95 % confidence interval (percentile bootstrap over topics, 10,000 resamples)" in text
+    assert "95\N{NO-BREAK SPACE}% confidence interval (percentile bootstrap over topics, 10,000 resamples)" in text
     plain = " ".join(compare(QRELS, RUNS, ["AP"], baseline="a", correction=None, confidence=0.99).notes())
     assert "p < .01 in a paired t-test over topics, not corrected for all 2 comparisons of the table." in plain
     kinds = compare(QRELS, RUNS, ["AP", "NumRel", "GeometricMean(measure='AP')"], baseline="a").notes()[0]
@@ -766,7 +766,7 @@ def test_without_a_baseline_there_are_scores_and_intervals():
     assert "Δ" not in text
     assert "d_z" not in text
     assert "▲" not in text
-    assert "In brackets 95 % confidence intervals" in text
+    assert "In brackets 95\N{NO-BREAK SPACE}% confidence intervals" in text
 
 
 # ---- the command line
