@@ -91,7 +91,7 @@ def collection(seed: int = 0, documents: int = 2000, topics: int = 50) -> Collec
     order = rng.permutation(documents)
     place = np.argsort(order)
     docnos = np.array([f"d{number:0{len(str(documents))}d}" for number in range(1, documents + 1)], dtype=object)
-    qids = np.array([str(number) for number in range(1, topics + 1)], dtype=object)
+    qids = np.arange(1, topics + 1).astype(str).astype(object)
     is_copy = order >= originals
     topic, document = np.nonzero(judged[order].T)
     vocabulary = _vocabulary()
@@ -274,8 +274,8 @@ def pooled_runs(
     rng = np.random.default_rng(seed)
     grade = rng.choice(3, (topics, documents), p=[0.88, 0.08, 0.04])
     judged = np.zeros(grade.shape, bool)
-    qid = np.array([f"q{topic}" for topic in range(topics)], dtype=object)
-    docno = np.array([f"d{number}" for number in range(documents)], dtype=object)
+    qid = "q" + np.arange(topics).astype(str).astype(object)
+    docno = "d" + np.arange(documents).astype(str).astype(object)
     runs, contributors = {}, []
     for number, noise in enumerate(np.linspace(0.6, 2.0, systems)):
         score = grade + rng.normal(0, noise, grade.shape)
@@ -335,9 +335,10 @@ def rated_sessions(
     <ratings of 40 sessions: 1: 2, 2: 4, 3: 10, 4: 14, 5: 10>
     """
     rng = np.random.default_rng(seed)
-    session = np.repeat(_names("s", sessions), rng.integers(2, 7, sessions))
+    queries = rng.integers(2, 7, sessions)
+    session = np.repeat(_names("s", sessions), queries)
     query = _names("q", len(session))
-    easy = pd.Series(rng.beta(2, 2, sessions), _names("s", sessions))[session].to_numpy()
+    easy = np.repeat(rng.beta(2, 2, sessions), queries)
     chance = np.clip(easy + rng.normal(0, 0.2, len(query)), 0, 1)
     relevant = rng.random((len(query), 9)) < chance[:, None]
     grades = relevant * rng.integers(1, 3, relevant.shape)
@@ -466,8 +467,10 @@ def clicks(
     topic, shown = rng.integers(0, topics, sessions), np.minimum(rng.geometric(0.4, sessions) - 1, 3)
     document = lists[topic, shown]
     code = grade[topic[:, None], document]
-    attracts = rng.random(code.shape) < np.array([attraction[g] for g in grades])[code]
-    satisfies = rng.random(code.shape) < np.array([satisfaction[g] for g in grades])[code]
+    attracts, satisfies = (
+        rng.random(code.shape) < np.array([chances[one] for one in attraction])[code]
+        for chances in (attraction, satisfaction)
+    )
     goes_on = (rng.random(code.shape) < gamma) & ~(attracts & satisfies)
     examined = np.cumprod(np.column_stack([np.ones(sessions, int), goes_on[:, :-1]]), axis=1).astype(bool)
     judged = rng.random(grade.shape) >= unjudged

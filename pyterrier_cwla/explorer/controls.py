@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -15,11 +14,10 @@ from ir_measures.measures import Measure
 from ..errors import BadParameter, CWLAError, near
 from ..measures.catalogue import ROWS
 from ..measures.declarations import metric_of
-from ..measures.entries import Entry, documented_parameters, made_of
+from ..measures.entries import Entry, documented_parameters, norms, of_measure, of_part
 from ..measures.named import CWLAMeasure, cwla_of, measure_of
-from ..measures.reference import find
 from ..model.language import ROLES, TABLES, In, Parameter, Part, Spec, float_or_int, parse, read_values, written
-from ..model.metric import NORMS, Metric
+from ..model.metric import Metric
 
 Control = dict[str, Any]
 CHOICES = {
@@ -97,15 +95,15 @@ def _names() -> dict[str, str]:
 
 @lru_cache
 def _entry(name: str) -> Entry:
-    return next(entry for entry in find(name) if entry.kind in ("measure", "ir_measures"))
+    return of_measure(ROWS[name])
 
 
 def _choices(metric: Metric) -> Iterator[Control]:
     for role, (kind, label) in CHOICES.items():
         spec = getattr(metric, role)
         parts = {name: part for name, part in TABLES[kind].items() if name not in {"given"} - {spec.name}}
-        options = {name: _labelled(name, _first_sentence(part.__doc__)) for name, part in parts.items()}
-        yield _choice(role, label, spec.name, options, _first_sentence(spec.part.__doc__))
+        options = {name: _labelled(name, _summary(part)) for name, part in parts.items()}
+        yield _choice(role, label, spec.name, options, _summary(spec.part))
     yield _choice("norm", _NORM, metric.norm, _norms(), "")
     shown = [*_ENDS, "5", "10", "20", "100", str(metric.end)]
     ends = {end: _ENDS.get(end, f"rank {end}: all users leave there") for end in shown}
@@ -114,7 +112,7 @@ def _choices(metric: Metric) -> Iterator[Control]:
 
 @lru_cache
 def _norms() -> dict[str, str]:
-    return {entry.name: f"{entry.name}: {entry.says}" for norm in NORMS for entry in made_of("norm", norm)}
+    return {entry.name: _labelled(entry.name, entry.says) for entry in norms()}
 
 
 def _choice(path: str, label: str, value: str, options: Mapping[str, str], says: str) -> Control:
@@ -128,9 +126,8 @@ def _labelled(name: str, says: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _first_sentence(document: str | None) -> str:
-    line = (document or "").strip().partition("\n")[0].replace("``", "")
-    return re.sub(r"^Return (?:the )?(.)", lambda first: first[1].upper(), line)
+def _summary(part: Part) -> str:
+    return of_part(part).says
 
 
 # ---- parameters
@@ -150,9 +147,7 @@ def _parameters(measure: Measure, metric: Metric, highest: float) -> Iterator[Co
             if parameter.name == "max_rel":
                 parameter = Parameter("max_rel", In(f"[{max(highest, 1):g}, 1e15]", whole=True))
                 value = metric.max_rel or highest
-            yield from _of_parameter(
-                parameter, _path(parameter), value, str(measure.NAME), _meaning(measure, parameter)
-            )
+            yield _of_parameter(parameter, _path(parameter), value, str(measure.NAME), _meaning(measure, parameter))
 
 
 def _of_spec(spec: Spec, path: str) -> Iterator[Control]:
@@ -162,10 +157,10 @@ def _of_spec(spec: Spec, path: str) -> Iterator[Control]:
         if isinstance(value, Spec):
             yield from _of_spec(value, inner)
         else:
-            yield from _of_parameter(parameter, inner, value, spec.name, meanings.get(name, ""))
+            yield _of_parameter(parameter, inner, value, spec.name, meanings.get(name, ""))
 
 
-def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: str) -> Iterator[Control]:
+def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: str) -> Control:
     symbol = _SYMBOLS.get(parameter.name, parameter.name.replace("_", " "))
     label = f"{symbol} ({parameter.name}) of {of}" if parameter.name in _SYMBOLS else f"{symbol} of {of}"
     if parameter.name == "cutoff":
@@ -173,15 +168,14 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
     common = {"path": path, "group": "parameters", "label": label, "value": text_of(value), "says": says}
     if parameter.allowed.choices:
         options = [{"value": name, "label": name} for name in parameter.allowed.choices]
-        yield {**common, "kind": "choice", "options": options}
-    elif parameter.allowed.interval and not parameter.many:
+        return {**common, "kind": "choice", "options": options}
+    if parameter.allowed.interval and not parameter.many:
         steps = _steps(parameter, value)
         interval = parameter.allowed.interval.replace("inf", "∞").replace("1e15", "10¹⁵")
         whole = "whole number in " if parameter.allowed.whole else ""
         slider = {"steps": steps, "at": steps.index(text_of(value)), "range": whole + interval}
-        yield {**common, "kind": "number", **slider, "sweep": len([*filter(None, steps)]) > 2, "symbol": symbol}
-    else:
-        yield {**common, "kind": "text"}
+        return {**common, "kind": "number", **slider, "sweep": len([*filter(None, steps)]) > 2, "symbol": symbol}
+    return {**common, "kind": "text"}
 
 
 def text_of(value: Any) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any
@@ -64,9 +63,10 @@ def sweep_of(slider: Control, at: Callable[[str], Measure], topic: Topic) -> dic
     if len(scores) == 2:
         symbol, whole = slider["symbol"], slider["range"].startswith("whole")
         answer["difference"] = texts_of(scores[1] - scores[0], "+.4f")
-        flips = _flips(scores, values, at, topic, whole)
+        signs = _signs(scores)
+        flips = _flips(signs, values, at, topic, whole)
         answer["flips"] = [{"value": flip.value, "sentence": flip.sentence(names, symbol)} for flip in flips]
-        answer["sentence"] = _who_wins(names, symbol, values, scores, flips)
+        answer["sentence"] = _who_wins(names, symbol, values, signs, flips)
     return answer
 
 
@@ -122,10 +122,9 @@ def _signs(scores: Floats) -> Floats:
 
 
 def _flips(
-    scores: Floats, values: Sequence[str], at: Callable[[str], Measure], topic: Topic, whole: bool
+    signs: Floats, values: Sequence[str], at: Callable[[str], Measure], topic: Topic, whole: bool
 ) -> list[_Flip]:
     """Return the values at which the order changes."""
-    signs = _signs(scores)
     known = np.flatnonzero(np.isfinite(signs) & (signs != 0)).tolist()
 
     def difference(value: float) -> float:
@@ -144,26 +143,26 @@ def _flips(
     for low, high in pairwise(known):
         if signs[low] == signs[high]:
             continue
-        below = int(signs[low] > 0)
+        adjacent = high == low + 1
         if np.isnan(signs[low:high]).any():  # no scores in between
-            found.append(_Flip(below, values[low], values[high]))
-        elif high > low + 1 and whole:  # equal scores in between
-            found.append(_Flip(below, values[low + 1], values[high - 1]))
-        elif high > low + 1:
+            first, last = values[low], values[high]
+        elif adjacent and whole:
+            first = last = values[high]
+        elif whole:  # equal scores in between
+            first, last = values[low + 1], values[high - 1]
+        elif not adjacent:
             first, last = edge(numbers[low], numbers[low + 1]), edge(numbers[high], numbers[high - 1])
-            found.append(_Flip(below, first, last))
-        elif whole:
-            found.append(_Flip(below, values[high], values[high], wins_there=True))
         else:
-            with suppress(ValueError):  # a user's function that gives other values each time
-                root = f"{brentq(difference, numbers[low], numbers[high], xtol=1e-10):.4g}"
-                found.append(_Flip(below, root, root))
+            try:
+                first = last = f"{brentq(difference, numbers[low], numbers[high], xtol=1e-10):.4g}"
+            except ValueError:  # a user's function that gives other values each time
+                continue
+        found.append(_Flip(int(signs[low] > 0), first, last, wins_there=adjacent and whole))
     return found
 
 
-def _who_wins(names: Sequence[str], symbol: str, values: Sequence[str], scores: Floats, flips: Sequence[_Flip]) -> str:
+def _who_wins(names: Sequence[str], symbol: str, values: Sequence[str], signs: Floats, flips: Sequence[_Flip]) -> str:
     """Return which ranking scores higher over the range, in words."""
-    signs = _signs(scores)
     known = np.flatnonzero(np.isfinite(signs))
     if not len(known):
         return f"There are no scores for {symbol} from {values[0]} to {values[-1]}."
@@ -278,11 +277,10 @@ class Exploration:
         """
         lists = grades if isinstance(grades, Mapping) else {"ranking": grades}
         qrels, runs = _as_runs({str(name): _grades(of) for name, of in lists.items()})
-        if lengths is not None:
-            return cls(qrels, runs, measure=measure, lengths=lengths)
-        words = {doc_id: _WORDS for run in runs.values() for doc_id in run["1"]}
-        exploration = cls(qrels, runs, measure=measure, lengths=words)
-        exploration.note = f"Documents have {_WORDS} words."
+        same_length = {doc_id: _WORDS for run in runs.values() for doc_id in run["1"]}
+        exploration = cls(qrels, runs, measure=measure, lengths=same_length if lengths is None else lengths)
+        if lengths is None:
+            exploration.note = f"Documents have {_WORDS} words."
         return exploration
 
     # ---- answers
@@ -428,10 +426,10 @@ class Exploration:
         return topics
 
     def _known_topic(self, topic: object) -> str:
-        shown = {harmless(qid): qid for qid in self.topics}
-        if not isinstance(topic, str) or topic not in {*shown, *self.topics}:
+        known = {name: qid for qid in self.topics for name in (qid, harmless(qid))}
+        if not isinstance(topic, str) or topic not in known:
             raise BadParameter(f"no topic {topic!r} that is judged and answered. {near(str(topic), self.topics)}")
-        return shown.get(topic, topic)
+        return known[topic]
 
     def _chosen(self, request: Mapping[str, Any]) -> Topic:
         """Return the topic of a request with its changes."""

@@ -65,12 +65,10 @@ def source(name: str) -> str:
 
 def as_script(data: Any) -> str:
     """Return data as JSON that can stand in a script element: no text of it can close the element."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
 
 
+_ESCAPED = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 _HOST = "127.0.0.1"
 _MOST = 4_000_000  # bytes of a request
 _SECONDS = 30.0  # within which a request must arrive; also for sending its answer
@@ -201,8 +199,8 @@ class _RequestHandler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """Answer with the page."""
-        if self._allowed("/") and (html := self._text_or_refusal(self.server.html)) is not None:
-            self._send(HTTPStatus.OK, html.encode(), "text/html; charset=utf-8")
+        if self._allowed("/"):
+            self._respond(self.server.html, "text/html; charset=utf-8")
 
     def do_POST(self) -> None:
         """Answer a request of the page with JSON."""
@@ -223,21 +221,20 @@ class _RequestHandler(BaseHTTPRequestHandler):
             request = json.loads(body)
         except (ValueError, RecursionError):
             request = None
-        if not isinstance(request, dict):
+        if isinstance(request, dict):
+            self._respond(lambda: json.dumps(self.server.answer(request), allow_nan=False), "application/json")
+        else:
             self._refuse(HTTPStatus.BAD_REQUEST)
-        elif (
-            answer := self._text_or_refusal(lambda: json.dumps(self.server.answer(request), allow_nan=False))
-        ) is not None:
-            self._send(HTTPStatus.OK, answer.encode(), "application/json")
 
-    def _text_or_refusal(self, made: Callable[[], str]) -> str | None:
-        """Return a text. After an error, print it in the terminal, refuse the request and return None."""
+    def _respond(self, made: Callable[[], str], kind: str) -> None:
+        """Send a text; if making it raises an error, print the error in the terminal and refuse the request."""
         try:
-            return made()
+            body = made().encode()
         except Exception:
             traceback.print_exc()
             self._refuse(HTTPStatus.INTERNAL_SERVER_ERROR)
-            return None
+        else:
+            self._send(HTTPStatus.OK, body, kind)
 
     def _allowed(self, path: str) -> bool:
         """Return whether a request names this server, has the token and asks for the path; otherwise refuse it.

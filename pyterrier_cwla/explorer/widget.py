@@ -76,13 +76,13 @@ class ExplorerWidget(anywidget.AnyWidget):
 
     def _answer(self, _widget: Any, message: dict[str, Any], _buffers: Any) -> None:
         """Answer a request of one view of the page."""
+        asked = {"view": message["view"], "number": message["number"]}
         try:
             answer = self.exploration.answer(message["request"])
         except Exception as error:
-            said = f"{type(error).__name__}: {harmless(str(error))}"
-            self.send({"view": message["view"], "number": message["number"], "answer": {"error": said}})
+            self.send({**asked, "answer": {"error": f"{type(error).__name__}: {harmless(str(error))}"}})
             raise  # the notebook shows where
-        self.send({"view": message["view"], "number": message["number"], "answer": answer})
+        self.send({**asked, "answer": answer})
 
     def __repr__(self) -> str:
         runs = " and ".join(self.start["runs"])

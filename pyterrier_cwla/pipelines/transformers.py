@@ -81,8 +81,7 @@ class ByParameters(pt.Transformer):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        mine, theirs = _parameters(self), _parameters(other)
-        return all(_equal(mine[name], theirs[name]) for name in mine)
+        return all(map(_equal, _parameters(self).values(), _parameters(other).values()))
 
     def __hash__(self) -> int:
         return hash(type(self))  # stays when a search sets parameters: transformers are keys of grids of parameters
