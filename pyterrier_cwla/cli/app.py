@@ -10,9 +10,10 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ..errors import CWLAError, MissingLength, MissingSeconds, UnknownFunction
+from ..errors import CWLAError, MalformedFile, MissingLength, MissingSeconds, UnknownFunction
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
@@ -111,6 +112,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(f"{error}{_ways_out(words, '--seconds' if isinstance(error, MissingSeconds) else '--lengths')}")
     except UnknownFunction as error:
         return _fail(f"{error} Your own functions are available in Python only.")
+    except MalformedFile as error:
+        return _fail(f"{error}{_way_out_of_folder(str(error), words)}")
     except CWLAError as error:
         return _fail(said(error, options_of(typer.main.get_command(app), words)))
     except usage_error as error:
@@ -135,6 +138,17 @@ def _ways_out(words: Sequence[str], table: str = "--lengths") -> str:
     ways = {table: f"{table} FILE", "--missing": mean}
     options = [way for option, way in ways.items() if option not in given]
     return f" On the command line: {'; '.join(options)}." if options else ""
+
+
+def _way_out_of_folder(message: str, words: Sequence[str]) -> str:
+    """Return a hint, with a leading blank, if an error is about a file in a folder that was given."""
+    file = Path(message.partition(":")[0])
+    if not file.is_file() or file.parent not in map(Path, words):
+        return ""
+    return (
+        f" All files of the folder {file.parent} are read as runs, except those whose names begin with '.' or '_'. If"
+        f" {file.name} is no run, move it elsewhere, or give the runs alone, as in {file.parent / '*.txt'}."
+    )
 
 
 def _fail(message: str) -> int:

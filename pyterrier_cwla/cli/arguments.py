@@ -80,7 +80,11 @@ Qrels = Annotated[
 ]
 Runs = Annotated[
     list[Path],
-    path_argument("RUN", "Runs in the same formats, or directories of them; - is standard input."),
+    path_argument(
+        "RUN",
+        "Runs in the same formats, or folders, whose files are all runs (names that begin with . or _ are left out);"
+        " - is standard input.",
+    ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
 Measures = Annotated[

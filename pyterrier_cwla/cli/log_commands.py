@@ -42,12 +42,14 @@ if TYPE_CHECKING:
     from ..rendering.tables import Table, TableColumn
 
 
-Source = StrEnum("Source", ["log", "chiir24"])
+Source = StrEnum("Source", ["log", "clicks", "chiir24"])
 """Storage format of a log."""
 LogFile = Annotated[
     Path,
     path_argument(
-        "LOG", "Interaction log with one row per result that a user saw: CSV, TSV or Parquet; - is standard input."
+        "LOG",
+        "CSV, TSV or Parquet with one row per result that a user saw, and the columns user, session, topic, rank,"
+        " docno, clicked (with --from clicks: session, query, document, rank, click); - is standard input.",
     ),
 ]
 
@@ -61,7 +63,12 @@ def calibrate(
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file of the calibration (JSON).")
     ] = None,
     source: Annotated[
-        Source, typer.Option("--from", help="Type of LOG: a file in our format, or the folder of chiir24-satisfaction.")
+        Source,
+        typer.Option(
+            "--from",
+            help="Type of LOG: our format, the clicks of a search engine (also with user and time in place of session),"
+            " or the folder of chiir24-satisfaction.",
+        ),
     ] = Source.log,
     broken: Annotated[
         bool, typer.Option("--exclude-broken", help="Leave out inconsistent sessions, and print their number.")
@@ -110,7 +117,7 @@ def calibrate(
 
 
 def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
-    from ..behaviour.logs.adapters import chiir24_log
+    from ..behaviour.logs.adapters import chiir24_log, read_clicks
     from ..behaviour.logs.log import InteractionLog
 
     if source is Source.chiir24:
@@ -118,7 +125,7 @@ def _log(path: Path, source: Source, exclude: bool) -> InteractionLog:
     if path.is_dir():
         raise errors.MalformedFile(f"{path}: is a folder. For a folder, give --from chiir24.")
     check_exists(path)
-    return InteractionLog.read(path, broken="exclude" if exclude else "error")
+    return (read_clicks if source is Source.clicks else InteractionLog.read)(path, "exclude" if exclude else "error")
 
 
 _PICTURES = ("reading_times", "survival", "progress")

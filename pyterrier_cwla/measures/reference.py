@@ -84,8 +84,9 @@ def find(name: str) -> list[Entry]:
 
 
 def mentioning(text: str) -> list[Entry]:
-    """Return the entries with a text in their name, summary or formula; upper and lower case are the same."""
-    return [e for e in entries() if text.lower() in f"{e.name} {e.says} {e.formula}".lower()]
+    """Return the entries with words in their name, summary or formula; hyphens and upper case make no difference."""
+    words = text.lower().replace("-", " ")
+    return [e for e in entries() if words in f"{e.name} {e.says} {e.formula}".lower().replace("-", " ")]
 
 
 __all__ = ["KINDS", "Entry", "EntryParameter", "entries", "find", "made_of", "of_kind"]

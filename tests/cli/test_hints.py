@@ -63,6 +63,42 @@ def test_text_in_a_file_named_as_packed():
         read_run("cut.gz")
 
 
+def test_other_files_in_a_folder_of_runs_come_with_a_way_out(says, prints):
+    Path("runs").mkdir()
+    Path("runs/a.txt").write_text(RUN)
+    expected = prints("evaluate", "qrels.txt", "runs/", "-m", "AP")
+    Path("runs/README.md").write_text("# Runs of 2026\n")
+    message = says("evaluate", "qrels.txt", "runs/", "-m", "AP")
+    assert message.startswith("runs/README.md:1: expected 6 fields")
+    assert "All files of the folder runs are read as runs, except those whose names begin with '.' or '_'." in message
+    assert prints("evaluate", "qrels.txt", "runs/*.txt", "-m", "AP") == expected
+    Path("runs/README.md").rename("runs/_README.md")
+    assert prints("evaluate", "qrels.txt", "runs/", "-m", "AP") == expected
+    assert "folder" not in says("evaluate", "qrels.txt", "runs/_README.md", "-m", "AP")
+
+
+def test_tables_of_lengths_may_have_a_header(prints):
+    arguments = ("evaluate", "qrels.txt", "a.txt", "-m", "TBG", "--lengths")
+    expected = prints(*arguments, "words.tsv")
+    Path("words.tsv").write_text("docno\twords\n" + LENGTHS)
+    assert prints(*arguments, "words.tsv") == expected
+
+
+@pytest.mark.parametrize("words", ["time biased", "Time-biased"])
+def test_measures_are_found_by_several_words(prints, words):
+    assert "TBG" in prints("measures", words)
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("more", [(), ("--by-query",)])
+def test_the_table_of_simulated_users_fits_the_window(prints, monkeypatch, width, more):
+    monkeypatch.setenv("COLUMNS", str(width))
+    Path("a-run-with-a-long-name.bm25.txt").write_text(RUN)
+    names = ("a.txt", "a-run-with-a-long-name.bm25.txt")
+    out = prints("simulate", "qrels.txt", *names, "-m", "RBP(rel=1)", "--users", 5, *more)
+    assert max(map(len, out.splitlines())) <= width
+
+
 def test_judgments_of_beir_come_with_a_command_that_converts_them(says):
     Path("test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t2\n")
     message = says("evaluate", "test.tsv", "a.txt")

@@ -223,3 +223,22 @@ def test_too_many_users_are_one_line(users, sampling, says):
 def test_antithetic_users_may_be_any_number():
     with pytest.raises(BadParameter, match="antithetic users come in pairs"):
         simulate("qrels.txt", "good.txt", "AP", users=10**5000 + 1, sampling="antithetic")
+
+
+def test_clicks_of_a_search_engine_are_read_with_sessions_or_with_times(prints, says):
+    clicks = rows().rename(columns={"topic": "query", "docno": "document", "clicked": "click"})
+    table = rows()[["user", "session", "topic", "rank", "docno", "clicked", "grade"]]
+    table.to_csv("few.csv", index=False)
+    expected = prints("calibrate", "few.csv", "--resamples", 20)
+    names = ["user", "session", "query", "rank", "document", "click", "grade"]
+    for name in ("clicks.tsv", "clicks.parquet"):
+        clicks = clicks[names]
+        clicks.to_parquet(name) if name.endswith("t") else clicks.to_csv(name, sep="\t", index=False)
+        assert prints("calibrate", name, "--from", "clicks", "--resamples", 20) == expected
+    shown = clicks.drop(columns="session").assign(time="2026-01-01 10:00")
+    shown.drop_duplicates(["user", "query"]).to_csv("times.csv", index=False)
+    out = prints("calibrate", "times.csv", "--from", "clicks", "--resamples", 20)
+    assert "which of them were seen is unknown" in " ".join(out.split())
+    clicks.drop(columns=["query", "click"]).to_csv("less.csv", index=False)
+    message = says("calibrate", "less.csv", "--from", "clicks")
+    assert message.startswith("less.csv: no column 'query', 'clicked'; there is 'user', 'session', 'rank', ")

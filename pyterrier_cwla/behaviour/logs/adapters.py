@@ -16,7 +16,7 @@ from ...data.columns import judgment_columns, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ...files.atomic import AnyPath
 from ...files.formats import text_of
-from .log import InteractionLog, frame_of
+from .log import InteractionLog, frame_of, read
 
 _IMPRESSIONS = (
     *("id", "user", "topic_id", "query", "qid", "doc_id", "rank", "click", "time_spent", "actual_qrel_value"),
@@ -229,6 +229,51 @@ def click_log(shown: Any, idle_minutes: float = 60.0, qrels: Any = None) -> Inte
     if foreign:
         notes.append(f"Unused columns: {some(foreign, 8)}.")
     return InteractionLog(rows, notes=tuple(notes))
+
+
+def read_clicks(path: AnyPath, broken: str = "error") -> InteractionLog:
+    """Read a log of sessions from the clicks in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV or Parquet file with the columns session, query, document, rank and click, and optionally user, time
+        and others of :class:`InteractionLog`; or, without sessions, with those of :func:`click_log`. Without users,
+        each session has its own.
+    broken : {"error", "exclude"}, default="error"
+        Treatment of impossible rows of sessions, as for :meth:`InteractionLog.of`.
+
+    Raises
+    ------
+    MalformedFile
+        If the file cannot be read, or has no such columns.
+    BadLog
+        As :meth:`InteractionLog.of` and :func:`click_log`.
+    """
+    rows = read(str(path))[0].rename(columns={"document": "docno", "click": "clicked"})
+    needed = ("query", "docno", "rank", "clicked", *(("session",) if "time" not in rows else ()))
+    if missing := [name for name in needed if name not in rows]:
+        raise MalformedFile(
+            f"{path}: no column {some(missing, 5)}; there is {some(rows.columns, 8)}. A log of clicks has the columns"
+            " session, query, document (or docno), rank and click (or clicked); or user, query, time, document, rank"
+            " and click."
+        )
+    if "session" not in rows:
+        times = [name for name in ("time", _CLICK_TIME) if name in rows]
+        return click_log(rows.assign(**{name: _numbers_or_dates(rows[name], path) for name in times}))
+    users = rows.get("user", rows["session"])
+    return InteractionLog.of(rows.rename(columns={"query": "topic"}).assign(user=users), broken)
+
+
+def _numbers_or_dates(times: pd.Series, path: AnyPath) -> pd.Series:
+    values = times.mask(times == "", None)
+    try:
+        return pd.to_numeric(values)
+    except (TypeError, ValueError):
+        try:
+            return pd.to_datetime(values)
+        except ValueError as error:
+            raise MalformedFile(f"{path}: {times.name} must be seconds or dates ({error}).") from error
 
 
 def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
