@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,19 +196,10 @@ def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> A
         raise BadParameter(f"{one} needs lengths=, the number of words of each item.")
     if needs.judged_lengths and judged is not None:
         raise BadParameter(f"{one} needs the lengths of all judged items, retrieved or not: leave judged= out.")
-    many, lists = _graded_lists(grades, judged, None if needs.lengths == "none" else lengths)
-    values = computation_of(one).prepare(cast(Any, lists))(cast(Any, lists))
-    return _shaped(values, many)
-
-
-def _graded_lists(grades: Any, judged: Any, lengths: Any) -> tuple[bool, _GradedLists]:
-    """Return whether there are several lists of grades, and the lists."""
     many, given = _lists(grades, "grades")
-    pools = given if judged is None else _judged_lists(judged, given)
-    _, words = (many, None) if lengths is None else _lists(lengths, "lengths")
-    if words is not None and (not np.array_equal(words.n, given.n) or np.isnan(words.flat).any()):
-        raise BadParameter("lengths must have one number for each item of grades.")
-    return many, _GradedLists(given, pools, words, of_retrieved=judged is None)
+    words = None if needs.lengths == "none" else _one_for_each(lengths, "lengths", given, "grades")
+    lists: Any = _GradedLists(given, judged, words)
+    return _shaped(computation_of(one).prepare(lists)(lists), many)
 
 
 class _GradedLists:
@@ -216,10 +207,14 @@ class _GradedLists:
 
     intents: Sequence[Any] = ()
 
-    def __init__(self, given: _FlatLists, pools: _FlatLists, lengths: _FlatLists | None, of_retrieved: bool) -> None:
-        self.given = given
-        self.qids = [str(number) for number in range(len(given.n))]
-        self.pool = Pool(len(pools.n), *pools.judged(any_type=True))
+    def __init__(
+        self, given: _FlatLists, judged: Any, lengths: _FlatLists | None = None, any_type: bool = True
+    ) -> None:
+        self.given, self._pools, self._any_type = given, given, any_type
+        if judged is not None:
+            _, self._pools = _lists(judged, "judged")
+            if len(self._pools.n) != len(given.n):
+                raise BadParameter(f"judged has {len(self._pools.n)} lists for {len(given.n)} rankings.")
         self.rows: tuple[Rows, ...] = ()
         if lengths is not None:
             items = np.arange(len(given.flat))
@@ -227,8 +222,19 @@ class _GradedLists:
             lists, index = np.flatnonzero(given.n), {qid: number for number, qid in enumerate(self.qids)}
             starts, names = (np.cumsum(given.n) - given.n)[lists], [self.qids[number] for number in lists.tolist()]
             self.rows = (Rows(columns, starts, names, index, order=items),)
-            if of_retrieved:
-                self.pool.columns, self.pool.rows = columns, np.flatnonzero(~np.isnan(given.flat))
+
+    @cached_property
+    def qids(self) -> list[str]:
+        """Numbers of the lists, as ids of queries."""
+        return [str(number) for number in range(len(self.given.n))]
+
+    @cached_property
+    def pool(self) -> Pool:
+        """Grades of all judged items."""
+        pool = Pool(len(self._pools.n), *self._pools.judged(self._any_type))
+        if self.rows and self._pools is self.given:
+            pool.columns, pool.rows = self.rows[0].columns, np.flatnonzero(~np.isnan(self.given.flat))
+        return pool
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above `max_rel`."""
@@ -236,11 +242,11 @@ class _GradedLists:
             way_out = way_out or f"give max_rel={highest:g}"
             raise BadJudgments(f"a grade of {highest:g} is above max_rel={max_rel:g}: {way_out}.")
 
-    def rankings(self, all_judged: bool = False) -> Rankings:
+    def rankings(self, all_judged: bool = False, with_pool: bool = True) -> Rankings:
         """Return the rankings with their relevant items, or with all judged items."""
         given = self.given
         hits = given.where(~np.isnan(given.flat) if all_judged else given.flat > 0)
-        return Rankings.of_hits(given.n, *hits, self.pool, rows=self.rows)
+        return Rankings.of_hits(given.n, *hits, self.pool if with_pool else None, rows=self.rows)
 
 
 _OPTIONS = ("gain", "max_rel", "efforts", "effort", "unseen", "norm", "end", "cutoff")
@@ -280,20 +286,14 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
     Without ``all_hits``, their hits are the items of grades above 0, which alone can have a gain.
     """
     many, given = _lists(gains, "gains")
-    pool, any_type = None, metric.gain.built_in and metric.effort.built_in
-    if judged is not None:
-        pool = Pool(len(given.n), *_judged_lists(judged, given).judged(any_type))
-    elif metric.norm in ("ideal", "mean") or efforts is not None:
-        pool = Pool(len(given.n), *given.judged(any_type))
-    hits = given.where(~np.isnan(given.flat) if all_hits else given.flat > 0)
-    rankings = Rankings.of_hits(given.n, *hits, pool)
+    lists = _GradedLists(given, judged, any_type=metric.gain.built_in and metric.effort.built_in)
+    with_pool = judged is not None or efforts is not None or metric.norm in ("ideal", "mean")
+    rankings = lists.rankings(all_hits, with_pool)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
     if metric.max_rel is not None and highest > metric.max_rel:
         raise BadParameter(f"a grade of {highest:g} is above max_rel={metric.max_rel:g}.")
     if efforts is not None:
-        _, costs = _lists(efforts, "efforts")
-        if not np.array_equal(costs.n, given.n):
-            raise BadParameter("efforts must have one number for each item of gains.")
+        costs = _one_for_each(efforts, "efforts", given, "gains")
         rankings.efforts = costs.padded
         if judged is None:
             rankings.pool.memory["efforts"] = costs.flat[~np.isnan(given.flat)].astype(float)
@@ -355,7 +355,7 @@ def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
         nested = values.ndim > 1
     elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set | np.ndarray):
         values = list(values)
-        nested = any(isinstance(v, np.ndarray) or (isinstance(v, Iterable) and not isinstance(v, str)) for v in values)
+        nested = any(isinstance(value, Iterable) and not isinstance(value, str) for value in values)
     else:
         raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iufb":
@@ -365,17 +365,17 @@ def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
     low, high = found.flat.min(initial=0), found.flat.max(initial=0)
     if not (low >= 0 and high < np.inf):  # or a number is NaN
         odd = (found.flat < 0) | (found.flat == np.inf)
-        if not odd.any():
-            return nested, found
-        raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")))
+        if odd.any():
+            raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")))
     return nested, found
 
 
-def _judged_lists(judged: Any, given: _FlatLists) -> _FlatLists:
-    _, pools = _lists(judged, "judged")
-    if len(pools.n) != len(given.n):
-        raise BadParameter(f"judged has {len(pools.n)} lists for {len(given.n)} rankings.")
-    return pools
+def _one_for_each(values: Any, name: str, given: _FlatLists, of: str) -> _FlatLists:
+    """Return lists with a number for each item of other lists."""
+    _, found = _lists(values, name)
+    if not np.array_equal(found.n, given.n) or np.isnan(found.flat).any():
+        raise BadParameter(f"{name} must have one number for each item of {of}.")
+    return found
 
 
 def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _FlatLists:
