@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,11 +25,8 @@ _SEEN = 0.01  # share of users who see the last rank of such a plot
 _VISIBLE = 0.02  # difference of shares of users that can be seen in a plot
 
 
-class Key(NamedTuple):
-    """Key of a legend: what it shows (a tuple: several patches side by side), and its text."""
-
-    handle: Any
-    label: str
+Keys = dict[str, Any]
+"""Keys of a legend: what they show (a tuple: several patches side by side), by their texts."""
 
 
 def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Axes:
@@ -63,20 +60,13 @@ def plot_explanation(explanation: Any, ax: Axes | None, depth: int | None, docno
     if docnos and "docno" not in table:
         raise BadParameter("docnos=True: this explanation has no document ids, since it was made from gains.")
     share = _shares(explanation).to_numpy()[:last]
-    highest = float(table["gain"].max()) or 1.0
     upper, lower = panels_of(ax, (1.2, 1), 5.4 if docnos else 4.6)
     label_ranks(lower, last, _part_shown([explanation], last))
-    scale = _scale([table["gain"].to_numpy()], [share], explanation.adds_gains)
-    keys = draw_gains(upper, table, share, scale, SCORE, graded([table]))
-    of_score = "% of the score" if explanation.adds_gains else "% of the score (L·A)"
-    set_heights(upper, highest, [*keys, bar_key(SCORE, of_score)], lines=1)
-    texts = {rank: f"{100 * share[rank - 1]:.0f}" for rank in _by_size(share) if share[rank - 1] >= 0.005}
-    write_above(upper, texts, highest, SCORE)
+    values = {"% of the score" if explanation.adds_gains else "% of the score (L·A)": share}
+    _draw_gains([upper], [explanation], values, [SCORE], "{:.0%}", docnos)
     upper.set_ylabel("gain of the document", fontsize=8)
     draw_users(lower, table)
     draw_time_above(lower, table, explanation.unit)
-    if docnos:
-        write_documents(upper, table, share)
     return titled(upper, in_picture(f"{explanation.title}: score {explanation.score:.3f}"))
 
 
@@ -111,8 +101,15 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     panels = panels_of(ax, heights, inches + 1.6 * docnos)
     label_ranks(panels[-1], last, _part_shown(list(runs.values()), last))
     looks = system_looks(list(runs))
-    below = _draw_both_gains(panels[:2], runs, last, looks, docnos)  # the legends
-    so_far = {name: one.contributions.to_numpy()[:last].cumsum() for name, one in runs.items()}
+    adds = {
+        f"{elided(name, 36)}, score {one.score:.3f}": one.contributions.to_numpy()[:last] for name, one in runs.items()
+    }
+    colours = [looks[name]["color"] for name in runs]
+    below = _draw_gains(panels[:2], list(runs.values()), adds, colours, "{:.2f}", docnos)  # the legends
+    added = "added\nto the score" if all(one.adds_gains for one in runs.values()) else "L·A / N"
+    for panel in panels[:2]:
+        panel.set_ylabel(f"gain (colour: {added})", fontsize=8)
+    so_far = dict(zip(runs, [values.cumsum() for values in adds.values()]))
     highest = max(float(max(one)) for one in so_far.values()) or 1.0
     below.append(set_heights(panels[2], highest, draw_steps(panels[2], so_far, looks)))
     panels[2].set_ylabel("score so far", fontsize=8)
@@ -205,13 +202,6 @@ def last_shown(explanations: Sequence[Any], depth: int | None = None) -> int:
     return min(max(seen, _FEWEST), _MOST, ranks)
 
 
-def bar_key(colour: str, label: str) -> Key:
-    """Return the key of bars of one colour."""
-    from matplotlib.patches import Patch
-
-    return Key(Patch(color=colour), label)
-
-
 def panels_of(ax: Axes | None, heights: Sequence[float], inches: float) -> list[Axes]:
     """Divide the place of axes, or a new figure of 7 inches, into panels with a common axis of ranks.
 
@@ -241,33 +231,65 @@ def panels_of(ax: Axes | None, heights: Sequence[float], inches: float) -> list[
     return panels
 
 
-def draw_gains(ax: Axes, table: pd.DataFrame, values: Any, scale: float, colour: str, levels: Any) -> list[Key]:
-    """Draw gains as wide grey bars, darker for higher grades, and values of ranks as narrow bars in front.
+def _draw_gains(
+    panels: Sequence[Axes],
+    explanations: Sequence[Any],
+    values: Mapping[str, Any],
+    colours: Sequence[str],
+    text: str,
+    docnos: bool,
+) -> list[float]:
+    """Draw gains of rankings, each in its panel, and a value of each rank in front, with common scales.
+
+    Gains are wide grey bars, darker for higher grades; values are narrow bars.
 
     Parameters
     ----------
-    ax : matplotlib.axes.Axes
-        Panel to draw on.
-    table : DataFrame
-        Ranks to draw; see :class:`Explanation`.
-    values : array_like
-        Value of each rank, such as its share of the score.
-    scale : float
-        Height of a value of 1, in the unit of the gain.
-    colour : str
-        Colour of the values.
-    levels : array_like
-        Grades that have gains, for the shades; see :func:`graded`.
+    panels : sequence of matplotlib.axes.Axes
+        Panels to draw on.
+    explanations : sequence of Explanation
+        The rankings.
+    values : mapping of str to array_like
+        Values of the ranks of each ranking, such as their shares of the score, by the text of their key.
+    colours : sequence of str
+        Colour of the values of each ranking.
+    text : str
+        Format of values above the bars.
+    docnos : bool
+        Whether to write document ids below the panels.
 
     Returns
     -------
-    list of Key
-        Keys of the legend.
+    list of float
+        Share of the height below the legend, for each panel.
     """
     from matplotlib.patches import Patch
 
+    tables = [one.table.head(len(of)) for one, of in zip(explanations, values.values(), strict=True)]
+    gains, levels = [table["gain"].to_numpy() for table in tables], _graded(tables)
+    scale = _scale(gains, [*values.values()], all(one.adds_gains for one in explanations))
+    highest = float(np.concatenate(gains).max()) or 1.0
+    drawn = [_draw_bars(ax, table, levels) for ax, table in zip(panels, tables, strict=True)]
+    keys: Keys = {label: handle for of_panel in drawn for label, handle in of_panel.items()}  # in the upper panel
+    below = []
+    for ax, table, (label, of), colour in zip(panels, tables, values.items(), colours, strict=True):
+        ax.bar(table["rank"], of * scale, width=0.4, color=colour)
+        below.append(set_heights(ax, highest, {**keys, label: Patch(color=colour)}, lines=1))
+        order = [int(place) for place in np.argsort(-of, kind="stable") if of[place] >= 0.005]
+        write_above(ax, {place + 1: text.format(of[place]).rstrip("%") for place in order}, highest, colour)
+        if docnos:
+            write_documents(ax, table, of)
+        keys = {}
+    return below
+
+
+def _draw_bars(ax: Axes, table: pd.DataFrame, levels: Any) -> Keys:
+    """Draw the gains of some ranks, darker for higher grades, and crosses at documents that are not judged."""
+    from matplotlib.patches import Patch
+
     rank, grade, gain = (table[column].to_numpy() for column in ("rank", "grade", "gain"))
-    keys, shades = [], []
+    keys: Keys = {}
+    shades = []
     for number, level in enumerate(levels):
         shade = (number + 1) / (len(levels) + 1)
         look: Any = {"facecolor": (GAIN, shade), "edgecolor": GREY, "linewidth": 0.8}
@@ -275,53 +297,46 @@ def draw_gains(ax: Axes, table: pd.DataFrame, values: Any, scale: float, colour:
         ax.bar(rank[chosen], gain[chosen], width=0.8, **look)
         shades.append(Patch(**look))
     if shades:
-        keys.append(Key(tuple(shades), _grades(levels)))
+        named = ", ".join(f"{level:g}" for level in levels)
+        keys["gain" if np.isnan(levels).any() else f"grade{'s' * (len(levels) > 1)} {named}"] = tuple(shades)
     retrieved = table["docno"].to_numpy() != "" if "docno" in table else True
     unjudged = rank[np.isnan(grade) & retrieved]
     if len(unjudged):
-        (marks,) = ax.plot(unjudged, np.zeros(len(unjudged)), linestyle="none", marker="x", markersize=3.5,
-                           color=GREY, clip_on=False)  # fmt: skip
-        keys.append(Key(marks, "not judged"))
-    ax.bar(rank, np.asarray(values) * scale, width=0.4, color=colour)
+        (keys["not judged"],) = ax.plot(unjudged, np.zeros(len(unjudged)), linestyle="none", marker="x", markersize=3.5,
+                                        color=GREY, clip_on=False)  # fmt: skip
     return keys
 
 
-def graded(tables: Iterable[pd.DataFrame]) -> Any:
+def _graded(tables: Iterable[pd.DataFrame]) -> Any:
     """Return the grades that have gains, in increasing order; NaN alone if these are more than five."""
     ranks = pd.concat(list(tables))
     found = np.unique(ranks["grade"].to_numpy()[ranks["gain"].to_numpy() > 0])
     return found if len(found) <= _SHADES else np.array([np.nan])
 
 
-def _grades(levels: Any) -> str:
-    if np.isnan(levels).any():
-        return "gain"
-    return f"grade{'s' * (len(levels) > 1)} {', '.join(f'{level:g}' for level in levels)}"
-
-
 def draw_users(ax: Axes, table: pd.DataFrame) -> None:
     """Draw the shares of users who see each rank (V), as steps, and who stop there (L), as bars."""
-    rank = table["rank"].to_numpy()
-    stops = COLOURS[2]
-    ax.bar(rank, np.nan_to_num(table["L"]), width=0.4, color=stops)
+    from matplotlib.patches import Patch
+
+    ax.bar(table["rank"], np.nan_to_num(table["L"]), width=0.4, color=COLOURS[2])
     seen = draw_steps(ax, {"see the rank (V)": table["V"].to_numpy()}, {"see the rank (V)": {"color": STAY}})
     ax.set_ylabel("share of users who", fontsize=_NORMAL)
-    set_heights(ax, 1.0, [*seen, bar_key(stops, "stop there (L)")], percent=True)
+    set_heights(ax, 1.0, {**seen, "stop there (L)": Patch(color=COLOURS[2])}, percent=True)
 
 
-def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[str, Any]]) -> list[Key]:
+def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[str, Any]]) -> Keys:
     """Draw values of ranks as steps, each one rank wide; return the keys of the legend."""
     from matplotlib.lines import Line2D
 
-    keys = []
+    keys: Keys = {}
     for name, values in curves.items():
         look = {"color": looks[name]["color"], "linestyle": looks[name].get("linestyle", "-"), "linewidth": 1.8}
         ax.stairs(values, np.arange(len(values) + 1) + 0.5, baseline=None, **look)
-        keys.append(Key(Line2D([], [], **look), name))
+        keys[name] = Line2D([], [], **look)
     return keys
 
 
-def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, percent: bool = False) -> float:
+def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: bool = False) -> float:
     """Set the limits of the y axis from 0 to `highest`, with room above for a legend and lines of text.
 
     Parameters
@@ -330,7 +345,7 @@ def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, p
         Panel.
     highest : float
         Highest value.
-    keys : sequence of Key
+    keys : dict
         Keys of the legend, which has as many columns as fit.
     lines : int, default=0
         Number of lines of text below the legend.
@@ -346,7 +361,7 @@ def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, p
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     width, height = _size(ax)
-    labels = [in_picture(elided(key.label, int(width / (_CHARACTER * _NORMAL)) - 6)) for key in keys]
+    labels = [in_picture(elided(label, int(width / (_CHARACTER * _NORMAL)) - 6)) for label in keys]
     longest = max(map(len, labels), default=0)
     columns = max(1, min(len(keys), int(width / ((_CHARACTER * longest + 3.5) * _NORMAL))))
     rows = -(-len(keys) // columns)
@@ -358,7 +373,7 @@ def set_heights(ax: Axes, highest: float, keys: Sequence[Key], lines: int = 0, p
     if percent:
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
     if keys:
-        ax.legend([key.handle for key in keys], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
+        ax.legend([*keys.values()], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
                   frameon=False, borderaxespad=0, borderpad=0.1, handlelength=1.5, columnspacing=1.5,
                   handler_map={tuple: HandlerTuple(ndivide=None, pad=0)})  # fmt: skip
     return max(1 - (_LINE * _NORMAL * rows + 2) / height, 0.0)
@@ -439,36 +454,6 @@ def _size(ax: Axes) -> tuple[float, float]:
     return box.width * points, box.height * points
 
 
-def _draw_both_gains(panels: Sequence[Axes], runs: dict[str, Any], last: int, looks: Any, docnos: bool) -> list[float]:
-    """Draw the gains of each run in its panel, with the same scales, and write what they add to the scores.
-
-    Return the share of the height below the legend, for each panel.
-    """
-    tables = [one.table.head(last) for one in runs.values()]
-    adds = [one.contributions.to_numpy()[:last] for one in runs.values()]
-    gains, levels = [table["gain"].to_numpy() for table in tables], graded(tables)
-    scale = _scale(gains, adds, all(one.adds_gains for one in runs.values()))
-    colours = [looks[name]["color"] for name in runs]
-    drawn = [
-        draw_gains(ax, table, values, scale, colour, levels)
-        for ax, table, values, colour in zip(panels, tables, adds, colours, strict=True)
-    ]
-    below = []
-    keys = {key.label: key for keys in drawn for key in keys}  # those of both runs, in the upper panel
-    for number, (name, one) in enumerate(runs.items()):
-        ax, values, colour = panels[number], adds[number], colours[number]
-        highest = float(np.concatenate(gains).max()) or 1.0
-        whose = bar_key(colour, f"{elided(name, 36)}, score {one.score:.3f}")
-        below.append(set_heights(ax, highest, [*keys.values(), whose], lines=1))
-        texts = {rank: f"{values[rank - 1]:.2f}" for rank in _by_size(values) if values[rank - 1] >= 0.005}
-        write_above(ax, texts, highest, colour)
-        ax.set_ylabel("gain (colour: added\nto the score)", fontsize=8)
-        if docnos:
-            write_documents(ax, tables[number], values)
-        keys = {}
-    return below
-
-
 def _part_shown(explanations: Sequence[Any], last: int) -> str:
     """Return which part of the rankings and scores the ranks up to `last` are; an empty text if they are all."""
     ranks = max(one.last_seen for one in explanations)
@@ -494,8 +479,3 @@ def _scale(gains: Sequence[Any], values: Sequence[Any], adds_gains: bool) -> flo
     if adds_gains:
         return float((gain[value > 0] / value[value > 0]).min())
     return float(gain.max() / value.max()) or 1.0
-
-
-def _by_size(values: Any) -> list[int]:
-    """Return the ranks in decreasing order of their values."""
-    return [int(place) + 1 for place in np.argsort(-values, kind="stable")]

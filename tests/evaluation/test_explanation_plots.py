@@ -226,6 +226,24 @@ def test_a_pair_has_a_panel_for_each_run_and_one_of_scores():
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 
+def test_a_pair_says_as_its_table_where_a_score_is_no_weighted_sum_of_gains():
+    for measure, label, head in (("nDCG", "gain (colour: added to the score)", "adds"),
+                                 ("CWLA(C='rbp(0.8)',A='max',max_rel=3)", "gain (colour: L·A / N)", "L·A / N")):  # fmt: skip
+        found = pair(measure)
+        first, second, *_ = panels(found.plot())
+        assert [" ".join(ax.get_ylabel().split()) for ax in (first, second)] == [label] * 2
+        assert f" {head}" in str(found)
+
+
+def test_pictures_are_saved(tmp_path):
+    qrels, run, _ = collection()
+    explained("nDCG").plot(path=tmp_path / "one.svg")
+    pair().plot(path=tmp_path / "two.svg")
+    ax = plot_stops(stop_distribution(qrels, run, "ERR"), path=tmp_path / "stops.svg")
+    assert {path.stem for path in tmp_path.iterdir()} == {"one", "two", "stops"}
+    assert ax.get_title(loc="left").startswith("Where users")
+
+
 def test_a_pair_shows_the_users_where_they_differ():
     assert len(panels(pair("INST(max_rel=3,T=2)").plot())) == 4
     assert len(panels(pair("nDCG").plot())) == 3
