@@ -22,6 +22,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from contextlib import chdir, redirect_stdout
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from unittest import mock
@@ -114,8 +115,8 @@ def as_report(study):
     """Return the sentences, tables and captions of a study as its report shows them."""
     lines = [repr(study)]
     for table in study.tables().values():
-        shown = rendered_table(table.title, table.caption, flat(table.frame), [])
-        lines += [shown.title, shown.caption, *(" ".join(cell.text for cell in row) for row in shown.rows)]
+        shown = rendered_table(replace(table, frame=flat(table.frame)), [])
+        lines += [shown.title, shown.caption, *(" ".join(cell.text for cell in row) for row in shown.rows[""])]
     return "\n".join([*lines, *(picture.caption for picture in study.pictures().values())])
 
 

@@ -117,7 +117,7 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
         rows.append(
             {"": TableCell(str(run), below=tag), **{measure: cells[run, measure] for measure in found.measures}}
         )
-    console.print(Table({"": rows}, columns, narrowest=8))
+    console.print(Table(columns=columns, rows={"": rows}, narrowest=8))
     console.print()
     for line in notes:
         if line != BOLD or console.color_system is not None:  # files and pipes have no bold type

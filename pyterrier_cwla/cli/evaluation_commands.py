@@ -110,7 +110,7 @@ def evaluate(
     elif found.residuals:
         notes.append("Residual: how much higher the score could be if all documents were judged.")
     if file is None:
-        results.write(scores_table(table, found.columns), table, origin, notes)
+        results.write(scores_table(table, found.columns), origin, notes)
         return
     for line in notes:
         note(line)
@@ -164,7 +164,7 @@ def compare(
     notes = [*warned, *bound.notes, *about_grades(qrels, judgments), *about]
     if results.format not in (Format.table, Format.latex):
         notes = [*found.of_topics, *notes]
-    results.write(found, found.table, found.about, notes)
+    results.write(found, found.about, notes)
 
 
 def _check_needs_of_baseline(
@@ -244,8 +244,8 @@ def rbo(
     queries = "" if by_query else "Means over the topics of either run. "
     notes = [*warned, f"{queries}p = {chosen['p']:g}.", _ABOUT]
     columns = [TableColumn(name.removesuffix("_id"), name, "number" if name in VALUES else "name") for name in found]
-    shown = Table({"": found.to_dict("records")}, columns, narrowest=12)
-    results.write(shown, found, {"version": __version__, **chosen}, notes)
+    shown = Table(frame=found, columns=columns, rows={"": found.to_dict("records")}, narrowest=12)
+    results.write(shown, {"version": __version__, **chosen}, notes)
 
 
 def _file_of(baseline: str, files: Mapping[str, Path]) -> Path:

@@ -69,7 +69,8 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
         for name, value in explanation.totals.items()
     ]
     of_totals = [TableColumn("", "name", "name"), TableColumn("", "value"), TableColumn("", "meaning", "name")]
-    _print(title, Table({"": rows}, _columns(names, _OPTIONAL), notes), Table({"": totals}, of_totals))
+    of_ranks = Table(columns=_columns(names, _OPTIONAL), rows={"": rows}, notes=notes)
+    _print(title, of_ranks, Table(columns=of_totals, rows={"": totals}))
 
 
 def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequence[str] = ()) -> None:
@@ -85,8 +86,8 @@ def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequ
     about = "share: share of the users · adds: share times score, or what a rank adds to the score"
     _print(
         title,
-        Table({"": [*classes[:-1], SumRow(classes[-1])]}, columns),
-        Table({"": rows}, _columns(map(str, ranks)), [about, *notes]),
+        Table(columns=columns, rows={"": [*classes[:-1], SumRow(classes[-1])]}),
+        Table(columns=_columns(map(str, ranks)), rows={"": rows}, notes=[about, *notes]),
     )
 
 
@@ -105,7 +106,7 @@ def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str]
     for run in pair.explanations:
         docno, *others = _columns(["docno", "grade", "gain", "V", "adds"], ("V", "gain", "grade"), run)
         columns += [replace(docno, heading=elided(run, 60)), *others]
-    _print(title, "\n".join(pair.sentences), Table({"": rows}, columns, notes))
+    _print(title, "\n".join(pair.sentences), Table(columns=columns, rows={"": rows}, notes=notes))
 
 
 def _print(title: str, *parts: Table | str) -> None:

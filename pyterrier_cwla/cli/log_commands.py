@@ -205,7 +205,7 @@ def simulate(
     ]
     table = table[shown].reset_index()
     columns = list(map(_column, shown))
-    results.write(scores_table(table, columns), table, origin, [*notes, *bound.notes, *about_grades(qrels, judgments)])
+    results.write(scores_table(table, columns), origin, [*notes, *bound.notes, *about_grades(qrels, judgments)])
 
 
 _MEANING = (
@@ -258,10 +258,10 @@ def _of_one(printed: pd.DataFrame, wide: bool) -> Table:
         for head, number in zip(printed, [False, False, True, True, False], strict=True)
     )
     if wide:
-        return Table({"": rows}, [name, symbol, value, interval, description])
+        return Table(columns=[name, symbol, value, interval, description], rows={"": rows})
     symbols = (f" ({row['symbol']})" if row["symbol"] else "" for row in rows)
     notes = [f"{row['parameter']}{with_it}: {row['description']}" for row, with_it in zip(rows, symbols)]
-    return Table({"": rows}, [name, value, interval], notes)
+    return Table(columns=[name, value, interval], rows={"": rows}, notes=notes)
 
 
 def _of_groups(found: Calibrations) -> Table:
@@ -275,4 +275,4 @@ def _of_groups(found: Calibrations) -> Table:
         for (group, one), parameters in zip(found.items(), found.parameters.to_dict("records"), strict=True)
     ]  # fmt: skip
     columns = [TableColumn(broken(name, 12), name) for name in list(rows[0])[1:]]
-    return Table({"": rows}, [TableColumn(found.by, found.by, "name"), *columns])
+    return Table(columns=[TableColumn(found.by, found.by, "name"), *columns], rows={"": rows})

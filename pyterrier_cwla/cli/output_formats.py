@@ -73,15 +73,13 @@ class ResultFile:
         """Raise BadParameter if the file is an input, or exists without ``--force``; see `check_outputs`."""
         check_outputs([("-o", self.output)], inputs, self.force, folders)
 
-    def write(self, shown: Table | Comparison, table: TableData, origin: dict[str, Any], notes: Sequence[str]) -> None:
+    def write(self, shown: Table | Comparison, origin: dict[str, Any], notes: Sequence[str]) -> None:
         """Write results to the file or to stdout, with notes below a text table, or else on stderr.
 
         Parameters
         ----------
         shown : Table or Comparison
-            Results as people read them, in text and LaTeX.
-        table : DataFrame, or dict of columns by name
-            Rows of other files.
+            Results as people read them, with the frame for files of rows.
         origin : dict
             Metadata of a Parquet file: version, inputs and parameters.
         notes : sequence of str
@@ -90,19 +88,17 @@ class ResultFile:
         if self.format is Format.parquet and self.output is not None:
             from ..files.table_writers import write_rows
 
-            write_rows([table], self.format, self.output, origin)
+            write_rows([_frame(shown)], self.format, self.output, origin)
         elif self.output is None:
-            self._write_text(shown, table, notes, None)
+            self._write_text(shown, notes, None)
         else:
             with written(self.output) as place, open(place, "w", encoding="utf-8", newline="\n") as file:
-                self._write_text(shown, table, notes, file)
+                self._write_text(shown, notes, file)
         if self.format is not Format.table:
             for text in notes:
                 note(text)
 
-    def _write_text(
-        self, shown: Table | Comparison, table: TableData, notes: Sequence[str], file: IO[str] | None
-    ) -> None:
+    def _write_text(self, shown: Table | Comparison, notes: Sequence[str], file: IO[str] | None) -> None:
         from ..files.table_writers import write_csv, write_json_lines
         from ..rendering.terminal import prose, screen
 
@@ -116,4 +112,11 @@ class ResultFile:
         elif self.format is Format.latex:
             (file or sys.stdout).write(shown.to_latex())
         else:
-            (write_csv if self.format is Format.csv else write_json_lines)(table, file or sys.stdout)
+            (write_csv if self.format is Format.csv else write_json_lines)(_frame(shown), file or sys.stdout)
+
+
+def _frame(shown: Table | Comparison) -> TableData:
+    """Return the rows of results with all digits."""
+    from ..rendering.tables import Table
+
+    return shown.frame if isinstance(shown, Table) else shown.table

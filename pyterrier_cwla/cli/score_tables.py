@@ -65,7 +65,7 @@ def scores_table(scores: TableData, columns: Sequence[TableColumn], part: str = 
     if part in scores:
         of_runs = [list(of_run) for _, of_run in groupby(rows, itemgetter("run"))]
         rows = [row for of_run in of_runs for row in (*of_run, _sums(of_run, columns, part))]
-    return Table({"": rows}, [*names, *columns])
+    return Table(frame=scores, columns=[*names, *columns], rows={"": rows})
 
 
 def _sums(rows: Sequence[dict[Any, Any]], columns: Sequence[TableColumn], part: str) -> SumRow:

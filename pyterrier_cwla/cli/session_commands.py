@@ -71,7 +71,7 @@ def sessions(
     origin: dict[str, Any] = {"version": __version__, "qrels": displayed(str(qrels)), "sessions": displayed(str(table)),
                               "judged_by": judged_by, **bound.origin}  # fmt: skip
     rows = _rows(found, columns, by_session)
-    results.write(scores_table(rows, columns, "session"), rows, origin, notes)
+    results.write(scores_table(rows, columns, "session"), origin, notes)
 
 
 def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) -> pd.DataFrame:

@@ -504,7 +504,7 @@ class Comparison:
         rows = self._marked if self._has_row_per_pair else self._by_run
         parts = {name: rows[rows["measure"] == name].to_dict("records") for name in measures}
         columns += self._columns_of_pairs() if self.baselines else []
-        return Table(parts, columns, [*self.notes(None, marks), *bold])
+        return Table(columns=columns, rows=parts, notes=[*self.notes(None, marks), *bold])
 
     def _columns_of_pairs(self) -> list[TableColumn]:
         """Return the columns of differences, their intervals and effect sizes, wins, and p-values."""

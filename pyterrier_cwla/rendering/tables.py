@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
 from itertools import chain
@@ -44,6 +44,8 @@ class TableCell:
         Text in small type below.
     hint : str
         Text that a browser shows when the pointer is on the cell.
+    key : str
+        Value by which pages sort the rows.
     """
 
     text: str
@@ -51,6 +53,7 @@ class TableCell:
     bold: bool = False
     below: str = ""
     hint: str = ""
+    key: str = ""
 
     @property
     def plain(self) -> str:
@@ -148,19 +151,25 @@ class _Layout(NamedTuple):
     """Characters per line of a name."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Table:
-    """Table for people. Without headings, it has no head.
+    """Table for people, and its numbers. Without headings, it has no head.
 
     On a narrow screen, names are broken into lines, and then columns with a number `left_out` are left out. If there
     are no such columns, those that do not fit are shown in further tables below, which repeat the names.
 
     Attributes
     ----------
+    title : str
+        Title of the table.
+    caption : str
+        Caption: sample sizes, intervals and explanations of columns.
+    frame : DataFrame, or dict of columns by name
+        Rows and columns with all digits, for files.
+    columns : sequence of TableColumn
+        Columns that people read.
     rows : dict of str to list
         Rows by the title of the part of the table that they stand in; a part with the title "" has no title.
-    columns : sequence of TableColumn
-        Columns.
     notes : sequence of str
         Sentences below the table, before those of the columns.
     narrowest : int
@@ -169,8 +178,11 @@ class Table:
         half the width of the screen, or two thirds if there are two columns of names.
     """
 
-    rows: Mapping[str, Sequence[Any]]
-    columns: Sequence[TableColumn]
+    title: str = ""
+    caption: str = ""
+    frame: Any = None
+    columns: Sequence[TableColumn] = ()
+    rows: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     notes: Sequence[str] = ()
     narrowest: int = 0
 
@@ -181,7 +193,7 @@ class Table:
         """Return a table of given cells; the first columns have names."""
         kinds = ["name"] * names + ["number"] * (len(heads) - names)
         columns = [TableColumn(head, itemgetter(at), kind) for at, (head, kind) in enumerate(zip(heads, kinds))]
-        return cls(cells, columns)
+        return cls(columns=columns, rows=cells)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for number, part in enumerate(self._parts(options.max_width)):

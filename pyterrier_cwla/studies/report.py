@@ -10,9 +10,10 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +36,8 @@ from ..rendering.figures import (
     svg_of,
     titled,
 )
+from ..rendering.tables import Table as Table
+from ..rendering.tables import TableCell, TableColumn
 from .correlation import LABELS
 
 
@@ -66,25 +69,6 @@ class Finding(str):
 
 About = Mapping[str, Any]
 """Settings and sizes of a study, versions, seeds and the hash of its input, by name."""
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table of a study.
-
-    Parameters
-    ----------
-    title : str
-        Title of the table.
-    caption : str
-        Caption: sample sizes, intervals and explanations of columns.
-    frame : DataFrame
-        Rows and columns of the table.
-    """
-
-    title: str
-    caption: str
-    frame: pd.DataFrame
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,11 +212,12 @@ class Study:
 
     def _opening(self, table: Table) -> str:
         """Return the title and the first rows and columns of a table in words, for a notebook."""
-        shown = rendered_table(table.title, table.caption, flat(table.frame), names_given(self.about))
-        rows = [[cell.text for cell in row[:_NOTEBOOK_COLUMNS]] for row in shown.rows[:_ROWS]]
-        less = len(rows) < shown.total or len(shown.columns) > _NOTEBOOK_COLUMNS
-        of = f" ({len(rows):,} of {shown.total:,} rows; all in tables())" if less else ""
-        frame = pd.DataFrame(rows, columns=shown.columns[:_NOTEBOOK_COLUMNS])
+        shown = rendered_table(replace(table, frame=flat(table.frame)), names_given(self.about))
+        columns, total = shown.columns[:_NOTEBOOK_COLUMNS], len(shown.frame)
+        rows = [[column.of(row).text for column in columns] for row in shown.rows[""][:_ROWS]]
+        less = len(rows) < total or len(shown.columns) > _NOTEBOOK_COLUMNS
+        of = f" ({len(rows):,} of {total:,} rows; all in tables())" if less else ""
+        frame = pd.DataFrame(rows, columns=[column.heading for column in columns])
         return f"<p>{escape(table.title + of)}</p>{frame.to_html(index=False, border=0)}"
 
 
@@ -253,7 +238,7 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
         frame = flat(table.frame)
         contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
         contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
-        shown[_id(name)] = name, rendered_table(table.title, table.caption, frame, named)
+        shown[_id(name)] = name, rendered_table(replace(table, frame=frame), named)
     drawn = {name: _rendered_picture(name, picture, contents) for name, picture in study.pictures().items()}
     contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
     opening, others = _by_picture(study.findings(), drawn)
@@ -563,25 +548,6 @@ MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
 _DECIMALS = 3
 
 
-class PageCell(NamedTuple):
-    """A cell of a table in the page."""
-
-    text: str
-    key: str
-    """Sort key of the cell."""
-    number: bool
-
-
-class RenderedTable(NamedTuple):
-    """A table as shown in the page."""
-
-    title: str
-    caption: str
-    columns: list[str]
-    rows: list[list[PageCell]]
-    total: int
-
-
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the frame with its index as columns and with texts as names of columns."""
     names = [f"{name}_" if name in frame.columns else str(name) for name in frame.index.names]  # such as a measure's
@@ -592,29 +558,38 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(mixed, str))
 
 
-def rendered_table(title: str, caption: str, frame: pd.DataFrame, as_they_are: Collection[str]) -> RenderedTable:
-    """Return a table for the page.
+def rendered_table(table: Table, as_they_are: Collection[str]) -> Table:
+    """Return a table with the columns and cells that the page shows.
 
     Parameters
     ----------
-    title, caption : str
-        Title and caption of the table.
-    frame : DataFrame
-        Result of :func:`flat`.
+    table : Table
+        Table whose frame is the result of :func:`flat`.
     as_they_are : collection of str
         Columns named by the user, such as measures, whose names are not replaced by words.
 
     Returns
     -------
-    RenderedTable
+    Table
         The first 300 rows. An interval stands in the column of its value.
     """
-    ends = _ends(frame, as_they_are)
+    ends = _ends(table.frame, as_they_are)
     inside = {end for pair in ends.values() for end in pair}
-    shown, names = frame.head(MAX_ROWS), [name for name in frame if name not in inside]
-    columns = [_with_ends(shown, name, ends[name]) if name in ends else _cells(shown[name]) for name in names]
-    heads = [column_words(name, as_they_are) + " [interval]" * (name in ends) for name in names]
-    return RenderedTable(title, caption, heads, [list(row) for row in zip(*columns, strict=True)], len(frame))
+    shown, names = table.frame.head(MAX_ROWS), [name for name in table.frame if name not in inside]
+    cells = [_with_ends(shown, name, ends[name]) if name in ends else _cells(shown[name]) for name in names]
+    columns = [
+        TableColumn(
+            column_words(name, as_they_are) + " [interval]" * (name in ends),
+            itemgetter(at),
+            "number" if _is_number(shown[name]) else "name",
+        )
+        for at, name in enumerate(names)
+    ]
+    return replace(table, columns=columns, rows={"": list(zip(*cells, strict=True))})
+
+
+def _is_number(column: pd.Series) -> bool:
+    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
 def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[str, str]]:
@@ -632,14 +607,14 @@ def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[
     return ends
 
 
-def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[PageCell]:
+def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[TableCell]:
     """Return the cells of a value with its interval."""
     values = frame[[name, *ends]].to_numpy(float)
     digits, found = _digits(values), []
     for row in values:
         text, low, high = (number_text(value, digits) for value in row)
         text += "" if np.isnan(row).any() else f" [{low}, {high}]"
-        found.append(PageCell(text, _key(row[0]), True))
+        found.append(TableCell(text, key=_key(row[0])))
     return found
 
 
@@ -647,16 +622,16 @@ def _key(value: float) -> str:
     return "" if np.isnan(value) else repr(float(value))
 
 
-def _cells(column: pd.Series) -> list[PageCell]:
+def _cells(column: pd.Series) -> list[TableCell]:
     if pd.api.types.is_bool_dtype(column):
-        return [PageCell("yes" if value else "no", str(int(value)), False) for value in column]
+        return [TableCell("yes" if value else "no", key=str(int(value))) for value in column]
     if pd.api.types.is_integer_dtype(column):
-        return [PageCell(f"{value:,}", str(value), True) for value in column]
+        return [TableCell(f"{value:,}", key=str(value)) for value in column]
     if pd.api.types.is_float_dtype(column):
         digits = _digits(column.to_numpy(float))
-        return [PageCell(number_text(value, digits), _key(value), True) for value in column]
+        return [TableCell(number_text(value, digits), key=_key(value)) for value in column]
     return [
-        PageCell("–", "", False) if missing else PageCell(str(value), str(value), False)
+        TableCell("–") if missing else TableCell(str(value), key=str(value))
         for value, missing in zip(column, column.isna(), strict=True)
     ]
 
