@@ -222,7 +222,7 @@ class Table:
         least = self.narrowest or (whole if not self._optional else 20 if len(names) == 1 else 12)
         for leaving in dict.fromkeys([0, *(column.left_out for column in self._optional)]):
             shown = [column for column in self.columns if not 0 < column.left_out <= leaving]
-            for gap in (2,) if any(" " in column.heading for column in shown) else (2, 1):
+            for gap in (2, 1):
                 free = room - self._width(shown, gap)
                 if sum(min(name, least) for name in names) <= free:
                     return _Layout([shown], gap, _longest(names, free, least))
@@ -286,7 +286,7 @@ class Table:
     def _in_terminal(self, column: TableColumn, row: Any, longest: int) -> Text:
         cell, blank = column.of(row), " " * (column in self._marked)
         text = broken(cell.text, longest) if column.kind == "name" else cell.text
-        below = (f"\n{cell.below}{blank}", "dim") if cell.below else ""
+        below = (f"\n{cell.below}", "dim") if cell.below else ""
         return Text.assemble((text, "bold" if cell.bold else ""), MARKS[cell.mark] or blank, below)
 
     @cached_property
@@ -304,8 +304,9 @@ class Table:
         """Width of each column, with names in one line."""
         widths = {}
         for column, cells in self._cells.items():
-            lines = [*column.heading.split("\n"), *(line for cell in cells for line in (cell.text, cell.below))]
-            widths[column] = max(map(cell_len, lines)) + (column in self._marked)
+            blank = " " * (column in self._marked)
+            lines = [*column.heading.split("\n"), *(line for cell in cells for line in (cell.text + blank, cell.below))]
+            widths[column] = max(map(cell_len, lines))
         return widths
 
     def latex(self) -> list[str]:
