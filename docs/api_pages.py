@@ -23,6 +23,7 @@ _GROUPS = {
     "model": "User-defined parts of measures",
     "data": "Document lengths, duplicates and intents",
     "files": "Runs and judgments in files",
+    "rendering": "Tables of results",
     "learning": "Learn to rank: scikit-learn, LightGBM, XGBoost",
     "pipelines": "PyTerrier pipelines and searches",
     "behaviour.logs": "Users: interaction logs and calibration",

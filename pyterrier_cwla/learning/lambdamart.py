@@ -12,8 +12,9 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..data.columns import Array
-from ..errors import BadParameter, MissingLength, NoFiniteValue
+from ..errors import BadParameter, MissingLength, NoFiniteValue, near_parameter
 from ..measures.declarations import metric_of, needs_of
+from ..measures.named import measure_of
 from ..measures.provider import CWLAEvaluator, computed_here
 from ..measures.wrappers import IntentAware, pinned
 from ..model.language import In, OneOf, Parameter
@@ -108,7 +109,7 @@ class LambdaMART:
 
     def __init__(
         self,
-        measure: Any,
+        measure: Any = None,
         *,
         truncation_level: int = 30,
         sigmoid: float = 1.0,
@@ -119,7 +120,15 @@ class LambdaMART:
         docno: Any = None,
         qid: Any = None,
         qrels: Any = None,
+        **unknown: Any,
     ) -> None:
+        names = [name for name in inspect.signature(LambdaMART).parameters if name != "unknown"]
+        for name in unknown:
+            raise BadParameter(
+                f"LambdaMART has no parameter {name!r}. {near_parameter(name, names)} It takes {', '.join(names)}."
+            )
+        if measure is None:
+            raise BadParameter("LambdaMART needs a measure, such as LambdaMART('nDCG@10').")
         self.measure = _learnable(measure)
         self.truncation_level, self.sigmoid, self.norm, self.pairs = truncation_level, sigmoid, norm, pairs
         self.n_jobs = n_jobs
@@ -525,7 +534,7 @@ def is_intent_aware(measure: Measure) -> bool:
 
 def _learnable(measure: Any) -> Measure:
     found: Any
-    (found,) = pinned(computed_here([measure]))
+    (found,) = pinned(computed_here([measure_of(measure)]))
     of_one = found.inner if is_intent_aware(found) else found
     if not needs_of(of_one).user_model:
         raise BadParameter(

@@ -16,6 +16,7 @@ from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSp
 from ..evaluation.run_comparison import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.declarations import better_of, computation_of, needs_of
+from ..measures.named import measure_of
 from ..measures.provider import CWLAEvaluator, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
@@ -91,7 +92,7 @@ def measure_score(
         raise BadParameter(f"measure_score has no parameter {name!r}{way_out}")
     if any(isinstance(values, str | Measure) for values in (y_true, y_score)):
         raise BadParameter("the measure comes first: measure_score('nDCG@10', y_true, y_score).")
-    [one] = computable([measure])
+    [one] = computable([measure_of(measure)])
     samples, score, qids = _paired(y_true, y_score, qid, doc_length, docno)
     values = per_query([one], samples, score)[one]
     if average:

@@ -21,7 +21,7 @@ from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, check_sha
 from ..errors.extras import needed
 from ..files import id_columns
 from ..measures.declarations import needs_of
-from ..measures.named import RowMeasure
+from ..measures.named import RowMeasure, measure_of
 from ..measures.provider import computed_here
 from .labelled_rows import Samples, rows_as_queries
 from .lambdamart import EvalMeasure, LambdaMART
@@ -310,7 +310,7 @@ class GroupedRanker(BaseEstimator):
 
     def _computed(self, given: Any) -> Measure:
         """Return the measure, with the default table of the process that has sent the estimator."""
-        [measure] = computed_here([given])
+        [measure] = computed_here([measure_of(given)])
         if isinstance(measure, RowMeasure) and needs_of(measure).lengths == "run":
             return measure.reading(self._default_lengths)
         return measure

@@ -36,7 +36,7 @@ from ..errors import (
 )
 from ..measures.declarations import needs_of
 from ..measures.labels import label_in
-from ..measures.named import listed
+from ..measures.named import listed, measure_of, split_measures
 from ..measures.provider import aggregated
 from .labelled_rows import Marks, Samples, prepared, rows_as_queries, split_queries
 from .metrics import computable, greater_is_better_of, per_query
@@ -266,7 +266,10 @@ def scorer(measure: Any, min_queries: int = 2, greater_is_better: bool | None = 
     >>> round(scorer("TBG(half_life=120)")(DummyRegressor().fit(X, y), X, y), 4)
     0.4928
     """
-    [one] = computable([measure])
+    if isinstance(measure, str) and len(texts := split_measures(measure)) > 1:
+        each = ", ".join(f"{text!r}: scorer({text!r})" for text in texts)
+        raise BadParameter(f"a scorer has one measure. For several, write scoring={{{each}}}, refit={texts[0]!r}.")
+    [one] = computable([measure_of(measure)])
     check_whole(1, min_queries=min_queries)
     return Scorer(one, int(min_queries), greater_is_better_of(one, greater_is_better))
 

@@ -432,6 +432,8 @@ def _table(value: Any) -> dict[str, Fields]:
         if topic in found:
             raise BadParameter(f"ByTopic(parameters=): topic {topic!r} occurs twice; keep one row.")
         found[topic] = _parameters(topic, own)
+    if not found:
+        raise BadParameter(f"ByTopic(parameters=) takes {PARAMETERS_BY_TOPIC}, and this table has no topics.")
     return found
 
 

@@ -9,8 +9,8 @@ from contextlib import suppress
 from functools import cache, partial
 from typing import Any, Self, cast
 
-import ir_measures
 from ir_measures.measures import Measure, registry
+from ir_measures.util import parse_trec_measure
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown, warn
 from ..model.language import LONGEST, read_call, read_value, shortened, tree_of
@@ -244,7 +244,7 @@ def _all_of_trec_eval(name: str) -> list[Measure]:
 
         stem = re.split(r"[._]\d", name)[0]
         name = (_in_any_case(stem, supported_measures) or stem) + name[len(stem) :]
-        return [] if name in supported_nicknames else ir_measures.parse_trec_measure(name)
+        return [] if name in supported_nicknames else parse_trec_measure(name)
     except ValueError as error:
         if "not yet supported" in str(error):
             raise UnknownSpec(f"neither this package nor ir_measures computes {name} of trec_eval.") from None

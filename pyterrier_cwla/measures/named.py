@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from inspect import Parameter as InspectParameter
 from inspect import Signature, cleandoc
+from pathlib import Path
 from sys import getsizeof
 from typing import Any, Self, cast
 
@@ -252,12 +253,16 @@ class CWLAMeasure(ShownMeasure):
 
     @property
     def shown_params(self) -> dict[str, Any]:
-        """Parameters as tables show them: without the tables and calibrations that have no name."""
-        return {
+        """Parameters as tables show them: without unnamed tables, and with the stem of a calibration's file."""
+        shown = {
             name: str(self.bound[name]) if isinstance(self.bound.get(name), Measure) else value
             for name, value in self.params.items()
             if not getattr(self.bound.get(name), "anonymous", False)
         }
+        if "calibration" in self.params:
+            path = self.bound["calibration"].path
+            shown["calibration"] = "…" if path is None else Path(path).stem
+        return shown
 
     def _written(self, params: dict[str, Any]) -> str:
         """Return the text of parameters in the format of ir_measures.

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from ir_measures import CalcResults, providers
 from ir_measures.measures import Measure, SumAgg
+from ir_measures.util import parse_trec_measure
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Columns, judgment_columns
@@ -425,10 +426,19 @@ def register() -> None:
         ir_measures.measures.registry[name] = measure
         setattr(ir_measures, name, measure)
         setattr(ir_measures.measures, name, measure)
+    ir_measures.parse_trec_measure = _named_in_experiments
     ir_measures.cwla = providers.register(CWLAProvider())  # type: ignore[attr-defined]
     own = (CWLAProvider.NAME, LabelProvider.NAME)
     others = [p for p in ir_measures.DefaultPipeline.providers if p.NAME not in own]
     ir_measures.DefaultPipeline.providers[:] = [LabelProvider(), *others, CWLAProvider(full=False)]  # type: ignore[no-untyped-call]
+
+
+def _named_in_experiments(measure: str) -> list[Measure]:
+    """Return the measures of a name of trec_eval, or else of this package; pt.Experiment reads texts with this."""
+    try:
+        return parse_trec_measure(measure)
+    except ValueError:
+        return measures_of(measure)
 
 
 def announce() -> None:

@@ -71,10 +71,16 @@ def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] 
     def words() -> Floats:
         row = rows.in_rank_order(np.arange(len(rows.columns)))
         read = np.zeros(len(row), bool)
-        read[row] = np.arange(len(row)) - np.repeat(rows.starts, rows.sizes) < last
+        read[row] = _ranks(rows) <= last
         return rows.in_rank_order(_words_of_columns(metric, rows, quantity, read))
 
     return remembered(rows.in_order, (*key, "up to", last), words)
+
+
+def _ranks(rows: Rows) -> Array:
+    """Return the ranks of documents in rank order, from 1."""
+    ranks: Array = np.arange(len(rows.columns)) - np.repeat(rows.starts, rows.sizes) + 1
+    return ranks
 
 
 def words_of_rows(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
@@ -117,7 +123,12 @@ def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], r
         _note_replaced(rows, np.isnan(words) & needed, int(needed.sum()), table, quantity)
     if metric.missing != "mean" and not needed.all():  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
-    return _without_holes(words, needed, metric, table, rows.pair, quantity)
+
+    def known_to(lacking: Array) -> int:
+        """Return the last rank down to which no document lacks the number."""
+        return int(_ranks(rows)[np.isin(rows.in_rank_order(np.arange(len(words))), lacking)].min()) - 1
+
+    return _without_holes(words, needed, metric, table, rows.pair, quantity, known_to if rows.order is None else None)
 
 
 def _note_replaced(
@@ -180,6 +191,7 @@ def _without_holes(
     table: NumberTable | None,
     describe: Callable[[int], tuple[str, str]],
     quantity: type[NumberTable],
+    known_to: Callable[[Array], int] | None = None,
 ) -> Array:
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
     if words.min(initial=0) >= 0 and words.max(initial=0) < np.inf:  # false if a number is NaN
@@ -208,8 +220,10 @@ def _without_holes(
     examples = [document for t, document in (describe(int(at)) for at in lacking[:8]) if t == topic]
     almost_none = table is not None and len(lacking) > 0.9 * needed.sum() > 9
     question = " Is the table of another collection?" if almost_none else ""
+    rank = known_to(lacking) if known_to is not None else 0
+    limit = f" (all are known down to rank {rank:,})" if rank else ""
     raise quantity.error(
         f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
         f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
-        f" {quantity.what}=, a table that has them, read fewer documents with @k, or give missing='mean'."
+        f" {quantity.what}=, a table that has them, read fewer documents with @k{limit}, or give missing='mean'."
     )

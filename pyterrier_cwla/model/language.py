@@ -630,10 +630,12 @@ class Spec:
             if self.part.built_in:
                 raise
             # Name the user's function in the error.
+            names = (name for name in dir(getattr(error, "obj", None)) if name[0] != "_")
+            hint = near(error.name, names) if isinstance(error, AttributeError) and error.name else ""
             raise BadParameter(
-                f"{self.keyword} fails: {error or type(error).__name__}. Its inputs are read-only arrays with one value"
-                " per query and rank (for C and A the names i, r, G, e, E, best, total, … of the view): use numpy.where"
-                " instead of if and of assignments."
+                f"{self.keyword} fails: {error or type(error).__name__}.{f' {hint}' * hint.startswith('Near')} Its"
+                " inputs are read-only arrays with one value per query and rank (for C and A the names i, r, G, e, E,"
+                " best, total, … of the view): use numpy.where instead of if and of assignments."
             ) from error
 
     def fact(self, name: str) -> Any:

@@ -312,7 +312,8 @@ def test_some_documents_without_a_length_are_counted_and_named(measure):
     assert "2 of 3 have none (topic '301': 'b', 'c')" in message
     name = measure.NAME
     way_out = (
-        f"Give {name}(lengths=…), a table that has them, read fewer documents with @k, or give {name}(missing='mean')"
+        f"Give {name}(lengths=…), a table that has them, read fewer documents with @k (all are known down to rank 1),"
+        f" or give {name}(missing='mean')"
     )
     assert f"{way_out}." in message
     many = {"q": {f"d{number}": 1 for number in range(20)}}
@@ -322,6 +323,21 @@ def test_some_documents_without_a_length_are_counted_and_named(measure):
     assert "another collection" not in message
     column = GOOD_RUN.assign(doc_length=[100, np.nan, 5])
     assert "1 of 3 have none (topic '301': 'b')" in complaint(MissingLength, GOOD_QRELS, column, measure)
+
+
+def test_unknown_names_give_the_right_one():
+    from pyterrier_cwla import ByTopic, LambdaMART, scorer
+
+    with pytest.raises(
+        BadParameter, match=r"no parameter 'truncation'\. Near: 'truncation_level'\. It takes measure, "
+    ):
+        LambdaMART(truncation=10)
+    with pytest.raises(BadParameter, match="LambdaMART needs a measure"):
+        LambdaMART()
+    with pytest.raises(BadParameter, match=r"write scoring=\{'nDCG@10': scorer\('nDCG@10'\), 'ERR': scorer\('ERR'\)\}"):
+        scorer("nDCG@10,ERR")
+    with pytest.raises(BadParameter, match="this table has no topics"):
+        ByTopic(measure="TBG", parameters=pd.DataFrame())
 
 
 def test_missing_lengths_of_topics_that_nobody_judged_do_not_matter():
