@@ -276,6 +276,8 @@ class NamedColumns:
 
 def _named_columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Iterable[Named]:
     if isinstance(data, Mapping):
+        if what != "run" and any(hasattr(one, "columns") for one in data.values()):
+            raise error("the judgments are tables by name, as runs are: judgments are given first, then runs.")
         odd = next(((q, documents) for q, documents in data.items() if not isinstance(documents, Mapping)), None)
         if odd is not None:
             raise error(

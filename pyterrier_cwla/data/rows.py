@@ -384,7 +384,10 @@ class Rows:
 
     def refuse_twice(self, row: int) -> None:
         """Raise BadRun for a document that a run retrieves twice."""
-        raise BadRun(f"{self.columns.describe(row)} is retrieved twice: keep one row of each document.")
+        raise BadRun(
+            f"{self.columns.describe(row)} is retrieved twice: keep one row of each document. Several runs of one table"
+            " are given by name: {'name': rows, …}."
+        )
 
     def refuse_repeats(self, groups: slice, keys: Array) -> None:
         """Raise BadRun if a document occurs twice in a ranking of these groups; `keys` are the keys of their pairs."""

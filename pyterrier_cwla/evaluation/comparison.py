@@ -13,7 +13,7 @@ import pandas as pd
 from rich.console import Console, ConsoleOptions
 from rich.segment import Segment
 
-from ..errors import BadParameter, near
+from ..errors import BadParameter, check_known, near
 from ..errors.sanitise import sanitised
 from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import saved
@@ -390,8 +390,7 @@ class Comparison:
         return [f"{start} (percentile bootstrap over topics, {resamples:,} resamples)."]
 
     def _kind(self, interval: str | None) -> str | None:
-        if interval not in ("difference", "score", None):
-            raise BadParameter(f"interval={interval!r} must be 'difference', 'score' or None.")
+        check_known("interval", ["difference", "score", None], interval=interval)
         return "score" if interval == "difference" and not self.baselines else interval
 
     # ---- tables
@@ -582,8 +581,7 @@ class Comparison:
             If there is no such measure, `interval` or layout, or if there is no pair to show.
         """
         layout = layout or ("matrix" if self._has_row_per_pair else "runs")
-        if layout not in ("runs", "matrix", "list"):
-            raise BadParameter(f"layout={layout!r} must be 'runs', 'matrix' or 'list'.")
+        check_known("layout", ["runs", "matrix", "list"], layout=layout)
         if layout == "runs" and self._has_row_per_pair:
             raise BadParameter("layout='runs' is for one baseline or none: for pairs of runs, give 'matrix' or 'list'.")
         measures, arrows = chosen_of("measure", measure, self.measures), ("↑", "↓")

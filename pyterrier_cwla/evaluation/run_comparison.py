@@ -16,7 +16,7 @@ from ir_measures.measures import Measure
 from .._version import __version__
 from ..data.alignment import Judgments
 from ..data.columns import Columns, run_columns
-from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, check_known, check_share, some
+from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, check_known, check_share, some, warn
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..files.run_files import sources
 from ..measures.declarations import better_of, refuse_missing_parameters
@@ -143,28 +143,29 @@ def compare(
     2  other      AP   0.866  0.182          0.363
     3  other      RR   0.866  0.182          0.363
     """
-    several = pairs or pd.api.types.is_list_like(baseline)
+    if is_runs(qrels) and not is_runs(runs):
+        raise BadJudgments("the judgments are runs by name: judgments are given first, then runs.")
     if not isinstance(pairs, bool | np.bool_):
         raise BadParameter(f"pairs={pairs!r} must be True or False.")
     if pairs and baseline is not None:
         raise BadParameter("give baseline= or pairs=True, not both.")
     if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
         raise BadParameter("must be a number of 0 or more, in the unit of the measures.", least=least)
-    if isinstance(test, str) and test in TESTS and TESTS[test].of_all_pairs and not pairs:
+    if not pairs and isinstance(test, str) and test in TESTS.keys() - PAIRED_TESTS.keys():
         raise BadParameter("tests all pairs of runs together: compare all pairs, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
-    baselines = _baselines(baseline, runs)
-    if baselines and is_runs(runs) and not any(map(are_paths, runs.values())):
+    baselines, several = _baselines(baseline, runs), pairs or pd.api.types.is_list_like(baseline)
+    if is_runs(runs) and not any(map(are_paths, runs.values())):
         _check_baselines(baselines, list(runs))  # before the evaluation; files may hold several runs
     by_query, answered = _scores(qrels, runs, wanted)
     names, queries = names_and_queries(by_query)
     _check_baselines(baselines, names)
-    if baseline is None and not pairs and len(names) > 1 and names[0] is not None:
-        baselines = names[:1]
     if several and (len(names) < 2 or not (pairs or baselines)):
         lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
         raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
+    if baseline is None and not pairs and len(names) > 1 and names[0] is not None:
+        baselines = names[:1]
     about = _about(wanted, names, queries, answered) | {
         "baseline": None if several or not baselines else baselines[0],
         "least": float(least),
@@ -182,48 +183,52 @@ def compare(
             about[one.name], about["lowest_p"] = one.lowest_p(len(queries), resamples)
     if several:
         about["baselines"] = None if pairs else baselines
-    scores = {name: by_query[name].to_numpy(float).reshape(len(names), -1) for name in wanted}
-    ids = {"run": np.repeat(np.array(names, object), len(scores)), "measure": list(scores) * len(names)}
-    totals = np.array([aggregated(wanted[name], row) for name, values in scores.items() for row in values])
-    found, low, high = _compared(scores, names, None if pairs else baselines, about)
-    of_runs = {"score": totals.reshape(len(scores), -1).T.ravel(), "score_low": low.ravel(), "score_high": high.ravel()}
-    return Comparison(about, by_query, pd.DataFrame(ids | of_runs), found)
+    return Comparison(about, by_query, *_compared(by_query, wanted, None if pairs else baselines, about))
 
 
 def _compared(
-    scores: Mapping[str, Array], names: Sequence[Any], baselines: Sequence[Any] | None, about: dict[str, Any]
-) -> tuple[pd.DataFrame, Array, Array]:
-    """Return the pairs of a comparison, and lower and upper ends of the intervals of scores (n_runs, n_measures).
+    by_query: pd.DataFrame, wanted: Mapping[str, Measure], baselines: Sequence[Any] | None, about: dict[str, Any]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the runs of a comparison, with one row per run and measure, and its pairs.
 
     The number of comparisons, and significant ones whose mean has another sign than the test, are added to `about`.
 
     Parameters
     ----------
-    scores : dict of ndarray, shape (n_runs, n_queries)
-        Scores of queries by measure.
-    names : sequence
-        Runs.
+    by_query : DataFrame
+        Values of the measures, by run and query.
+    wanted : dict of Measure
+        Measures by name.
     baselines : sequence, optional
         Baselines; without them all pairs are compared.
     about : dict
         Settings of the comparison.
     """
-    first, second = pairs_of(names, baselines)
-    settings, runs = (about["resamples"], about["seed"]), len(names)
+    names, _ = names_and_queries(by_query)
+    runs, (first, second) = len(names), pairs_of(names, baselines)
+    settings = about["resamples"], about["seed"]
+
+    aggregates: dict[str, Callable[[Array], Array]] = {
+        "geometric mean": np.exp,
+        "sum": lambda means: about["queries"] * means,
+        "mean": lambda means: means,
+    }
 
     def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
         of_runs = aggregate(means)
         return np.concatenate([of_runs, of_runs[first] - of_runs[second]])
 
-    parts, differences, ends = [], [], []
-    for measure, values in scores.items():
-        differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
-        of_runs_and_pairs = partial(statistic, _aggregate(about, measure))
-        low, high = intervals(values, of_runs_and_pairs, about["confidence"], *settings)
-        ends.append((low[:runs], high[:runs]))
+    of_runs, of_pairs, differences = [], [], []
+    for measure, declared in wanted.items():
+        values = by_query[measure].to_numpy(float).reshape(runs, -1)
+        of_both = partial(statistic, aggregates[about["aggregates"][measure]])
+        low, high = intervals(values, of_both, about["confidence"], *settings)
+        scores = np.array([aggregated(declared, row) for row in values])
+        named = {"run": np.array(names, object), "measure": measure}
+        of_runs.append(pd.DataFrame(named | {"score": scores, "score_low": low[:runs], "score_high": high[:runs]}))
         in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
         wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
-        difference = of_runs_and_pairs(values.mean(axis=1))[runs:]
+        difference = scores[first] - scores[second]
         part = {
             "run": [names[run] for run in first],
             "baseline": [names[run] for run in second],
@@ -235,8 +240,9 @@ def _compared(
         }
         if baselines is None:
             part |= all_pairs_tests(values, difference, measure, about, deferred=False)
-        parts.append(pd.DataFrame(part))
-    pairs = pd.concat(parts, ignore_index=True)
+        of_pairs.append(pd.DataFrame(part))
+        differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
+    pairs = pd.concat(of_pairs, ignore_index=True)
     about |= {"comparisons": len(pairs), "opposed": []}
     if len(pairs):
         together = np.concatenate(differences)
@@ -245,17 +251,7 @@ def _compared(
         if test.opposed is not None:
             rows = pairs[(pairs[test.decisive] < about["alpha"]) & (test.opposed(together) == 1)]
             about["opposed"] = rows[["run", "baseline", "measure"]].to_numpy(object).tolist()
-    return pairs, *np.stack(ends, axis=-1)
-
-
-def _aggregate(about: Mapping[str, Any], measure: str) -> Callable[[Array], Array]:
-    """Return the function from means over queries to the aggregate of a measure."""
-    aggregates: dict[str, Callable[[Array], Array]] = {
-        "geometric mean": np.exp,
-        "sum": lambda means: about["queries"] * means,
-        "mean": lambda means: means,
-    }
-    return aggregates[about["aggregates"][measure]]
+    return pd.concat(of_runs).sort_index(kind="stable").reset_index(drop=True), pairs
 
 
 def _about(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], answered: Array) -> dict[str, Any]:
@@ -311,7 +307,7 @@ def check_answers(answered: Array, names: list[Any], queries: list[str]) -> None
     """Raise BadRun if a run answers no query; `answered` is a mask of shape (n_runs, n_queries)."""
     if (silent := np.flatnonzero(~answered.any(axis=1))).size:
         raise BadRun(
-            f"{names[silent[0]]}: none of the {len(queries):,} judged queries ({some(queries)}) has a document in this"
+            f"{names[silent[0]]}: none of the {len(queries):,} judged topics ({some(queries)}) has a document in this"
             " run. Are their ids the same on both sides?"
         )
 
@@ -396,7 +392,7 @@ def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[pd.
     names, queries = names_and_queries(by_query)
     if len(queries) < 2:
         raise BadJudgments(
-            f"only {some(queries) if queries else 'no query'} is judged: intervals and tests need at least two queries."
+            f"only {some(queries) if queries else 'no topic'} is judged: intervals and tests need at least two topics."
         )
     check_answers(answered, names, queries)
     for name in measures:
@@ -415,9 +411,13 @@ def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> tuple[pd
     """Return the scores of :func:`scores_by_query` from all providers."""
     ours = [measure for measure in measures if CWLAProvider().supports(measure)]
     theirs = [measure for measure in measures if measure not in ours]
-    if not theirs:
-        return scores_by_query(qrels, runs, ours)
     judgments = prepare(loaded(qrels, "qrels"))
+    highest = judgments.pool.highest
+    for measure in measures:
+        if innermost(measure).params.get("rel", 0) > highest:
+            warn(f"{measure}: no document is relevant, since the highest grade of the judgments is {highest:g}.")
+    if not theirs:
+        return scores_by_query(judgments, runs, ours)
     tables = [run_columns(loaded(run, "run")) for run in _one_by_one(runs, theirs)]
     found = [by_other_providers(theirs, judgments, table) for table in tables]
     by_query, answered = scores_by_query(judgments, runs, ours)

@@ -113,7 +113,7 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
         tables.append(table if by_query else table.mean().to_frame().T)
     if notes:
         shown = [*notes[:_SHOWN], *([f"and {len(notes) - _SHOWN:,} more pairs"] if len(notes) > _SHOWN else [])]
-        warn(f"queries that only one of two runs has count as 0 in their overlap: {'; '.join(shown)}.")
+        warn(f"topics that only one of two runs has count as 0 in their overlap: {'; '.join(shown)}.")
     keys, levels = (pairs, ["run", "other"]) if other is None else (names, ["run"])
     found = pd.concat(tables, keys=keys, names=levels)
     return found if by_query else found.droplevel(-1)
@@ -173,8 +173,7 @@ def _of_rows(rows: Rows, codes: Array, documents: int, depth: int | None) -> _Ra
     order = np.argsort(pair, kind="stable")
     again = np.flatnonzero(pair[order[1:]] == pair[order[:-1]])
     if len(again):
-        query, document = rows.pair(int(row[order[again[0]]]))
-        raise BadRun(f"topic {query!r}: {document!r} is retrieved twice: keep one row of each document.")
+        rows.refuse_twice(int(row[order[again[0]]]))
     n = np.zeros(rows.queries, np.int64)
     n[rows.query] = rows.sizes
     if depth is not None:
@@ -211,5 +210,5 @@ def _answered(qids: list[str], one: _RankedPairs, other: _RankedPairs, called: s
     either, both = (one.n > 0) | (other.n > 0), (one.n > 0) & (other.n > 0)
     if not both.any():
         theirs = (some([qids[at] for at in np.flatnonzero(run.n)]) or "none" for run in (one, other))
-        raise BadRun(f"the runs {called} have no query in common: {', and '.join(f'one has {ids}' for ids in theirs)}.")
+        raise BadRun(f"the runs {called} have no topic in common: {', and '.join(f'one has {ids}' for ids in theirs)}.")
     return either, int(either.sum() - both.sum())

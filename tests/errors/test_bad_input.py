@@ -12,6 +12,7 @@ from pyterrier_cwla import CWLA, TBG, Mixture, Residual, continuation, evaluate,
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, MissingLength, UnknownSpec
 from tests.support.generated import collection
 
+SEVERAL = "Several runs of one table are given by name: {'name': rows, …}."
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=2)
 
 
@@ -76,7 +77,7 @@ def test_scores_that_are_text():
 
 def test_a_document_twice_names_topic_and_document():
     message = complaint(BadRun, GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("b", 1.0)))
-    assert message == "topic '301': 'b' is retrieved twice: keep one row of each document."
+    assert message == f"topic '301': 'b' is retrieved twice: keep one row of each document. {SEVERAL}"
 
 
 def test_a_document_twice_in_scattered_rows():
@@ -113,7 +114,7 @@ FORMS = {
 @pytest.mark.parametrize("rows", [1000, 10_000, 10_001, 40_000])
 def test_an_unjudged_document_twice_is_an_error_at_any_size(rows, form, measures):
     judgments, frame = of_size(rows)
-    expected = "topic '7': 'other' is retrieved twice: keep one row of each document."
+    expected = f"topic '7': 'other' is retrieved twice: keep one row of each document. {SEVERAL}"
     given = FORMS[form](frame)
     assert complaint(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
     assert complaint_of(BadRun, evaluate, judgments, given, measures) == expected
@@ -158,7 +159,7 @@ def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
     monkeypatch.setattr("pyterrier_cwla.files.id_columns._hashes_of_strings", hashed)
     pd.testing.assert_frame_equal(evaluate(*frames(), measures), expected)
     message = complaint_of(BadRun, evaluate, *frames(("b", "d77", 0.5)), measures)
-    assert message == "topic 'b': 'd77' is retrieved twice: keep one row of each document."
+    assert message == f"topic 'b': 'd77' is retrieved twice: keep one row of each document. {SEVERAL}"
     judgments, frame = frames()
     judgments = pd.concat([judgments, qrels(("a", "d3", 0))])
     assert "topic 'a': 'd3' is judged twice" in complaint_of(BadJudgments, evaluate, judgments, frame, measures)

@@ -309,7 +309,7 @@ def test_the_list_of_pairs_in_latex(every):
     row = every.table[every.table["measure"] == "AP"].iloc[0]
     assert f"{row.wins}/{row.ties}/{row.losses}" in latex
     assert "95\\,\\% interval" in latex
-    with pytest.raises(BadParameter, match="layout='rows' must be 'runs', 'matrix' or 'list'"):
+    with pytest.raises(BadParameter, match="layout='rows' is no layout"):
         every.to_latex(layout="rows")
 
 

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec
+from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, CWLAWarning, UnknownSpec
 from pyterrier_cwla.evaluation import significance
 from pyterrier_cwla.evaluation.driver import evaluate
 from pyterrier_cwla.evaluation.run_comparison import compare
@@ -442,7 +442,7 @@ def test_two_queries_are_enough_and_one_is_not():
     two = quickly(QRELS[QRELS.query_id.isin(["2", "3"])], RUNS, ["AP"], baseline="a")
     assert two.table.notna().sum().sum() == 3 * 5 + 2 * 10
     assert (compared(two.table, "a").p_randomisation >= 2 / 2**2).all()
-    with pytest.raises(BadJudgments, match="only '2' is judged: intervals and tests need at least two queries"):
+    with pytest.raises(BadJudgments, match="only '2' is judged: intervals and tests need at least two topics"):
         quickly(QRELS[QRELS.query_id == "2"], RUNS, ["AP"])
 
 
@@ -480,12 +480,14 @@ def test_what_to_report_stands_in_about(found):
         ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
         ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number, and at least 100"),
         ({"seed": None}, BadParameter, "seed=None must be a whole number"),
+        ({"qrels": RUNS, "runs": QRELS}, BadJudgments, "the judgments are runs by name: judgments are given first"),
+        ({"qrels": RUNS}, BadJudgments, "the judgments are tables by name, as runs are: judgments are given first"),
         ({"measures": []}, BadParameter, "measures is empty"),
         ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
         ({"runs": {}}, BadRun, "there is no run"),
         ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
         ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun,
-         "x: none of the 19 judged queries .* Are their ids the same"),
+         "x: none of the 19 judged topics .* Are their ids the same"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
@@ -505,6 +507,11 @@ def test_the_first_run_is_the_baseline_unless_there_is_none():
     alone = quickly(QRELS, {"a": RUNS["a"]}, ["AP"])
     assert alone.notes()[-2] == "Nothing is compared: there is only one run."
     assert alone.about["comparisons"] == 0
+
+
+def test_measures_by_which_no_document_is_relevant():
+    with pytest.warns(CWLAWarning, match=r"AP\(rel=9\): no document is relevant, since the highest grade .* is 3\."):
+        quickly(QRELS, RUNS, ["AP", "AP(rel=9)"])
 
 
 def test_no_correction_is_a_choice():
@@ -566,7 +573,7 @@ def test_what_stands_beside_the_score(clear):
     row = clear.table.iloc[0]
     assert clear.wide(interval="score").iloc[0, 0] == f"{row.score:.3f} [{row.score_low:.3f}, {row.score_high:.3f}]"
     assert clear.wide().iloc[0, 0] == clear.wide(interval=None).iloc[0, 0] == f"{row.score:.3f}"
-    with pytest.raises(BadParameter, match="interval='both' must be 'difference', 'score' or None"):
+    with pytest.raises(BadParameter, match="interval='both' is no interval"):
         clear.wide(interval="both")
     alone = compare(QRELS, RUNS, ["AP"], baseline=False)
     pd.testing.assert_frame_equal(alone.wide(), alone.wide(interval="score"))

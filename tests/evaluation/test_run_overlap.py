@@ -117,7 +117,7 @@ def test_several_runs_with_one_and_all_pairs(tmp_path):
 
 
 def test_a_run_without_queries_may_come_first():
-    with pytest.raises(BadRun, match="the runs empty and x have no query in common: one has none, and one has 'q'"):
+    with pytest.raises(BadRun, match="the runs empty and x have no topic in common: one has none, and one has 'q'"):
         rbo({"empty": {}, "x": ONE})
 
 
@@ -125,13 +125,13 @@ def test_errors():
     twice = pd.DataFrame({"query_id": ["q"] * 3, "doc_id": list("aba"), "score": [3.0, 2.0, 1.0]})
     with pytest.raises(BadRun, match=r"y: topic 'q': 'a' is retrieved twice: keep one row of each document\."):
         rbo({"x": ONE, "y": twice})
-    with pytest.raises(BadRun, match=r"the runs run and other have no query in common: one has 'q', and one has 'r'\."):
+    with pytest.raises(BadRun, match=r"the runs run and other have no topic in common: one has 'q', and one has 'r'\."):
         rbo(ONE, run_of("ab", "r"))
     with pytest.raises(BadRun, match="there is 1 run: give a second one"):
         rbo(ONE)
     with pytest.raises(BadRun, match="other= takes one run, and was given 2 by name"):
         rbo(ONE, {"x": ONE, "y": OTHER})
-    with pytest.raises(BadRun, match="no query in common"):
+    with pytest.raises(BadRun, match="no topic in common"):
         rbo(ONE, {"q": {}})
     with pytest.raises(BadRun, match="NaN"):
         rbo(ONE, {"q": {"a": float("nan")}})
