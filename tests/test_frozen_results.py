@@ -221,7 +221,19 @@ def overlap_of_runs():
 
 
 def explained(measure):
-    return repr(explain(pooled()[0], pooled()[1]["two"], "q1", measure))
+    return tables_of(explain(pooled()[0], pooled()[1]["two"], "q1", measure))
+
+
+def tables_of(explanation):
+    """Return the title, the first 20 ranks in all columns, and the totals of an explanation."""
+    rows = explanation.table.head(20)
+    parts = [rows.to_string(index=explanation.table.index.name is not None, na_rep="", float_format="{:.4f}".format)]
+    totals = getattr(explanation, "totals", {})
+    if isinstance(totals, dict):
+        parts += [f"{name} {value:.4f}" for name, value in totals.items() if not np.isnan(value)]
+    else:
+        parts.insert(0, totals.to_string(na_rep="", float_format="{:.4f}".format))
+    return "\n".join([explanation.title, *getattr(explanation, "sentences", []), *parts])
 
 
 @fast
@@ -232,26 +244,26 @@ def explain_measures():
 @fast
 def explain_time_biased_gain():
     qrels, runs = timed()
-    return repr(explain(qrels, runs["first"], "3", TBG))
+    return tables_of(explain(qrels, runs["first"], "3", TBG))
 
 
 @fast
 def explain_a_pair():
     qrels, runs = timed()
-    return repr(explain(qrels, runs, "3", TBG))
+    return tables_of(explain(qrels, runs, "3", TBG))
 
 
 @fast
 def explain_a_mixture():
     qrels, runs = timed()
     users = Mixture(measures={"hasty": "TBG(half_life=60)", "patient": TBG}, weights={"hasty": 0.25, "patient": 0.75})
-    return repr(explain(qrels, runs["first"], "3", users))
+    return tables_of(explain(qrels, runs["first"], "3", users))
 
 
 @fast
 def explain_intents():
     run, qrels = diversity(4, (0, 0, 1, 2))
-    return repr(explain(qrels, run, "3", IntentAware(measure="ERR")))
+    return tables_of(explain(qrels, run, "3", IntentAware(measure="ERR")))
 
 
 # ---- behaviour

@@ -202,7 +202,7 @@ def _in_any_case(name: str, known: Iterable[str]) -> str | None:
 
 def several(text: object) -> list[Measure]:
     """Return the measures of a name of trec_eval for several of them, such as ``official``, or an empty list."""
-    if not isinstance(text, str) or _in_any_case(text, registry):
+    if not isinstance(text, str) or len(text) > LONGEST or _in_any_case(text, registry):
         return []
     if text == "all_trec":
         warn(f"all_trec is read without {_NOT_COMPUTED}, which neither this package nor ir_measures computes.")

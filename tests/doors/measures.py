@@ -26,7 +26,7 @@ VALUES = {
     "dcg": ["'exp-log2'"], "discount": ["'none'"], "R": ["'ranking'"], "others": ["'interpolate'"], "failed": ["50"],
     "documents": ["500"], "share": ["0.5"], "costs": ["1, 2, 0.5"], "weights": ["0.2, 0.3, 0.5"], "credit": ["'smeared'"],
     "first": ["rr"], "second": ["prec(6)"], "values": ["1, 0.7, 0.4"], "shape": ["1.5"], "scale": ["60"], "rho": ["0.6"],
-    "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [],
+    "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [], "label": [],
 }  # fmt: skip
 _OF_FUNCTION = {"phi": {"utility": ["log2", "table(1, 0.6, 0.4)"], "Cascade": ["'log2'"]}, "other": {"SetUtility": ["2"]},
                 "measure": {"ByTopic": ["'TBG'"]}, "dcg": {"SDCG": []}, "p_click": {"clicksave": ["0.5"]},

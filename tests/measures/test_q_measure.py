@@ -122,7 +122,7 @@ def test_it_is_known_everywhere():
         "Sakai (2004); with a cutoff, as NTCIREVAL computes it",
         "[0, 1]",
     )
-    assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "normalise", "judged_only", "cutoff"]
+    assert [p.name for p in entry.parameters] == ["beta", "gain", "rel", "normalise", "judged_only", "cutoff", "label"]
     logs = of("GeometricMean(measure='QMeasure')", "QMeasure")
     assert logs[0] == pytest.approx(logs[1])
 

@@ -254,7 +254,7 @@ def test_commands_report_it(prints, tmp_path):
 def test_it_is_known_to_the_reference():
     (entry,) = find("ESL")
     assert (entry.kind, entry.source, entry.range, entry.units) == ("measure", "Cooper (1968)", "[0, ∞)", "documents")
-    assert [p.name for p in entry.parameters] == ["wanted", "rel", "failed", "documents", "judged_only"]
+    assert [p.name for p in entry.parameters] == ["wanted", "rel", "failed", "documents", "judged_only", "label"]
 
 
 def test_what_it_refuses():

@@ -327,6 +327,6 @@ def test_the_table_may_have_other_forms_and_the_catalogue_has_the_measure():
     assert of_session(sessions=table, rho=0.3) == of_session(rho=0.3)
     (entry,) = find("SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)")
     assert entry.kind == "session"
-    assert {given.name for given in entry.parameters} == {p.name for p in SessionCWLA.PARAMETERS}
+    assert {given.name for given in entry.parameters} == {p.name for p in SessionCWLA.PARAMETERS} | {"label"}
     with suppress(ImportError):
         assert "ρ" in SessionCWLA(C="rbp(0.8)", A="etg", rho=0.5, gain="binary")._repr_html_()
