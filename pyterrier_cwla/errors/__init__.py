@@ -293,11 +293,14 @@ def check_share(such_as: float, **given: float) -> None:
 
 
 def check_known(what: str, known: Iterable[object], /, **given: object) -> None:
-    """Raise BadParameter with near names for parameters whose value is not among the known ones."""
+    """Raise BadParameter for parameters whose value is not among the known ones: near ones, and all if they are few."""
     known = list(known)
     for name, value in given.items():
         if value not in known:
-            raise BadParameter(f"is no {what}. {near(str(value), map(str, known))}", **{name: value})
+            hint, texts = near(str(value), map(str, known)), sorted(map(str, known))
+            if hint.startswith("Near") and len(texts) <= 10:
+                hint += f" Available: {', '.join(texts)}."
+            raise BadParameter(f"is no {what}. {hint}", **{name: value})
 
 
 _BETWEEN = {"pyterrier_cwla", "ir_measures", "pyterrier", "pandas", "functools"}

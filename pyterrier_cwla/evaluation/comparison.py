@@ -169,6 +169,8 @@ class Comparison:
         if self.baselines and not self._has_row_per_pair:
             pairs = self._marked.drop(columns=["baseline", "places"]).astype({"run": table["run"].dtype})
             table = self._runs.merge(pairs, "left", ["run", "measure"])
+            of_baseline = table["measure"].map(self.scores.loc[self.baselines[0]])
+            table["difference"] = (table["score"] - of_baseline).where(table["difference"].notna())
         best = np.column_stack([self._is_best(measure) for measure in self.measures])
         return table.assign(
             mark=table["mark"].fillna(0).astype(int), best=best.ravel(), places=table["measure"].map(self._places)

@@ -228,7 +228,7 @@ def _compared(
         of_runs.append(pd.DataFrame(named | {"score": scores, "score_low": low[:runs], "score_high": high[:runs]}))
         in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
         wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
-        difference = scores[first] - scores[second]
+        difference = of_both(values.mean(axis=1))[runs:]
         part = {
             "run": [names[run] for run in first],
             "baseline": [names[run] for run in second],
@@ -376,6 +376,9 @@ def _baselines(baseline: Any, runs: Any) -> list[Any]:
     """Return the names of the baselines, each once; files may be named by their paths."""
     if baseline is None or baseline is False:
         return []
+    if isinstance(baseline, pd.DataFrame | Mapping):
+        kind = "a DataFrame" if isinstance(baseline, pd.DataFrame) else "a dict"
+        raise BadParameter(f"baseline= is {kind}, and must be the name of a run, or several names.")
     given = list(baseline) if pd.api.types.is_list_like(baseline) else [baseline]
     named = runs_by_name(runs)
     by_path = {Path(run): name for name, run in named.items() if isinstance(run, str | os.PathLike)}

@@ -339,7 +339,7 @@ def test_one_more_record_is_one_more_test(monkeypatch):
     console = Console(file=io.StringIO(), width=140)
     console.print(found)
     assert re.search(r"t-test +Wilcoxon +random +sign", console.file.getvalue())
-    with pytest.raises(BadParameter, match=r"test='sing' is no test\. Near: 'sign'"):
+    with pytest.raises(BadParameter, match=r"test='sing' is no test\. Near: 'sign'\. Available: randomisation, sign, t, wilcoxon\."):
         compare(QRELS, RUNS, ["AP"], test="sing")
 
 
@@ -377,10 +377,12 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(test="tukey"), "test='tukey' tests all pairs of runs together: compare all pairs"),
         (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
         (dict(baseline=["a", "q"]), "baseline='q' is no run"),
+        (dict(baseline=RUNS["a"]), "baseline= is a DataFrame, and must be the name of a run, or several names"),
+        (dict(baseline={"a": RUNS["a"]}), "baseline= is a dict, and must be the name of a run, or several names"),
         (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
         (
             dict(pairs=True, test="hsd"),
-            "test='hsd' is no test. Available: randomisation, randomised_hsd, t, tukey, wilcoxon",
+            f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}",
         ),
         (dict(pairs="yes"), "pairs='yes' must be True or False"),
     ],

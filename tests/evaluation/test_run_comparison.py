@@ -32,7 +32,7 @@ stats = pytest.importorskip("scipy.stats")
 multipletests = pytest.importorskip("statsmodels.stats.multitest").multipletests
 
 MEASURES = ["nDCG@10", "AP", "RR", "P@5", "TBG"]
-TESTED = ("t", "wilcoxon", "randomisation")
+TESTED = tuple(significance.PAIRED_TESTS)
 
 SIZE = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")  # another provider computes it
 
@@ -440,7 +440,7 @@ def test_queries_that_a_run_does_not_answer_score_0():
 
 def test_two_queries_are_enough_and_one_is_not():
     two = quickly(QRELS[QRELS.query_id.isin(["2", "3"])], RUNS, ["AP"], baseline="a")
-    assert two.table.notna().sum().sum() == 3 * 5 + 2 * 10
+    assert two.table.notna().sum().sum() == 3 * 5 + 2 * (4 + 2 * len(TESTED))
     assert (compared(two.table, "a").p_randomisation >= 2 / 2**2).all()
     with pytest.raises(BadJudgments, match="only '2' is judged: intervals and tests need at least two topics"):
         quickly(QRELS[QRELS.query_id == "2"], RUNS, ["AP"])
@@ -740,7 +740,7 @@ def test_a_table_fits_the_terminal(clear, width):
 
 def test_wide_terminals_show_everything(clear):
     pytest.importorskip("rich")
-    text = printed(clear, 140)
+    text = printed(clear, 200)
     assert "Left out" not in text
     row = clear.table.set_index(["run", "measure"]).loc["worst#1", "AP_%"]
     p = {
@@ -749,22 +749,27 @@ def test_wide_terminals_show_everything(clear):
     }
     expected = (
         f"worst#1 {row.score:.3f}▼ [{row.score_low:.3f}, {row.score_high:.3f}] {row.difference:+.3f}"
-        f" [{row.difference_low:+.3f}, {row.difference_high:+.3f}] {row.effect:+.2f} {p['t']} {p['wilcoxon']}"
-        f" {p['randomisation']}"
+        f" [{row.difference_low:+.3f}, {row.difference_high:+.3f}] {row.effect:+.2f} {' '.join(p.values())}"
     )
     assert expected.replace(" -", " −").replace("[-", "[−") in [" ".join(line.split()) for line in text.split("\n")]
 
 
 def test_narrow_terminals_say_what_is_left_out(clear):
     pytest.importorskip("rich")
-    steps = ["p by wilcoxon", "p by randomisation", "d_z", "intervals of scores", "intervals of Δ"]
-    for width, left_out in {80: 1, 76: 2, 70: 3, 60: 4, 50: 5}.items():
-        text = " ".join(printed(clear, width).split())
-        assert text.endswith(f"Left out at this width: {', '.join(steps[:left_out])}.")
-        assert ("In brackets" in text) == (left_out < 5)
-        assert ("d_z is the mean" in text) == (left_out < 3)
+    others = [f"p by {name}" for name in TESTED if name != "t"]
+    steps = [*others, "d_z", "intervals of scores", "intervals of Δ"]
+    numbers = []
+    for width in range(50, 140, 2):
+        text, _, names = " ".join(printed(clear, width).split()).partition("Left out at this width: ")
+        left_out = names.removesuffix(".").split(", ") if names else []
+        numbers.append(len(left_out))
+        assert left_out == steps[: len(left_out)]
+        assert ("In brackets" in text) == ("intervals of Δ" not in left_out)
+        assert ("d_z is the mean" in text) == ("d_z" not in left_out)
         assert "Δ: " in text
         assert "p-values" in text
+    assert numbers == sorted(numbers, reverse=True)
+    assert set(numbers) == set(range(len(steps) + 1))
 
 
 def test_without_a_baseline_there_are_scores_and_intervals():
