@@ -2,10 +2,12 @@
 
 import builtins
 import importlib
+import inspect
 import pickle
 import re
 import subprocess
 import sys
+from functools import cached_property
 from operator import attrgetter
 
 import pytest
@@ -58,6 +60,46 @@ def test_every_public_name_is_there(name):
     if name not in ("cli", "errors", "rendering", "tasks"):  # these have no public names
         assert [thing for thing in dir(package) if not hasattr(package, thing)] == []
         assert dir(package) == sorted(package.__all__)
+
+
+def public_classes() -> dict[str, type]:
+    found = {}
+    for package in (pyterrier_cwla, *(getattr(pyterrier_cwla, name) for name in f"{PACKAGES} {INTERNAL}".split())):
+        for name in dir(package):
+            thing = None if name.startswith("_") else getattr(package, name)
+            if inspect.isclass(thing) and thing.__module__.startswith("pyterrier_cwla"):
+                found[thing.__name__] = thing
+    return found
+
+
+#: Attributes that are documented by the libraries whose classes are extended.
+OF_LIBRARIES = {
+    "ARTIFACT_FORMAT",
+    "ARTIFACT_PACKAGE_HINT",
+    "ARTIFACT_TYPE",
+    "NAME",
+    "SUPPORTED_MEASURES",
+    "set_fit_request",
+    "set_score_request",
+}
+
+
+@pytest.mark.parametrize("name", public_classes())
+def test_public_classes_show_no_internals(name):
+    """Each public attribute has a docstring, or a line in a section of the docstring of its class."""
+    kind = public_classes()[name]
+    own = [base for base in kind.__mro__ if base.__module__.startswith("pyterrier_cwla")]
+    others = {attribute for base in kind.__mro__ if base not in own for attribute in vars(base)}
+    documented = "\n".join(base.__doc__ or "" for base in own)
+    shown = {attribute for base in own for attribute in {**vars(base), **inspect.get_annotations(base)}}
+    for attribute in sorted(shown - others - OF_LIBRARIES):
+        value = inspect.getattr_static(kind, attribute, None)
+        is_code = inspect.isfunction(value) or isinstance(
+            value, property | cached_property | classmethod | staticmethod
+        )
+        has_docstring = is_code and inspect.getdoc(getattr(kind, attribute))
+        in_section = re.search(rf"(?m)^ *(?:[*\w]+, )*\*{{0,2}}{attribute}(?:, \w+)* *:", documented)
+        assert attribute.startswith("_") or has_docstring or in_section, f"{name}.{attribute}"
 
 
 def test_unknown_names_are_refused():

@@ -50,16 +50,16 @@ class DocumentTable(Resource):
         Hash of the file.
     """
 
-    values: ClassVar[tuple[str, ...]]
+    _values: ClassVar[tuple[str, ...]]
     """Allowed names of the column of values; the name of the package comes first."""
-    meanings: ClassVar[tuple[tuple[str, ...], ...]]
-    """The names in ``values``, grouped by meaning."""
-    reserved: ClassVar[str] = ""
+    _meanings: ClassVar[tuple[tuple[str, ...], ...]]
+    """The names in ``_values``, grouped by meaning."""
+    _reserved: ClassVar[str] = ""
     """Name that tables cannot have."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        cls.values = tuple(name for names in cls.meanings for name in names)
+        cls._values = tuple(name for names in cls._meanings for name in names)
 
     def __init__(
         self,
@@ -99,21 +99,21 @@ class DocumentTable(Resource):
         if isinstance(table, cls):
             return cls(name or table.name, table.loaded, about=table.about)
         ids, values, called, column = cls._pairs(table)
-        doc_id = strings(ids, called, cls.what, BadParameter)
+        doc_id = strings(ids, called, cls._what, BadParameter)
         if pc.count_distinct(doc_id).as_py() < len(doc_id):
             seen = pc.value_counts(doc_id)
             double = seen.field("values").filter(pc.greater(seen.field("counts"), 1))[0].as_py()
-            raise BadParameter(f"the {cls.what} have {double!r} twice: keep one row of each document.")
+            raise BadParameter(f"the {cls._what} have {double!r} twice: keep one row of each document.")
         columns = cls._checked(doc_id, values, column)
         return cls(name or cls._content_name(columns), columns, about=about)
 
     @classmethod
     def register(cls, name: str, table: Any) -> Self:
         """Register a table under a name that measures can use."""
-        if not name.isidentifier() or name == cls.reserved:
-            other = f" and other than {cls.reserved!r}" if cls.reserved else ""
+        if not name.isidentifier() or name == cls._reserved:
+            other = f" and other than {cls._reserved!r}" if cls._reserved else ""
             raise BadParameter(f"a table's name is a word, such as 'robust04'{other}, not {name!r}.")
-        found = cls.named[name] = cls.of(table, name)
+        found = cls._named[name] = cls.of(table, name)
         return found
 
     @classmethod
@@ -125,8 +125,8 @@ class DocumentTable(Resource):
     def _unknown(cls, name: str, registered: list[str]) -> str:
         near_name = near(name, registered) + " " if registered else ""
         return (
-            f"{cls.what}={name!r} is neither a file nor the name of a table."
-            f" {near_name}register_{cls.what}(name, table) names one."
+            f"{cls._what}={name!r} is neither a file nor the name of a table."
+            f" {near_name}register_{cls._what}(name, table) names one."
         )
 
     @classmethod
@@ -158,7 +158,7 @@ class DocumentTable(Resource):
         """Write the table to a Parquet file, with ``about`` in its metadata."""
         import pyarrow.parquet
 
-        metadata = {_KEY: json.dumps(self.about | {"table": self.what, "version": __version__})}
+        metadata = {_KEY: json.dumps(self.about | {"table": self._what, "version": __version__})}
         rows = self._rows().replace_schema_metadata(metadata)
         with written(path) as place:
             pyarrow.parquet.write_table(rows, place, write_page_checksum=True)
@@ -187,37 +187,37 @@ class DocumentTable(Resource):
         return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
     def __repr__(self) -> str:
-        return f"<{self.what} {self.name!r}>"
+        return f"<{self._what} {self.name!r}>"
 
     @classmethod
     def _pairs(cls, table: Any) -> tuple[Any, Any, str, str]:
         """Return document ids, their values, and the names of both columns."""
         if isinstance(table, Mapping):
-            return list(table), list(table.values()), IDS[0], cls.values[0]
+            return list(table), list(table.values()), IDS[0], cls._values[0]
         if hasattr(table, "columns") or isinstance(table, pa.Table):
             columns = columns_of_table(table)
             ids, *values = (
-                [one for name in wanted for one in columns if one[0] == name] for wanted in (IDS, *cls.meanings)
+                [one for name in wanted for one in columns if one[0] == name] for wanted in (IDS, *cls._meanings)
             )
             given = next(filter(None, values), None)
             if not ids or given is None:
                 names = [name for name, _ in columns]
-                lacking = " or ".join(cls.values if ids else IDS)
-                raise BadParameter(f"the table of {cls.what} has no column {lacking}; there is {some(names, 8)}.")
+                lacking = " or ".join(cls._values if ids else IDS)
+                raise BadParameter(f"the table of {cls._what} has no column {lacking}; there is {some(names, 8)}.")
 
             def refuse(sentence: str, row: int) -> BadParameter:
-                return BadParameter(f"the table of {cls.what} {sentence} in row {row}. Keep one of the two.")
+                return BadParameter(f"the table of {cls._what} {sentence} in row {row}. Keep one of the two.")
 
             def refuse_values(sentence: str, row: int) -> BadParameter:
-                document = strings(doc_id, ids[0][0], cls.what, BadParameter)[row].as_py()
+                document = strings(doc_id, ids[0][0], cls._what, BadParameter)[row].as_py()
                 return refuse(f"{sentence} for document {document!r}", row)
 
             doc_id = the_only(ids, refuse)
             return doc_id, the_only(given, refuse_values), ids[0][0], given[0][0]
         if hasattr(table, "index") and hasattr(table, "dtype"):
-            return table.index, table, IDS[0], cls.values[0]
+            return table.index, table, IDS[0], cls._values[0]
         raise BadParameter(
-            f"{cls.what}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
+            f"{cls._what}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
         )
 
     @classmethod

@@ -31,7 +31,7 @@ class IntentWeights(Resource):
         Probabilities by (query, intent); uniform by default.
     """
 
-    what, has_files = "weights", False
+    _what, _has_files = "weights", False
 
     def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
         super().__init__(name, table)
@@ -98,7 +98,7 @@ class IntentWeights(Resource):
         return weights
 
 
-IntentWeights.named["uniform"] = IntentWeights("uniform")
+IntentWeights._named["uniform"] = IntentWeights("uniform")
 
 
 def register_intent_weights(name: str, table: Any) -> IntentWeights:
@@ -130,7 +130,7 @@ def register_intent_weights(name: str, table: Any) -> IntentWeights:
     """
     if not name.isidentifier() or name == "uniform":
         raise BadParameter(f"a table's name is a word other than 'uniform', such as 'web', not {name!r}.")
-    found = IntentWeights.named[name] = IntentWeights(name, _table(table))
+    found = IntentWeights._named[name] = IntentWeights(name, _table(table))
     return found
 
 

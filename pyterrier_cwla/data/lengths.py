@@ -25,44 +25,81 @@ from .columns import Floats, numbers, strings
 from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
 
 
-class NumberTable(DocumentTable):
-    """Numbers of 0 or more by document id: lengths in words, or known costs in seconds.
+@dataclass(frozen=True)
+class Quantity:
+    """A number of each document that efforts read: the length in words, or the known cost in seconds.
 
-    The class says what the numbers are: measures have a table as the parameter ``what``, and runs have a column.
+    Attributes
+    ----------
+    name : str
+        Parameter of measures with a table of the numbers.
+    column : str
+        Column of runs with the numbers.
+    noun, nouns : str
+        Names of one number and of several.
+    unit : str
+        Unit of the numbers.
+    readers : str
+        Efforts that read the numbers, as the subject of a sentence.
+    ways : str
+        Ways to give the numbers, besides a table.
+    error : type of MissingLength
+        Class of errors about documents without a number.
     """
 
-    kind: ClassVar[TableKind]
-    """Kind of the files with these numbers."""
-    column: ClassVar[str]
-    """Column of runs."""
-    noun: ClassVar[str]
-    """Name of a number."""
-    nouns: ClassVar[str]
-    """Name of several numbers."""
-    unit: ClassVar[str]
-    """Unit of the numbers."""
-    readers: ClassVar[str]
-    """Efforts that read the numbers, as the subject of a sentence."""
-    error: ClassVar[type[MissingLength]]
-    """Class of errors about documents without a number."""
-    ways: ClassVar[str]
-    """Ways to give the numbers, besides a table."""
-    meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    name: str
+    column: str
+    noun: str
+    nouns: str
+    unit: str
+    readers: str
+    ways: str
+    error: type[MissingLength]
 
-    @classmethod
-    def key(cls, metric: Any) -> tuple[Hashable, ...]:
+    def key(self, metric: Any) -> tuple[Hashable, ...]:
         """Return the key of these numbers in caches of values of a metric."""
-        return cls.what, getattr(metric, cls.what), metric.default_lengths, metric.missing
+        return self.name, self.table_of(metric), metric.default_lengths, metric.missing
 
-    @classmethod
-    def table_of(cls, metric: Any) -> NumberTable | None:
+    def table_of(self, metric: Any) -> NumberTable | None:
         """Return the table of a metric with its numbers of documents, if it has one."""
-        return cast("NumberTable | None", getattr(metric, cls.what))
+        return cast("NumberTable | None", getattr(metric, self.name))
 
-    @classmethod
-    def default_of(cls, metric: Any) -> NumberTable | None:
+    def default_of(self, metric: Any) -> NumberTable | None:
         """Return the table for runs without a column of these numbers, if there is one."""
-        return cast("NumberTable | None", getattr(metric, f"default_{cls.what}", None))
+        return cast("NumberTable | None", getattr(metric, f"default_{self.name}", None))
+
+
+WORDS = Quantity(
+    name="lengths",
+    column="doc_length",
+    noun="length",
+    nouns="lengths",
+    unit="words",
+    readers="time as effort",
+    ways="or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all"
+    " measures with register_lengths(words).",
+    error=MissingLength,
+)
+KNOWN_SECONDS = Quantity(
+    name="doc_seconds",
+    column="doc_seconds",
+    noun="cost",
+    nouns="costs",
+    unit="seconds",
+    readers="an effort of known seconds",
+    ways="or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it).",
+    error=MissingSeconds,
+)
+
+
+class NumberTable(DocumentTable):
+    """Numbers of 0 or more by document id: lengths in words, or known costs in seconds."""
+
+    _quantity: ClassVar[Quantity]
+    """What the numbers are."""
+    _kind: ClassVar[TableKind]
+    """Kind of the files with these numbers."""
+    _meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
 
     def __len__(self) -> int:
         return len(self.loaded[1])
@@ -72,11 +109,11 @@ class NumberTable(DocumentTable):
             number = len(self.current)
             mean = self.mean if number else np.nan
         except CWLAError:  # the file is missing or is not a table
-            return f"<{self.nouns} {self.name!r}: the file cannot be read>"
-        of_mean = f", mean {mean:,.1f} {self.unit}" if number else ""
+            return f"<{self._quantity.nouns} {self.name!r}: the file cannot be read>"
+        of_mean = f", mean {mean:,.1f} {self._quantity.unit}" if number else ""
         tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
         content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
-        return f"<{self.nouns} {self.name!r}: {content}>"
+        return f"<{self._quantity.nouns} {self.name!r}: {content}>"
 
     @property
     def mean(self) -> float:
@@ -105,11 +142,12 @@ class NumberTable(DocumentTable):
 
     @classmethod
     def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:
-        found = np.array(numbers(values, column, cls.what, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
+        of = cls._quantity
+        found = np.array(numbers(values, column, of.name, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
         if len(found) and not (np.isfinite(found).all() and found.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
             raise BadParameter(
-                f"the {cls.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls.nouns} are {cls.unit}, 0 or more."
+                f"the {of.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {of.nouns} are {of.unit}, 0 or more."
             )
         return doc_id, found
 
@@ -119,11 +157,13 @@ class NumberTable(DocumentTable):
 
     @classmethod
     def _read(cls, path: str) -> tuple[Ids, Floats]:
-        table = read_table(path, cls.kind)
-        return strings(table["doc_id"], "doc_id", cls.nouns, cls.error), to_numpy(table[cls.column])
+        table = read_table(path, cls._kind)
+        return strings(table["doc_id"], "doc_id", cls._quantity.nouns, cls._quantity.error), to_numpy(
+            table[cls._quantity.column]
+        )
 
     def _rows(self) -> pa.Table:
-        return pa.table(dict(zip(("docno", self.column), self.loaded, strict=True)))
+        return pa.table(dict(zip(("docno", self._quantity.column), self.loaded, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -138,7 +178,7 @@ class ReplacedLengths:
         First document without a length, and its query; empty if there is none.
     table : str, optional
         Name of the table of lengths for messages, empty if it has none; None for the column doc_length.
-    quantity : type of NumberTable
+    quantity : Quantity
         What the numbers are: lengths, or known costs.
     """
 
@@ -147,7 +187,7 @@ class ReplacedLengths:
     query: str
     document: str
     table: str | None
-    quantity: type[NumberTable]
+    quantity: Quantity
 
     def __add__(self, other: ReplacedLengths) -> ReplacedLengths:
         first = self if self.replaced else other
@@ -184,20 +224,19 @@ _NOT_GIVEN: Any = object()
 class Lengths(NumberTable):
     """Document lengths in words by document id, for ``TBG(lengths=…)``.
 
+    Attributes
+    ----------
+    default : Lengths or None
+        Table of measures without ``lengths=`` for runs without a column doc_length; :func:`register_lengths` sets it.
+
     Examples
     --------
     >>> Lengths.of({"d1": 100, "d2": 350}).mean
     225.0
     """
 
-    what, meanings, kind, column = "lengths", (("doc_length", "words", "length"),), LENGTHS, "doc_length"
-    noun, nouns, unit, readers, error = "length", "lengths", "words", "time as effort", MissingLength
-    ways = (
-        "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
-        " with register_lengths(words)."
-    )
+    _what, _meanings, _kind, _quantity = WORDS.name, (("doc_length", "words", "length"),), LENGTHS, WORDS
     default: ClassVar[Lengths | None] = None
-    """Table of measures without ``lengths=`` for runs without a column ``doc_length``."""
 
     @sanitised
     def _repr_html_(self) -> str:
@@ -374,9 +413,8 @@ class Seconds(NumberTable):
     22.5
     """
 
-    what, meanings, kind, column = "doc_seconds", (("doc_seconds", "seconds"),), SECONDS, "doc_seconds"
-    noun, nouns, unit, readers, error = "cost", "costs", "seconds", "an effort of known seconds", MissingSeconds
-    ways = "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it)."
+    _what, _meanings, _kind = KNOWN_SECONDS.name, (("doc_seconds", "seconds"),), SECONDS
+    _quantity = KNOWN_SECONDS
 
 
 def register_doc_seconds(name: str, table: Any) -> Seconds:

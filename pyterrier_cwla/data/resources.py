@@ -65,17 +65,17 @@ class Resource(ABC):
         Hash of the file.
     """
 
-    what: ClassVar[str]
+    _what: ClassVar[str]
     """Name of the parameter of measures, such as "lengths"."""
-    has_files: ClassVar[bool] = True
+    _has_files: ClassVar[bool] = True
     """Whether the parameter accepts the path of a file."""
-    read_at_once: ClassVar[bool] = False
+    _read_at_once: ClassVar[bool] = False
     """Whether a file is read when a measure is made, and not at the first use."""
-    named: ClassVar[dict[str, Any]]
+    _named: ClassVar[dict[str, Any]]
     """Registered resources, and those that were made from content, by name."""
 
     def __init_subclass__(cls) -> None:
-        cls.named = {}
+        cls._named = {}
 
     def __init__(self, name: str, content: Any = None, path: str | None = None, digest: str | None = None) -> None:
         self.name, self.path, self.digest, self._given = name, path, digest, content
@@ -97,27 +97,27 @@ class Resource(ABC):
         value = cls._held(value)
         if isinstance(value, cls):
             if value.path is None:
-                cls.named.setdefault(value.name, value)
+                cls._named.setdefault(value.name, value)
             return value
         if not isinstance(value, str | Path):
             made = cls._from_content(value)
-            return cast(Self, cls.named.setdefault(made.name, made))
+            return cast(Self, cls._named.setdefault(made.name, made))
         name = str(value)
-        if name in cls.named:
-            return cast(Self, cls.named[name])
-        if cls.has_files and not _FILES.get():
-            raise BadParameter(f"{cls.what}={name!r} names no registered table, and files are not read here.")
-        if cls.has_files and os.path.isfile(name):
+        if name in cls._named:
+            return cast(Self, cls._named[name])
+        if cls._has_files and not _FILES.get():
+            raise BadParameter(f"{cls._what}={name!r} names no registered table, and files are not read here.")
+        if cls._has_files and os.path.isfile(name):
             found = cls(name, path=name)
-            if cls.read_at_once:
+            if cls._read_at_once:
                 found.loaded  # noqa: B018  (raises)
             return found
-        raise BadParameter(cls._unknown(name, [one for one, known in cls.named.items() if not known.anonymous]))
+        raise BadParameter(cls._unknown(name, [one for one, known in cls._named.items() if not known.anonymous]))
 
     @classmethod
     def _held(cls, value: Any) -> Any:
         """Return the resource that an object has as an attribute, as artifacts do; otherwise the object itself."""
-        held = getattr(value, cls.what, None)
+        held = getattr(value, cls._what, None)
         return held if isinstance(held, cls) else value
 
     @property
@@ -129,7 +129,7 @@ class Resource(ABC):
         if not self.follows_a_file:
             return self
         path = str(self.path)
-        return cast(Self, _with_digest(type(self), self.name, path, hash_of_file(path, self.what)))
+        return cast(Self, _with_digest(type(self), self.name, path, hash_of_file(path, self._what)))
 
     @property
     def anonymous(self) -> bool:
@@ -152,9 +152,9 @@ class Resource(ABC):
 
     def _unchanged(self, found: Any) -> Any:
         """Return what was read from the file; raise MalformedFile if its hash is no longer `digest`."""
-        if hash_of_file(str(self.path), self.what) != self.digest:
+        if hash_of_file(str(self.path), self._what) != self.digest:
             raise MalformedFile(
-                f"{self.path}: the file of {self.what}= was changed during the evaluation: start it again."
+                f"{self.path}: the file of {self._what}= was changed during the evaluation: start it again."
             )
         return found
 

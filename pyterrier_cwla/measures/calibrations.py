@@ -311,7 +311,7 @@ class BoundCalibration(Resource):
     The content is the parameters of ``TBG`` and those of ``GradedTBG``.
     """
 
-    what, read_at_once = "calibration", True
+    _what, _read_at_once = "calibration", True
 
     def __repr__(self) -> str:
         return f"<calibration {self.name!r}>"
@@ -337,7 +337,7 @@ class BoundCalibration(Resource):
 
     @classmethod
     def _unknown(cls, name: str, registered: list[str]) -> str:
-        near_name = f" {near(name, cls.named)}" if cls.named else ""
+        near_name = f" {near(name, cls._named)}" if cls._named else ""
         return f"calibration={name!r} is not a file; calibrate(log).save(path) writes one.{near_name}"
 
     def values(self, measure: str, names: Collection[str], given: Collection[str]) -> Fields:
@@ -394,7 +394,7 @@ class TopicParameters(Resource):
     tables in text, whose first line has the names of the columns, separated by tabs or commas.
     """
 
-    what, read_at_once = "parameters", True
+    _what, _read_at_once = "parameters", True
 
     def __repr__(self) -> str:
         return f"<parameters by topic {self.name!r}>"

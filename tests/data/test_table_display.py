@@ -66,7 +66,7 @@ def test_a_file_that_is_missing_is_said(kind):
 
 
 def test_the_table_of_the_run_has_no_rows():
-    assert "column duplicate_of of the run" in Duplicates.named["run"]._repr_html_()
+    assert "column duplicate_of of the run" in Duplicates._named["run"]._repr_html_()
 
 
 def test_ids_and_names_are_escaped():
