@@ -84,6 +84,7 @@ def explain(
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
     from ..evaluation.explanation import ExplainedMixture, ExplainedPair
+    from ..rendering.tables import fixed_point
     from .explanation_tables import print_explanation, print_mixture, print_pair
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
@@ -102,7 +103,7 @@ def explain(
     with warnings_as_sentences() as warned:
         found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
     notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
-    title = f"{bound.wanted[0]} of query {query} in {names[0]}: {found[0].score:.4f}"
+    title = f"{bound.wanted[0]} of query {query} in {names[0]}: {fixed_point(found[0].score)}"
     if isinstance(found[0], ExplainedMixture):
         print_mixture(found[0], title, depth or _DEPTH, notes)
         return

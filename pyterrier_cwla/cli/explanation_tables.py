@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
+from ..evaluation.explanation import STOPS, head_of
 from ..measures.entries import KINDS, ROLES, Entry
 from ..rendering.figures import elided
 from ..rendering.tables import SumRow, Table, TableColumn
@@ -32,6 +33,7 @@ _MEANINGS = {
     "L·A": "their contribution to the score",
     "discount": "contribution of a gain of 1 at this rank",
     "adds": "what this rank adds to the score",
+    "L·A / N": "value for users who leave here, divided by the normaliser",
 }
 _TOTALS = {
     "V⁺": "expected number of items seen: ΣV",
@@ -83,11 +85,12 @@ def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequ
     if len(ranks) > depth:
         rows.append(SumRow({"docno": f"… {len(ranks) - depth:,} more", **sums.iloc[depth:].sum()}, "dim"))
     rows.append(SumRow({"docno": "total", **sums.sum()}))
-    about = "share: share of the users · adds: share times score, or what a rank adds to the score"
+    about = "share: share of the users · adds: share times score"
+    about += ", or what a rank adds to the score" if mixture.adds_gains else f" · {STOPS}: {_MEANINGS[STOPS]}"
     _print(
         title,
         Table(columns=columns, rows={"": [*classes[:-1], SumRow(classes[-1])]}),
-        Table(columns=_columns(map(str, ranks)), rows={"": rows}, notes=[about, *notes]),
+        Table(columns=_columns(map(str, ranks), adds_gains=mixture.adds_gains), rows={"": rows}, notes=[about, *notes]),
     )
 
 
@@ -104,7 +107,7 @@ def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str]
     rows.append(_sums("score", pair.scores))
     columns = _columns(["rank"])
     for run in pair.explanations:
-        docno, *others = _columns(["docno", "grade", "gain", "V", "adds"], ("V", "gain", "grade"), run)
+        docno, *others = _columns(["docno", "grade", "gain", "V", "adds"], ("V", "gain", "grade"), run, pair.adds_gains)
         columns += [replace(docno, heading=elided(run, 60)), *others]
     _print(title, "\n".join(pair.sentences), Table(columns=columns, rows={"": rows}, notes=notes))
 
@@ -122,16 +125,18 @@ def _print(title: str, *parts: Table | str) -> None:
                 prose(console, line, style="")
 
 
-def _columns(names: Iterable[str], optional: Sequence[str] = (), run: str | None = None) -> list[TableColumn]:
+def _columns(
+    names: Iterable[str], optional: Sequence[str] = (), run: str | None = None, adds_gains: bool = True
+) -> list[TableColumn]:
     """Return the columns of a table of ranks, of several runs if one is given."""
     return [
         TableColumn(
-            name,
+            head_of(name, adds_gains),
             partial(_value, name, name if run is None else (run, name)),
             "name" if name == "docno" else "number",
             digits=2 if name in ("effort", "T") else 4,
             left_out=optional.index(name) + 1 if name in optional else 0,
-            meaning=_MEANINGS.get(name, ""),
+            meaning=_MEANINGS.get(head_of(name, adds_gains), ""),
         )
         for name in names
     ]

@@ -57,10 +57,10 @@ class Comparison:
     Attributes
     ----------
     about : dict
-        Information to report with the table: version of the package, measures, queries, seed, settings and methods.
+        Information to report with the table: version of the package, measures, topics, seed, settings and methods.
         ``about["better"]`` says by measure which scores are better: "higher", "lower", or None if neither is.
     by_query : DataFrame
-        Values of the measures, one row per run and query; logarithms for GeometricMean.
+        Values of the measures, one row per run and topic; logarithms for GeometricMean.
     """
 
     about: dict[str, Any]
@@ -99,21 +99,21 @@ class Comparison:
         One row per run and measure has the columns
 
         * ``run``, ``measure``;
-        * ``score``: mean over queries, as in :func:`evaluate` (sum for counts, geometric mean for GeometricMean), and
+        * ``score``: mean over topics, as in :func:`evaluate` (sum for counts, geometric mean for GeometricMean), and
           ``score_low``, ``score_high``: its confidence interval;
 
         and with a baseline, whose own rows have NaN in these columns,
 
         * ``difference``: ``score`` minus the score of the baseline, and ``difference_low``, ``difference_high``: its
           confidence interval, not corrected;
-        * ``effect``: Cohen's d_z, the mean of the differences of queries divided by their standard deviation;
+        * ``effect``: Cohen's d_z, the mean of the differences of topics divided by their standard deviation;
         * ``p_t``, ``p_wilcoxon``, ``p_randomisation``: two-sided p-values of the paired tests;
         * ``p_t_corrected``, ``p_wilcoxon_corrected``, ``p_randomisation_corrected``: the same, corrected for all
           comparisons of the table (uncorrected if ``correction=None``).
 
         One row per pair and measure has ``run``, ``baseline``, ``measure``, the columns from ``difference`` on, and
 
-        * ``wins``, ``ties``, ``losses``: numbers of queries for which the run is better than, as good as and worse than
+        * ``wins``, ``ties``, ``losses``: numbers of topics for which the run is better than, as good as and worse than
           the baseline;
 
         and for all pairs of runs
@@ -229,7 +229,7 @@ class Comparison:
         return chosen_of("measure", measure, self.measures)[0]
 
     def differences(self, a: Any, b: Any, measure: str | None = None) -> pd.DataFrame:
-        """Return the scores of two runs by query, and their difference.
+        """Return the scores of two runs by topic, and their difference.
 
         Parameters
         ----------
@@ -241,8 +241,8 @@ class Comparison:
         Returns
         -------
         DataFrame
-            One row per query (index query_id), with the columns of the two runs and ``difference``, a − b. The highest
-            difference is first; equal ones are in the order of the queries. As in the tests, differences that are
+            One row per topic (index query_id), with the columns of the two runs and ``difference``, a − b. The highest
+            difference is first; equal ones are in the order of the topics. As in the tests, differences that are
             only rounding errors are 0.
 
         Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
@@ -34,11 +35,14 @@ from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
 from ..rendering.figures import notebook_picture, saved
+from ..rendering.tables import fixed_point
 from .explanation_plots import plot_explanation, plot_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+STOPS = "L·A / N"
+"""Head of what a rank adds to a score that is not a weighted sum of gains: the value for users who stop there."""
 _COLUMNS = ["docno", "grade", "gain", "V"]
 _TAKES = "explain takes one run, or a dict of two runs by name"
 _CELLS = 1 << 17  # queries × ranks per chunk
@@ -143,8 +147,12 @@ class Explanation(_Explained):
 
         If A is not a weighted sum of gains, it is the value for the users who stop at the rank, L·A / N.
         """
+        return self._adds(self.adds_gains)
+
+    def _adds(self, gains: bool) -> pd.Series[float]:
+        """Return what each rank adds to the score: weighted `gains`, or the values for users who stop there."""
         scale = 1 / self.divisor if self.divisor > 0 else 0.0
-        adds = self.table["gain"] * self.table["discount"] if self.adds_gains else self.table["L·A"] * scale
+        adds = self.table["gain"] * self.table["discount"] if gains else self.table["L·A"] * scale
         return pd.Series(adds.to_numpy(), pd.Index(self.table["rank"], name="rank"), name="adds")
 
     @property
@@ -203,7 +211,7 @@ class Explanation(_Explained):
             f"gains {self.expected_total_gain:.3f}": self.expected_total_gain,
         }
         texts = ", ".join(text for text, value in known.items() if np.isfinite(value))
-        return [f"score {self.score:.4f}.", *([f"On average, a user {texts}."] if texts else [])]
+        return [f"score {fixed_point(self.score)}.", *([f"On average, a user {texts}."] if texts else [])]
 
     @property
     def _same_effort(self) -> bool:
@@ -214,7 +222,7 @@ class Explanation(_Explained):
     def _frames(self) -> list[pd.DataFrame]:
         heads = {
             "docno": "docno", "grade": "grade", "gain": "gain", "T": f"T ({self.unit} before)", "V": "V (see it)",
-            "L": "L (stop there)", "adds": "adds to the score" if self.adds_gains else "L·A / N",
+            "L": "L (stop there)", "adds": "adds to the score" if self.adds_gains else STOPS,
         }  # fmt: skip
         table = self.table.set_index("rank").assign(adds=self.contributions)
         shown = [name for name in heads if name in table and not (name == "T" and self._same_effort)]
@@ -465,6 +473,11 @@ class ExplainedMixture(_Explained):
             )
 
     @property
+    def adds_gains(self) -> bool:
+        """Whether the scores of all classes are weighted sums of gains."""
+        return all(one.adds_gains for one in self.explanations.values())
+
+    @property
     def score(self) -> float:
         """Score of the query: the sum of the shares times the scores of the classes."""
         return sum(self.shares[name] * one.score for name, one in self.explanations.items())
@@ -475,14 +488,15 @@ class ExplainedMixture(_Explained):
 
         V and L are the shares of all users who see the rank and who stop there; NaN where they are not known for a
         class. The column of a class is what the rank adds to the score of the mixture through the users of this class:
-        their share times what it adds to their score. ``adds`` is the sum over the classes. Its sum over the ranks is
-        the score, but for what lies below the table (``totals["beyond"]``).
+        their share times what it adds to their score. If the score of a class is not a weighted sum of gains, it is the
+        value for the users who stop at the rank, share times L·A / N, for all classes. ``adds`` is the sum over the
+        classes. Its sum over the ranks is the score, but for what lies below the table (``totals["beyond"]``).
         """
         tables = {name: one.table.set_index("rank") for name, one in self.explanations.items()}
         longest = max(tables.values(), key=len)
         known = {name: table.reindex(longest.index) for name, table in tables.items()}
         adds = {
-            name: self.shares[name] * one.contributions.reindex(longest.index, fill_value=0.0)
+            name: self.shares[name] * one._adds(self.adds_gains).reindex(longest.index, fill_value=0.0)
             for name, one in self.explanations.items()
         }
         seen = {
@@ -511,7 +525,7 @@ class ExplainedMixture(_Explained):
                 "gain": one.expected_total_gain,
                 "score": one.score,
                 "adds": self.shares[name] * one.score,
-                "beyond": self.shares[name] * _below(one),
+                "beyond": self.shares[name] * _below(one, self.adds_gains),
             }
             for name, one in self.explanations.items()
         }
@@ -527,16 +541,17 @@ class ExplainedMixture(_Explained):
     @property
     def sentences(self) -> list[str]:
         """The score."""
-        return [f"score {self.score:.4f}."]
+        return [f"score {fixed_point(self.score)}."]
 
     @property
     def _frames(self) -> list[pd.DataFrame]:
-        return [self.totals, self.table]
+        heads = {name: head_of(name, self.adds_gains) for name in self.table}
+        return [self.totals, self.table.rename(columns=heads)]
 
 
-def _below(explanation: Explanation) -> float:
+def _below(explanation: Explanation, gains: bool) -> float:
     """Return the part of a score that the ranks of the table do not add; 0 if it is only rounding."""
-    below = explanation.score - float(explanation.contributions.sum())
+    below = explanation.score - float(explanation._adds(gains).sum())
     return below if abs(below) > _ROUNDING * max(1.0, abs(explanation.score)) else 0.0
 
 
@@ -686,20 +701,37 @@ class ExplainedPair(_Explained):
     def sentences(self) -> list[str]:
         """The scores, and what each run has at the first ranks with different documents and different gains."""
         (first, one), (second, other) = self.scores.items()
-        scores = f"{first} scores {one:.4f} and {second} {other:.4f}, a difference of {other - one:+.4f}."
+        scores = f"{first} scores {fixed_point(one)} and {second} {fixed_point(other)}, a difference of"
+        scores += f" {fixed_point(other - one, signed=True)}."
         where = f"{self.where_different[:1].upper()}{self.where_different[1:]}."
         ranks = sorted({rank for rank in (self.first_difference, self.first_gain_difference) if rank})
-        return [scores, where, *(f"Rank {rank:,}: {'; '.join(_in_words(self.at(rank)))}." for rank in ranks)]
+        return [scores, where, *(f"Rank {rank:,}: {'; '.join(self._in_words(rank))}." for rank in ranks)]
 
     @property
     def _frames(self) -> list[pd.DataFrame]:
         table = self.table.drop(columns=["gain", "V"], level=1)
-        return [table if self._pair[0].adds_gains else table.rename(columns={"adds": "L·A / N"}, level=1)]
+        return [table.rename(columns={"adds": head_of("adds", self.adds_gains)}, level=1)]
+
+    @property
+    def adds_gains(self) -> bool:
+        """Whether both scores are weighted sums of gains."""
+        return all(one.adds_gains for one in self.explanations.values())
 
     @property
     def _pair(self) -> tuple[Explanation, Explanation]:
         first, second = self.explanations.values()
         return first, second
+
+    def _in_words(self, rank: int) -> Iterator[str]:
+        """Yield what each run has at a rank."""
+        for run, row in self.at(rank).iterrows():
+            if not isinstance(row["docno"], str) or not row["docno"]:
+                yield f"{run} has no document"
+                continue
+            grade = "not judged" if pd.isna(row["grade"]) else f"grade {row['grade']:g}"
+            gain, adds = (f"{row[name]:.4g}".replace("-", "−") for name in ("gain", "adds"))
+            added = f"adds {adds} to the score" if self.adds_gains else f"has {STOPS} = {adds}"
+            yield f"{run} has {row['docno']} ({grade}), which gains {gain} and {added}"
 
     def _first_difference(self, column: str, missing: Any) -> int | None:
         seen = max(one.last_seen for one in self._pair)
@@ -707,16 +739,9 @@ class ExplainedPair(_Explained):
         return next((rank for rank, (first, second) in enumerate(pairs, 1) if first != second), None)
 
 
-def _in_words(at_rank: pd.DataFrame) -> Iterator[str]:
-    """Yield what each run has at a rank."""
-    for run, row in at_rank.iterrows():
-        if not isinstance(row["docno"], str) or not row["docno"]:
-            yield f"{run} has no document"
-            continue
-        grade = "not judged" if pd.isna(row["grade"]) else f"grade {row['grade']:g}"
-        yield (
-            f"{run} has {row['docno']} ({grade}), which gains {row['gain']:.4g} and adds {row['adds']:.4g} to the score"
-        )
+def head_of(name: Any, adds_gains: bool) -> str:
+    """Return the head of a column: of what ranks add to a score that may be no weighted sum of gains, or another."""
+    return str(name) if adds_gains else re.sub("^adds", STOPS, str(name))
 
 
 def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair | ExplainedMixture:

@@ -106,7 +106,7 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     }
     colours = [looks[name]["color"] for name in runs]
     below = _draw_gains(panels[:2], list(runs.values()), adds, colours, "{:.2f}", docnos)  # the legends
-    added = "added\nto the score" if all(one.adds_gains for one in runs.values()) else "L·A / N"
+    added = "added\nto the score" if pair.adds_gains else "L·A / N"
     for panel in panels[:2]:
         panel.set_ylabel(f"gain (colour: {added})", fontsize=8)
     so_far = dict(zip(runs, [values.cumsum() for values in adds.values()]))

@@ -61,7 +61,7 @@ def compare(
     qrels : DataFrame, dict of dicts, iterable of named tuples, or path
         Judgments, as for :func:`evaluate`.
     runs : DataFrame, dict of dicts, iterable of named tuples, path, or dict of these by run name
-        Runs, as for :func:`evaluate`, including PyTerrier's frames of results. Queries that a run does not answer
+        Runs, as for :func:`evaluate`, including PyTerrier's frames of results. Topics that a run does not answer
         score 0.
     measures : iterable of Measure or str, or dict of these by name
         Measures of any installed provider of ir_measures, also those of ``ir_measures.define``. A dict gives the names
@@ -98,23 +98,23 @@ def compare(
     BadParameter
         If there is no such baseline, test or correction, or if another setting is out of range.
     BadJudgments
-        If fewer than two queries are judged.
+        If fewer than two topics are judged.
     BadRun
-        If a run answers none of the judged queries.
+        If a run answers none of the judged topics.
 
     Notes
     -----
-    * Intervals come from the percentile bootstrap over queries, with the same resamples for all runs and measures.
+    * Intervals come from the percentile bootstrap over topics, with the same resamples for all runs and measures.
     * t: paired t-test.
-    * Wilcoxon's signed-rank test leaves out queries with equal scores. It is exact for up to 13 other queries, and for
+    * Wilcoxon's signed-rank test leaves out topics with equal scores. It is exact for up to 13 other topics, and for
       up to 50 if no two differences tie; otherwise it is a normal approximation. A significant difference has no mark
       if its mean and the sum of its signed ranks have opposite signs; a note names it.
-    * The randomisation test swaps the scores of the two runs for some queries. Its two-sided p is the share of all ways
+    * The randomisation test swaps the scores of the two runs for some topics. Its two-sided p is the share of all ways
       of swapping for which the absolute difference of means is at least as large as observed. For B random ways, of
       which k are as extreme, p = (k + 1)/(B + 1).
     * The effect size is Cohen's d_z, without a correction for small samples.
 
-    Two runs with equal scores for every query have difference 0, p = 1 and effect 0. If all queries differ by the same
+    Two runs with equal scores for every topic have difference 0, p = 1 and effect 0. If all topics differ by the same
     amount, the t-test has p = 0 and the effect is infinite. Counts (NumRet, NumRelRet …) are sums, with intervals and
     differences of sums. GeometricMean is compared on the logarithms of its values: the tests and the effect size refer
     to logarithms, whose mean difference is 0 if the geometric means are equal; score, difference and their intervals

@@ -651,7 +651,7 @@ def test_two_runs_are_explained_side_by_side(files, prints, monkeypatch):
     out = prints("explain", "qrels.txt", "runs/good.txt", "other.txt", "-q", "q1", "-m", measure)
     lines = [" ".join(line.split()) for line in out.splitlines()]
     assert lines[0] == f"{measure} of query q1"
-    assert lines[2] == "good scores 0.5000 and other 0.5000, a difference of +0.0000."
+    assert lines[2] == "good scores 0.5000 and other 0.5000, a difference of 0.0000."
     assert lines[3] == "Documents differ from rank 2, all gains are the same."
     assert "rank good grade gain V adds other grade gain V adds" in lines
     assert "1 d1 3 1.0000 1.0000 0.5000 d1 3 1.0000 1.0000 0.5000" in lines

@@ -40,6 +40,20 @@ def test_columns_add_up_to_the_score(name, seed):
         assert totals.loc["total", "share"] == pytest.approx(1)
 
 
+def test_classes_with_and_without_discounts_add_values_of_users_who_stop():
+    """Weighted gains and values for users who stop are two decompositions of a score: one column has only one."""
+    measures = {"linear": CELL.format("rbp(0.8)", "etg"), "best": CELL.format("rbp(0.9)", "max")}
+    frames = collection(1)
+    found = explain(frames.qrels, frames.run, "2", Mixture(measures=measures))
+    for name, one in found.explanations.items():
+        expected = 0.5 * one.table["L·A"] / one.divisor
+        assert found.table[f"adds: {name}"].tolist() == pytest.approx(expected.tolist())
+    totals, table = found.totals, found.table
+    assert table["adds"].sum() + totals.loc["total", "beyond"] == pytest.approx(found.score, abs=1e-12)
+    assert "L·A / N: linear" in str(found)
+    assert "adds: linear" not in str(found)
+
+
 def test_shares_of_users_by_rank():
     qrels, run = {"q": {"a": 1, "c": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
     cells = {name: f"CWLA(C='rbp({phi})',A='etg',max_rel=1)" for name, phi in (("low", 0.5), ("high", 0.9))}

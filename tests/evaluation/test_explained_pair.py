@@ -53,6 +53,16 @@ def test_documents_and_gains_first_differ_at_different_ranks():
         found.at(5)
 
 
+def test_words_and_tables_agree_where_a_score_is_no_weighted_sum_of_gains():
+    found = pair(measure="CWLA(C='rbp(0.8)',A='max',max_rel=2)")
+    assert "which gains 0.5 and has L·A / N = " in str(found)
+    assert "adds" not in str(found)
+
+
+def test_differences_have_a_true_minus():
+    assert "a difference of −0.1373." in str(pair())
+
+
 def test_equal_runs_differ_nowhere():
     found = pair(OLD, OLD)
     assert found.first_difference is found.first_gain_difference is None

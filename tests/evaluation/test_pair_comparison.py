@@ -339,7 +339,9 @@ def test_one_more_record_is_one_more_test(monkeypatch):
     console = Console(file=io.StringIO(), width=140)
     console.print(found)
     assert re.search(r"t-test +Wilcoxon +random +sign", console.file.getvalue())
-    with pytest.raises(BadParameter, match=r"test='sing' is no test\. Near: 'sign'\. Available: randomisation, sign, t, wilcoxon\."):
+    with pytest.raises(
+        BadParameter, match=r"test='sing' is no test\. Near: 'sign'\. Available: randomisation, sign, t, wilcoxon\."
+    ):
         compare(QRELS, RUNS, ["AP"], test="sing")
 
 
