@@ -146,16 +146,17 @@ def test_a_cutoff_reaches_the_retriever_and_changes_nothing(world):
     pd.testing.assert_frame_equal(tables[0], tables[1][tables[0].columns])
 
 
-@pytest.mark.parametrize("call", [pt.Experiment, pt.GridSearch])
-def test_texts_are_names_of_trec_eval_only(call):
-    """PyTerrier parses texts itself; the documentation says to pass measures."""
+def test_texts_are_names_of_trec_eval_or_of_this_package():
     run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0], "rank": [0]})
-    qrels = pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
+    topics, qrels = run[["qid"]], pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
+    table = pt.Experiment([run], topics, qrels, ["map", "RBP(rel=1)", RBP])
+    assert table.columns.tolist() == ["name", "map", "RBP(rel=1)", str(RBP)]
+    assert table.loc[0, "RBP(rel=1)"] == pytest.approx(0.2)
+    with pytest.raises(ValueError, match=r"give TBG\(lengths=…\)"):
+        pt.Experiment([run], topics, qrels, ["TBG"])
     source = pt.Transformer.from_df(run)
-    given = ([source],) if call is pt.Experiment else (source, {source: {"df": [run]}})
-    with pytest.raises(ValueError, match="measure TBG"):
-        call(*given, run[["qid"]], qrels, "TBG" if call is pt.GridSearch else ["TBG"])
-    assert pt.Experiment([run], run[["qid"]], qrels, ["map", RBP]).loc[0, str(RBP)] > 0
+    with pytest.raises(ValueError, match="no measure 'TBC'.*TBG"):
+        pt.GridSearch(source, {source: {"df": [run]}}, topics, qrels, "TBC")
 
 
 def test_ids_are_strings(world):
