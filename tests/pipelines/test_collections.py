@@ -155,7 +155,7 @@ def test_texts_are_names_of_trec_eval_or_of_this_package():
     with pytest.raises(ValueError, match=r"give TBG\(lengths=…\)"):
         pt.Experiment([run], topics, qrels, ["TBG"])
     source = pt.Transformer.from_df(run)
-    with pytest.raises(ValueError, match="no measure 'TBC'.*TBG"):
+    with pytest.raises(ValueError, match=r"no measure 'TBC'.*TBG"):
         pt.GridSearch(source, {source: {"df": [run]}}, topics, qrels, "TBC")
 
 
