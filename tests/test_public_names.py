@@ -114,7 +114,6 @@ def test_unknown_names_are_refused():
         ("stop_distribution", "It is pyterrier_cwla.evaluation.stop_distribution."),
         ("Robustness", "It is pyterrier_cwla.studies.Robustness."),
         ("exlpain", "Near: pyterrier_cwla.explain."),
-        *((old, f"It is now {new}.") for old, new in RENAMED.items() if old.isidentifier()),
         ("tbg", "Near: pyterrier_cwla.TBG"),
         ("no_such_name", "pyterrier_cwla has no attribute 'no_such_name'."),
     ],
@@ -128,6 +127,9 @@ def test_errors_say_where_a_name_is(name, says):
 
 @pytest.mark.parametrize("old", [old for old in RENAMED if old.isidentifier()])
 def test_new_names_of_renamed_things_exist(old):
+    for statement in (f"from pyterrier_cwla import {old}", f"import pyterrier_cwla; pyterrier_cwla.{old}"):
+        with pytest.raises(ImportError, match=re.escape(f"It is now {RENAMED[old]}.")):
+            exec(statement, {})
     assert callable(attrgetter(re.match(r"[\w.]+", RENAMED[old])[0])(pyterrier_cwla))
 
 

@@ -238,6 +238,13 @@ def q_measure(
     A cutoff truncates the ranking, and the sum is divided by min(k, R), as in NTCIREVAL; the ideal ranking scores 1.
     ``normalise="R"`` divides by R at any cutoff. R and cg* refer to all judged documents.
 
+    Parameters
+    ----------
+    beta : float
+        The weight of cumulated gains relative to counts of relevant documents, β.
+    normalise : str
+        The number that the sum is divided by.
+
     References
     ----------
     Sakai (2004); with a cutoff, as NTCIREVAL computes it.
@@ -354,6 +361,11 @@ def set_precision(rankings: Rankings, rel: int = 1, relative: bool = False) -> A
 
     With ``relative``, it is divided by the highest possible share, so that the value is |relevant and retrieved| /
     min(|retrieved|, |relevant|). Range [0, 1].
+
+    Parameters
+    ----------
+    relative : bool
+        Whether the share is divided by the highest possible share.
     """
     found, most = _found(rankings, rel), rankings.n
     return share(found, np.minimum(most, number_relevant(rankings, rel)) if relative else most)
@@ -371,6 +383,11 @@ def set_f(rankings: Rankings, rel: int = 1, beta: float = 1.0) -> Array:
     """Compute the weighted harmonic mean of the precision and the recall of the retrieved set.
 
     F = (β + 1)·P·R / (R + β·P). Range [0, 1].
+
+    Parameters
+    ----------
+    beta : float
+        The weight of the recall relative to the precision, β.
 
     Notes
     -----
@@ -456,6 +473,19 @@ def set_utility(
     that are retrieved, and c and d those that are not. d needs the number of documents in the collection
     (``documents``). Unjudged documents are not relevant. For a query without results, a and b are 0. Range (−∞, ∞).
 
+    Parameters
+    ----------
+    relevant : float
+        The worth of each retrieved relevant document.
+    other : float
+        The cost of each other retrieved document.
+    missed : float
+        The cost of each relevant document that is not retrieved.
+    spared : float
+        The worth of each other document that is not retrieved.
+    documents : int
+        The number of documents in the collection, which spared= needs.
+
     References
     ----------
     Utility of trec_eval with the coefficients (relevant, −other, −missed, spared); Lewis (1995).
@@ -532,6 +562,11 @@ def compatibility(rankings: Rankings, p: float = 0.95, normalize: bool = True) -
     Scores are compared as float64, and ties in the run are broken by ascending id. Both are as in ir_measures, and
     differ from other measures of this package. The authors' script sums to D = 1000 instead, which gives other values
     for shorter lists. A run that is filled up to 1000 documents with unjudged ones has the value of the script.
+
+    Parameters
+    ----------
+    p : float
+        The persistence: the weight of each depth relative to the one before.
 
     References
     ----------

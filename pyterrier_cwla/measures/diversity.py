@@ -271,6 +271,11 @@ def nrbp(found: FoundIntents, alpha: float = 0.5, beta: float = 0.5) -> Array:
     intent t, m_ti is the number of such documents above it, and T is the number of intents with a relevant document.
     Range [0, 1].
 
+    Parameters
+    ----------
+    beta : float
+        The persistence: the probability of going on to the next document.
+
     References
     ----------
     Clarke, Kolla and Vechtomova (2009); as ndeval computes it.
@@ -283,6 +288,11 @@ def nnrbp(found: FoundIntents, alpha: float = 0.5, beta: float = 0.5) -> Array:
 
     Range [0, 1], and slightly above where the greedy ranking is not the best one. A query without a relevant document
     scores 0, where ndeval divides by 0.
+
+    Parameters
+    ----------
+    beta : float
+        The persistence: the probability of going on to the next document.
 
     References
     ----------

@@ -75,6 +75,7 @@ _MEANS = {
     "duplicates": "clusters of duplicate documents; a duplicate takes no time to read",
     "duplicate_gain": "whether a duplicate has the gain of its grade, or none",
     "calibration": "a calibration, for the times, probabilities and the half-life that are not given",
+    "phi": "the discount: the value of a gain at a rank",
     "alpha": "the intolerance of redundancy, α",
     "dcg": "the discount and the gain",
     "gains": "the gain of each grade",

@@ -12,7 +12,7 @@ from typing import Any, Self, cast
 from ir_measures.measures import Measure, registry
 from ir_measures.util import parse_trec_measure
 
-from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown, warn
+from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown, some, warn
 from ..model.language import LONGEST, read_call, read_value, shortened, tree_of
 from .declarations import is_computed_here, row_of
 
@@ -207,7 +207,7 @@ def several(text: object) -> list[Measure]:
     if text == "all_trec":
         warn(f"all_trec is read without {_NOT_COMPUTED}, which neither this package nor ir_measures computes.")
     with suppress(UnknownSpec):
-        found = [one for name in _LISTS.get(text, text).split() for one in _all_of_trec_eval(name)]
+        found = _all_of_trec_eval(text)
         return found if len(found) > 1 else []
     return []
 
@@ -227,13 +227,14 @@ def _of_trec_eval(name: str) -> Measure | None:
     """Return the measure of a name of trec_eval in any case, such as ``ndcg_cut_10``, or None for other names."""
     found = _all_of_trec_eval(name)
     if len(found) > 1 or name in _LISTS:
-        examples = "" if name in _LISTS else f", such as {_with_cutoff(name)} ({parsed(_with_cutoff(name))!r})"
-        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them{examples}.")
+        raise UnknownSpec(f"{name} of trec_eval stands for several measures. Write one of them: {some(found, 40)}.")
     return found[0] if found else None
 
 
 def _all_of_trec_eval(name: str) -> list[Measure]:
     """Return the measures of a name of trec_eval in any case; none for other names."""
+    if name in _LISTS:
+        return [one for each in _LISTS[name].split() for one in _all_of_trec_eval(each)]
     name = _in_any_case(name, _TREC_EVAL) or name
     if name in _TREC_EVAL:
         return [parsed(_TREC_EVAL[name])]
@@ -251,11 +252,6 @@ def _all_of_trec_eval(name: str) -> list[Measure]:
         return []
     except ImportError:
         return []
-
-
-def _with_cutoff(name: str) -> str:
-    cutoff = "0.10" if name == "iprec_at_recall" else "10"
-    return f"{name}_{cutoff}" if re.fullmatch(r"\D+", name) else name.partition(",")[0]
 
 
 def _computed() -> list[str]:

@@ -37,6 +37,12 @@ def test_a_docstring_is_read_field_by_field():
     assert found.example == ">>> halved()([2])\narray([1.])\n\n>>> 1 + 1\n2"
 
 
+def test_every_parameter_has_a_meaning():
+    """The meaning stands in the docstring of a function, or in the table of meanings that many measures share."""
+    nameless = [f"{e.kind} {e.name}: {p.name}" for e in reference.entries() for p in e.parameters if not p.means]
+    assert nameless == []
+
+
 def test_normalisers_have_no_source():
     assert {found.source for found in reference.entries() if found.kind == "norm"} == {""}
 
