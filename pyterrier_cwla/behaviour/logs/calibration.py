@@ -129,6 +129,7 @@ class Calibration:
             with the continuation of this distribution in the place of the exponential decay.
         **more
             Other parameters of ``TBG``, which replace the estimates: ``calibration.measure(lengths="robust04")``.
+            With ``label="TBG of our log"``, columns have this short name instead of all estimates.
 
         Returns
         -------
