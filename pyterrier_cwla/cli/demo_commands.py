@@ -100,7 +100,8 @@ def _on_files(
 def _print(found: Comparison, notes: Sequence[str]) -> None:
     """Print the scores by all measures, with p-values below them for up to 12 runs."""
     from ..evaluation.comparison import BOLD
-    from ..rendering.tables import Table, TableCell, TableColumn, probability
+    from ..rendering.numbers import probability
+    from ..rendering.tables import Table, TableCell, TableColumn
     from ..rendering.terminal import prose, screen
 
     console, cells = screen(), found.cells(None)

@@ -84,7 +84,7 @@ def explain(
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
     from ..evaluation.explanation import ExplainedMixture, ExplainedPair
-    from ..rendering.tables import fixed_point
+    from ..rendering.numbers import fixed_point
     from .explanation_tables import print_explanation, print_mixture, print_pair
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):

@@ -194,7 +194,7 @@ def simulate(
     shown = list(_SHOWN if results.format is Format.table else table.columns)
     over = [
         _MEANING.format(
-            f" ({found.unit})" if found.unit else "", "query" if by_query else "query, averaged over queries"
+            f" ({found.unit})" if found.unit else "", "topic" if by_query else "topic, averaged over topics"
         )
     ]
     options = options_of(context.command)

@@ -23,7 +23,8 @@ from ..rendering.figures import (
     titled,
     wrapped,
 )
-from ..rendering.tables import MARKS, percent
+from ..rendering.numbers import percent
+from ..rendering.tables import MARKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

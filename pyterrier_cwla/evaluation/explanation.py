@@ -35,7 +35,7 @@ from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
 from ..rendering.figures import notebook_picture, saved
-from ..rendering.tables import fixed_point
+from ..rendering.numbers import fixed_point
 from .explanation_plots import plot_explanation, plot_pair
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from ..errors import BadParameter, check_whole
 from ..errors.sanitise import in_picture
 from ..files.atomic import AnyPath
 from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, elided, in_lines, saved, system_looks, titled
+from ..rendering.numbers import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -167,14 +168,14 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None, path: AnyPath | None
     label_ranks(ax, last, size=10)
     ax.set_ylabel("users who stop there")
     ax.set_ylim(0, 1.2 * max(float(ranks.max()), 1e-9))
-    ax.yaxis.set_major_formatter(lambda share, _: f"{100 * share:g}%")
+    ax.yaxis.set_major_formatter(lambda share, _: percent(share))
     sides = {
-        "left": (0.02, "{:.1%} leave before rank 1", share.iloc[0]),
-        "right": (0.98, f"{{:.1%}} go on after rank {last:,}", later),
+        "left": (0.02, "leave before rank 1", share.iloc[0]),
+        "right": (0.98, f"go on after rank {last:,}", later),
     }
     for side, (x, text, users) in sides.items():
         if users >= 5e-4:
-            ax.text(x, 0.98, text.format(users), transform=ax.transAxes, ha=side, va="top", color=GREY)
+            ax.text(x, 0.98, f"{percent(users, 1)} {text}", transform=ax.transAxes, ha=side, va="top", color=GREY)
     whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
     measure = stops.attrs.get("measure")
     titled(ax, in_picture(f"Where users{f' of {measure}' if measure else ''} stop: {whose}"))
@@ -461,7 +462,7 @@ def _part_shown(explanations: Sequence[Any], last: int) -> str:
     if last >= ranks and all(share > 0.995 or one.score == 0 for share, one in zip(shares, explanations, strict=True)):
         return ""
     of = f" of {ranks:,}" if ranks > last else ""
-    added = " and ".join(f"{share:.0%}" for share in shares)
+    added = " and ".join(percent(share, 0) for share in shares)
     return f"ranks 1 to {last:,}{of} add {added} of the score{'s' * (len(explanations) > 1)}"
 
 

@@ -29,6 +29,7 @@ from ..model.language import TABLES, In, float_or_int
 from ..model.metric import Metric
 from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
+from ..rendering.numbers import fixed_point
 from .controls import Control, changed, control_of
 from .states import Topic, state_of, texts_of
 
@@ -367,7 +368,7 @@ class Exploration:
                 "topic": harmless(topic),
                 "about": harmless(self.queries.get(topic, "")),
                 "scores": [f"{value:.4f}" for value in row],
-                "difference": f"{row[1] - row[0]:+.4f}" if len(row) == 2 else None,
+                "difference": fixed_point(row[1] - row[0], signed=True) if len(row) == 2 else None,
             }
             for topic, row in values.items()
         ]

@@ -23,6 +23,7 @@ from ..measures.declarations import computation_of, metric_of
 from ..measures.wrappers import Residual
 from ..model.language import In, Spec
 from ..model.metric import Metric
+from ..rendering.numbers import percent
 from .controls import controls_of, text_of
 
 _READ = "Users read a ranking from the top, and most of them stop somewhere. The score is what they get on average."
@@ -292,12 +293,12 @@ def _ranking(name: str, explanation: Explanation, upper: float | None, topic: To
         "shown": shown,
         "columns": _columns(explanation, adds, topic),
         "says": [
-            f"Rank {rank}: {percent(V)} of the users see it, {percent(L)} stop there, and it adds {_digits(add)} to the"
-            " score."
+            f"Rank {rank}: {percent(round(V, 3))} of the users see it, {percent(round(L, 3))} stop there, and it adds"
+            f" {_digits(add)} to the score."
             for rank, V, L, add in zip(table["rank"], table["V"], table["L"], adds)
         ],
         "beyond": _digits(beyond),
-        "seen_beyond": percent(float(going_on)),
+        "seen_beyond": percent(round(float(going_on), 3)),
         "totals": _totals(explanation),
         "sentence": _sentence(harmless(name), explanation),
     }
@@ -355,11 +356,6 @@ def _difference(names: list[str], scores: list[float]) -> dict[str, str] | None:
     if _digits(difference).lstrip("-") == _digits(0):
         sentence = f"{names[0]} and {names[1]} have the same score to four digits."
     return {"value": f"{difference:+.4f}", "sentence": sentence}
-
-
-def percent(share: float) -> str:
-    """Return a share of users as text, with no more digits than it needs."""
-    return f"{100 * share:.1f}".removesuffix(".0") + " %"
 
 
 def texts_of(values: Iterable[float], digits: str = ".4f") -> list[str | None]:

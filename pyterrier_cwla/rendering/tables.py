@@ -10,7 +10,6 @@ from itertools import chain
 from operator import attrgetter, itemgetter, ne
 from typing import Any, NamedTuple
 
-import numpy as np
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -20,6 +19,7 @@ from rich.text import Text
 
 from ..errors.sanitise import harmless_segments
 from .latex import escaped, table_row, tabular, typeset
+from .numbers import fixed_point
 from .terminal import broken, paragraph
 
 MARKS = {1: "▲", -1: "▼", 0: ""}
@@ -375,54 +375,3 @@ def in_blocks(widths: Sequence[int], room: int) -> list[slice]:
 def _in_html(column: TableColumn, row: Any) -> str:
     tag = "th" if column.kind == "name" else "td"
     return f"<{tag}>{column.of(row).html}</{tag}>"
-
-
-def decimals(largest: float) -> int:
-    """Return the number of decimals of scores: 3, and fewer for larger scores.
-
-    >>> decimals(0.7), decimals(123.4)
-    (3, 1)
-    """
-    return max(0, 3 - int(np.log10(np.fmax(largest, 1))))
-
-
-def fixed_point(value: float, places: int = 4, signed: bool = False) -> str:
-    """Return a number with `places` decimals, `signed` also with a plus; zeros have no sign, and NaN is empty."""
-    if np.isnan(value):
-        return ""
-    text = f"{value:{'+' if signed else '-'}.{places}f}"
-    return text.replace("-", "−").replace("inf", "∞") if float(text) else text.lstrip("+-")
-
-
-def interval_of(low: float, high: float, places: int, signed: bool = False) -> str:
-    """Return an interval with `places` decimals; empty if it is unknown."""
-    return "" if np.isnan(low) else f"[{fixed_point(low, places, signed)}, {fixed_point(high, places, signed)}]"
-
-
-def probability(p: float) -> str:
-    """Return a p-value with three decimals, without the 0 before the point; NaN is empty.
-
-    >>> probability(0.0004), probability(0.05)
-    ('<.001', '.050')
-    """
-    if np.isnan(p):
-        return ""
-    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
-
-
-def percent(share: float) -> str:
-    """Return a share in percent, with a no-break blank.
-
-    >>> print(percent(0.95))
-    95 %
-    """
-    return f"{100 * share:g}\N{NO-BREAK SPACE}%"
-
-
-def level(p: float, digits: int = 6) -> str:
-    """Return a level of significance, without the 0 before the point.
-
-    >>> level(0.05), level(1 / 3000, 2)
-    ('.05', '.00033')
-    """
-    return f"{p:.{digits}g}".removeprefix("0")

@@ -32,7 +32,8 @@ from pyterrier_cwla.cli.app import loaded_app
 from pyterrier_cwla.cli.output_formats import Format
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
-from pyterrier_cwla.rendering.tables import fixed_point, in_blocks
+from pyterrier_cwla.rendering.numbers import fixed_point
+from pyterrier_cwla.rendering.tables import in_blocks
 from pyterrier_cwla.rendering.terminal import broken
 from pyterrier_cwla.tasks import progress
 from tests.conftest import DATA

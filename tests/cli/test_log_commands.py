@@ -176,9 +176,9 @@ def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypat
     text = " ".join(" ".join(lines).split())
     for column in ("gain, time (seconds) and items:", "score:", "(error)", "analytic:", "nothing:", "never:"):
         assert column in text
-    assert "20 users of TBG on each of 2 queries" in text
-    assert "averaged over queries" in text
-    assert "of a query. score" in " ".join(prints(*arguments, "--by-query").split())
+    assert "20 users of TBG on each of 2 topics" in text
+    assert "averaged over topics" in text
+    assert "of a topic. score" in " ".join(prints(*arguments, "--by-query").split())
 
 
 def test_users_follow_one_measure_at_a_time(says):

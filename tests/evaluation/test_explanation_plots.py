@@ -7,6 +7,7 @@ from matplotlib import pyplot as plt
 from pyterrier_cwla import TBG, explain, explain_gains
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import plot_stops, stop_distribution
+from pyterrier_cwla.rendering.numbers import percent
 from tests.support.readable import assert_readable, drawn_texts
 
 LONG = "a system with a name of many words (k1=0.9, b=0.4, default)"
@@ -91,7 +92,7 @@ def test_texts_say_what_is_shown_and_what_is_left_out():
     upper, lower = panels(found.plot())
     assert upper.get_title(loc="left") == f"nDCG of query q: score {found.score:.3f}"
     share = found.contributions[:50].sum() / found.score
-    assert lower.get_xlabel() == f"rank (documents)\nranks 1 to 50 of 100 add {share:.0%} of the score"
+    assert lower.get_xlabel() == f"rank (documents)\nranks 1 to 50 of 100 add {percent(share, 0)} of the score"
     assert [text.get_text() for text in upper.get_legend().get_texts()] == [
         "grades 1, 2, 3",
         "not judged",
@@ -116,7 +117,7 @@ def test_users_below_the_list_are_mentioned():
     lower = panels(found.plot())[1]
     assert (
         lower.get_xlabel()
-        == f"rank (documents)\nranks 1 to 2 add {found.contributions.sum() / found.score:.0%} of the score"
+        == f"rank (documents)\nranks 1 to 2 add {percent(found.contributions.sum() / found.score, 0)} of the score"
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from pyterrier_cwla import CWLA, TBG, IntentAware, Mixture, explain
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import plot_stops, stop_distribution
+from pyterrier_cwla.rendering.numbers import percent
 from tests.support.generated import collection
 
 MEASURES = {
@@ -100,7 +101,7 @@ def test_the_picture_says_of_whom_it_is():
     assert [bar.get_height() for bar in ax.patches] == pytest.approx(found.mean().iloc[1:-1].tolist())
     assert ax.get_xlabel() == "rank (documents)"
     assert ax.get_title(loc="left") == f"Where users of AdaptiveERR(max_rel=3) stop: mean of {len(found)} queries"
-    assert [text.get_text() for text in ax.texts] == [f"{found['later'].mean():.1%} go on after rank 12"]
+    assert [text.get_text() for text in ax.texts] == [f"{percent(found['later'].mean(), 1)} go on after rank 12"]
     assert plot_stops(found[:1], ax=ax).get_title(loc="left").endswith(f"query {found.index[0]}")
     with pytest.raises(BadParameter, match="no queries"):
         plot_stops(found[:0])
@@ -112,7 +113,7 @@ def test_the_picture_ends_where_one_percent_of_the_users_are_left():
     found = stop_distribution({"q": {"d1": 1}}, run, "CWLA(C='rbp(0.8)',A='erg',max_rel=1)")
     ax = plot_stops(found)
     assert len(ax.patches) == 21  # 0.8^21 = 0.0092
-    assert [text.get_text() for text in ax.texts] == ["0.9% go on after rank 21"]
+    assert [text.get_text() for text in ax.texts] == ["0.9\N{NO-BREAK SPACE}% go on after rank 21"]
 
 
 @pytest.mark.parametrize("depth", [0, -1, 2.5, "3"])

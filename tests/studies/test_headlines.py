@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import studies
+from pyterrier_cwla.rendering.numbers import percent
 from pyterrier_cwla.studies import Finding
 
 MEASURES = ["nDCG", "AP", "RR"]
@@ -54,11 +55,14 @@ def test_power():
     best, least = found.shares().iloc[0], found.shares().iloc[-1]
     headline = check(found)
     assert headline.startswith(best["measure"])
-    assert f"{best['t']:.0%} of 10 pairs of 5 runs" in headline
-    assert f"{least['measure']} finds {least['t']:.0%}, the fewest" in headline
+    assert f"{percent(best['t'], 0)} of 10 pairs of 5 runs" in headline
+    assert f"{least['measure']} finds {percent(least['t'], 0)}, the fewest" in headline
     assert found.tables()["power"].caption.startswith("Shares of 10 pairs of 5 runs with p < 0.2, uncorrected; ")
     one = power(*systems(), ["AP"])
-    assert one.headline() == f"AP finds {one.table['t'].iloc[0]:.0%} of 10 pairs of 5 runs significantly different."
+    assert (
+        one.headline()
+        == f"AP finds {percent(one.table['t'].iloc[0], 0)} of 10 pairs of 5 runs significantly different."
+    )
     nothing = power(*systems(2, same=True), MEASURES)
     assert nothing.headline() == "No measure finds a significant difference between the 1 pair of 2 runs."
 
@@ -82,11 +86,15 @@ def test_robustness():
     table = found.order.table()
     rows = table[table.level == 0.1].dropna(subset="tau").sort_values("tau", ascending=False, kind="stable")
     headline = check(found)
-    assert headline.startswith(f"With 10 % of the judgments, {rows.iloc[0].measure} keeps the order of the 5 runs best")
+    assert headline.startswith(
+        f"With 10\N{NO-BREAK SPACE}% of the judgments, {rows.iloc[0].measure} keeps the order of the 5 runs best"
+    )
     assert headline.endswith(f"{rows.iloc[-1].measure} least ({rows.iloc[-1].tau:.2f}).")
     lead = found.above(rows.iloc[0].measure, rows.iloc[1].measure).set_index("level").verdict[0.1]
     assert ("undecided" in headline) == (lead != "yes")
-    assert check(robust(*systems(), ["AP"])).startswith("With 10 % of the judgments, AP keeps the order")
+    assert check(robust(*systems(), ["AP"])).startswith(
+        "With 10\N{NO-BREAK SPACE}% of the judgments, AP keeps the order"
+    )
     deep = studies.robustness_to_depth(*systems(), ["AP", "RR"], pairs=0, resamples=100, progress=False)
     assert deep.headline().startswith("With a pool of depth ")
 

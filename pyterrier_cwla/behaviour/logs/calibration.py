@@ -27,6 +27,7 @@ from ...measures.calibrations import (
 )
 from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, text_colour, titled
+from ...rendering.numbers import percent
 from .calibration_estimates import check, elapsed, estimated
 from .estimators import SHAPES, Estimate, ReadingTimeLine, StayDistribution, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
@@ -214,7 +215,7 @@ class Calibration:
                 "parameter": rows["name"],
                 "symbol": [NUMBERS[name][0] for name in rows["name"]],
                 "value": [f"{value:.3g}" for value in rows["value"]],
-                f"{100 * self.about['confidence']:g} % interval": [
+                f"{percent(self.about['confidence'])} interval": [
                     f"[{low:.3g}, {high:.3g}]" if np.isfinite([low, high]).all() else ""
                     for low, high in zip(rows["low"], rows["high"], strict=True)
                 ],

@@ -14,6 +14,7 @@ from ..._version import __version__
 from ...data.columns import Array
 from ...errors import BadLog, BadParameter, check_known, many
 from ...measures.calibrations import CURVE, NUMBERS, table_of
+from ...rendering.numbers import percent
 from .estimators import (
     UNDEFINED_AT_0,
     Ratio,
@@ -750,8 +751,8 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[dict[str, 
     at_end = float(np.mean((events.deepest == last) & ~events.cut_off))
     if arguments["last_rank"] is None and at_end >= _MANY_AT_END:
         found.notes.append(
-            f"{at_end:.0%} of the sessions end at rank {last}, the deepest of the log. If the lists end there, the"
-            f" users may not have left, and the half-life is too short: give last_rank={last}, or mark interrupted"
+            f"{percent(at_end, 0)} of the sessions end at rank {last}, the deepest of the log. If the lists end there,"
+            f" the users may not have left, and the half-life is too short: give last_rank={last}, or mark interrupted"
             " sessions as cut_off."
         )
     if not log.has("cut_off"):

@@ -26,6 +26,7 @@ from ...model.metric import Metric
 from ...model.view import View, before
 from ...model.view_columns import packed, seen_part, view_of_ranks
 from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, system_looks, titled
+from ...rendering.numbers import percent
 from ..logs.estimators import Estimate, estimates_of, over_users, printed
 from .simulator import task_of
 from .user_paths import WHAT, Task, clicks, habits_of, standard_error
@@ -514,15 +515,15 @@ class Preference:
     def __repr__(self) -> str:
         names = *self.names, "no difference"
         lines = [
-            f"{self.n_users:,} users of {self.measure} on each of {len(self.by_query):,} queries: share with more"
+            f"{self.n_users:,} users of {self.measure} on each of {many(len(self.by_query), 'topic')}: share with more"
             f" {self.what} from"
         ]
         for name, one in zip(names, (self.first, self.second, self.ties), strict=True):
-            interval = f"  [{one.low:.1%}, {one.high:.1%}]" if np.isfinite(one.low) else ""
-            lines.append(f"  {name:<{max(map(len, names))}}  {one.value:6.1%}{interval}")
+            interval = f"  [{percent(one.low, 1)}, {percent(one.high, 1)}]" if np.isfinite(one.low) else ""
+            lines.append(f"  {name:<{max(map(len, names))}}  {percent(one.value, 1):>7}{interval}")
         return "\n".join(lines) + (
-            f"\n  ({self.confidence:.0%} intervals over queries; simulation error of the difference"
-            f" {self.error:.2%}; seed {self.seed}, version {self.version})"
+            f"\n  ({percent(self.confidence)} intervals over topics; simulation error of the difference"
+            f" {percent(self.error, 2)}; seed {self.seed}, version {self.version})"
         )
 
 

@@ -23,6 +23,7 @@ from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, system_looks, titled
+from ...rendering.numbers import percent
 from ..logs.log import NEEDED, InteractionLog
 from .user_paths import WHAT, Course, Task, clicks, counts_unseen, standard_error
 
@@ -164,7 +165,7 @@ def _plot_runs(simulation: Simulation, what: str, qid: str | None, ax: Any) -> A
     low, high = min(0.0, *(low for low, _ in ends)), max(high for _, high in ends)
     ax.set(ylim=(len(names) - 0.5, -0.6), xlim=(low, low + 1.04 * (high - low or 1.0)), xlabel=axis)
     queries = simulation._queries
-    whose = f"query {qid}" if qid is not None else f"each of {queries:,} queries" if queries > 1 else "one query"
+    whose = f"topic {qid}" if qid is not None else f"each of {queries:,} topics" if queries > 1 else "one topic"
     title = f"{what} of {simulation.n_users:,} users of {simulation.name} on {whose}, {many(len(names), 'system')}"
     titled(ax, in_picture(title[0].upper() + title[1:]))
     marks: dict[str, dict[str, Any]] = {
@@ -356,9 +357,8 @@ class Simulation:
 
     @property
     def title(self) -> str:
-        """Numbers of users and queries, and the measure, as text."""
-        on_each = f"{self._queries:,} {'queries' if self._queries > 1 else 'query'}"
-        return f"{self.n_users:,} users of {self.measure} on each of {on_each}"
+        """Numbers of users and topics, and the measure, as text."""
+        return f"{self.n_users:,} users of {self.measure} on each of {many(self._queries, 'topic')}"
 
     @property
     def _queries(self) -> int:
@@ -611,12 +611,14 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
     if beyond and not all(map(counts_unseen, task.metrics)):
         notes.append(
-            f"{beyond:.1%} of the users continue below the retrieved results. The effort of unseen items is unknown or"
-            " zero, so time and items count only down to the end of the list. A measure with a cost of unseen items,"
-            " such as TBG(unseen=12), counts those below it."
+            f"{percent(beyond, 1)} of the users continue below the retrieved results. The effort of unseen items is"
+            " unknown or zero, so time and items count only down to the end of the list. A measure with a cost of"
+            " unseen items, such as TBG(unseen=12), counts those below it."
         )
     if never:
-        notes.append(f"{never:.1%} of the users never leave: their number of items is infinite, and their score is 0.")
+        notes.append(
+            f"{percent(never, 1)} of the users never leave: their number of items is infinite, and their score is 0."
+        )
     if any(clicks(metric) and metric.decays for metric in task.metrics) and _above(by_query):
         notes.append(
             "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
@@ -641,7 +643,7 @@ def _note_of_classes(by_class: pd.DataFrame) -> str:
     if not (mean["total"] > 0).all():
         return "All users of a run have the same score."
     low, high = (getattr(mean["between"] / mean["total"], end)() for end in ("min", "max"))
-    shares = f"{low:.0%}" if f"{low:.0%}" == f"{high:.0%}" else f"{low:.0%} to {high:.0%}"
+    shares = " to ".join(dict.fromkeys([percent(low, 0), percent(high, 0)]))
     return f"{shares} of the variance of the scores is between the classes of users, the rest within them (.variance)."
 
 
@@ -785,8 +787,8 @@ def plot_users(
     if ax.get_ylim()[1] > 0:
         ax.set_ylim(0, 1.08 * ax.get_ylim()[1])
     if endless.any():
-        ax.text(0.99, 0.8, f"{endless.mean():.1%} infinite", transform=ax.transAxes, ha="right", color=GREY)
-    whose = f"query {qid}" if qid is not None else f"{len(found):,} {'queries' if len(found) > 1 else 'query'}"
+        ax.text(0.99, 0.8, f"{percent(endless.mean(), 1)} infinite", transform=ax.transAxes, ha="right", color=GREY)
+    whose = f"topic {qid}" if qid is not None else many(len(found), "topic")
     title = f"Users differ: {name} by {simulation.name} · {whose}, {simulation.n_users:,} users each"
     titled(ax, in_picture(title))
     if means:

@@ -16,6 +16,7 @@ from ...errors import BadParameter, BadRatings, check_share, check_whole, many
 from ...errors.sanitise import in_picture
 from ...model.language import parse
 from ...rendering.figures import GREY, STAY, axes_of, key, titled
+from ...rendering.numbers import percent
 from ..correlation import (
     AGREED,
     LABELS,
@@ -105,7 +106,7 @@ class DiscountFit(Fitted):
         rows = self.discounts.head(_SHOWN).itertuples()
         values = ", ".join(f"φ({row.rank}) = {row.phi:.3g} [{row.phi_low:.3g}, {row.phi_high:.3g}]" for row in rows)
         more = " and so on" if len(self.discounts) > _SHOWN else ""
-        learned = Finding(f"{values}{more} ({self.about['confidence']:.0%} intervals).", "discounts")
+        learned = Finding(f"{values}{more} ({percent(self.about['confidence'])} intervals).", "discounts")
         return [*self.values_found("discounts"), learned]
 
     def limits(self) -> list[str]:

@@ -19,6 +19,7 @@ from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
+from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
 from ...tasks.result_cache import Piece, Pieces
@@ -266,11 +267,12 @@ class Fitted(Study):
         about, gain = self.about, self.gain
         found = [f"{self.measure} has {self.objective_words} {about['value']:.3f} on the {self.how_folded}"]
         if gain is not None:
+            ends = ("in_sample", "held_out", "low", "high")
+            in_sample, held_out, low, high = (fixed_point(gain[end], 3, signed=True) for end in ends)
             found.append(
                 f"The default ({self.default_text}) has {about['default_value']:.3f} there:"
-                f" the gain is {gain['in_sample']:+.3f} on the ratings used for fitting, and {gain['held_out']:+.3f} on"
-                f" held-out {about['folds_by']}s (95 % interval {gain['low']:+.3f} to {gain['high']:+.3f},"
-                f" p = {gain['p']:.3f})."
+                f" the gain is {in_sample} on the ratings used for fitting, and {held_out} on held-out"
+                f" {about['folds_by']}s ({percent(0.95)} interval {low} to {high}, p = {gain['p']:.3f})."
             )
         return [Finding(sentence, picture) for sentence in found]
 
@@ -438,8 +440,8 @@ class Fit(Fitted):
             else:
                 share = (self.folds[name] == fitted).mean()
                 sentence = (
-                    f"{name} = {fitted}, also chosen in {share:.0%} of the fits without one of {folds}; values within"
-                    f" {self._nearly} of the best: {row['nearly_low']}."
+                    f"{name} = {fitted}, also chosen in {percent(share, 0)} of the fits without one of {folds}; values"
+                    f" within {self._nearly} of the best: {row['nearly_low']}."
                 )
             found.append(Finding(sentence, f"parameter_{number}"))
         return found

@@ -21,6 +21,7 @@ from ...files.inputs import loaded
 from ...measures.declarations import needs_of
 from ...measures.provider import prepare
 from ...rendering.figures import GREY, axes_of
+from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, parts, rounded, tau
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
@@ -242,8 +243,8 @@ class NextJudgments(Study):
             at = min(_BATCH, number)
             _, this_order, by_rank = self.covered().iloc[at]
             first = (
-                f"The first {many(at, 'document')} of this order have {this_order:.0%} of the possible changes, and the"
-                f" first by best rank {by_rank:.0%}."
+                f"The first {many(at, 'document')} of this order have {percent(this_order, 0)} of the possible changes,"
+                f" and the first by best rank {percent(by_rank, 0)}."
             )
             said.insert(0, Finding(first, "changes"))
         return said

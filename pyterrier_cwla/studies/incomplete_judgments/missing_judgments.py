@@ -24,6 +24,7 @@ from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import CWLAEvaluator, aggregate_of, prepare
 from ...measures.wrappers import innermost_measures, layers, pinned
 from ...model.metric import Metric
+from ...rendering.numbers import percent
 from ..correlation import kendall_distance, parts, percentiles, tau
 
 Array = np.ndarray
@@ -70,7 +71,7 @@ class Fractions:
 
     def says(self, level: float) -> str:
         """Format a level."""
-        return f"{100 * level:g} %"
+        return percent(level)
 
 
 @dataclass(frozen=True)
@@ -440,8 +441,8 @@ class Masking:
         left = [run for run in aligned if run not in short]
         if short and len(left) < 2:
             raise BadRun(
-                f"only {many(len(left), 'run')} retrieved {complete:.0%} of the {longest:,} documents of the longest"
-                " run: give complete=None to keep all runs."
+                f"only {many(len(left), 'run')} retrieved {percent(complete, 0)} of the {longest:,} documents of the"
+                " longest run: give complete=None to keep all runs."
             )
         whole = Rankings.stacked([aligned[run] for run in left])
         if not any(_reads_rows(measure) for measure in measures.values()):

@@ -16,6 +16,7 @@ from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
 from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
+from ...rendering.numbers import percent
 from ..correlation import TAUS, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
@@ -185,7 +186,7 @@ class Robustness(Study):
 
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
-        sure = f"{100 * self.about['confidence']:g} % intervals over topics and judgment samples"
+        sure = f"{percent(self.about['confidence'])} intervals over topics and judgment samples"
         shown = {
             "order": Table(
                 "The order of runs",
@@ -239,7 +240,7 @@ class Robustness(Study):
 
     def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
-        sure = f"{100 * self.about['confidence']:g} % intervals"
+        sure = f"{percent(self.about['confidence'])} intervals"
         size = (7.0, _height(len(self.measures)))
         drawn = {
             "order": Picture(
@@ -306,7 +307,7 @@ class Robustness(Study):
             " judgments as with all, not whether users agree with them.",
             "Each measure is compared with its own order by all judgments: a measure with large differences between"
             " runs keeps its order more easily.",
-            f"Intervals of {about['confidence']:.0%} hold for each level separately, not for all levels together.",
+            f"Intervals of {percent(about['confidence'])} hold for each level separately, not for all levels together.",
         ]
         if self.tests is not None:
             said.append(
@@ -328,8 +329,8 @@ class Robustness(Study):
             )
         if short := about["left_out"]:
             said.append(
-                f"Left out: {many(len(short), 'run')} with less than {about['complete']:.0%} of the documents of the"
-                f" longest run: {some(short, len(short))}."
+                f"Left out: {many(len(short), 'run')} with less than {percent(about['complete'])} of the documents of"
+                f" the longest run: {some(short, len(short))}."
             )
         if poor := about["lacking"]:
             said.append(
@@ -573,7 +574,7 @@ def _tests(study: Robustness) -> list[str]:
         )
     knees = ", ".join(f"{row.measure} {_knee(study, row.knee)}" for row in study.tests.knees().itertuples())
     truly = study.tests.rejected[0, -1].mean(axis=-1)
-    shares = ", ".join(f"{share:.0%} by {name}" for name, share in zip(study.measures, truly))
+    shares = ", ".join(f"{percent(share, 0)} by {name}" for name, share in zip(study.measures, truly))
     said.append(
         f"Accuracy is above {KNEE} from the knee on: {knees}. Share of pairs that differ significantly by all"
         f" judgments: {shares}."
@@ -802,7 +803,7 @@ def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
     ax.set_xscale("log")
     ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))
     shown = list(ticks) if len(ticks) > 1 else list(range(len(x)))
-    says = [study.holes.says(levels[at]).removeprefix("depth ").removesuffix(" %") for at in shown]
+    says = [study.holes.says(levels[at]).removeprefix("depth ").removesuffix("\N{NO-BREAK SPACE}%") for at in shown]
     ax.set_xticks(x[shown], says)
     ax.set_xticks([], minor=True)
     if not ax.xaxis_inverted():

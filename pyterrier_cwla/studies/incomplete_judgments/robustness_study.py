@@ -22,6 +22,7 @@ from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
 from ...measures.labels import Measures
 from ...rendering.figures import GREY, axes_of, measure_look, name_rows, text_colour, titled
+from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
@@ -534,7 +535,7 @@ class GroupsLeftOut(Study):
 
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
-        sure = f"{100 * self.about['confidence']:g} % intervals over topics"
+        sure = f"{percent(self.about['confidence'])} intervals over topics"
         return {
             "falls": Table("Ranks that runs fall", f"Means over runs; {sure}; {self._noted}", self.falls),
             "changes": Table("Runs", f"With and without their group's own judgments; {self._noted}", self.changes),
@@ -559,8 +560,8 @@ class GroupsLeftOut(Study):
         """Return the findings, one sentence each."""
         shares = self.lost["judgments"] / self.about["judgments"]
         said: list[str] = [
-            f"Without what it alone contributed, a group loses {shares.mean():.1%} of the judgments in the mean, and"
-            f" {shares.max():.1%} at most."
+            f"Without what it alone contributed, a group loses {percent(shares.mean(), 1)} of the judgments in the"
+            f" mean, and {percent(shares.max(), 1)} at most."
         ]
         for row in self.falls.sort_values("moves", kind="stable").itertuples():
             runs = self.changes[self.changes.measure == row.measure]

@@ -32,6 +32,7 @@ from ...rendering.figures import (
     room_of,
     titled,
 )
+from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ..correlation import (
     around,
@@ -392,7 +393,8 @@ class MetricAgreement(Study):
     def _said(self, row: Any) -> str:
         return (
             f"{row.measure} and {row.other} order the runs with τ_b {row.tau_b:.3f},"
-            f" {100 * self.about['confidence']:g} % interval {row.tau_b_low:.3f} to {row.tau_b_high:.3f}"
+            f" {percent(self.about['confidence'])} interval {fixed_point(row.tau_b_low, 3)} to"
+            f" {fixed_point(row.tau_b_high, 3)}"
         )
 
     def headline(self) -> str:

@@ -25,6 +25,7 @@ from ...evaluation.significance import (
 )
 from ...measures.labels import Measures
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, titled
+from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, half_width, parts, times_drawn
@@ -410,14 +411,14 @@ class Power(Study):
             return f"No measure finds a significant difference between the {pairs}."
         tied = int((shares["t"] == best["t"]).sum()) - 1
         like = f", like {many(tied, 'other measure')}," if tied else ""
-        found = f"{best['measure']}{like} finds {best['t']:.0%} of {pairs} significantly different"
+        found = f"{best['measure']}{like} finds {percent(best['t'], 0)} of {pairs} significantly different"
         if len(shares) == 1:
             return f"{found}."
         if least["t"] == best["t"]:
-            return f"All {len(shares):,} measures find {best['t']:.0%} of {pairs} significantly different."
+            return f"All {len(shares):,} measures find {percent(best['t'], 0)} of {pairs} significantly different."
         differ = self.differ(best["measure"], least["measure"])
         end = "" if differ else "; the difference is not significant"
-        return f"{found}, the most; {least['measure']} finds {least['t']:.0%}, the fewest{end}."
+        return f"{found}, the most; {least['measure']} finds {percent(least['t'], 0)}, the fewest{end}."
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
@@ -425,7 +426,8 @@ class Power(Study):
         if (self.table["same"] == about["pairs"]).all():
             return [f"By each measure, all {about['runs']:,} runs have the same score on every query."]
         each = ", ".join(
-            f"{row.measure} {row.t:.1%} (95 % interval {row.t_low:.1%} to {row.t_high:.1%})"
+            f"{row.measure} {percent(row.t, 1)} ({percent(0.95)} interval {percent(row.t_low, 1)} to"
+            f" {percent(row.t_high, 1)})"
             for row in shares.itertuples()
         )
         tests = f"the t-test at {about['alpha']:g} over {about['queries']:,} queries"
@@ -451,8 +453,8 @@ class Power(Study):
         if not ranges.any():
             return "The four tests have the same power" + " by each measure" * (len(tests) > 1) + "."
         widest = ranges.idxmax()
-        each = ", ".join(f"{test} {share:.1%}" for test, share in tests.loc[widest].items())
-        return f"The four tests differ by up to {ranges.max():.1%} of the pairs ({widest}: {each})."
+        each = ", ".join(f"{test} {percent(share, 1)}" for test, share in tests.loc[widest].items())
+        return f"The four tests differ by up to {percent(ranges.max(), 1)} of the pairs ({widest}: {each})."
 
     def _after_correction(self, best: str) -> str:
         """Describe the power of the t-test after the correction; ``best`` has the most power without it."""
@@ -460,7 +462,7 @@ class Power(Study):
         rows = self.table.sort_values("t_corrected", ascending=False, kind="stable")
         if not rows["t_corrected"].any():
             return f"{after} finds no significant pair."
-        left = ", ".join(f"{row.measure} {row.t_corrected:.1%}" for row in rows.itertuples())
+        left = ", ".join(f"{row.measure} {percent(row.t_corrected, 1)}" for row in rows.itertuples())
         first = rows["measure"].iloc[0]
         other = f"; {first} then has the most power" if first != best else ""
         return f"{after} still finds significant: {left}{other}."
@@ -494,7 +496,7 @@ class Power(Study):
             "High power does not make a good measure: a measure of something that users do not notice may have it too."
             " Low power is a reason for doubt.",
             "Shares use uncorrected p-values: if all runs were equally good, about"
-            f" {about['alpha']:.0%} of the pairs would still be significant.",
+            f" {percent(about['alpha'])} of the pairs would still be significant.",
             "Intervals are for the same runs and the same number of other queries; pairs share runs and are not"
             " independent.",
             f"Randomisation has no p below {about['lowest_p_randomisation']:.2g}, and the bootstrap none between 0 and"

@@ -31,6 +31,7 @@ from ...rendering.figures import (
     text_colour,
     titled,
 )
+from ...rendering.numbers import percent
 from ..correlation import (
     AGREED,
     LABELS,
@@ -259,7 +260,7 @@ class UserAgreement(Study):
         if AGREED in self.table:
             ties = float((self.rated.ratings == 0).mean())
             sentences.append(
-                f"{ties:.0%} of the pairs have no preference: the share of agreement is that of the others."
+                f"{percent(ties, 0)} of the pairs have no preference: the share of agreement is that of the others."
             )
             if np.ptp(self.rated.ratings) == 0:
                 sentences.append("All preferences are for the same side: there are no correlations.")
@@ -385,7 +386,7 @@ class UserAgreement(Study):
 
     @property
     def _how(self) -> str:
-        level = f"{100 * self.about['confidence']:g} %"
+        level = percent(self.about["confidence"])
         return f"{self._whose}; {level} intervals: {self.about['intervals']}, {self.about['resamples']:,} resamples."
 
     @property
@@ -529,7 +530,7 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
         ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
     name_rows(ax, y, list(rows.index))
     ax.locator_params(axis="x", nbins=5 if room_of(ax)[0] < 360 else 8)
-    label = f"{_mathematical(LABELS[name])}, {100 * study.about['confidence']:g} % interval"
+    label = f"{_mathematical(LABELS[name])}, {percent(study.about['confidence'])} interval"
     ax.set(ylim=(-0.7, len(rows) - 0.3), xlabel=label)
     left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
     titled(ax, f"Agreement of measures with {study._whose}{left}{_explained([*marks], 'the reference')}")

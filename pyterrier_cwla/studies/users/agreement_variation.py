@@ -20,6 +20,7 @@ from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
 from ...rendering.figures import GREY, axes_of, key, label_ends, measure_look, name_columns, name_rows, titled
+from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
@@ -730,11 +731,14 @@ class Sensitivity(Study):
                 found.append(f"{name}: all rated items have the same score for every {p}: there is no correlation.")
                 continue
             best, first = rows.loc[rows["pearson"].idxmax()], rows.iloc[0]
+            change, low, high = (
+                fixed_point(best[f"pearson_change{end}"], 3, signed=True) for end in ("", "_low", "_high")
+            )
             highest = f"highest, {best['pearson']:.3f}, with {p} = {best[p]}"
             sentence = (
                 f"{name}: Pearson's r is {first['pearson']:.3f} with {p} = {first[p]}, and {highest}: a change of"
-                f" {best['pearson_change']:+.3f} ({self.about['confidence']:.0%} interval"
-                f" {best['pearson_change_low']:+.3f} to {best['pearson_change_high']:+.3f})."
+                f" {change} ({percent(self.about['confidence'])} interval"
+                f" {low} to {high})."
             )
             if np.isnan(first["pearson"]):
                 same = f"with {p} = {first[p]} all rated items have the same score"

@@ -18,6 +18,7 @@ from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...measures.provider import CWLAEvaluator, computed_here, prepare
 from ...measures.sessions import SessionRun
+from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import sign_of_scores
 from ..report import About
@@ -585,7 +586,7 @@ def title_of(about: About) -> str:
 def how_resampled(about: About) -> str:
     """Return a caption that describes the ratings and the intervals."""
     return (
-        f"{what_was_rated(about)}; {about['confidence']:.0%} intervals: bootstrap,"
+        f"{what_was_rated(about)}; {percent(about['confidence'])} intervals: bootstrap,"
         f" {about['resamples']:,} resamples of {about['resampled']}, seed {about['seed']}."
     )
 

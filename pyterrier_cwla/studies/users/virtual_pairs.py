@@ -14,6 +14,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
+from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
@@ -231,7 +232,7 @@ class VirtualSystems(Study):
         best = known.loc[known["limit"].idxmax()]
         return (
             f"{best['measure']} agrees best with {best['target']} on which of two systems is better: a correlation of"
-            f" {best['limit']:.2f} ({self.about['confidence']:.0%} interval {best['limit_low']:.2f} to"
+            f" {best['limit']:.2f} ({percent(self.about['confidence'])} interval {best['limit_low']:.2f} to"
             f" {best['limit_high']:.2f})."
         )
 
@@ -253,7 +254,7 @@ class VirtualSystems(Study):
             ]
         found = [
             f"{target}: {best['measure']} agrees best on differences, with a correlation of {best['limit']:.3f}"
-            f" ({self.about['confidence']:.0%} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
+            f" ({percent(self.about['confidence'])} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
             f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
             f" {best['across']:.3f}."
         ]
@@ -278,7 +279,7 @@ class VirtualSystems(Study):
         return (
             f"{about['configurations']:,} configurations of {about['queries']:,} queries with two or more;"
             f" {about['left_out']:,} with one left out; {about['repeats']:,} repetitions; intervals:"
-            f" {about['confidence']:.0%} bootstrap over queries, {about['resamples']:,} resamples; seed"
+            f" {percent(about['confidence'])} bootstrap over queries, {about['resamples']:,} resamples; seed"
             f" {about['seed']}."
         )
 

@@ -9,6 +9,7 @@ from pyterrier_cwla.behaviour.simulation.expectations import prefer
 from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
 from pyterrier_cwla.behaviour.simulation.user_paths import Luck
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.rendering.numbers import percent
 
 QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}
 RUNS = {
@@ -70,7 +71,10 @@ def test_variances_are_those_of_the_users():
     assert list(by_class.index.names) == ["query_id", "class"]
     mean = found.variance.groupby("run").mean()
     low, high = sorted((mean["between"] / mean["total"]).tolist())
-    assert f"{low:.0%} to {high:.0%} of the variance of the scores is between the classes" in found.notes[-1]
+    assert (
+        f"{percent(low, 0)} to {percent(high, 0)} of the variance of the scores is between the classes"
+        in found.notes[-1]
+    )
     still = quietly(QRELS, RUNS, Mixture(measures={"a": "P@1", "b": "P@1"}), users=10)
     assert still.notes[-1] == "All users of a run have the same score."
 

@@ -108,8 +108,8 @@ def test_errors_and_intervals_shrink_as_they_should():
     wide, narrow = (quietly(frames.qrels, runs, TBG, users=200, confidence=level).first for level in (0.99, 0.8))
     assert wide.low < narrow.low < narrow.high < wide.high
     text = str(few)
-    assert "200 users of TBG on each of 11 queries" in text
-    assert "95% intervals over queries" in text
+    assert "200 users of TBG on each of 11 topics" in text
+    assert "95\N{NO-BREAK SPACE}% intervals over topics" in text
     assert "no difference" in text
 
 

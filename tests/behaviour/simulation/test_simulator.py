@@ -506,7 +506,7 @@ def test_the_table_is_that_of_the_users():
     assert found.by_query["nothing"].iloc[1] == (found.users(found.by_query.index[1][1])["gain"] == 0).mean()
     assert found.mean.loc["run", "gain"] == pytest.approx(found.by_query["gain"].mean())
     text = str(found)
-    assert "1,001 users of TBG on each of 4 queries" in text
+    assert "1,001 users of TBG on each of 4 topics" in text
     assert "seed 0" in text
     assert "<table" in found._repr_html_()
 

@@ -112,7 +112,7 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     found = metric_agreement(qrels, runs, ["AP", "RR", "NumRel"], resamples=100)
     assert found.table["tau_b"].isna().tolist() == [False, True, True]
     assert found.table["tau_b_low"].isna().tolist() == [False, True, True]
-    assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95 % interval")
+    assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95\N{NO-BREAK SPACE}% interval")
     assert len(found.matrix()) == 3
     nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
     dashes = [text.get_text() for text in plot_correlations(nothing, ax=Figure().subplots()).texts]
@@ -209,7 +209,10 @@ def test_dollars_are_no_formulas_in_pictures_of_other_studies():
 def test_the_study_says_what_it_found(study):
     row = study.table.loc[study.table["tau_b"].idxmin()]
     said = str(study)
-    assert f"{row['measure']} and {row['other']} order the runs with τ_b {row['tau_b']:.3f}, 95 % interval" in said
+    assert (
+        f"{row['measure']} and {row['other']} order the runs with τ_b {row['tau_b']:.3f}, 95\N{NO-BREAK SPACE}% interval"
+        in said
+    )
     assert "the least similar of 6 pairs" in said
     first = study.scatter(row["measure"], row["other"]).iloc[0]
     assert f"{first['run']} ({first['rank_x']:g} by {row['measure']}, {first['rank_y']:g} by {row['other']})" in said

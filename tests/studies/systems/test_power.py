@@ -16,6 +16,7 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
 from pyterrier_cwla.evaluation.significance import randomisation_test, wilcoxon_test, without_noise
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.rendering.numbers import percent
 from pyterrier_cwla.studies.correlation import times_drawn
 from pyterrier_cwla.studies.systems import power
 from pyterrier_cwla.studies.systems.power import (
@@ -328,7 +329,10 @@ def test_the_study_says_what_it_found(study):
     said = str(study)
     best = study.shares().iloc[0]
     assert f"{best['measure']} has the most power" in said
-    assert f"{best['measure']} {best['t']:.1%} (95 % interval {best['t_low']:.1%} to {best['t_high']:.1%})" in said
+    assert (
+        f"{best['measure']} {percent(best['t'], 1)} (95\N{NO-BREAK SPACE}% interval {percent(best['t_low'], 1)} to {percent(best['t_high'], 1)})"
+        in said
+    )
     assert "After Holm over all pairs" in said
     assert "count as not significant: nDCG@10 1, AP 1, RR" in said
     assert "Holm" not in str(quietly(*systems(), ["AP"]))

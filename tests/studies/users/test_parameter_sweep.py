@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from pyterrier_cwla.errors import BadParameter
+from pyterrier_cwla.rendering.numbers import fixed_point
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
 from pyterrier_cwla.studies.users.agreement_variation import plot_change, plot_sensitivity, sensitivity
@@ -103,7 +104,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     one = Rated("list", rated.table.assign(user="x"), rated.shown)
     found = quick(RATIO, {"e": [1, 4]}, one)
     assert any("show nothing about other users" in limit for limit in found.limits())
-    assert "60 rated lists; 95% intervals" in found.tables()["sensitivity"].caption
+    assert "60 rated lists; 95\N{NO-BREAK SPACE}% intervals" in found.tables()["sensitivity"].caption
     assert "Each rating counts once; coefficients whose names begin with weighted_ count it n times." in found.limits()
     assert found.pictures()["sensitivity_weighted_tau_b"].title.startswith("Kendall's τ_b weighted by n along e")
     with pytest.raises(BadParameter, match="no 'weighted_pearson'"):
@@ -158,7 +159,7 @@ def test_pictures_show_their_data_whatever_the_values_are():
 def test_findings_say_the_change_with_its_interval():
     found = quick({"RBP": RATIO}, {"e": [1, 4]}, made())
     best = found.table.loc[found.table["pearson"].idxmax()]
-    assert f"{best['pearson_change']:+.3f}" in found.findings()[0]
+    assert f"a change of {fixed_point(best['pearson_change'], 3, signed=True)}" in found.findings()[0]
     assert "60 rated lists of 12 users" in found.tables()["sensitivity"].caption
 
 

@@ -139,7 +139,7 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said(rated):
     one = with_columns(rated, user="x", n=2.0)
     found = quick(one, RBP, by="kind", coefficient="weighted_pearson")
     assert any("show nothing about other users" in limit for limit in found.limits())
-    assert "60 rated lists, weighted by n; 95% intervals" in found.tables()["splits"].caption
+    assert "60 rated lists, weighted by n; 95\N{NO-BREAK SPACE}% intervals" in found.tables()["splits"].caption
 
 
 def test_small_parts_are_left_out_and_counted(rated):

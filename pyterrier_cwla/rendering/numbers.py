@@ -1,0 +1,57 @@
+"""Numbers as texts for people: decimals, signs, intervals, p-values and percent."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def decimals(largest: float) -> int:
+    """Return the number of decimals of scores: 3, and fewer for larger scores.
+
+    >>> decimals(0.7), decimals(123.4)
+    (3, 1)
+    """
+    return max(0, 3 - int(np.log10(np.fmax(largest, 1))))
+
+
+def fixed_point(value: float, places: int = 4, signed: bool = False) -> str:
+    """Return a number with `places` decimals, `signed` also with a plus; zeros have no sign, and NaN is empty."""
+    if np.isnan(value):
+        return ""
+    text = f"{value:{'+' if signed else '-'}.{places}f}"
+    return text.replace("-", "−").replace("inf", "∞") if float(text) else text.lstrip("+-")
+
+
+def interval_of(low: float, high: float, places: int, signed: bool = False) -> str:
+    """Return an interval with `places` decimals; empty if it is unknown."""
+    return "" if np.isnan(low) else f"[{fixed_point(low, places, signed)}, {fixed_point(high, places, signed)}]"
+
+
+def probability(p: float) -> str:
+    """Return a p-value with three decimals, without the 0 before the point; NaN is empty.
+
+    >>> probability(0.0004), probability(0.05)
+    ('<.001', '.050')
+    """
+    if np.isnan(p):
+        return ""
+    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def percent(share: float, places: int | None = None) -> str:
+    """Return a share in percent, with a no-break blank; without `places`, with as many decimals as it needs.
+
+    >>> print(percent(0.95), percent(0.5, 1))
+    95 % 50.0 %
+    """
+    number = f"{100 * share:g}" if places is None else f"{100 * share:.{places}f}"
+    return f"{number}\N{NO-BREAK SPACE}%"
+
+
+def level(p: float, digits: int = 6) -> str:
+    """Return a level of significance, without the 0 before the point.
+
+    >>> level(0.05), level(1 / 3000, 2)
+    ('.05', '.00033')
+    """
+    return f"{p:.{digits}g}".removeprefix("0")
