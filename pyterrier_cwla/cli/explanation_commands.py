@@ -83,9 +83,9 @@ def explain(
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
-    from ..evaluation.explanation import ExplainedMixture, ExplainedPair
+    from ..evaluation.explanation import ExplainedPair
     from ..rendering.numbers import fixed_point
-    from .explanation_tables import print_explanation, print_mixture, print_pair
+    from .explanation_tables import print_explanation
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
@@ -101,19 +101,16 @@ def explain(
     whole = given.missing == "mean" and None in given.files  # the mean is that of the whole run
     names = names_of_runs(paths, run_name)
     with warnings_as_sentences() as warned:
-        found = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
+        each = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
     notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
-    title = f"{bound.wanted[0]} of query {query} in {names[0]}: {fixed_point(found[0].score)}"
-    if isinstance(found[0], ExplainedMixture):
-        print_mixture(found[0], title, depth or _DEPTH, notes)
-        return
-    pair = None if other is None else ExplainedPair(dict(zip(names, found, strict=True)))
-    if plot is not None:  # before the table: its reader may close the pipe
-        _draw(pair or found[0], plot, depth)
-    if pair is not None:
-        print_pair(pair, f"{bound.wanted[0]} of query {query}", depth or _DEPTH, notes)
+    title = f"{bound.wanted[0]} of query {query}"
+    if other is None:
+        found, title = each[0], f"{title} in {names[0]}: {fixed_point(each[0].score)}"
     else:
-        print_explanation(found[0], title, depth or _DEPTH, notes)
+        found = ExplainedPair(dict(zip(names, each, strict=True)))
+    if plot is not None:  # before the table: its reader may close the pipe
+        _draw(found, plot, depth)
+    print_explanation(found, title, depth or _DEPTH, notes)
 
 
 def _explained(
@@ -171,7 +168,7 @@ def measures(
     from ..measures import reference
     from ..measures.entries import print_entry
     from ..rendering.terminal import readable_screen
-    from .explanation_tables import print_listing, print_mentioned, print_overview
+    from .measure_listing import print_listing, print_mentioned, print_overview
 
     chosen = [(name, *_of_name(name)) for name in names or ()]
     if form is Listing.jsonl:

@@ -1,4 +1,4 @@
-"""Tables of the commands ``explain`` and ``measures``."""
+"""Tables of the command ``explain``."""
 
 from __future__ import annotations
 
@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from ..evaluation.explanation import STOPS, head_of
-from ..measures.entries import KINDS, ROLES, Entry
+from ..evaluation.explanation import STOPS, ExplainedMixture, ExplainedPair, Explanation, head_of
 from ..rendering.figures import elided
 from ..rendering.tables import SumRow, Table, TableColumn
-from ..rendering.terminal import prose, readable_screen, screen
+from ..rendering.terminal import prose, screen
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from ..evaluation.explanation import ExplainedMixture, ExplainedPair, Explanation
 
 _MEANINGS = {
     "gain": "gain of the document",
@@ -47,8 +44,26 @@ _TOTALS = {
 _OPTIONAL = ("W", "discount", "T", "effort", "A", "C", "L", "grade")  # left out on narrow terminals, in this order
 
 
-def print_explanation(explanation: Explanation, title: str, depth: int, notes: Sequence[str] = ()) -> None:
-    """Print the first ``depth`` ranks of an explanation, sums, totals, and the meaning of the columns."""
+def print_explanation(found: Any, title: str, depth: int, notes: Sequence[str] = ()) -> None:
+    """Print an explanation: its title, for two runs what differs, and tables with the first ``depth`` ranks."""
+    console = screen()
+    console.print(Text(title, style="bold"))
+    if isinstance(found, ExplainedPair):
+        console.print()
+        for sentence in found.sentences:
+            prose(console, sentence, style="")
+        tables = _tables_of_pair(found, depth, notes)
+    elif isinstance(found, ExplainedMixture):
+        tables = _tables_of_mixture(found, depth, notes)
+    else:
+        tables = _tables_of_explanation(found, depth, notes)
+    for table in tables:
+        console.print()
+        console.print(table)
+
+
+def _tables_of_explanation(explanation: Explanation, depth: int, notes: Sequence[str]) -> list[Table]:
+    """Return a table of the first ``depth`` ranks of an explanation and sums, and one of its totals."""
     ranks = explanation.table
     names = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
     if (ranks["effort"] == 1).all():
@@ -72,11 +87,11 @@ def print_explanation(explanation: Explanation, title: str, depth: int, notes: S
     ]
     of_totals = [TableColumn("", "name", "name"), TableColumn("", "value"), TableColumn("", "meaning", "name")]
     of_ranks = Table(columns=_columns(names, _OPTIONAL), rows={"": rows}, notes=notes)
-    _print(title, of_ranks, Table(columns=of_totals, rows={"": totals}))
+    return [of_ranks, Table(columns=of_totals, rows={"": totals})]
 
 
-def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequence[str] = ()) -> None:
-    """Print the totals of each class of users, and what the first ``depth`` ranks add through each class."""
+def _tables_of_mixture(mixture: ExplainedMixture, depth: int, notes: Sequence[str]) -> list[Table]:
+    """Return a table of the totals of each class of users, and one of what the first ``depth`` ranks add by class."""
     ranks = mixture.table.reset_index()
     classes = mixture.totals.rename_axis("class").reset_index().astype({"class": str}).to_dict("records")
     columns = [TableColumn(str(name), str(name), "name" if name == "class" else "number") for name in classes[0]]
@@ -87,15 +102,14 @@ def print_mixture(mixture: ExplainedMixture, title: str, depth: int, notes: Sequ
     rows.append(SumRow({"docno": "total", **sums.sum()}))
     about = "share: share of the users · adds: share times score"
     about += ", or what a rank adds to the score" if mixture.adds_gains else f" · {STOPS}: {_MEANINGS[STOPS]}"
-    _print(
-        title,
+    return [
         Table(columns=columns, rows={"": [*classes[:-1], SumRow(classes[-1])]}),
         Table(columns=_columns(map(str, ranks), adds_gains=mixture.adds_gains), rows={"": rows}, notes=[about, *notes]),
-    )
+    ]
 
 
-def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str] = ()) -> None:
-    """Print the scores of two runs, where their documents and gains first differ, and the first ``depth`` ranks."""
+def _tables_of_pair(pair: ExplainedPair, depth: int, notes: Sequence[str]) -> list[Table]:
+    """Return a table of the first ``depth`` ranks of two runs, and of their scores."""
     values = pair.table
     adds = values.xs("adds", axis=1, level=1)
     rows: list[Any] = [{"rank": rank, **row} for rank, row in values.head(depth).iterrows()]
@@ -109,20 +123,7 @@ def print_pair(pair: ExplainedPair, title: str, depth: int, notes: Sequence[str]
     for run in pair.explanations:
         docno, *others = _columns(["docno", "grade", "gain", "V", "adds"], ("V", "gain", "grade"), run, pair.adds_gains)
         columns += [replace(docno, heading=elided(run, 60)), *others]
-    _print(title, "\n".join(pair.sentences), Table(columns=columns, rows={"": rows}, notes=notes))
-
-
-def _print(title: str, *parts: Table | str) -> None:
-    """Print a title, and paragraphs and tables below it."""
-    console = screen()
-    console.print(Text(title, style="bold"))
-    for part in parts:
-        console.print()
-        if isinstance(part, Table):
-            console.print(part)
-        else:
-            for line in part.split("\n"):
-                prose(console, line, style="")
+    return [Table(columns=columns, rows={"": rows}, notes=notes)]
 
 
 def _columns(
@@ -154,46 +155,3 @@ def _sums(head: str, adds: pd.Series[float], style: str = "bold") -> SumRow:
     """Return a row of sums of two runs."""
     cells = {(run, "docno"): head for run in adds.index} | {(run, "adds"): value for run, value in adds.items()}
     return SumRow(cells, style)
-
-
-_OF_MEASURES = ("measure", "ir_measures", "session")
-
-
-def print_listing(entries: Sequence[Entry]) -> None:
-    """Print one line per entry, by kind: name and summary, cut off at the width of a terminal."""
-    console = screen()
-    for kind, question in KINDS.items():
-        of_kind = [entry for entry in entries if entry.kind == kind]
-        if not of_kind:
-            continue
-        console.print(Text(question[0].upper() + question[1:], style="bold"))
-        width = max(len(entry.briefly) for entry in of_kind)
-        width = width if width <= console.width // 2 else max(14, console.width // 3)
-        for entry in of_kind:
-            line = Text.assemble("  ", (entry.briefly.ljust(width), "cyan"), "  ", entry.says)
-            line.truncate(console.width, overflow="ellipsis")
-            console.print(line)
-        console.print()
-
-
-def print_mentioned(word: str, entries: Sequence[Entry]) -> None:
-    """Print the names of entries with a word in their description."""
-    if entries:
-        names = ", ".join(entry.name for entry in entries)
-        prose(readable_screen(), f"Also with {word!r} in the description: {names}.")
-
-
-def print_overview(entries: Sequence[Entry]) -> None:
-    """Print one line per measure, and the names of the functions that measures are composed of."""
-    print_listing([entry for entry in entries if entry.kind in _OF_MEASURES])
-    console = screen()
-    prose(console, "Functions that measures are composed of", "bold")
-    for kind in (kind for kind in KINDS if kind not in _OF_MEASURES):
-        names = ", ".join(entry.name for entry in entries if entry.kind == kind)
-        prose(console, f"{ROLES.get(kind, kind)}: {names}", "", 2)
-    console.print()
-    prose(console, "`pyterrier-cwla measures NAME` describes one of them, and `pyterrier-cwla measures C` (or A, gain,"
-          " effort, discount, norm) lists functions. Measures are composed like this:")  # fmt: skip
-    for example in ("CWLA(C='rbp(0.8)',A='max',max_rel=3)",
-                    "CWLA(C='decay(60)',A='etg',effort='time',gain='binary')@20"):  # fmt: skip
-        prose(console, example, "", 2)

@@ -62,6 +62,11 @@ class _Explained:
         """The measure and the query."""
         return f"{self.measure} of query {self.query}" if self.query else self.measure
 
+    @property
+    def adds_gains(self: Any) -> bool:
+        """Whether the scores of all runs or classes are weighted sums of gains."""
+        return all(one.adds_gains for one in self.explanations.values())
+
     @sanitised
     def __repr__(self: Any) -> str:
         more = len(self.table) - _SHOWN
@@ -473,11 +478,6 @@ class ExplainedMixture(_Explained):
             )
 
     @property
-    def adds_gains(self) -> bool:
-        """Whether the scores of all classes are weighted sums of gains."""
-        return all(one.adds_gains for one in self.explanations.values())
-
-    @property
     def score(self) -> float:
         """Score of the query: the sum of the shares times the scores of the classes."""
         return sum(self.shares[name] * one.score for name, one in self.explanations.items())
@@ -711,11 +711,6 @@ class ExplainedPair(_Explained):
     def _frames(self) -> list[pd.DataFrame]:
         table = self.table.drop(columns=["gain", "V"], level=1)
         return [table.rename(columns={"adds": head_of("adds", self.adds_gains)}, level=1)]
-
-    @property
-    def adds_gains(self) -> bool:
-        """Whether both scores are weighted sums of gains."""
-        return all(one.adds_gains for one in self.explanations.values())
 
     @property
     def _pair(self) -> tuple[Explanation, Explanation]:

@@ -35,7 +35,7 @@ def test_types_choices_and_limits_come_from_the_docstring():
 
 def test_choices_in_docstrings_are_those_of_the_functions():
     known = json.loads(RECORDS.read_text(encoding="utf-8"))
-    assert known[COMPARE]["test"]["choices"] == [*TESTS]
+    assert known[COMPARE]["test"]["choices"] == [*TESTS], "the docstring of compare lists the tests of TESTS"
     assert {*known[COMPARE]["correction"]["choices"]} == {*CORRECTIONS, "none"}
 
 
