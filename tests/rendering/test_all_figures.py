@@ -1,6 +1,7 @@
 """Each public figure is readable: in both widths, on light and dark pages, on large generated inputs and on real data."""
 
 import ast
+import inspect
 import sys
 import warnings
 from importlib import import_module
@@ -44,17 +45,17 @@ def closed():
 
 
 def public_figures():
-    """Return the names of public functions and methods that plot, from the stubs that list public names."""
-    root, found = Path(pyterrier_cwla.__file__).parent, set()
+    """Return the public functions and methods that plot by name, from the stubs that list public names."""
+    root, found = Path(pyterrier_cwla.__file__).parent, {}
     for stub in root.rglob("__init__.pyi"):
         package = import_module(".".join([root.name, *stub.parent.relative_to(root).parts]))
         for node in ast.walk(ast.parse(stub.read_text())):
             for name in (alias.asname or alias.name for alias in getattr(node, "names", [])):
                 value = getattr(package, name, None)
                 if isinstance(value, type):
-                    found |= {f"{name}.{method}" for method in dir(value) if method.startswith("plot")}
+                    found |= {f"{name}.{one}": getattr(value, one) for one in dir(value) if one.startswith("plot")}
                 elif name.startswith("plot"):
-                    found.add(name)
+                    found[name] = value
     return found
 
 
@@ -81,8 +82,18 @@ def check(name, given, width, page):
 
 
 def test_every_public_figure_is_drawn_here():
-    assert public_figures() == {name.split(" ")[0] for name in FIGURES}
+    assert public_figures().keys() == {name.split(" ")[0] for name in FIGURES}
     assert NOT_REAL.keys() < FIGURES.keys()
+
+
+def test_every_figure_is_returned_and_may_be_saved(generated, tmp_path):
+    for name, function in public_figures().items():
+        signature = inspect.signature(function)
+        assert signature.parameters["path"].default is None, name
+        assert signature.return_annotation in ("Axes", "Figure"), name
+    ax = pyterrier_cwla.studies.plot_power(generated.power, path=tmp_path / "power.svg")
+    assert ax.get_title(loc="left")
+    assert "<svg" in (tmp_path / "power.svg").read_text()
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FIGURES])

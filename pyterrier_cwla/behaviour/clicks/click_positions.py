@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,10 +12,15 @@ import pandas as pd
 from ...data.columns import Array
 from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...errors.sanitise import in_picture, sanitised
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, titled
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, saved, titled
 from ..logs.estimators import over_users, printed, sizes_of
 from ..logs.log import SESSION, InteractionLog, as_log, left_out
 from ..logs.observed_browsing import draw_dots, draw_ranks, survival_of_lists
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 _TOLERANCE, _MOST_STEPS = 1e-8, 20_000
 _BORDER = 1e-6
@@ -587,7 +592,9 @@ def _qrels(log: InteractionLog, configurations: pd.DataFrame) -> pd.DataFrame:
     return of.drop(columns="topic").set_axis(names, axis=1)
 
 
-def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = None) -> Any:
+def plot_positions(
+    model: Any, measures: Any = (), depth: int = 10, ax: Any = None, path: AnyPath | None = None
+) -> Axes:
     """Plot the examination probability of each rank, of a click model and of measures.
 
     Dots show b_p with its interval; lines show V of `measures` over the lists of the log.
@@ -602,6 +609,8 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
         Last rank.
     ax : matplotlib Axes, optional
         Axes to draw on; by default new ones.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -617,10 +626,10 @@ def plot_positions(model: Any, measures: Any = (), depth: int = 10, ax: Any = No
     highest = max(1.0, float(np.nanmax(table["high"].fillna(table["b"]))))
     ax.set(ylim=(0, 1.08 * highest), ylabel="share who examine the rank")
     what = "How many users examine each rank, relative to rank 1 (b of the log, V of measures)"
-    return titled(ax, f"{what} · {sizes_of(model)}")
+    return saved(titled(ax, f"{what} · {sizes_of(model)}"), path)
 
 
-def plot_relevance(model: Any, ax: Any = None) -> Any:
+def plot_relevance(model: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot attraction a, satisfaction s and relevance R(g) = a·s of each grade.
 
     Bars show R(g) with its interval, circles a (click if examined), triangles s (satisfied if clicked).
@@ -631,6 +640,8 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
         Model of :func:`dbn_from_clicks` or :func:`cascade_from_clicks`.
     ax : matplotlib Axes, optional
         Axes to draw on; by default new ones.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -650,4 +661,4 @@ def plot_relevance(model: Any, ax: Any = None) -> Any:
     titled(ax, f"How results of each grade attract and satisfy users · {going_on} · {sizes_of(model)}")
     ends = {text: ([x[-1] + 0.25], [table[name].iloc[-1]]) for name, text in names.items()}
     label_ends(ax, ends, {text: {"color": looks[name][1]} for name, text in names.items()})
-    return ax
+    return saved(ax, path)

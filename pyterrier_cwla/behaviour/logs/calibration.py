@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -26,11 +26,16 @@ from ...measures.calibrations import (
     read_calibration,
 )
 from ...model.view import Documents
-from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, text_colour, titled
+from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, saved, text_colour, titled
 from ...rendering.numbers import percent
 from .calibration_estimates import check, elapsed, estimated
 from .estimators import SHAPES, Estimate, ReadingTimeLine, StayDistribution, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 #: Definitions of the inspected summaries: down to the last click, or all results seen according to the log.
 DEPTHS = ("clicked", "seen")
@@ -315,7 +320,7 @@ class Calibration:
         reading, shapes = fields["reading"], tuple(StayDistribution(**shape) for shape in fields["shapes"])
         return cls(**{**fields, "reading": None if reading is None else ReadingTimeLine(**reading), "shapes": shapes})
 
-    def plot_reading_times(self, ax: Any = None) -> Any:
+    def plot_reading_times(self, ax: Any = None, path: AnyPath | None = None) -> Axes:
         """Plot reading time against document length, with the fitted lines.
 
         Figure 1 of Smucker and Clarke (2012): seconds over words, first views and duplicates.
@@ -324,6 +329,8 @@ class Calibration:
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -361,9 +368,9 @@ class Calibration:
             f" {round(views / len(points)):,} per point · adjusted R² {reading.adjusted_r_squared:.2f}",
         )
         key(ax, looks)
-        return ax
+        return saved(ax, path)
 
-    def plot_progress(self, log: Any, ax: Any = None, by: str | None = None) -> Any:
+    def plot_progress(self, log: Any, ax: Any = None, by: str | None = None, path: AnyPath | None = None) -> Axes:
         """Plot the rank that users reach against time, observed and predicted.
 
         Figure 2 of Smucker and Clarke (2012). The prediction is T(k), the time before rank k by the calibrated measure.
@@ -376,6 +383,8 @@ class Calibration:
             Axes to draw on; by default new ones.
         by : str, optional
             Column that groups the sessions, or "precision"; by default one group.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -406,9 +415,9 @@ class Calibration:
         sessions = many(int(largest.sum()), "session")
         titled(ax, f"How deep users are after some time · {sessions}{groups} · dashed: predicted by T(k)")
         label_ends(ax, curves, looks)
-        return ax
+        return saved(ax, path)
 
-    def plot_survival(self, ax: Any = None) -> Any:
+    def plot_survival(self, ax: Any = None, path: AnyPath | None = None) -> Axes:
         """Plot the share of users who have not left against time, observed and fitted.
 
         Figure 5 of Smucker and Clarke (2012).
@@ -417,6 +426,8 @@ class Calibration:
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -453,7 +464,7 @@ class Calibration:
         if len(self.shapes) > 1:
             looks["other distributions"] = {"color": GAIN, "linewidth": 1}
         key(ax, looks)
-        return ax
+        return saved(ax, path)
 
 
 class Calibrations(dict):

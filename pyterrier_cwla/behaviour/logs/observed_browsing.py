@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,12 +27,18 @@ from ...rendering.figures import (
     label_ends,
     measure_look,
     name_columns,
+    saved,
     text_colour,
     titled,
 )
 from .calibration_estimates import LogEstimates
 from .estimators import Estimate, Ratio, estimates_of, over_users, pooled, printed, ratios, sizes_of
 from .log import InteractionLog, as_log, highest, numbered_sessions
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 
 @dataclass(frozen=True, eq=False)
@@ -584,7 +590,9 @@ def _written(numbers: dict[float, Estimate], digits: int) -> str:
     return "{" + ", ".join(f"{g}: {round(e.value, digits):g}" for g, e in numbers.items()) + "}"
 
 
-def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = None) -> Any:
+def plot_continuing(
+    found: Any, measures: Any = (), depth: int = 20, ax: Any = None, path: AnyPath | None = None
+) -> Axes:
     """Plot the continuation probability C(i) by rank, of a log and of measures.
 
     Dots show C(i) of the log with its interval, the broad line the smoothed C. Thin lines show C = V(i+1)/V(i) of
@@ -600,6 +608,8 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
         Last rank.
     ax : matplotlib Axes, optional
         Axes to draw on; by default new ones.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -614,10 +624,12 @@ def plot_continuing(found: Any, measures: Any = (), depth: int = 20, ax: Any = N
     draw_ranks(ax, table, "C", C, measures, table["smoothed"], found.source)
     lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
     ax.set(ylim=(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02), ylabel="share who continue (C)")
-    return titled(ax, f"How many users continue after each rank (broad line: smoothed) · {sizes_of(found)}")
+    return saved(
+        titled(ax, f"How many users continue after each rank (broad line: smoothed) · {sizes_of(found)}"), path
+    )
 
 
-def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
+def plot_grade_efforts(efforts: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the seconds to examine a result of each grade, on its summary and on the document.
 
     Parameters
@@ -626,6 +638,8 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
         Estimates of :func:`grade_efforts`.
     ax : matplotlib Axes, optional
         Axes to draw on; by default new ones.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -652,7 +666,7 @@ def plot_grade_efforts(efforts: Any, ax: Any = None) -> Any:
     titled(ax, f"{what} · {many(efforts.users, 'user')}")
     looks = {"summary": {"color": GREY}, "document, if clicked": {"color": STAY}}
     label_ends(ax, {text: ([last + 0.25], [height]) for text, height in middles.items()}, looks)
-    return ax
+    return saved(ax, path)
 
 
 def draw_dots(ax: Any, x: Any, y: Any, low: Any, high: Any, colour: str = STAY, mark: str = "o") -> None:

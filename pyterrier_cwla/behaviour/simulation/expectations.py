@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,11 +25,16 @@ from ...measures.provider import prepare
 from ...model.metric import Metric
 from ...model.view import View, before
 from ...model.view_columns import packed, seen_part, view_of_ranks
-from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, system_looks, titled
+from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, saved, system_looks, titled
 from ...rendering.numbers import percent
 from ..logs.estimators import Estimate, estimates_of, over_users, printed
 from .simulator import task_of
 from .user_paths import WHAT, Task, clicks, habits_of, standard_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 _CELLS = 1 << 17  # queries × ranks per chunk
 _FEWER_CELLS = 1 << 15  # per chunk of several arrays
@@ -89,7 +94,7 @@ class Progress:
         extremes = ["max", "mean", "min"]
         return grouped.agg({"rank": extremes, "gain": extremes, "ended": ["mean"]})
 
-    def plot_ranks(self, ax: Any = None) -> Any:
+    def plot_ranks(self, ax: Any = None, path: AnyPath | None = None) -> Axes:
         """Plot maximum, mean and minimum rank over time, over all runs and topics.
 
         Figure 3 of Smucker and Clarke (2012).
@@ -98,6 +103,8 @@ class Progress:
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -114,9 +121,9 @@ class Progress:
         ax.set(ylim=(0, None), ylabel="rank reached (documents)")
         titled(ax, f"How deep users are after some time · {in_picture(_title(self))}")
         label_ends(ax, curves, looks)
-        return ax
+        return saved(ax, path)
 
-    def plot_gains(self, ax: Any = None) -> Any:
+    def plot_gains(self, ax: Any = None, path: AnyPath | None = None) -> Axes:
         """Plot the gain G(t) of each run over time, averaged over its topics.
 
         Figure 4 of Smucker and Clarke (2012).
@@ -125,6 +132,8 @@ class Progress:
         ----------
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -143,7 +152,7 @@ class Progress:
         titled(ax, f"What users have gained after some time, if none leaves · {in_picture(_title(self))}{best}")
         ends = {str(name): (x, found[name]) for name in names[: len(COLOURS)]}
         label_ends(ax, ends, {str(name): look for name, look in looks.items()})
-        return ax
+        return saved(ax, path)
 
 
 def progress(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,10 +22,15 @@ from ...measures.named import measure_of
 from ...measures.provider import CWLAEvaluator, judged
 from ...measures.wrappers import NOBODY, IntentAware, pinned
 from ...model.metric import Metric
-from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, system_looks, titled
+from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, saved, system_looks, titled
 from ...rendering.numbers import percent
 from ..logs.log import NEEDED, InteractionLog
 from .user_paths import WHAT, Course, Task, clicks, counts_unseen, standard_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 
 @dataclass(frozen=True)
@@ -309,7 +314,14 @@ class Simulation:
         users = pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
         return users.assign(**{"class": [c for _, q in chosen for c in self.classes[q]]}) if self.classes else users
 
-    def plot(self, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None) -> Any:
+    def plot(
+        self,
+        what: str = "score",
+        qid: str | None = None,
+        run: str | None = None,
+        ax: Any = None,
+        path: AnyPath | None = None,
+    ) -> Axes:
         """Plot the distribution of gain, time, items or score over users; requires ``simulate(…, keep=True)``.
 
         One run has a histogram. Its blue line is the mean of the users and, with ``what="score"``, the red line the
@@ -329,6 +341,8 @@ class Simulation:
             Name of the run; by default all runs.
         ax : matplotlib Axes, optional
             Axes to draw on; by default new ones.
+        path : path, optional
+            File to which the figure is saved.
 
         Returns
         -------
@@ -341,7 +355,7 @@ class Simulation:
             users.
         """
         several = run is None and len(self.mean) > 1
-        return _plot_runs(self, what, qid, ax) if several else plot_users(self, what, qid, run, ax)
+        return saved(_plot_runs(self, what, qid, ax) if several else plot_users(self, what, qid, run, ax), path)
 
     def axis(self, what: str) -> str:
         """Return the label of an axis of gain, time, items or score, with its unit."""
@@ -735,8 +749,13 @@ _BARS = 60
 
 
 def plot_users(
-    simulation: Simulation, what: str = "score", qid: str | None = None, run: str | None = None, ax: Any = None
-) -> Any:
+    simulation: Simulation,
+    what: str = "score",
+    qid: str | None = None,
+    run: str | None = None,
+    ax: Any = None,
+    path: AnyPath | None = None,
+) -> Axes:
     """Plot the distribution of gain, time, items or score over users.
 
     The blue line is the mean of the users. With ``what="score"``, the red line is the value of the measure. The last
@@ -754,6 +773,8 @@ def plot_users(
         Name of the run; required with several runs.
     ax : matplotlib Axes, optional
         Axes to draw on; by default new ones.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -793,7 +814,7 @@ def plot_users(
     titled(ax, in_picture(title))
     if means:
         key(ax, {label: {"color": colour, "linestyle": line} for label, (_, colour, line) in means.items()})
-    return ax
+    return saved(ax, path)
 
 
 def _bars(values: Any) -> Any:

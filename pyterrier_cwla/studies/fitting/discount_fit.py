@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_share, check_whole, many
 from ...errors.sanitise import in_picture
 from ...model.language import parse
-from ...rendering.figures import GREY, STAY, axes_of, key, titled
+from ...rendering.figures import GREY, STAY, axes_of, key, saved, titled
 from ...rendering.numbers import percent
 from ..correlation import (
     AGREED,
@@ -32,6 +32,11 @@ from ..users.agreement_variation import Template
 from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
 from ..users.ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 from .parameter_fit import Fitted, check_fit, folds_of, of_default
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 _SHOWN = 5  # values of φ in a sentence
 
@@ -137,7 +142,7 @@ class DiscountFit(Fitted):
         return said_limits + why_not_all(self.about)
 
 
-def plot_discount(study: Any, ax: Any = None) -> Any:
+def plot_discount(study: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the learned discount over ranks, with its intervals and the default.
 
     ``study.discounts`` has the numbers.
@@ -148,6 +153,8 @@ def plot_discount(study: Any, ax: Any = None) -> Any:
         Study to plot.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -166,7 +173,7 @@ def plot_discount(study: Any, ax: Any = None) -> Any:
     ax.set(xlabel="rank (documents)", ylabel="discount φ (highest = 1)")
     titled(ax, f"Learned discount · {title_of(study.about)}")
     key(ax, looks)
-    return ax
+    return saved(ax, path)
 
 
 Array = np.ndarray

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from ...errors import BadParameter, BadRatings, check_known, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
-from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, titled
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, saved, titled
 from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
@@ -46,6 +46,11 @@ from ..users.rating_correlations import (
     training_folds,
 )
 from ..users.ratings import Rated, title_of, what_was_rated, why_not_all
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 
@@ -484,7 +489,7 @@ def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
-def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
+def plot_parameter(study: Any, name: str, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the objective on all ratings along a parameter, with the other parameters as fitted.
 
     The dot is the fitted value, the grey marks at the bottom are the values chosen without each fold, and the cross is
@@ -498,6 +503,8 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
         Name of the parameter.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -541,7 +548,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None) -> Any:
     objective = about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
-    return titled(ax, f"Agreement with ratings by {in_picture(name)} · {title_of(about)}")
+    return saved(titled(ax, f"Agreement with ratings by {in_picture(name)} · {title_of(about)}"), path)
 
 
 _TOGETHER = 128  # candidates scored per chunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,18 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.declarations import needs_of
 from ...measures.provider import prepare
-from ...rendering.figures import GREY, axes_of
+from ...rendering.figures import GREY, axes_of, saved
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, parts, rounded, tau
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks, judgment_of
 from .robustness_study import all_pairs, hash_of_input
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 DEVIATIONS = 3
@@ -473,7 +478,7 @@ def _ordered(documents: pd.DataFrame) -> pd.DataFrame:
     return documents.sort_values(by, ascending=[rising[name] for name in by], kind="stable", ignore_index=True)
 
 
-def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
+def plot_possible_changes(study: NextJudgments, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the share of all possible changes that the first documents have, in this order and by best rank.
 
     :meth:`NextJudgments.covered` returns the numbers.
@@ -484,6 +489,8 @@ def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
         Study to plot.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -494,7 +501,7 @@ def plot_possible_changes(study: NextJudgments, ax: Any = None) -> Any:
     names = {"this order": "this_order", "by best rank": "by_best_rank"}
     curves = {name: (data["judgments"].to_numpy(), 100 * data[column].to_numpy()) for name, column in names.items()}
     title = f"Possible changes by the number of judgments · {sizes_of(study.about)}"
-    return plot_curves(ax, curves, title, xlabel="documents judged", ylabel="possible changes (%)")
+    return saved(plot_curves(ax, curves, title, xlabel="documents judged", ylabel="possible changes (%)"), path)
 
 
 Order = Callable[[Array, Array], Array]
@@ -734,7 +741,7 @@ def _needed(steps: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
+def plot_judging(study: SimulatedJudging, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot τ to the order of runs by all judgments, over the number of judgments.
 
     Parameters
@@ -743,6 +750,8 @@ def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
         Study to plot.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -754,4 +763,4 @@ def plot_judging(study: SimulatedJudging, ax: Any = None) -> Any:
     ax.axhline(KNEE, color=GREY, linewidth=0.7, zorder=2.1)
     title = f"Order of runs by the number of judgments · {sizes_of(study.about)}"
     ylabel = f"{TAUS[study.about['tau']]} to the order by all judgments"
-    return plot_curves(ax, curves, title, xlabel="documents judged", ylabel=ylabel)
+    return saved(plot_curves(ax, curves, title, xlabel="documents judged", ylabel=ylabel), path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations, pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,11 +15,16 @@ from ...errors import BadParameter, check_known, many, some
 from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
-from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, thin_ticks, titled
+from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, saved, thin_ticks, titled
 from ...rendering.numbers import percent
 from ..correlation import TAUS, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 #: Result with all judgments, then with the remaining ones ("accepted" means H₀ accepted), as in the paper.
@@ -621,7 +626,7 @@ _CURVES = {
 }
 
 
-def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+def plot_order(study: Robustness, ax: Any = None, measures: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot τ between the orders of runs by the remaining judgments and by all judgments, with intervals.
 
     The grey line is at 0.9, above which orders are considered equivalent. More than four measures have a panel each, in
@@ -635,6 +640,8 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
         By default new axes.
     measures : iterable of str, optional
         Names of the measures to plot. By default all.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -644,10 +651,10 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     ----------
     Bompada et al. (2007), Figures 1 and 3.
     """
-    return _plot(study, "tau", ax, measures)
+    return saved(_plot(study, "tau", ax, measures), path)
 
 
-def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the accuracy of the test: the share of pairs of runs with the same result as by all judgments.
 
     Parameters
@@ -658,6 +665,8 @@ def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> An
         By default new axes.
     measures : iterable of str, optional
         Names of the measures to plot. By default all.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -667,10 +676,10 @@ def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None) -> An
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    return _plot(study, "accuracy", ax, measures)
+    return saved(_plot(study, "accuracy", ax, measures), path)
 
 
-def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
+def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the geometric mean of precision and recall of the test for pairs of runs that do not differ.
 
     Parameters
@@ -681,6 +690,8 @@ def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
         By default new axes.
     measures : iterable of str, optional
         Names of the measures to plot. By default all.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -690,10 +701,10 @@ def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None) -> Any:
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    return _plot(study, "g_mean", ax, measures)
+    return saved(_plot(study, "g_mean", ax, measures), path)
 
 
-def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None) -> Any:
+def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot differences of τ between measures; above 0, the first measure keeps the order of runs better.
 
     Parameters
@@ -705,6 +716,8 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None)
     comparisons : iterable of pairs of str, optional
         Pairs of measures. By default nDCG and infAP, and infAP and bpref, if the study has these measures; otherwise
         each measure and the next.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -725,7 +738,7 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None)
     ax.set_ylabel("difference of τ")
     titled(ax, f"Which measure keeps the order of runs better: above 0, the first · {study.sizes}")
     label_ends(ax, curves, looks)
-    return ax
+    return saved(ax, path)
 
 
 def curves_of(study: Robustness, what: str) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from ...evaluation.score_cache import names_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
 from ...measures.labels import Measures
-from ...rendering.figures import GREY, axes_of, measure_look, name_rows, text_colour, titled
+from ...rendering.figures import GREY, axes_of, measure_look, name_rows, saved, text_colour, titled
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
@@ -54,6 +54,11 @@ from .missing_judgments import (
     without_group,
 )
 from .robustness_result import PairTests, Robustness, infap_pool_note
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 _PAIR_HITS = 1 << 19  # judged documents of pairs of runs, over all levels, per chunk
@@ -741,7 +746,7 @@ def _falls(
     return pd.DataFrame(rows)
 
 
-def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
+def plot_falls(study: GroupsLeftOut, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the number of ranks by which each run falls without its group's own judgments.
 
     A mark is a run, and a vertical line the mean of a measure. ``study.changes`` has the numbers.
@@ -752,6 +757,8 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
         Study to plot.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -770,4 +777,4 @@ def plot_falls(study: GroupsLeftOut, ax: Any = None) -> Any:
     name_rows(ax, range(len(measures)), measures)
     ax.invert_yaxis()
     ax.set_xlabel("ranks that a run falls (line: mean)")
-    return titled(ax, f"How far runs fall without their group's own judgments · {study._sizes}")
+    return saved(titled(ax, f"How far runs fall without their group's own judgments · {study._sizes}"), path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,7 @@ from ...rendering.figures import (
     name_columns,
     name_rows,
     room_of,
+    saved,
     titled,
 )
 from ...rendering.numbers import fixed_point, percent
@@ -46,6 +47,11 @@ from ..correlation import (
     with_direction,
 )
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 
@@ -449,7 +455,7 @@ class MetricAgreement(Study):
         ]
 
 
-def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None) -> Any:
+def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot a heat map of the coefficients, with similar measures adjacent.
 
     More than eight measures are numbered. Where cells have no room for values, a scale explains the colours. Undefined
@@ -464,6 +470,8 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
         Coefficient.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -500,7 +508,7 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
     ax.invert_yaxis()
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    return titled(ax, f"How similarly measures order the runs: {AGREEMENTS[kind][0]} · {_title(study)}")
+    return saved(titled(ax, f"How similarly measures order the runs: {AGREEMENTS[kind][0]} · {_title(study)}"), path)
 
 
 def _height(measures: int) -> float:
@@ -508,7 +516,9 @@ def _height(measures: int) -> float:
     return 1.4 + 0.36 * measures if measures <= _NUMBERED else 1.2 + 0.18 * measures
 
 
-def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = None) -> Any:
+def plot_scatter(
+    study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = None, path: AnyPath | None = None
+) -> Axes:
     """Plot the runs by two measures, and label the runs with the largest difference in ranks.
 
     :meth:`MetricAgreement.scatter` returns the numbers.
@@ -523,6 +533,8 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
         Number of labelled runs.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -539,7 +551,7 @@ def plot_scatter(study: MetricAgreement, x: str, y: str, k: int = 5, ax: Any = N
     found = "".join(f" · τ_b = {value:.3f}" for value in both["tau_b"])
     titled(ax, f"The mean of each run by two measures{found} · {_title(study)}")
     label_points(ax, dict(zip(data["run"][named], points[named])), points, SCORE)
-    return ax
+    return saved(ax, path)
 
 
 def _title(study: MetricAgreement) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -24,13 +24,18 @@ from ...evaluation.significance import (
     without_noise,
 )
 from ...measures.labels import Measures
-from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, titled
+from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, saved, titled
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, half_width, parts, times_drawn
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .metric_correlations import Cube, without_answers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 
@@ -543,7 +548,7 @@ _MARKS: dict[str, dict[str, Any]] = {
 }
 
 
-def plot_power(study: Power, ax: Any = None) -> Any:
+def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the power of each measure by four tests.
 
     Lines are 95 % intervals of the power by the t-test. :meth:`Power.shares` returns the numbers.
@@ -554,6 +559,8 @@ def plot_power(study: Power, ax: Any = None) -> Any:
         Study to plot.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -571,10 +578,10 @@ def plot_power(study: Power, ax: Any = None) -> Any:
     ax.set_axisbelow(True)
     titled(ax, f"How many pairs of runs each measure tells apart · {_title(study)}")
     key(ax, {look["label"]: {**look, "linestyle": "-" if test == "t" else "none"} for test, look in _MARKS.items()})
-    return ax
+    return saved(ax, path)
 
 
-def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
+def plot_levels(study: Power, test: str = "t", ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the share of significant pairs over the level of significance.
 
     These are Sakai's curves of achieved significance levels (:meth:`Power.achieved`) with exchanged axes, so that
@@ -588,6 +595,8 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
         Test.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -600,7 +609,7 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None) -> Any:
     ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7, zorder=2.1)
     title, across = f"Pairs told apart by the level of the test · {_title(study)}", POWER_TESTS[test]
     labels = {"xlabel": f"level of significance ({across})", "ylabel": "pairs of runs told apart (%)"}
-    return plot_curves(ax, curves, title, xscale="log", xlim=_LEVELS[[0, -1]], **labels)
+    return saved(plot_curves(ax, curves, title, xscale="log", xlim=_LEVELS[[0, -1]], **labels), path)
 
 
 def _title(study: Power) -> str:

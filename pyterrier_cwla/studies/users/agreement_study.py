@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,7 @@ from ...rendering.figures import (
     label_ends,
     name_rows,
     room_of,
+    saved,
     text_colour,
     titled,
 )
@@ -47,6 +48,11 @@ from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
 from .ratings import Rated, from_labels, why_left_out, why_reduced
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 _MOST_LEVELS = 9  # maximum number of distinct ratings that are not binned
 
@@ -405,7 +411,9 @@ _SMALL = 7.0  # points
 _PREFERRED = {"-1": ("second", SCORE), "0": ("neither", GAIN), "1": ("first", STAY)}
 
 
-def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = None) -> Any:
+def plot_cells(
+    study: UserAgreement, ax: Any = None, coefficient: str | None = None, path: AnyPath | None = None
+) -> Axes:
     """Plot the coefficient of each C with each A, as in Tables 4 and 5 of Moffat et al. (2022).
 
     Darker cells have higher values; the highest value of a row is bold and framed. "a" marks the canonical metric of
@@ -421,6 +429,8 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
         By default new axes.
     coefficient : str, optional
         By default the coefficient of the study.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -462,7 +472,9 @@ def plot_cells(study: UserAgreement, ax: Any = None, coefficient: str | None = N
     ax.set_xlabel("how a score follows from the ranking (A)")
     ax.xaxis.set_label_position("top")
     ax.set_ylabel("how users continue (C)")
-    return titled(ax, f"{name} of scores with {study._whose}{_explained([*texts.to_numpy().ravel()], 'a')}")
+    return saved(
+        titled(ax, f"{name} of scores with {study._whose}{_explained([*texts.to_numpy().ravel()], 'a')}"), path
+    )
 
 
 def _explained(texts: Any, reference: str) -> str:
@@ -489,7 +501,7 @@ def _short(text: str, others: Any) -> str:
     return name if words and sum(other.partition("(")[0] == name for other in others) == 1 else text
 
 
-def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS) -> Any:
+def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS, path: AnyPath | None = None) -> Axes:
     """Plot the coefficients of the best measures with their intervals, best first.
 
     Filled marks are references of comparisons. ``study.ranked`` has the numbers.
@@ -502,6 +514,8 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
         By default new axes.
     most : int, default=30
         Maximum number of measures.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -538,14 +552,16 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS)
         dot = {"linestyle": "-", "marker": "o", "markersize": 5}
         key(ax, {"reference of comparisons": {**dot, "color": SCORE}, "others": {**dot, "color": STAY,
                  "markerfacecolor": ax.get_facecolor()}})  # fmt: skip
-    return ax
+    return saved(ax, path)
 
 
 def _height(measures: int) -> float:
     return 1.3 + 0.2 * min(measures, _MOST_ROWS)
 
 
-def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | None = None) -> Any:
+def plot_bands(
+    study: UserAgreement, measure: str, ax: Any = None, bins: int | None = None, path: AnyPath | None = None
+) -> Axes:
     """Plot the shares of ratings at each level over a measure's scores.
 
     Each bar has about the same number of ratings. The better a measure agrees with users, the more the bands rise from
@@ -563,6 +579,8 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
         By default new axes.
     bins : int, optional
         Number of bars, from 2. By default up to ten, with at least about fifteen ratings each.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -596,7 +614,7 @@ def plot_bands(study: UserAgreement, measure: str, ax: Any = None, bins: int | N
     label_ends(ax, dict(reversed(curves.items())), looks)  # from the top, also where bands have no height
     ratings = f"Ratings from {levels[0]} to {levels[-1]}, by the score"
     what = "Which side users prefer, by the difference" if pairs else ratings
-    return titled(ax, f"{what} · {study._whose}")
+    return saved(titled(ax, f"{what} · {study._whose}"), path)
 
 
 _FEW_USERS = 20

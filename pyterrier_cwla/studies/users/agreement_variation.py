@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from string import Template as Text
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from ...errors.sanitise import in_picture
 from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
-from ...rendering.figures import GREY, axes_of, key, label_ends, measure_look, name_columns, name_rows, titled
+from ...rendering.figures import GREY, axes_of, key, label_ends, measure_look, name_columns, name_rows, saved, titled
 from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
@@ -40,6 +40,11 @@ from ..correlation import (
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .rating_correlations import above_group_means, correlations, resample_counts
 from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 Values = dict[str, Any]
@@ -455,7 +460,7 @@ def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
         return np.where(varies, above / np.sqrt(of_x * of_y), np.nan)
 
 
-def plot_splits(study: Any, ax: Any = None) -> Any:
+def plot_splits(study: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the correlation of each measure in each part, with intervals.
 
     Bins of numbers lie along the horizontal axis and are joined by lines; other parts are rows. ``study.parts`` has the
@@ -467,6 +472,8 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
         Study to plot.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -478,12 +485,12 @@ def plot_splits(study: Any, ax: Any = None) -> Any:
     if study.about["bins"]:
         _columns(study, ax)
         ax.set_ylabel(coefficient)
-        return titled(ax, title)
+        return saved(titled(ax, title), path)
     _rows(study, ax)
     ax.set_xlabel(coefficient)
     titled(ax, title)
     key(ax, {name: {**measure_look(number), "linestyle": "-"} for number, name, *_ in _places(study)})
-    return ax
+    return saved(ax, path)
 
 
 def _height(study: Any) -> float:
@@ -787,7 +794,7 @@ def _curve(
 _FEW = 3  # maximum number of bands that remain legible
 
 
-def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any:
+def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the correlation over the values of a parameter, a line for each measure.
 
     Bands are intervals. They are drawn for up to three measures; with more, only for the measure with the highest
@@ -801,15 +808,17 @@ def plot_sensitivity(study: Any, coefficient: str = "pearson", ax: Any = None) -
         Name of a coefficient.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
     matplotlib Axes
     """
-    return _drawn(study, coefficient, axes_of(ax), "Agreement with ratings", LABELS[coefficient])
+    return saved(_drawn(study, coefficient, axes_of(ax), "Agreement with ratings", LABELS[coefficient]), path)
 
 
-def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any:
+def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the change of the correlation from the first value of a parameter.
 
     Lines and bands are as in :func:`plot_sensitivity`. ``study.curves("pearson_change")`` returns the numbers.
@@ -822,6 +831,8 @@ def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any
         Name of a coefficient.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -830,7 +841,7 @@ def plot_change(study: Any, coefficient: str = "pearson", ax: Any = None) -> Any
     ax = axes_of(ax)
     ax.axhline(0, color=GREY, linewidth=0.6)
     what, label = "Change of the agreement with ratings", f"change of {LABELS[coefficient]}"
-    return _drawn(study, f"{coefficient}_change", ax, what, label)
+    return saved(_drawn(study, f"{coefficient}_change", ax, what, label), path)
 
 
 def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -13,12 +13,17 @@ import pandas as pd
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, near
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, text_colour, titled
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, saved, text_colour, titled
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .rating_correlations import above_group_means, standardised_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ...files.atomic import AnyPath
 
 Array = np.ndarray
 
@@ -353,7 +358,7 @@ def _ratio(products: Array, k: int) -> Array:
     return np.divide(above, below, out=np.full(above.shape, np.nan), where=below > 0)
 
 
-def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) -> Any:
+def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None, path: AnyPath | None = None) -> Axes:
     """Plot the correlation of differences for one target, a row for each measure.
 
     The dot is the limit, the line its interval, the cross the correlation over the repetitions, and the hollow square
@@ -367,6 +372,8 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) 
         By default the first target.
     ax : matplotlib Axes, optional
         By default new axes.
+    path : path, optional
+        File to which the figure is saved.
 
     Returns
     -------
@@ -391,7 +398,7 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None) 
         "over all lists": {"color": SCORE, "marker": "s", "linestyle": "none", "markerfacecolor": "none"},
     }
     key(ax, {name: {**look, "markersize": 5} for name, look in marks.items()})
-    return ax
+    return saved(ax, path)
 
 
 def _height(measures: int) -> float:
