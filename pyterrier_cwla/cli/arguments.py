@@ -55,7 +55,7 @@ class Command(TyperCommand):
         """Write the descriptions of arguments and options."""
         for one in self.params:
             if one.param_type_name == "argument":
-                vars(one)["display_type_rich"] = lambda ctx: None
+                vars(one)["display_type_rich"] = lambda ctx: None  # of a path, typer's help shows the Python type
         super().format_options(ctx, formatter)
 
 
@@ -221,13 +221,13 @@ class MeasureOptions:
         from ..measures.provider import computed_here
 
         each: list[Any] = [one for text in texts for one in split_measures(text)]
-        notes = []
-        if self.rel is not None:
-            plain = measures_of(each)
-            each = [_with_parameters(measure, self._rel_of) for measure in plain]
-            if not any(old is not new for old, new in zip(plain, each, strict=True)):
-                notes = ["None of these measures takes rel from the command line: --rel has no effect."]
-        wanted = list(by_name((parsed or computed_here)(each)).values())
+        with warnings_as_sentences() as notes:
+            if self.rel is not None:
+                plain = measures_of(each)
+                each = [_with_parameters(measure, self._rel_of) for measure in plain]
+            wanted = list(by_name((parsed or computed_here)(each)).values())
+        if self.rel is not None and not any(old is not new for old, new in zip(plain, each, strict=True)):
+            notes.append("None of these measures takes rel from the command line: --rel has no effect.")
         lengths = None if self.lengths is None else lengths_from(self.lengths)
         seconds = None if self.seconds is None else seconds_from(self.seconds)
 
@@ -257,7 +257,8 @@ class MeasureOptions:
         return bound
 
     def _rel_of(self, inner: Measure) -> dict[str, Any]:
-        return {"rel": self.rel} if "rel" in inner.SUPPORTED_PARAMS and "rel" not in inner.params else {}
+        stated = "rel" in inner.params or inner.NAME == "NumRet"  # without rel, it counts all documents
+        return {"rel": self.rel} if "rel" in inner.SUPPORTED_PARAMS and not stated else {}
 
     def _notes(self, changed: Sequence[str], costly: Sequence[str]) -> list[str]:
         """Return sentences about the lengths of these measures, and about the costs of these."""

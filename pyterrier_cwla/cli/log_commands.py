@@ -95,6 +95,7 @@ def calibrate(
     Example: pyterrier-cwla calibrate log.csv -o calibration.json, and then -m "TBG(calibration='calibration.json')"
     """
     from ..behaviour.logs.calibration import calibrate as calibrated
+    from ..measures import TBG
 
     if by is not None and (output or pictures):
         raise errors.BadParameter(
@@ -111,7 +112,8 @@ def calibrate(
     print_calibration(found, options_of(context.command))
     if output is not None:
         found.save(output)
-        note(f"Written to {output}: -m \"TBG(calibration='{output}')\"")
+        values = "".join(f", {name}=…" for name in found.missing if name in TBG.SUPPORTED_PARAMS)  # to be given
+        note(f"Written to {output}: -m \"TBG(calibration='{output}'{values})\"")
     if pictures is not None:
         _draw(found, read, pictures)
 

@@ -31,7 +31,7 @@ from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
 from ..rendering.numbers import fixed_point
 from .controls import Control, changed, control_of
-from .states import Topic, state_of, texts_of
+from .states import Topic, check_highest, state_of, texts_of
 
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 
@@ -212,7 +212,7 @@ class Exploration:
     Raises
     ------
     BadParameter
-        If there is no such topic, or if the measure follows no user model.
+        If there is no such topic, if a grade is above 1,000, or if the measure follows no user model.
     BadRun
         If there are more than two runs, or they answer no judged topic together.
 
@@ -241,6 +241,7 @@ class Exploration:
         self.lengths = None if lengths is None else Lengths.bind(lengths)
         self.rows = {name: self.judgments.rows(self._columns(run)) for name, run in _one_or_two(runs).items()}
         self.highest = float_or_int(max(self.judgments.pool.highest or 0, 1))
+        check_highest(self.highest)
         self.topics = self._answered()
         self.topic = self._known_topic(self.topics[0] if topic is None else topic)
         ids = (rows.columns.doc_id.unique().to_pylist() for rows in self.rows.values())
@@ -268,7 +269,7 @@ class Exploration:
         Raises
         ------
         BadParameter
-            If no document is judged, or if a grade is not a number.
+            If no document is judged, or if a grade is not a number or is above 1,000.
 
         Examples
         --------

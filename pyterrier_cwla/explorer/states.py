@@ -104,6 +104,7 @@ def _story(spec: Spec, known: dict[str, str], head: str, unit: str) -> str:
 
 _SHOWN = 100  # ranks of a table
 _GRADES = In("[-1e15, 1e15]")
+_HIGHEST = 1_000  # grade; controls have a choice for each grade from 0
 _NO_BOUND = "How much higher the scores could be if all documents were judged is not known for this measure."
 
 
@@ -199,6 +200,7 @@ class Topic:
             else:
                 if grade not in _GRADES:
                     raise BadParameter(f"the grade of {text} must be a number or null.")
+                check_highest(grade)
                 new[doc_id] = float(grade)
         if not new:
             raise BadParameter("no document of the topic is judged: give at least one document a grade.")
@@ -227,6 +229,12 @@ class Topic:
     def grade_steps(self) -> list[str]:
         """Grades that a document can be given, from the lowest to the highest."""
         return [f"{grade:g}" for grade in sorted({*range(math.floor(self.highest) + 1), *self.grades.values()})]
+
+
+def check_highest(grade: float) -> None:
+    """Raise BadParameter for a grade above the highest one."""
+    if grade > _HIGHEST:
+        raise BadParameter(f"the grade {grade:,g} is too high for the explorer: grades are {_HIGHEST:,} at most.")
 
 
 def state_of(measure: Measure, topic: Topic, notes: Iterable[str] = ()) -> dict[str, Any]:

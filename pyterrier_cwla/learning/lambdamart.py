@@ -124,9 +124,7 @@ class LambdaMART:
     ) -> None:
         names = [name for name in inspect.signature(LambdaMART).parameters if name != "unknown"]
         for name in unknown:
-            raise BadParameter(
-                f"LambdaMART has no parameter {name!r}. {near_parameter(name, names)} It takes {', '.join(names)}."
-            )
+            raise BadParameter(f"LambdaMART has no parameter {name!r}. {near_parameter(name, names)}")
         if measure is None:
             raise BadParameter("LambdaMART needs a measure, such as LambdaMART('nDCG@10').")
         self.measure = _learnable(measure)

@@ -36,7 +36,7 @@ _OF_RANX = {
     r"hits@(\d+)": r"CWLA(C='prec(\1)',A='etg',gain='binary')",
     r"r-precision": "Rprec",
     r"ndcg_burges(@\d+)?": r"nDCG(dcg='exp-log2')\1",
-    r"rbp\.(\d+)": r"CWLA(C='rbp(0.\1)',A='erg',gain='raw')",
+    r"rbp\.(\d\d)": r"CWLA(C='rbp(0.\1)',A='erg',gain='raw')",
     r"(.+)-l(\d+)": r"\1|rel=\2",
 }
 """Patterns of names of ranx, and the measures that compute the same."""
@@ -205,7 +205,7 @@ def several(text: object) -> list[Measure]:
     if not isinstance(text, str) or len(text) > LONGEST or _in_any_case(text, registry):
         return []
     if text == "all_trec":
-        warn(f"all_trec is read without {_NOT_COMPUTED}, which neither this package nor ir_measures computes.")
+        warn(f"the list all_trec is read without {_NOT_COMPUTED}, which neither this package nor ir_measures computes.")
     with suppress(UnknownSpec):
         found = _all_of_trec_eval(text)
         return found if len(found) > 1 else []
@@ -219,7 +219,10 @@ def _of_ranx(text: str) -> Measure | None:
     for pattern, here in _OF_RANX.items():
         if found := re.fullmatch(pattern, text):
             name, _, rel = found.expand(here).partition("|rel=")
-            return cast(Measure, parsed(name)(rel=int(rel))) if rel else parsed(name)
+            measure = parsed(name)
+            if rel and "rel" not in measure.SUPPORTED_PARAMS:
+                raise UnknownSpec(f"{text} of ranx: {name} is computed without a level of relevance. Write {name!r}.")
+            return cast(Measure, measure(rel=int(rel))) if rel else measure
     return None
 
 

@@ -1184,7 +1184,14 @@ def test_one_lowest_relevant_grade_for_all_measures(files, prints):
     assert "grades from 3 are relevant" in without
     note = "None of these measures takes rel from the command line: --rel has no effect."
     assert note in prints("evaluate", "qrels.txt", "runs", "-m", "nDCG", "--rel", 3)
+    assert note in prints("evaluate", "qrels.txt", "runs", "-m", "NumRet", "--rel", 3)
     assert "early" in prints("compare", "qrels.txt", "runs", "-m", "early=P@2", "--rel", 3, "--resamples", 100)
+
+
+def test_what_a_list_of_trec_eval_leaves_out_is_a_note(files, cli):
+    code, out, err = cli("evaluate", "qrels.txt", "runs", "-m", "all_trec")
+    assert (code, err) == (0, "")
+    assert "The list all_trec is read without Rndcg" in out
 
 
 def test_an_explanation_stops_at_the_cutoff_of_the_measure(files, prints):

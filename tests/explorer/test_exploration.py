@@ -236,6 +236,14 @@ def test_rankings_are_lists_of_grades(grades):
         Exploration.of_grades(grades)
 
 
+def test_a_grade_above_the_limit_is_named():
+    with pytest.raises(BadParameter, match=r"the grade 1e[+]15 is too high for the explorer: grades are 1,000 at most"):
+        Exploration.of_grades([1e15, 0])
+    assert Exploration.of_grades([1000, 0]).answer({})["grades"][-1] == "1000"
+    answer = explored().answer({"grades": {"a": 1001}})
+    assert answer["error"] == "the grade 1,001 is too high for the explorer: grades are 1,000 at most."
+
+
 def test_equal_grades_are_the_same_documents():
     exploration = Exploration.of_grades({"A": [2, 0, 1], "B": [0, 1, 2, 2]})
     ids = [ranking["columns"]["id"] for ranking in exploration.answer({})["rankings"]]
