@@ -59,11 +59,7 @@ def __getattr__(name: str) -> Any:
         return _of_stub(name)
     if name in _measures():
         return _measures()[name]
-    from .errors import RENAMED
-
-    message = f"{__name__} has no attribute {name!r}. {_elsewhere(name)}".rstrip()
-    # `from pyterrier_cwla import name` replaces the text of an AttributeError, and shows that of an ImportError.
-    raise (ImportError if name in RENAMED else AttributeError)(message)
+    raise AttributeError(f"{__name__} has no attribute {name!r}. {_elsewhere(name)}".rstrip())
 
 
 def __dir__() -> list[str]:

@@ -36,7 +36,7 @@ _OF_RANX = {
     r"hits@(\d+)": r"CWLA(C='prec(\1)',A='etg',gain='binary')",
     r"r-precision": "Rprec",
     r"ndcg_burges(@\d+)?": r"nDCG(dcg='exp-log2')\1",
-    r"rbp\.(\d\d)": r"CWLA(C='rbp(0.\1)',A='erg',gain='raw')",
+    r"rbp[.@](\d+)": r"CWLA(C='rbp(0.\1)',A='erg',gain='raw')",
     r"(.+)-l(\d+)": r"\1|rel=\2",
 }
 """Patterns of names of ranx, and the measures that compute the same."""

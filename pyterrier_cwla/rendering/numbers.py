@@ -39,10 +39,10 @@ def probability(p: float) -> str:
 
 
 def percent(share: float, places: int | None = None) -> str:
-    """Return a share in percent, with a no-break blank; without `places`, with as many decimals as it needs.
+    r"""Return a share in percent, with a no-break blank; without `places`, with as many decimals as it needs.
 
-    >>> print(percent(0.95), percent(0.5, 1))
-    95 % 50.0 %
+    >>> percent(0.95), percent(0.5, 1)
+    ('95\xa0%', '50.0\xa0%')
     """
     number = f"{100 * share:g}" if places is None else f"{100 * share:.{places}f}"
     return f"{number}\N{NO-BREAK SPACE}%"

@@ -199,8 +199,6 @@ def test_names_of_ranx(theirs, here):
 def test_levels_of_ranx_are_refused_where_there_is_none():
     with pytest.raises(UnknownSpec, match=r"hits@3-l2 of ranx: hits@3 is computed without a level of relevance"):
         measures_of("hits@3-l2")
-    with pytest.raises(UnknownSpec, match=r"cannot read the measure 'rbp\.100'"):
-        measures_of("rbp.100")
 
 
 def test_lists_of_trec_eval():

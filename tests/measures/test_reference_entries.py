@@ -4,6 +4,7 @@ import pytest
 
 from pyterrier_cwla import gain
 from pyterrier_cwla.measures import reference
+from pyterrier_cwla.model.language import TABLES
 
 
 def entry(kind, name):
@@ -39,8 +40,10 @@ def test_a_docstring_is_read_field_by_field():
 
 def test_every_parameter_has_a_meaning():
     """The meaning stands in the docstring of a function, or in the table of meanings that many measures share."""
-    nameless = [f"{e.kind} {e.name}: {p.name}" for e in reference.entries() for p in e.parameters if not p.means]
-    assert nameless == []
+    for entry in reference.entries():
+        part = TABLES.get(entry.kind, {}).get(entry.name)
+        if part is None or part.built_in:  # other tests add functions of their own
+            assert [parameter.name for parameter in entry.parameters if not parameter.means] == [], entry.name
 
 
 def test_normalisers_have_no_source():
