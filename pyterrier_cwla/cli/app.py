@@ -141,13 +141,14 @@ def _ways_out(words: Sequence[str], table: str = "--lengths") -> str:
 
 
 def _way_out_of_folder(message: str, words: Sequence[str]) -> str:
-    """Return a hint, with a leading blank, if an error is about a file in a folder that was given."""
+    """Return a hint that follows the message, if an error is about a file in a folder that was given."""
     file = Path(message.partition(":")[0])
     if not file.is_file() or file.parent not in map(Path, words):
         return ""
+    stop = "" if message.endswith(".") else "."
     return (
-        f" All files of the folder {file.parent} are read as runs, except those whose names begin with '.' or '_'. If"
-        f" {file.name} is no run, move it elsewhere, or give the runs alone, as in {file.parent / '*.txt'}."
+        f"{stop} All files of the folder {file.parent} are read as runs, except those whose names begin with '.' or '_'"
+        f". If {file.name} is no run, move it elsewhere, or give the runs alone, as in {file.parent / '*.txt'}."
     )
 
 

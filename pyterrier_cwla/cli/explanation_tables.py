@@ -27,7 +27,7 @@ _MEANINGS = {
     "W": "V/V⁺, share of attention",
     "L": "share of users who leave here",
     "A": "value for users who leave here",
-    "L·A": "their contribution to the score",
+    "L·A": "part of the score that comes from these users",
     "discount": "contribution of a gain of 1 at this rank",
     "adds": "what this rank adds to the score",
     "L·A / N": "value for users who leave here, divided by the normaliser",
