@@ -1,4 +1,15 @@
-"""Order in which documents are judged: the next ones for a comparison, and simulations of several orders."""
+"""Order in which documents are judged: the next ones for a comparison, and simulations of several orders.
+
+Question: which unjudged documents should be judged next, so that a comparison of runs is settled with few judgments?
+
+Method: each document is given each grade in turn, all rankings are scored again, and the largest change of a difference
+of two runs orders the documents (Carterette, Allan and Sitaraman, 2006; Moffat, Webber and Zobel, 2007). Only pairs
+count whose order judgments may still change. The simulation hides the judgments of a collection, reveals them in
+several orders, and counts how many are needed until the runs have their final order.
+
+Not to conclude: each change is that of one judgment alone. A settled pair is not a significant one, and an order that
+saves judgments in one collection need not save them in the next.
+"""
 
 from __future__ import annotations
 

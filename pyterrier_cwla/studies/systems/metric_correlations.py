@@ -1,4 +1,13 @@
-"""Agreement of metrics with each other, from the scores of many runs on every query."""
+"""Agreement of metrics with each other, from the scores of many runs on every query.
+
+Question: do two metrics put the same runs in the same order?
+
+Method: the runs are ranked by their means, and the orders are correlated: τ_b and τ_a (Kendall, 1945), τ_AP (Yilmaz et
+al., 2008), and rank-biased overlap (Webber et al., 2010). Intervals are the coefficient ± its bootstrap standard error
+over topics times a quantile of Student's t; all metrics share the resamples.
+
+Not to conclude: agreement does not show that either metric is right, and τ depends on how much the runs differ.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Agreement of metrics with user ratings: study, result and plots."""
+"""Agreement of metrics with user ratings: study, result and plots.
+
+Question: which metric agrees best with what users said about lists or sessions?
+
+Method: scores are correlated with ratings (Pearson's r, Spearman's ρ, Kendall's τ_b), or compared with preferences,
+with intervals by the bootstrap over users where they are known. Two metrics are compared by Williams' t or the
+jackknife, and in predicting held-out ratings by a test that accounts for the overlap of folds (Nadeau and Bengio, 2003;
+Jiang and Allan, 2016; Moffat et al., 2022).
+
+Not to conclude: the best of many metrics is so in part by chance. Agreement may differ for other tasks, interfaces and
+collections.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,16 @@
-"""Agreement with users for each value of a parameter, and in parts of the ratings."""
+"""Agreement with users for each value of a parameter, and in parts of the ratings.
+
+Question: how does the agreement with users change with a parameter of the metric, and does it hold in each part of the
+ratings?
+
+Method: a measure with a placeholder is scored for each value, or the ratings are divided by a property, and the
+agreement is computed for each (Chapelle et al., 2009, sections 6.3 and 7.1). Intervals come from the bootstrap over
+users or ratings, and all values share the resamples. Within parts, scores and ratings are deviations from the means of
+their part, which does not compare parts with each other (Good and Mittal, 1987).
+
+Not to conclude: the highest point of a curve is chosen on the same ratings, and the extremes of many parts differ by
+chance.
+"""
 
 from __future__ import annotations
 

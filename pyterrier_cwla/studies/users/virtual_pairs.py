@@ -1,4 +1,15 @@
-"""Virtual systems: agreement of measures and users on which of two lists *for the same query* is better."""
+"""Virtual systems: agreement of measures and users on which of two lists *for the same query* is better.
+
+Question: if each of two systems returned one of the lists that were shown, would a metric and users prefer the same
+one?
+
+Method: two lists are drawn for each query, one for each virtual system, and the differences between the systems by the
+metric and by the users are correlated over many draws (Chapelle et al., 2009, section 6.4 and Algorithm 3). The limit
+for many draws is a ratio of sums of covariances within queries, with an interval by the bootstrap over queries.
+
+Not to conclude: a correlation over systems says little about single queries: sums of many queries vary less than each
+of them.
+"""
 
 from __future__ import annotations
 
