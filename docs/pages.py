@@ -444,7 +444,7 @@ def _parts_page(kind: str, parts: Sequence[Entry], measures: Sequence[Entry]) ->
             "Used by": ", ".join(users),
         }
         shown.append("\n".join(f":{head}: {fact}" for head, fact in facts.items() if fact))
-        if part.example:
+        if part.example and kind != "session":
             what = " import score" if "score(" in part.example else f".model.{kind}s import {part.name}"
             shown.append(f">>> from pyterrier_cwla{what}\n{part.example}")
     return page(shown)

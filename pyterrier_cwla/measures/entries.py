@@ -303,7 +303,7 @@ def help_on(declaration: Declaration) -> str:
 def example_values(name: str, parameters: Iterable[EntryParameter]) -> dict[str, Any]:
     """Return values of the required parameters of a measure, for examples."""
     known = {**_VALUES, **_VALUES_OF.get(name, {})}
-    return {parameter.name: known[parameter.name] for parameter in parameters if parameter.required}
+    return {parameter.name: known.get(parameter.name, 0.5) for parameter in parameters if parameter.required}
 
 
 def measure_text(name: str, given: Mapping[str, Any]) -> str:

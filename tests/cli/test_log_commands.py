@@ -40,7 +40,7 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
     )
     expected = calibrate(InteractionLog.read("log.csv"), resamples=50, min_clicks=2, depth="seen")
     in_python, in_options = ("give last_rank=10,",), ("give --last-rank 10,",)
-    said = " ".join(expected.remarks)
+    said = " ".join(" ".join(expected.remarks).split())
     for python, option in zip(in_python, in_options, strict=True):
         assert python in said
         said = said.replace(python, option)

@@ -93,7 +93,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(path, monkeypatch):
 def test_a_calibration_itself_is_named_by_its_content(calibration, path):
     measure = TBG(calibration=calibration, lengths=WORDS)
     assert value(measure) == value(TBG(calibration=path, lengths=WORDS))
-    assert str(measure) == "TBG"
+    assert str(measure) == "TBG(calibration='…')"
     assert ir_measures.parse_measure(repr(measure)) == measure
     assert value(pickle.loads(pickle.dumps(measure))) == value(measure)
     assert repr(TBG(calibration=calibration)) == repr(TBG(calibration=calibrate(rows(), min_clicks=0, resamples=50)))
