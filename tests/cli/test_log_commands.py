@@ -54,7 +54,8 @@ def test_a_calibration_is_printed_and_kept_and_is_a_measure(prints):
         prints("evaluate", "qrels.txt", "good.txt", "-m", measure, "--lengths", "words.tsv", "--format", "jsonl")
     )
     words = {"d1": 90, "d2": 300, "d4": 80}
-    assert scores["TBG"] == evaluate("qrels.txt", "good.txt", [expected.measure(lengths=words)]).iloc[0, 0]
+    (score,) = (value for name, value in scores.items() if name.startswith("TBG"))
+    assert score == evaluate("qrels.txt", "good.txt", [expected.measure(lengths=words)]).iloc[0, 0]
 
 
 @pytest.mark.slow

@@ -103,7 +103,7 @@ def test_a_new_row_gets_a_page_by_itself(monkeypatch):
     monkeypatch.setitem(MEASURES, "Weary", weary())
     monkeypatch.setitem(ir_measures.measures.registry, "Weary", weary())
     page = pages.written()["measures/Weary.rst"]
-    for text in (":Range: [0, 1]", ":Unit: gain", ":Source: Nobody (2020)", "rbp(phi=tired)", "C(i) = φ.", "of rbp: a number in",
+    for text in (":Range: [0, 1]", ":Unit: gain", ":Source: Nobody (2020)", "rbp(phi=tired)", "C(i) = φ.", "``tired``",
                  "Weary(tired=0.5,max_rel=2)", "share of all attention"):  # fmt: skip
         assert text in page
 
