@@ -136,7 +136,7 @@ def test_choices_sweep_and_rank(opened):
     rank = page.find(".cwla-field input[type=number]")
     rank.clear()
     rank.send_keys("3")
-    page.until(lambda: "Rank 3: 64\N{NO-BREAK SPACE}% of the users see it" in page.find(".cwla-answer").text)
+    page.until(lambda: "Rank 3: 64 % of the users see it" in page.find(".cwla-answer").text)
     page.find(".cwla-five summary").click()
     Select(page.control("C").find_element(By.CSS_SELECTOR, "select")).select_by_value("prec")
     page.until(lambda: "C='prec(10)'" in page.find(".cwla-text").get_attribute("value"))
