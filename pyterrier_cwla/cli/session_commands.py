@@ -61,32 +61,31 @@ def sessions(
     results.check([qrels, *runs, table, *given.files, *bound.files])
     judgments, asked = judgments_of(qrels), cells(table)
     columns = list(map(measure_column, bound.wanted))
+    counts = [column.cell for column in columns if not column.digits]
     found: dict[str, pd.DataFrame] = {}
     for name, file in files.items():
         with speaking_of(qrels, file):
             found[name] = evaluate_sessions(judgments, file, asked, bound.by_name, judged_by)
     notes = [*bound.notes, *about_grades(qrels, judgments)]
     if not by_session:
-        notes.insert(0, _about(found, columns))
+        notes.insert(0, _about(found, counts))
     origin: dict[str, Any] = {"version": __version__, "qrels": displayed(str(qrels)), "sessions": displayed(str(table)),
                               "judged_by": judged_by, **bound.origin}  # fmt: skip
-    rows = _rows(found, columns, by_session)
+    rows = _rows(found, counts, by_session)
     results.write(scores_table(rows, columns, "session"), origin, notes)
 
 
-def _rows(found: dict[str, pd.DataFrame], columns: list[Any], by_session: bool) -> pd.DataFrame:
+def _rows(found: dict[str, pd.DataFrame], counts: list[Any], by_session: bool) -> pd.DataFrame:
     """Return one row per run and session, or the means over sessions (the sums of counts) of each run."""
     import pandas as pd
 
     if by_session:
         return pd.concat(found, names=["run"]).reset_index()
-    counts = {column.cell for column in columns if not column.digits}
     totals = {run: scores.agg({name: "sum" if name in counts else "mean" for name in scores})
               for run, scores in found.items()}  # fmt: skip
     return pd.DataFrame(totals).T.rename_axis(index="run").reset_index()
 
 
-def _about(found: dict[str, pd.DataFrame], columns: list[Any]) -> str:
+def _about(found: dict[str, pd.DataFrame], counts: list[Any]) -> str:
     number = len(next(iter(found.values())))
-    sums = [column.cell for column in columns if not column.digits]
-    return f"Means over {number:,} sessions" + (f"; sums of {', '.join(sums)}." if sums else ".")
+    return f"Means over {number:,} sessions" + (f"; sums of {', '.join(counts)}." if counts else ".")

@@ -96,7 +96,7 @@ class NumberTable(DocumentTable):
     """Numbers of 0 or more by document id: lengths in words, or known costs in seconds."""
 
     _quantity: ClassVar[Quantity]
-    """What the numbers are."""
+    """Quantity that the table contains: lengths in words, or known costs in seconds."""
     _kind: ClassVar[TableKind]
     """Kind of the files with these numbers."""
     _meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
