@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.text import Text
 
 from ..evaluation.explanation import STOPS, ExplainedMixture, ExplainedPair, Explanation, head_of
+from ..evaluation.explanation_plots import all_efforts_are_1
 from ..rendering.figures import elided
 from ..rendering.tables import SumRow, Table, TableColumn
 from ..rendering.terminal import prose, screen
@@ -66,7 +67,7 @@ def _tables_of_explanation(explanation: Explanation, depth: int, notes: Sequence
     """Return a table of the first ``depth`` ranks of an explanation and sums, and one of its totals."""
     ranks = explanation.table
     names = [name for name in ranks if name != "discount" or ranks[name].notna().any()]
-    if (ranks["effort"] == 1).all():
+    if all_efforts_are_1(ranks):
         names = [name for name in names if name not in ("effort", "T")]
     if not math.isfinite(explanation.expected_items):
         names.remove("W")

@@ -36,7 +36,7 @@ from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
 from ..rendering.figures import notebook_picture, saved
 from ..rendering.numbers import fixed_point
-from .explanation_plots import plot_explanation, plot_pair
+from .explanation_plots import all_efforts_are_1, plot_explanation, plot_pair
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -210,18 +210,14 @@ class Explanation(_Explained):
     @property
     def sentences(self) -> list[str]:
         """The score, and what a user sees, spends and gains on average; without what is not known."""
+        effort = np.nan if all_efforts_are_1(self.table) else self.expected_effort
         known = {
             f"sees {self.expected_items:,.1f} documents": self.expected_items,
-            f"spends {self.expected_effort:,.1f} {self.unit}": np.nan if self._same_effort else self.expected_effort,
+            f"spends {self.expected_effort:,.1f} {self.unit}": effort,
             f"gains {self.expected_total_gain:.3f}": self.expected_total_gain,
         }
         texts = ", ".join(text for text, value in known.items() if np.isfinite(value))
         return [f"score {fixed_point(self.score)}.", *([f"On average, a user {texts}."] if texts else [])]
-
-    @property
-    def _same_effort(self) -> bool:
-        """Whether every document has the effort 1."""
-        return bool((self.table["effort"] == 1).all())
 
     @property
     def _frames(self) -> list[pd.DataFrame]:
@@ -230,7 +226,7 @@ class Explanation(_Explained):
             "L": "L (stop there)", "adds": "adds to the score" if self.adds_gains else STOPS,
         }  # fmt: skip
         table = self.table.set_index("rank").assign(adds=self.contributions)
-        shown = [name for name in heads if name in table and not (name == "T" and self._same_effort)]
+        shown = [name for name in heads if name in table and not (name == "T" and all_efforts_are_1(self.table))]
         return [table[shown].rename(columns=heads)]
 
 

@@ -410,11 +410,16 @@ def label_ranks(ax: Axes, last: int, note: str = "", size: int = _NORMAL) -> Non
     ax.set_xlabel(f"rank (documents)\n{below}".rstrip(), fontsize=size)
 
 
+def all_efforts_are_1(table: pd.DataFrame) -> bool:
+    """Return whether every document of an explanation's table has the effort 1."""
+    return bool((table["effort"] == 1).all())
+
+
 def draw_time_above(ax: Axes, table: pd.DataFrame, unit: str) -> None:
     """Draw the effort before each rank on the upper edge, unless every document has the effort 1."""
     from matplotlib.ticker import MaxNLocator
 
-    if (table["effort"] == 1).all():
+    if all_efforts_are_1(table):
         return
     T = np.append(table["T"], table["T"].iloc[-1] + table["effort"].iloc[-1])
     places = np.append(table["rank"], len(table) + 1) - 0.5
