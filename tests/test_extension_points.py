@@ -56,7 +56,7 @@ def test_a_measure_is_complete(entry):
     """A measure is one function, or a row of choices, and its declaration; all else that it needs is named here."""
     name, tried = entry.name, {re.split(r"[(@]", text)[0] for text in test_equations.VALUES}
     missing = {
-        "equation=Equation(…), its full name and formula, to its declaration": entry.equation is None,
+        "its full name and formula to measures/descriptions.toml": entry.equation is None,
         "its formula to VALUES in tests/measures/test_equations.py": name not in tried | test_equations.ELSEWHERE,
         "tests to tests/measures": not re.search(rf"\b{name}\b", TESTS),
         "its name to MEASURES in tests/test_public_names.py": entry.kind != "ir_measures"

@@ -226,7 +226,7 @@ class Declaration:
     calibrated : tuple of str, default=()
         The parameters that a calibration estimates.
     equation : Equation, optional
-        Full name and usual formula, if they are not in the table ``EQUATIONS`` of `measures.equations`.
+        Full name and usual formula, if they are not in the file ``measures/descriptions.toml``.
     text : str, default=""
         The docstring of a class that is written by hand.
     """

@@ -19,7 +19,7 @@ from ..model.language import TABLES, In, Parameter, Part
 from ..rendering.terminal import print_described, prose
 from .catalogue import KINDS_OF_ROLES, Row
 from .computing import Declaration, Equation
-from .equations import equation_of
+from .equations import descriptions, equation_of
 
 #: The kinds of entries, each with its heading.
 KINDS = {
@@ -33,81 +33,12 @@ KINDS = {
     "discount": "discount φ(i), for utility(φ): what is a gain at rank i worth?",
     "norm": "normaliser N: what is the score divided by?",
 }
-_NORMS = {
-    "none": "No normaliser: the score is Σ L·A.",
-    "ideal": "Score of the best ranking of the judged documents.",
-    "all": "Total gain of the query's documents, retrieved or not.",
-    "mean": "Mean gain of the query's relevant documents, retrieved or not.",
-    "unlimited": "Score of an infinite list of documents with the best gain and no words.",
-}
-_ENDS = {
-    "open": "The list is infinite: users continue beyond the retrieved items, at ranks without gain.",
-    "stop": "All users leave at the last retrieved item.",
-}
-
 _ONE_OF = {
     "measure": "A measure of this package.",
     "ir_measures": "A measure of ir_measures, computed here with the same values, except where documents tie.",
 }
 #: Names of kinds as parts of a measure.
 ROLES = {kind: role for role, kind in KINDS_OF_ROLES.items()} | {"norm": "norm"}
-
-#: The meaning of parameters that many measures share, or that a docstring names only by their symbol.
-_MEANS = {
-    "C": "the continuation: the probability of going on, rank by rank",
-    "A": "the aggregation: the value for a user who leaves at a rank",
-    "gain": "the value of each grade",
-    "effort": "the cost of each document",
-    "norm": "the normaliser: the score is divided by it",
-    "end": "the end of the list: open, at the last retrieved item, or at a rank",
-    "cutoff": "the k of @k",
-    "rel": "the lowest grade that is relevant",
-    "normalize": "whether the value is divided by that of the ideal ranking",
-    "wanted": "the number of relevant documents that the user wants, K",
-    "failed": "the value of a query for which the run retrieves fewer relevant documents than wanted",
-    "documents": "the number of documents in the collection; those that are not retrieved then tie in the last place",
-    "max_rel": "the highest grade of the judgments",
-    "unseen": "the effort of a document that was not retrieved, if the effort function does not give it",
-    "lengths": "the number of words of each document; by default the run's column doc_length",
-    "doc_seconds": "the known cost of each document, in seconds; by default the run's column doc_seconds",
-    "missing": "the treatment of documents without a length: an error, or the mean length of the others",
-    "judged_only": "whether unjudged documents and documents with a negative grade are removed from the rankings first",
-    "duplicates": "clusters of duplicate documents; a duplicate takes no time to read",
-    "duplicate_gain": "whether a duplicate has the gain of its grade, or none",
-    "calibration": "a calibration, for the times, probabilities and the half-life that are not given",
-    "phi": "the discount: the value of a gain at a rank",
-    "alpha": "the intolerance of redundancy, α",
-    "dcg": "the discount and the gain",
-    "gains": "the gain of each grade",
-    "recall": "the level of recall",
-    "p_click_relevant": "the probability of a click on a relevant document, P(C=1|R=1)",
-    "p_click_nonrelevant": "the probability of a click on another document, P(C=1|R=0)",
-    "b": "the base of the logarithm of ranks",
-    "bq": "the base of the logarithm of the positions of queries",
-    "credit": "whether users gain from a document on arrival, or evenly while they read it",
-}
-
-#: Values of required parameters in examples.
-_VALUES: dict[str, Any] = {
-    "recall": 0.3,
-    "cutoff": 5,
-    "max_rel": 2,
-    "C": "rbp(0.8)",
-    "A": "max",
-    "T": 2,
-    "K": 8,
-    "rho": 0.5,
-    "measure": "AP",
-}
-_VALUES_OF: dict[str, dict[str, Any]] = {
-    "UMeasure": {"T": 240},
-    "IFT": {"A": 0.2},
-    "IFTRate": {"A": 0.2},
-    "SessionCWLA": {"A": "etg"},
-    "Residual": {"measure": "AdaptiveRBP"},
-    "Mixture": {"measures": {"hasty": "RBP(p=0.5,rel=1)", "patient": "RBP(p=0.9,rel=1)"}},
-    "ByTopic": {"measure": "RBP(rel=1)", "parameters": {"1": {"p": 0.5}, "2": {"p": 0.9}}},
-}
 
 #: The sections of a docstring that are not part of the formula.
 _SECTIONS = re.compile(r"^(Attributes|Examples|Notes|Parameters|Raises|References|Returns|Yields)\n-{3,}$", re.M)
@@ -147,7 +78,7 @@ class EntryParameter:
     @classmethod
     def from_declared(cls, parameter: Parameter, documented: str = "") -> EntryParameter:
         """Return the record of a declared parameter; `documented` is its meaning in a docstring."""
-        means = documented.split(". ")[0].removesuffix(".") or _MEANS.get(parameter.name, "")
+        means = documented.split(". ")[0].removesuffix(".") or descriptions()["parameters"].get(parameter.name, "")
         means = re.sub(r"^[A-Z](?=[a-z ])", lambda first: first[0].lower(), means)
         default = None if parameter.required or parameter.many else parameter.default
         allowed = parameter.allowed.says or "as ir_measures has it"
@@ -302,7 +233,7 @@ def help_on(declaration: Declaration) -> str:
 
 def example_values(name: str, parameters: Iterable[EntryParameter]) -> dict[str, Any]:
     """Return values of the required parameters of a measure, for examples."""
-    known = {**_VALUES, **_VALUES_OF.get(name, {})}
+    known = descriptions()["examples"] | descriptions()["measures"].get(name, {}).get("example", {})
     return {parameter.name: known.get(parameter.name, 0.5) for parameter in parameters if parameter.required}
 
 
@@ -363,7 +294,7 @@ def norms() -> Iterator[Entry]:
     from ..model.metric import NORMS
 
     for name in NORMS:
-        yield Entry("norm", name, name, _NORMS.get(name, ""))
+        yield Entry("norm", name, name, descriptions()["norms"].get(name, ""))
 
 
 def made_of(role: str, text: str) -> list[Entry]:
@@ -382,7 +313,8 @@ def made_of(role: str, text: str) -> list[Entry]:
         Empty if the text names no function of the language.
     """
     if role == "end":
-        return [Entry(role, text, text, _ENDS.get(text, f"All users leave at rank {text}, retrieved or not."))]
+        says = descriptions()["ends"].get(text, f"All users leave at rank {text}, retrieved or not.")
+        return [Entry(role, text, text, says)]
     if role == "norm":
         return [entry for entry in norms() if entry.name == text]
     part = TABLES.get(KINDS_OF_ROLES.get(role, role), {}).get(text.split("(")[0])

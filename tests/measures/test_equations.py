@@ -7,7 +7,8 @@ import pytest
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.measures import reference
-from pyterrier_cwla.measures.equations import EQUATIONS, Equation
+from pyterrier_cwla.measures.computing import Declaration, Equation
+from pyterrier_cwla.measures.equations import descriptions, equation_of
 from tests.support.generated import collection
 
 MEASURES = [entry for entry in reference.entries() if entry.kind in ("measure", "ir_measures", "session")]
@@ -334,7 +335,7 @@ def topics(frames):
 def test_all_formulas_are_those_of_measures():
     """tests/test_extension_points.py names measures without a formula."""
     names = {entry.name for entry in MEASURES}
-    assert set(EQUATIONS) <= names
+    assert set(descriptions()["measures"]) <= names
     assert {re.split(r"[(@]", name)[0] for name in VALUES} == names - ELSEWHERE
 
 
@@ -375,3 +376,15 @@ def test_formulas_are_valid_and_their_symbols_are_explained(name):
 def test_lines_are_aligned():
     assert Equation("", "a &= 1 \\\\ b &= 2", "").displayed == r"\begin{aligned}a &= 1 \\ b &= 2\end{aligned}"
     assert Equation("", "a = 1", "").displayed == "a = 1"
+
+
+def test_a_declaration_may_give_its_own_formula():
+    own = Equation("mine", "m = 1", "$m$ is 1")
+    assert equation_of(Declaration("Mine", equation=own)) is equation_of(Declaration("AP", equation=own)) is own
+    assert equation_of(Declaration("Mine")) is None
+
+
+def test_every_shared_symbol_is_used():
+    described = descriptions()
+    used = {one for own in described["measures"].values() for one in own["symbols"]}
+    assert {*described["symbols"]} <= used
