@@ -138,7 +138,7 @@ WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": writ
 
 
 @pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.name)
-def test_every_file_format_is_read_by_its_suffix_and_by_its_content(tmp_path, form):
+def test_file_formats_are_read_by_suffix_and_by_content(tmp_path, form):
     assert form.name in WRITERS, "give a function that writes this format"
     for name in (f"run{form.suffix}", "run"):
         WRITERS[form.name](tmp_path / name)

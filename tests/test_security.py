@@ -228,7 +228,7 @@ def test_a_measure_that_names_a_device():
             computed_here([text])
 
 
-def test_errors_show_a_line_and_no_more_of_it_than_fits_one(tmp_path):
+def test_errors_show_one_line_of_limited_length(tmp_path):
     (tmp_path / "secret").write_text("x" * 5000 + "\n")
     for read in (read_run, read_qrels, read_lengths, read_duplicates):
         with pytest.raises(MalformedFile) as refused:

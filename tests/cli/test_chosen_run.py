@@ -33,7 +33,7 @@ def parquet(path, runs):
 
 
 @pytest.mark.parametrize("command", [("explain", "-q", "q1"), ("simulate", "--users", 5)])
-def test_a_run_of_a_file_with_several_is_as_in_a_file_of_its_own(files, prints, command):
+def test_one_run_of_a_file_is_as_in_its_own_file(files, prints, command):
     for name in ROWS:
         expected = prints(command[0], "qrels.txt", f"{name}.txt", "-m", "AP", *command[1:])
         assert name in expected
@@ -42,7 +42,7 @@ def test_a_run_of_a_file_with_several_is_as_in_a_file_of_its_own(files, prints, 
 
 
 @pytest.mark.parametrize("command", [("explain", "-q", "q1"), ("simulate",)])
-def test_a_file_with_several_runs_needs_a_name_and_the_error_has_some(files, says, command):
+def test_a_file_of_several_runs_needs_a_name(files, says, command):
     def message(path, *more):
         return says(command[0], "qrels.txt", path, "-m", "AP", *command[1:], *more)
 

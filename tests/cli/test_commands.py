@@ -186,7 +186,7 @@ def test_with_lengths_the_default_measures_include_time_and_users(files, prints)
 @pytest.mark.parametrize(
     ("lengths", "timed"), [([1.0, 2.0], True), ([1, 2], True), ([1.0, None], False), (None, False)]
 )
-def test_a_column_of_lengths_in_all_runs_is_known_without_an_option(files, prints, lengths, timed):
+def test_columns_of_lengths_in_all_runs_need_no_option(files, prints, lengths, timed):
     frame = pd.DataFrame({"qid": ["q1", "q2"], "docno": ["d1", "d2"], "score": [2.0, 1.0]})
     frame.assign(**({} if lengths is None else {"doc_length": lengths})).to_parquet("run.parquet")
     (row,) = records(prints("evaluate", "qrels.txt", "run.parquet", "--format", "jsonl"))
@@ -551,7 +551,7 @@ def test_a_repeated_path_is_mentioned(files, cli):
 
 
 @pytest.mark.parametrize("command", [("evaluate",), ("explain", "-q", "q1"), ("simulate",), ("compare",)])
-def test_a_folder_in_place_of_a_file_is_named_with_files_in_it(files, says, command):
+def test_folders_in_place_of_files_are_named_with_files(files, says, command):
     folder = "runs: is a folder. Give a file in it, such as 'bad.run', 'good.txt'."
     assert says(command[0], "runs", "runs/good.txt", "-m", "AP", *command[1:]) == folder
     if command[0] == "explain":
@@ -1035,7 +1035,7 @@ def test_unknown_options_come_with_the_option_that_is_meant(says, arguments, hin
 
 
 @pytest.mark.slow
-def test_options_of_other_commands_are_known_in_a_process_that_ran_no_command_before():
+def test_options_of_other_commands_are_known_in_a_new_process():
     words = [sys.executable, "-m", "pyterrier_cwla", "evaluate", "--jobs", "2"]
     found = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout) == (2, "")

@@ -63,7 +63,7 @@ def test_text_in_a_file_named_as_packed():
         read_run("cut.gz")
 
 
-def test_other_files_in_a_folder_of_runs_come_with_a_way_out(says, prints):
+def test_other_files_in_a_folder_of_runs_are_named(says, prints):
     Path("runs").mkdir()
     Path("runs/a.txt").write_text(RUN)
     expected = prints("evaluate", "qrels.txt", "runs/", "-m", "AP")

@@ -102,7 +102,7 @@ def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_broken_log_is_one_line_that_names_the_row_or_sessions_left_out_and_counted(says, prints):
+def test_broken_logs_name_the_row_or_count_sessions_left_out(says, prints):
     broken = rows()
     broken.loc[17, "summary_seconds"] = -3
     broken.to_csv("log.csv", index=False)
@@ -194,7 +194,7 @@ def test_a_broken_log_is_excluded_by_the_options_own_name(says):
     assert "--exclude-broken leaves out" in says("calibrate", "log.csv")
 
 
-def test_jensens_inequality_is_noted_where_the_score_lies_above_the_measure_beyond_its_error():
+def test_jensens_inequality_is_noted_beyond_the_error():
     """With few users, the mean may be below the measure, or above it within the standard error."""
     qrels, run, noted = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, set()
     for users, seed in [(1, 0), *((20, seed) for seed in range(6)), (50_000, 0)]:
@@ -226,7 +226,7 @@ def test_antithetic_users_may_be_any_number():
         simulate("qrels.txt", "good.txt", "AP", users=10**5000 + 1, sampling="antithetic")
 
 
-def test_clicks_of_a_search_engine_are_read_with_sessions_or_with_times(prints, says):
+def test_search_engine_clicks_are_read_with_sessions_or_times(prints, says):
     clicks = rows().rename(columns={"topic": "query", "docno": "document", "clicked": "click"})
     table = rows()[["user", "session", "topic", "rank", "docno", "clicked", "grade"]]
     table.to_csv("few.csv", index=False)

@@ -55,7 +55,7 @@ def bound(table, **more):
 
 
 @pytest.mark.parametrize("use", USES)
-def test_the_default_gives_the_numbers_of_a_bound_table_and_changes_at_once(use):
+def test_default_lengths_equal_a_bound_table_and_change_at_once(use):
     """Some uses have a cache, which must not return values of the table of before."""
     found = []
     for number, table in enumerate((WORDS, OTHER)):

@@ -96,7 +96,7 @@ def test_the_mean_of_a_column_needs_the_whole_run(tmp_path):
     assert whole == pytest.approx(file, rel=1e-12)
 
 
-def test_a_missing_cost_is_a_missing_length_for_those_who_catch_it():
+def test_a_missing_cost_is_a_missing_length():
     assert issubclass(MissingSeconds, MissingLength)
     with pytest.raises(MissingSeconds, match=r"topic '.*': the cost of '.*' is -1: costs are seconds, 0 or more"):
         evaluate(QRELS, COLUMN.assign(doc_seconds=-1.0), [MEASURE])

@@ -124,7 +124,7 @@ def test_long_ids_are_shortened_and_sanitised():
     assert "\x1b" not in message
 
 
-def test_runs_by_name_are_named_and_parts_of_a_run_are_added_up(tmp_path, monkeypatch):
+def test_runs_have_names_and_parts_of_a_run_add_up(tmp_path, monkeypatch):
     (message,) = told(lambda: evaluate(QRELS, {"good": RUN, "bad": renamed()}, ["AP"]))
     assert message.startswith("no document of bad is judged")
     monkeypatch.setattr("pyterrier_cwla.files.run_files._Lines.is_small", False)

@@ -177,7 +177,7 @@ def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
 
 
 @pytest.mark.slow
-def test_a_run_of_more_than_a_million_rows_is_the_sum_of_its_parts():
+def test_a_run_of_a_million_rows_equals_its_parts():
     """Large runs are matched with judgments in pieces; the rows of each query are spread over all pieces."""
     rng = np.random.default_rng(3)
     queries, depth = 1200, 1000

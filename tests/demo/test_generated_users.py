@@ -25,7 +25,7 @@ def test_noise_lowers_the_correlation(generated):
     assert correlations[0] > correlations[1] + 0.2
 
 
-def test_users_of_lists_see_the_documents_of_a_query_in_different_orders():
+def test_generated_users_see_documents_in_different_orders():
     rated = demo.rated_lists()
     by_query = rated.scores({"RBP": "RBP(p=0.8,rel=1)", "P": "P@10"}).groupby(rated.table["query"].to_numpy())
     different = by_query.nunique()

@@ -51,7 +51,7 @@ def test_files_differ_where_case_is_ignored(written):
     assert len({path.lower() for path in written}) == len(written)
 
 
-def test_each_page_is_in_one_group_and_each_group_has_a_title(written, objects):
+def test_each_page_is_in_one_group_with_a_title(written, objects):
     groups = [path for path in written if path.startswith("api/group-")]
     listed = [name for path in groups for name in re.findall(r"^   \S+ <(.*)>$", written[path], re.M)]
     assert sorted(f"api/{name}.rst" for name in listed) == sorted(objects)

@@ -216,7 +216,7 @@ def test_the_page_is_small_and_has_forty_presets(page, known):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("topic", PAIRS)
-def test_each_preset_shows_the_numbers_of_explain_at_both_ends_of_its_slider(browser, page, known, topic):
+def test_presets_show_explain_s_numbers_at_both_ends(browser, page, known, topic):
     texts = {(name, at): text for text, (name, at) in known["texts"].items()}
     with seen(browser, page):
         shown = Shown(browser)
@@ -266,7 +266,7 @@ def test_the_keyboard_moves_sliders_and_opens_topics(browser, page):
 
 
 @pytest.mark.slow
-def test_the_page_asks_for_nothing_and_cannot_change_what_is_not_computed(browser, page):
+def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
     browser.get_log("browser")
     with seen(browser, page):
         shown = Shown(browser)

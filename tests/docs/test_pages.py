@@ -34,7 +34,7 @@ def written():
     return pages.written()
 
 
-def test_the_page_of_routes_has_every_route_with_its_case_and_gain():
+def test_the_page_of_routes_has_all_cases_and_gains():
     text = pages._routes_page()
     for each in (*ROUTES, *SWAP_ROUTES):
         case = markup.mathematics(each.when.__doc__.splitlines()[0])
@@ -159,7 +159,7 @@ def test_the_weights_on_a_page_are_those_of_the_metric(written):
 
 
 @pytest.mark.slow
-def test_pictures_take_the_colours_of_the_page_and_say_what_they_show():
+def test_pictures_take_the_page_s_colours_and_have_names():
     pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
     page = pages.written(pictures=True)["measures/AdaptiveGRBP.rst"]
     svg = page[page.index("<svg") : page.index("</svg>") + 6]

@@ -75,7 +75,7 @@ def notebook(*cells):
     return {"cells": list(cells), "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
-def test_pages_of_notebooks_have_a_link_to_the_file_and_names_for_pictures(tmp_path):
+def test_notebook_pages_link_the_file_and_name_pictures(tmp_path):
     shown = {"output_type": "display_data", "data": {"image/png": "aGk="}, "metadata": {}}
     own = {"mystnb": {"image": {"alt": "gain by rank"}}}
     cells = [

@@ -63,7 +63,7 @@ def test_a_score_that_is_no_number_names_topic_and_document(place, nothing):
     assert f"topic '301': '{rows[place][0]}' has the score NaN" in complaint(BadRun, GOOD_QRELS, run(*map(tuple, rows)))
 
 
-def test_a_score_that_is_no_number_in_a_topic_that_nobody_judged():
+def test_scores_that_are_no_numbers_in_unjudged_topics():
     assert "topic '9': 'a'" in complaint(BadRun, GOOD_QRELS, run(("a", 1.0), ("9", "a", np.nan)))
 
 
@@ -122,7 +122,7 @@ def test_an_unjudged_document_twice_is_an_error_at_any_size(rows, form, measures
 
 
 @pytest.mark.parametrize("rows", [1000, 40_000])
-def test_a_document_twice_in_the_ranking_of_a_query_that_nobody_judged(rows):
+def test_repeated_documents_in_unjudged_queries(rows):
     judgments, frame = of_size(rows)
     assert "topic '7': 'other'" in complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
 
@@ -209,7 +209,7 @@ def test_a_grade_that_gdeval_does_not_know():
     )
 
 
-def test_graded_rbp_under_the_name_of_ir_measures_has_no_highest_grade():
+def test_graded_rbp_of_ir_measures_has_no_highest_grade():
     message = complaint(BadParameter, GOOD_QRELS, GOOD_RUN, ir_measures.RBP(p=0.5))
     assert "CWLA(C='rbp(0.5)',A='erg',max_rel=2)" in message
 
@@ -512,7 +512,7 @@ def test_true_and_false_are_grades():
     assert evaluate(frame, GOOD_RUN, ["AP"]).equals(evaluate(qrels(("a", 1), ("b", 0)), GOOD_RUN, ["AP"]))
 
 
-def test_a_table_that_has_none_of_the_documents_has_no_mean_for_them():
+def test_a_table_without_the_documents_has_no_mean():
     measure = TBG(lengths={"of another collection": 5}, missing="mean")
     assert "none of" in complaint_of(MissingLength, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
 

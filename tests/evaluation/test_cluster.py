@@ -270,7 +270,7 @@ def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, ru
 
 
 @pytest.mark.slow
-def test_rows_of_cut_queries_meet_in_as_many_places_as_they_need(expected, qrels, runs, client, monkeypatch):
+def test_cut_queries_meet_in_as_many_places_as_needed(expected, qrels, runs, client, monkeypatch):
     from pyterrier_cwla.evaluation import cluster
 
     monkeypatch.setattr(cluster, "_CUT", 200)
@@ -317,7 +317,7 @@ def test_values_are_kept_and_taken_from_there(expected, qrels, runs, client, tmp
         cluster.evaluate(qrels, dataframe.from_pandas(runs["bm25"], npartitions=1), MEASURES, **ask)
 
 
-def test_ctrl_c_calls_off_what_others_wait_for_and_what_is_done_stays(qrels, runs, client, tmp_path, monkeypatch):
+def test_ctrl_c_stops_what_waits_and_keeps_what_is_done(qrels, runs, client, tmp_path, monkeypatch):
     files = {name: tmp_path / f"{name}.txt" for name in runs}
     for name, path in files.items():
         as_trec(runs[name], path)
@@ -431,7 +431,7 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
 @pytest.mark.parametrize(
     ("later", "says"), [(6, "6 rows were scored, and 9 counted"), (12, "12 rows were scored, and 9 counted")]
 )
-def test_a_dask_dataframe_that_has_other_rows_when_it_is_scored_is_an_error(later, says, client, tmp_path):
+def test_a_dask_frame_that_changes_while_scored_is_an_error(later, says, client, tmp_path):
     """Either unjudged queries disappear as a whole, or a query gets more rows."""
 
     def made(number, folder=str(tmp_path)):
@@ -454,7 +454,7 @@ def test_a_dask_dataframe_that_has_other_rows_when_it_is_scored_is_an_error(late
 
 
 @pytest.mark.slow
-def test_without_a_client_or_without_dask_the_error_says_what_to_do():
+def test_errors_without_client_or_dask_name_the_way_out():
     code = """
 import sys
 from pyterrier_cwla import CWLAError

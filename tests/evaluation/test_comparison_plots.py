@@ -298,7 +298,7 @@ def test_of_many_topics_the_outermost_have_names():
 
 
 @pytest.mark.parametrize("width", [3.3, 7.0])
-def test_the_names_of_topics_that_one_run_wins_take_no_room_from_the_title(width):
+def test_topic_names_take_no_room_from_the_title(width):
     names = [f"neural_cross-encoder-distil_v{number}_k1000_rerank" for number in range(2)]
     qrels = {f"{q:03}": {"a": 1, "b": 0, "c": 1} for q in range(100)}
     best, worse = {"a": 3.0, "c": 2.0, "b": 1.0}, [{"b": 3.0, "a": 2.0}, {"b": 2.0, "a": 3.0}]
@@ -356,7 +356,7 @@ def test_real_runs_can_be_read(data):
     assert_readable(found.plot_topics("SPLADE_P_P_ENSEMBLE_DISTIL", "BM25").figure)
 
 
-def test_a_small_figure_without_a_layout_is_laid_out_and_names_are_short():
+def test_small_figures_without_layout_are_laid_out():
     made = collection(0, queries=8)
     names = ["the_system_with_a_long_name_A", "the_system_with_a_long_name_B"]
     found = compare(made.qrels, dict(zip(names, (made.run, made.run.assign(score=1.0)))), ["AP"], resamples=100)

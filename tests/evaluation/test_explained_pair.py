@@ -53,7 +53,7 @@ def test_documents_and_gains_first_differ_at_different_ranks():
         found.at(5)
 
 
-def test_words_and_tables_agree_where_a_score_is_no_weighted_sum_of_gains():
+def test_words_and_tables_agree_without_weighted_sums():
     found = pair(measure="CWLA(C='rbp(0.8)',A='max',max_rel=2)")
     assert "which gains 0.5 and has L·A / N = " in str(found)
     assert "adds" not in str(found)

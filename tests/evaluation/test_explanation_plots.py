@@ -215,7 +215,7 @@ def test_colours_of_texts_are_those_of_the_style():
     assert {text.get_color() for text, _ in texts} == {"white", "#d05320"}
 
 
-def test_a_pair_has_a_panel_for_each_run_and_one_of_scores():
+def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     found = pair("nDCG@20")
     first, second, scores = panels(found.plot())
     assert first.get_legend().get_texts()[-1].get_text() == f"bm25, score {found.scores['bm25']:.3f}"
@@ -227,7 +227,7 @@ def test_a_pair_has_a_panel_for_each_run_and_one_of_scores():
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 
-def test_a_pair_says_as_its_table_where_a_score_is_no_weighted_sum_of_gains():
+def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
     for measure, label, head in (("nDCG", "gain (colour: added to the score)", "adds"),
                                  ("CWLA(C='rbp(0.8)',A='max',max_rel=3)", "gain (colour: L·A / N)", "L·A / N")):  # fmt: skip
         found = pair(measure)

@@ -393,7 +393,7 @@ def test_results_are_cached_under_a_version(role, tmp_path, computed):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_without_a_version_they_are_computed_each_time_and_one_note_says_so(role, tmp_path, computed):
+def test_measures_without_a_version_are_computed_each_time(role, tmp_path, computed):
     measure = in_each_role()[role]
     name = f"own_{ {'C': 'continuation', 'C in a product': 'continuation', 'A': 'aggregation'}.get(role, role) }"
     kind = name.removeprefix("own_")
@@ -455,7 +455,7 @@ def test_parameters_count_and_so_do_their_defaults(tmp_path):
     assert not np.allclose(*found)
 
 
-def test_a_function_that_wraps_a_built_in_one_is_not_built_in():
+def test_wrappers_of_built_in_functions_are_not_built_in():
     """``functools.wraps`` also copies the name of the module."""
     from pyterrier_cwla.model.gains import linear
 

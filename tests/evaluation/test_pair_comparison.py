@@ -120,7 +120,7 @@ def test_randomised_hsd_by_loops():
     assert found == pytest.approx(exact, abs=0.015)
 
 
-def test_the_lowest_p_of_randomised_hsd_counts_the_runs_as_they_are():
+def test_lowest_p_of_randomised_hsd_counts_the_observed_runs():
     """None of 99 permutations of 20 queries reaches the difference: p = (0 + 1)/(99 + 1)."""
     assert randomised_hsd(np.repeat([[0.0], [1.0]], 20, axis=1), [0], [1], 99, seed=0).tolist() == [0.01]
 

@@ -144,7 +144,7 @@ def drawn_signs(n, resamples, seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_of_random_signs_p_is_one_more_than_the_count_over_one_more_than_the_draws(seed):
+def test_p_of_random_signs_counts_the_observed_ones(seed):
     """Phipson and Smyth (2010), section 4: p = (b + 1)/(m + 1), two-sided; b of m draws are at least as extreme."""
     d = np.random.default_rng(seed).integers(-8, 9, (5, 20)) / 16
     signs = drawn_signs(20, 300, seed)
@@ -405,7 +405,7 @@ def test_equal_sums_of_different_differences_tie(part):
     assert p == pytest.approx([loop_over_signs(one) for one in parts], abs=1e-12)
 
 
-def test_runs_that_score_the_same_have_the_same_intervals_to_the_last_bit():
+def test_equal_runs_have_equal_intervals_to_the_last_bit():
     """A matrix product may sum equal rows in different orders."""
     scores = np.tile(np.random.default_rng(0).random(43) / 3, (7, 1))
     ends = significance.intervals(scores, lambda means: means - means[0], 0.95, 1001, seed=0)
@@ -685,7 +685,7 @@ def test_latex_is_balanced_and_escaped(clear):
     assert "\\caption{Mine.}" in clear.to_latex(caption="Mine.")
 
 
-def test_names_at_the_start_of_a_row_do_not_belong_to_the_row_before():
+def test_names_at_the_start_of_a_row_stay_there():
     r"""LaTeX parses \\ [x] and \\ * as one command."""
     found = quickly(QRELS, {"[x]": RUNS["a"], "*": RUNS["b"]}, ["AP"])
     assert [row.split(" & ")[0] for row in balanced(found.to_latex())][1::2] == ["{[}x]", "{*}"]

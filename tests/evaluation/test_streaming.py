@@ -197,7 +197,7 @@ def _scattered(path):
 
 
 @pytest.mark.parametrize("name", ["x y.run", "x.run.gz", "x.parquet", "all.parquet"])
-def test_a_run_larger_than_memory_needs_the_rows_of_a_query_one_after_the_other(tmp_path, small, monkeypatch, name):
+def test_runs_larger_than_memory_need_whole_queries(tmp_path, small, monkeypatch, name):
     """The error names the query, the run and the row, and its command sorts the file."""
     monkeypatch.chdir(tmp_path)
     path = _scattered(Path(name))
@@ -226,7 +226,7 @@ def test_unjudged_queries_may_be_scattered_in_a_run_larger_than_memory(tmp_path,
     same(evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"]), expected)
 
 
-def test_whether_a_run_fits_into_memory_is_known_before_it_is_read(tmp_path, monkeypatch):
+def test_whether_a_run_fits_into_memory_is_known_first(tmp_path, monkeypatch):
     frame = pd.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(200_000)], "score": 1.0})
     (tmp_path / "x.run").write_text(_text(frame))
     (tmp_path / "x.run.gz").write_bytes(gzip.compress(_text(frame).encode()))
@@ -260,7 +260,7 @@ def test_names_of_runs(tmp_path):
         evaluate(qrels, {"y": frame, "x": both}, ["AP"])
 
 
-def test_a_file_has_one_name_alone_in_a_list_and_in_its_folder(tmp_path):
+def test_a_file_has_one_name_however_it_is_given(tmp_path):
     (tmp_path / "runs").mkdir()
     path = tmp_path / "runs" / "bm25.txt"
     path.write_text("q1 Q0 d1 1 2.5 tag\n")
@@ -273,7 +273,7 @@ def test_a_file_has_one_name_alone_in_a_list_and_in_its_folder(tmp_path):
         assert [*progress(qrels, place, TBG(lengths={"d1": 1}), [1.0]).table.index.unique("run")] == ["bm25"]
 
 
-def test_two_parts_of_one_data_set_are_named_with_the_way_out(tmp_path):
+def test_two_parts_of_a_data_set_are_named(tmp_path):
     for name in "ab":
         _write(ROWS.assign(run="bm25"), tmp_path / f"{name}.parquet")
     for runs in (tmp_path, [tmp_path / "a.parquet", tmp_path / "b.parquet"]):
@@ -283,7 +283,7 @@ def test_two_parts_of_one_data_set_are_named_with_the_way_out(tmp_path):
             evaluate({"q": {"a": 1}}, runs, ["AP"])
 
 
-def test_a_dicts_name_is_that_of_the_run_where_the_column_names_but_one(tmp_path):
+def test_a_name_in_a_dict_is_the_run_s_name(tmp_path):
     one = _write(ROWS.assign(run="theirs"), tmp_path / "one.parquet")
     two = _write(pd.concat([ROWS.assign(run=name) for name in ("a", "b")]), tmp_path / "two.parquet")
     qrels = {"q": {"a": 1}}
@@ -293,7 +293,7 @@ def test_a_dicts_name_is_that_of_the_run_where_the_column_names_but_one(tmp_path
     assert [*evaluate(qrels, [one], ["AP"]).index] == ["theirs"]
 
 
-def test_no_runs_are_an_error_and_an_empty_frame_is_an_empty_run(tmp_path):
+def test_no_runs_are_an_error_and_empty_frames_are_not(tmp_path):
     qrels = {"q": {"a": 1}}
     for none in ([], (), {}):
         for cache_dir in (None, tmp_path):
@@ -312,7 +312,7 @@ def test_notes_on_the_data_are_no_runs(tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1 << 20, 2])
-def test_numbers_of_other_types_are_those_of_frames_or_an_error_that_names_column_and_type(tmp_path, small, rows):
+def test_other_types_of_numbers_are_read_or_named(tmp_path, small, rows):
     small(rows)
     qrels, path = {"q": {"a": 1, "f": 2}}, tmp_path / "x.parquet"
     large = 2**53 + np.arange(6)
@@ -337,7 +337,7 @@ def test_numbers_of_other_types_are_those_of_frames_or_an_error_that_names_colum
         evaluate(qrels, path, ["TBG"])
 
 
-def test_missing_lengths_take_the_mean_of_a_run_only_where_it_is_read_whole(tmp_path, small):
+def test_missing_lengths_take_the_mean_of_whole_runs_only(tmp_path, small):
     qrels, runs = _collection(6, runs=1)
     frame = runs["run 0"].assign(doc_length=lambda f: f["doc_length"].where(f.index % 5 > 0))
     path = _write(frame, tmp_path / "x.parquet", 10)
@@ -413,7 +413,7 @@ def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path, small):
 
 @pytest.mark.parametrize("cache_dir", [None, "kept"])
 @pytest.mark.parametrize("suffix", ["run", "parquet"])
-def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monkeypatch, small, suffix, cache_dir):
+def test_rows_added_to_a_file_before_its_turn_count(tmp_path, monkeypatch, small, suffix, cache_dir):
     monkeypatch.chdir(tmp_path)
     small(2, 40)
     qrels = {"q": {"a": 1}, "r": {"a": 1}}
@@ -435,7 +435,7 @@ def test_what_is_added_to_a_file_before_its_turn_is_not_left_out(tmp_path, monke
     assert again["second"].to_dict() == {"q": 1 / 6, "r": 1 / 6}
 
 
-def test_a_query_may_be_split_over_files_of_other_columns_and_encodings(tmp_path):
+def test_queries_may_be_split_over_files_of_other_columns(tmp_path):
     """In one file document ids repeat; in the other each occurs once."""
     often = pd.DataFrame(
         [(f"q{q}", f"document-number-{d}", -float(d), 30.0) for q in range(40) for d in range(50)],
@@ -484,7 +484,7 @@ def test_a_length_that_is_none_matters_where_its_query_is_judged(tmp_path, small
                 evaluate({"q1": {"d1": 1}, "q9": {"d2": 1}}, path, [measure])
 
 
-def test_long_texts_that_many_rows_share_are_no_way_to_fill_memory(tmp_path, small, monkeypatch):
+def test_long_shared_texts_do_not_fill_memory(tmp_path, small, monkeypatch):
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "20M")
     texts, rows = pa.array(["x" * 40_000 + str(n) for n in range(4)]), 3000
     for column in ("query_id", "doc_id", "duplicate_of"):
@@ -511,7 +511,7 @@ def test_a_small_file_that_holds_much_is_read_in_pieces(tmp_path, monkeypatch):
     assert list(found.index) == ["a", "b", "c"]
 
 
-def test_runs_that_lie_mixed_in_a_file_are_each_whole_for_their_mean(tmp_path, monkeypatch):
+def test_mixed_runs_in_a_file_are_whole_for_their_mean(tmp_path, monkeypatch):
     qrels, runs = _collection(8)
     rows = _all({n: f.assign(doc_length=f["doc_length"].where(f.index % 5 > 0)) for n, f in runs.items()})
     rows = rows.sample(frac=1, random_state=1)

@@ -64,7 +64,7 @@ def test_a_state_shows_what_explain_returns(measure, topic):
 @pytest.mark.parametrize(
     "measure", [*MEASURES, "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rbp(0.8)',A='pe(0.5)',max_rel=2)"]
 )
-def test_ranks_and_what_lies_below_the_last_document_add_up_to_the_score(measure):
+def test_ranks_and_the_rest_add_up_to_the_score(measure):
     for topic in ("q1", "q2"):
         for ranking in explored().answer({"measure": measure, "topic": topic})["rankings"]:
             total = sum(map(float, [*ranking["columns"]["adds"], ranking["beyond"]]))
@@ -372,7 +372,7 @@ def test_values_without_a_score_are_no_part_of_the_sentence():
     assert sweep["sentence"] == "A scores higher for share below 0.3; B for share above 0.7."
 
 
-def test_ends_of_equal_scores_are_found_between_the_values_of_the_slider():
+def test_ends_of_equal_scores_are_found_between_values():
     exploration = Exploration.of_grades(
         {"A": [2, 0, 1, 0], "B": [0, 1, 2, 1]}, measure="CWLA(C='bpm(2,10)',A='erg',max_rel=2)"
     )

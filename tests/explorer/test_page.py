@@ -118,7 +118,7 @@ def test_a_users_own_continuation(opened):
     page.until_scores([f"{value:.4f}" for value in expected])
 
 
-def test_a_measure_that_cannot_be_read_is_an_error_beside_its_field(opened):
+def test_unreadable_measures_are_errors_beside_their_field(opened):
     page = opened(Exploration.of_grades(GRADES))
     before = page.scores()
     page.typed("RPB(p=0.5)")
@@ -356,7 +356,7 @@ def test_the_address_needs_its_token(browser):
         page.errors()  # the browser logs the 403
 
 
-def test_a_program_that_does_not_answer_is_an_error_and_the_page_stays(opened):
+def test_silent_programs_are_an_error_and_the_page_stays(opened):
     page = opened(Exploration.of_grades(GRADES))
     before = page.scores()
     page.browser.execute_cdp_cmd("Network.enable", {})

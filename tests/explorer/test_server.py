@@ -114,7 +114,7 @@ def test_refusals_say_what_to_do(server):
     assert "printed last" in json.loads(fetched(ask(server, token="wrong"), {})[2])["error"]
 
 
-def test_a_failure_of_the_program_is_told_to_the_page_and_the_terminal(server, monkeypatch, capfd):
+def test_failures_are_told_to_the_page_and_the_terminal(server, monkeypatch, capfd):
     def fails(request):
         raise ZeroDivisionError("in a function of a user")
 

@@ -274,7 +274,7 @@ def test_what_is_no_file_and_links_are_written_as_they_are(tmp_path):
 @pytest.mark.skipif(not Path("/dev/fd/1").exists(), reason="no /dev/fd")
 @pytest.mark.parametrize("mode", ["w", "a"])
 @pytest.mark.parametrize("name", ["/dev/fd/{}", "/proc/self/fd/{}"])
-def test_a_file_that_a_shell_has_open_is_written_behind_what_stands_there(tmp_path, mode, name):
+def test_an_open_file_of_a_shell_is_appended_to(tmp_path, mode, name):
     Path("all.csv").write_text("before\n")
     with open("all.csv", mode) as all_of_it:
         all_of_it.write("first\n")

@@ -315,7 +315,7 @@ GRADES = [
 
 
 @pytest.mark.parametrize(("written", "expected", "kind"), GRADES)
-def test_grades_are_floats_where_one_is_and_integers_where_all_are_whole(written, expected, kind, file, parquet):
+def test_grades_are_floats_if_one_is_and_else_integers(written, expected, kind, file, parquet):
     lines = "".join(f"1 0 d{number} {grade}\n" for number, grade in enumerate(written))
     columns = {"qid": ["1"] * 3, "docno": ["d0", "d1", "d2"]}
     numbers = [float(grade) if kind == pa.float64() else int(float(grade)) for grade in written]

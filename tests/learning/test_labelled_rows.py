@@ -22,7 +22,7 @@ def found(X, y, **given):
     return {name: values.tolist() for name, values in known_of_rows(X, y, given).items()}
 
 
-def test_what_is_known_comes_by_keyword_else_from_the_index_of_y_else_from_that_of_X():
+def test_known_values_come_by_keyword_then_by_index():
     X, y = np.zeros((3, 2)), np.zeros(3)
     assert found(X, y) == {}
     assert found(X, y, qid=QID) == {"qid": QID}

@@ -169,7 +169,7 @@ def test_equals_change_places_freely_and_better_ones_are_pulled_up():
     assert not np.any(LambdaMART("TBG", doc_length=[10]).gradients([1], [0.0], [1]))
 
 
-def test_of_equal_gains_the_sooner_read_is_pulled_up_where_all_pairs_count():
+def test_the_first_read_of_equal_gains_is_pulled_up():
     given = ([0, 1, 0], [3.0, 2.0, 1.0], [3])  # users who stop at the relevant item spend time only on items above it
     words = [900, 100, 10]
     gain = LambdaMART("TBG", norm=False, pairs="gain", doc_length=words).gradients(*given)[0]

@@ -165,7 +165,7 @@ def measured(measure, rows, scores):
 
 
 @BOTH
-def test_predictions_are_those_of_the_wrapped_ranker_given_sorted_rows_and_groups(ranker):
+def test_predictions_are_the_wrapped_ranker_s_of_sorted_rows(ranker):
     own = clone(ranker).fit(ROWS.X[ROWS.order], ROWS.y[ROWS.order], group=ROWS.sizes)
     np.testing.assert_array_equal(trained(ranker).predict(OTHER.X), own.predict(OTHER.X))
 
@@ -230,7 +230,7 @@ def test_categories_of_a_data_frame_reach_lightgbm():
     assert ours.feature_names_in_.tolist() == ["a", "b", "c", "d", "kind"]
 
 
-def test_what_xgboost_holds_for_missing_and_for_categories_holds_with_measures_too():
+def test_xgboost_s_missing_values_and_categories_hold_with_measures():
     holes = np.where(np.abs(ROWS.X) < 0.3, -9.0, ROWS.X)
     marked = GroupedRanker(clone(XGBOOST).set_params(missing=-9.0), objective="ERR").fit(holes, ROWS.y, qid=ROWS.qid)
     as_nan = np.where(holes == -9, np.nan, holes)
@@ -279,7 +279,7 @@ def test_docnos_that_are_numbers_sort_as_text():
 
 
 @BOTH
-def test_without_docnos_queries_may_be_scattered_as_long_as_their_rows_keep_their_order(ranker):
+def test_scattered_queries_keep_the_order_of_their_rows(ranker):
     together = GroupedRanker(ranker).fit(ROWS.X[ROWS.order], ROWS.y[ROWS.order], qid=ROWS.qid[ROWS.order])
     np.testing.assert_array_equal(together.predict(ROWS.X), trained(ranker).predict(ROWS.X))
 
@@ -431,7 +431,7 @@ def test_scikit_learn_never_splits_a_query_and_scores_by_all():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ranker, n_jobs", [(LIGHTGBM, 1), (XGBOOST, 2)], ids=["lightgbm", "xgboost in workers"])
-def test_cross_validation_takes_queries_by_metadata_routing_by_parameters_and_by_index(ranker, n_jobs):
+def test_cross_validation_takes_queries_by_routing_parameters_and_index(ranker, n_jobs):
     def scores(estimator, y=ROWS.y, **options):
         return cross_validate(estimator, ROWS.X, y, cv=GroupKFold(3), n_jobs=n_jobs, error_score="raise", **options)[
             "test_score"
@@ -466,7 +466,7 @@ def test_a_grid_reaches_the_parameters_of_the_wrapped_ranker():
     assert search.best_score_ > 0.8
 
 
-def test_a_search_stops_where_queries_are_missing_and_chooses_nothing_by_chance():
+def test_searches_stop_where_queries_are_missing():
     """scikit-learn would replace the error by NaN, with a warning."""
     with pytest.raises(CannotScore, match="qid is missing"):
         cross_validate(GroupedRanker(LIGHTGBM), ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params=ROWS.known())

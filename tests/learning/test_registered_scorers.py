@@ -49,7 +49,7 @@ def data(seed=0):
     return rows, {"X": rows.X, "y": rows.y, "groups": rows.qid, "cv": CV}
 
 
-def test_names_with_and_without_cutoffs_are_known_and_those_of_scikit_learn_stay():
+def test_registered_names_have_cutoffs_and_scikit_learn_s_stay():
     register_scorers()
     names = metrics.get_scorer_names()
     assert {"TBG", "AP", "nDCG@10", "ERR@20", "P@5", "RR", "QMeasure@1000", "r2"} <= set(names)
@@ -177,7 +177,7 @@ def test_a_name_that_scikit_learn_gets_one_day_stays_its_own(monkeypatch):
 
 
 @pytest.mark.parametrize("otherwise", ["another registry", "other checks"])
-def test_a_version_that_does_not_allow_it_is_one_error_and_unchanged(otherwise, monkeypatch):
+def test_old_versions_are_one_error_and_change_nothing(otherwise, monkeypatch):
     before = dict(metrics._scorer._SCORERS)
     with monkeypatch.context() as patch:
         if otherwise == "another registry":

@@ -139,7 +139,7 @@ def expected(rows, scores, measure, part=slice(None)):
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
 @pytest.mark.parametrize("contiguous", [True, False])
-def test_a_scorer_has_the_value_of_the_same_rows_as_run_and_qrels(measure, contiguous):
+def test_a_scorer_equals_run_and_qrels_of_its_rows(measure, contiguous):
     rows = Rows(1, contiguous=contiguous)
     value = scorer(measure)(Column().fit(rows.X, rows.y), rows.X, rows.y)
     assert value == pytest.approx(expected(rows, rows.X[:, 0], measure), abs=1e-12)
@@ -309,7 +309,7 @@ def folds_by_hand(rows, model, measure, cv):
 
 
 @pytest.mark.parametrize("measure", [TBG, "nDCG@5", "SetF"], ids=str)
-def test_cross_validation_by_index_and_by_routing_has_the_values_of_evaluate(measure):
+def test_cross_validation_by_index_and_routing_equals_evaluate(measure):
     rows, model, cv = Rows(8), Ridge(), GroupKFold(3)
     by_hand = folds_by_hand(rows, model, measure, cv)
     ours = scorer(measure)
@@ -392,7 +392,7 @@ def test_weighted_fits_are_scored_alike_and_scikit_learn_says_so():
     assert search.best_score_ == pytest.approx(np.mean(folds_by_hand(rows, Ridge(alpha=1), TBG, GroupKFold(3))))
 
 
-def test_a_scorer_is_pickled_with_its_requests_and_reads_as_it_is_written():
+def test_scorers_are_pickled_with_requests_and_print_as_written():
     ours = scorer("TBG(half_life=120)", min_queries=1, greater_is_better=False).set_score_request(judged=False)
     copy = pickle.loads(pickle.dumps(ours))
     assert copy == ours
@@ -610,7 +610,7 @@ def test_a_scorer_refuses_what_it_cannot_compute():
         scorer("AP", min_queries=0)
 
 
-def test_a_measure_that_was_defined_for_ir_measures_scores_too_but_never_nan():
+def test_measures_defined_for_ir_measures_score_but_never_nan():
     rows = Rows(17)
     sizes = ir_measures.define_byquery(lambda qrels, run: len(run), name="Size")
     assert scorer(sizes)(Column(), rows.X, rows.y) == len(rows.qid) / 9
@@ -759,7 +759,7 @@ def test_names_of_other_packages_are_errors_that_name_ours(call, message):
 
 
 @pytest.mark.parametrize(("routed", "n_jobs"), [(False, None), (True, None), (True, 2)])
-def test_each_query_is_ranked_by_the_model_that_did_not_see_it(routed, n_jobs):
+def test_queries_are_ranked_by_models_that_did_not_see_them(routed, n_jobs):
     rows = Rows(21, queries=11)
     measures = [TBG, "nDCG@5", "SetF"]
     with sklearn.config_context(enable_metadata_routing=routed):

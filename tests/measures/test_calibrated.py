@@ -102,7 +102,7 @@ def test_a_calibration_itself_is_named_by_its_content(calibration, path):
     )
 
 
-def test_what_is_given_counts_even_where_it_is_what_the_measure_has_by_default(calibration):
+def test_given_values_count_even_if_they_are_the_defaults(calibration):
     given = {**calibration.parameters(), "half_life": 224}
     mixed = TBG(calibration=calibration, half_life=224, lengths=WORDS)
     assert "half_life=224" in str(mixed)

@@ -526,7 +526,7 @@ def test_a_grade_that_a_map_lacks():
         ),
     ],
 )
-def test_the_error_of_a_missing_grade_names_measure_and_parameter_as_written(measure, words):
+def test_errors_of_missing_grades_name_measure_and_parameter(measure, words):
     with pytest.raises(BadJudgments) as error:
         evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, [measure])
     assert str(error.value).startswith(measure.split("(")[0])

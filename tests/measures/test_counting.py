@@ -335,7 +335,7 @@ FROM_0 = ["AP", "AP@5", "P@5", "RR", "R@5", "Success@3", "Rprec", "NumRel", "Num
 
 @pytest.mark.parametrize("measure", FROM_0)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_rel_0_makes_all_judged_documents_relevant_except_those_of_negative_grades(measure, seed):
+def test_rel_0_excludes_negative_grades_alone(measure, seed):
     """A grade that is higher by one, with rel=1, says the same. RBP is cwl_eval's, which takes negative grades for 0."""
     frames = collection(seed)
     grade = frames.qrels.relevance
@@ -375,6 +375,6 @@ def test_gains_of_any_grades_replace_them_as_in_ir_measures(gains, judged_only, 
         assert found.iloc[:, 0].tolist() == pytest.approx(expected.iloc[:, 0].tolist(), abs=1e-12)
 
 
-def test_gains_with_exponential_gain_are_an_error_that_says_what_to_write():
+def test_exponential_gains_are_an_error_with_the_way_out():
     with pytest.raises(UnknownSpec, match=r"ir_measures defines gains= for dcg='log2' only. Give the gains .*3:7"):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["nDCG(dcg='exp-log2',gains={1:2})"])

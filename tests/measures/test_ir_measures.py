@@ -200,7 +200,7 @@ def python(script, *inputs, **more):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("imports", ["pyterrier_cwla, pyterrier", "pyterrier, pyterrier_cwla"])
-def test_star_imports_of_pyterrier_bind_the_names_of_ir_measures_and_ours(imports):
+def test_star_imports_of_pyterrier_bind_all_measures(imports):
     """No name of ir_measures has another value, whatever is imported first."""
     script = f"""
 import ir_measures
@@ -421,7 +421,7 @@ def test_sums_are_sums_and_means_are_over_judged_topics():
     assert list(values.values()) == [1, 1, 2, pytest.approx(1 / 3), pytest.approx(1 / 3)]
 
 
-def test_num_rel_of_an_unanswered_query_is_0_as_ir_measures_has_it():
+def test_num_rel_of_unanswered_queries_is_0():
     """``trec_eval -c`` would count its two relevant documents."""
     qrels = {"1": {"a": 1, "b": -1}, "2": {"a": 1, "b": 1}}
     run = {"1": {"a": 1.0}}

@@ -340,7 +340,7 @@ def test_two_functions_of_one_name_need_labels():
     assert found["second"].item() == evaluate(QRELS, RUN, [second]).iloc[0, 0] != found["first"].item()
 
 
-def test_a_run_that_is_cached_under_one_label_is_found_under_another(tmp_path):
+def test_a_cached_run_is_found_under_another_label(tmp_path):
     words = TBG(lengths=WORDS)
     first = evaluate(QRELS, RUN, [words(label="one"), AP, ERR], cache_dir=tmp_path)
     files = sorted(path.name for path in tmp_path.rglob("*"))
@@ -358,7 +358,7 @@ def test_labels_of_ir_measures_reach_other_providers():
     assert found[early] == ir_measures.calc_aggregate([nDCG @ 2], QRELS, RUN)[nDCG @ 2]
 
 
-def test_measures_of_ir_measures_keep_their_values_beside_a_twin_with_a_label():
+def test_measures_of_ir_measures_keep_values_beside_labelled_twins():
     plain = [nDCG @ 2, AP, P @ 1, Judged @ 2, alpha_nDCG @ 2, RBP(p=0.9), SetF, NumRet]
     once = {measure: ir_measures.calc_aggregate([measure], QRELS, RUN)[measure] for measure in plain}
     labels = {measure: (f"first {measure}", f"second {measure}") for measure in plain}
@@ -375,6 +375,6 @@ def test_measures_of_ir_measures_keep_their_values_beside_a_twin_with_a_label():
     assert set(ir_measures.qrel_inputs(twins)) == set(ir_measures.qrel_inputs(plain))
 
 
-def test_two_labelled_measures_of_one_name_are_an_error_in_ir_measures():
+def test_two_labels_of_one_name_are_an_error_in_ir_measures():
     with pytest.raises(BadParameter, match=r"two measures are called 'x'.*label='…' of a measure of this package\.$"):
         ir_measures.calc_aggregate([labelled(AP, "x"), labelled(RR, "x")], QRELS, RUN)

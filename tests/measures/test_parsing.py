@@ -308,7 +308,7 @@ def test_parameters_without_names_are_refused():
             make()
 
 
-def test_a_label_as_a_parameter_is_refused_when_a_pipeline_is_validated():
+def test_a_label_as_parameter_is_refused_when_validated():
     with pytest.raises(BadParameter, match=r"labelled\(nDCG@10, 'n'\)"):
         ir_measures.run_inputs([ir_measures.nDCG(label="n") @ 10])
 

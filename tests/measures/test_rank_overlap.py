@@ -98,7 +98,7 @@ def test_ties_are_by_ascending_id_and_scores_are_doubles():
     assert of({"Z": 3, "z": 2, "é": 1}, bytes_order, "Compat") == 1
 
 
-def test_the_order_of_the_judgments_decides_between_unretrieved_documents_and_scores_of_zero():
+def test_the_order_of_judgments_breaks_ties_of_scores_of_zero():
     run = {"a": 0.0, "x": -1.0}
     first, last = {"a": 1, "z": 1}, {"z": 1, "a": 1}
     assert of(first, run, "Compat") > of(last, run, "Compat")
@@ -133,7 +133,7 @@ def test_each_intent_has_its_own_ideal():
 
 
 @pytest.mark.parametrize("hidden", ["whole", "judged"])
-def test_studies_of_missing_judgments_have_the_values_of_the_judgments_that_are_left(hidden):
+def test_missing_judgments_have_the_values_of_those_left(hidden):
     frames = [collection(seed, queries=6, grades=(0, 1, 2)) for seed in (1, 2, 3)]
     qrels = frames[0].qrels.sort_values("query_id", kind="stable", ignore_index=True)
     runs = {f"r{number}": frame.run.assign(score=frame.run.score - 1) for number, frame in enumerate(frames)}

@@ -125,7 +125,7 @@ def test_scores_tie_as_float32_and_ids_have_no_effect():
     assert of("ESL", run={"q": dict(zip(documents, [1 + 1e-6, 1.0, 1.0]))}) == [1.5]
 
 
-def test_the_last_document_of_a_query_does_not_tie_with_the_first_of_the_next():
+def test_the_last_document_does_not_tie_with_the_next_query():
     qrels = {"1": {"a": 1}, "2": {"a": 1}, "3": {"a": 1}}
     run = {q: {"a": 1.0, "n": 1.0} for q in ("1", "unjudged", "2", "3")}
     assert [value for (value,) in of("ESL", qrels=qrels, run=run, by_query=True)] == [0.5] * 3

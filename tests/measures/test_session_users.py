@@ -160,7 +160,7 @@ def test_efforts_of_users_who_read_by_rank_alone(C, effort):
 
 
 @given(logs(), st.sampled_from(sorted(CONTINUATIONS)), st.sampled_from(["open", "stop"]), chances)
-def test_with_rho_0_only_the_first_query_counts_and_with_1_all_do(log, C, end, delta):
+def test_rho_0_counts_the_first_query_and_1_counts_all(log, C, end, delta):
     qrels, run, sessions = log
     same = {"C": C, "end": end, "max_rel": 3}
     by_query = {query: qrels[name] for name, queries in sessions.items() for query in queries}
@@ -322,7 +322,7 @@ def test_queries_alone_have_no_score():
             ask()
 
 
-def test_the_table_may_have_other_forms_and_the_catalogue_has_the_measure():
+def test_the_table_has_other_forms_and_the_catalogue_knows_it():
     table = pl.DataFrame({"session": ["s", "s"], "query_id": ["q2", "q1"], "order": [2, 1]})
     assert of_session(sessions=table, rho=0.3) == of_session(rho=0.3)
     (entry,) = find("SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)")

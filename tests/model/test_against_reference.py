@@ -351,7 +351,7 @@ def test_the_best_gain_is_that_of_the_highest_grade():
     assert residual([1, None], max_rel=1, **same) == 0
 
 
-def test_the_ideal_ranking_is_by_gain_where_a_higher_grade_gains_less():
+def test_ideals_are_by_gain_if_higher_grades_gain_less():
     same = {"C": "dcg(3)", "A": "etg", "gain": "table({1: 1, 2: 0.5})", "norm": "ideal", "judged": [2, 1]}
     assert score([1, 2], **same) == 1
     assert score([2, 1], **same) == pytest.approx((0.5 + 1 / math.log2(3)) / (1 + 0.5 / math.log2(3)))

@@ -84,7 +84,7 @@ def test_a_query_without_relevant_documents_may_turn_out_perfect():
     assert residual([0, None], **same) == pytest.approx(score([0, *[1] * 9], **same))
 
 
-def test_an_endless_list_comes_as_near_to_the_ideal_as_its_weights_allow():
+def test_endless_lists_come_near_the_ideal_as_weights_allow():
     """Without k, DCG's weights have an infinite sum. Those of RBP lose a factor φ for each rank without gain."""
     assert (
         score([0, 1, None], C="dcg", A="etg", norm="ideal") + residual([0, 1, None], C="dcg", A="etg", norm="ideal")
@@ -186,7 +186,7 @@ def test_what_depends_on_the_total_gain_has_no_residual(name):
      ("AdaptivenDCG(effort='ratio(3)')@5",
       "CWLA(C='dcg(5)',A='erg',gain='burges',effort='ratio(3)',norm='ideal',end='stop',max_rel=3)")],
 )  # fmt: skip
-def test_measures_without_a_highest_grade_name_the_cell_that_has_a_residual(name, cell):
+def test_measures_without_a_highest_grade_name_the_cell(name, cell):
     """The error of a measure without a highest grade names a CWLA measure with the same score and a residual."""
     with pytest.raises(BadParameter) as refused:
         Residual(measure=name)

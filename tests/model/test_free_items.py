@@ -142,7 +142,7 @@ def test_a_list_without_gain_or_without_effort_is_no_exception():
     )  # nobody goes on
 
 
-def test_users_of_some_rankings_leave_at_an_item_and_of_others_after_infinitely_many():
+def test_users_leave_at_an_item_or_after_infinitely_many():
     found = score([[1, 0], [1, 0]], efforts=[[1, 1], [1, 9]], C="until(5)", A="pe(0.5)", unseen=0)
     goes_on = 1 / (1 + 1 / 9)
     assert found == pytest.approx([(1 - goes_on) + goes_on * 0.5] * 2, rel=1e-12)

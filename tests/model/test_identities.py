@@ -88,7 +88,7 @@ def test_the_users_of_average_precision_see_different_numbers_of_items(r):
     )
 
 
-def test_nobody_goes_on_under_ap2_where_all_gain_is_found_up_to_rounding():
+def test_nobody_continues_under_ap2_after_all_gain():
     """0.1 + 0.2 + 0.3, the total of the judgments, is greater than 0.3 + 0.2 + 0.1 by rounding."""
     found = explain_gains([0.3, 0.2, 0.1], judged=[0.1, 0.2, 0.3], C="ap2", A="avg")
     assert found.table["C"].iloc[-1] == 0
@@ -336,7 +336,7 @@ def test_residuals_are_bounds_where_they_are_said_to_be(C, A, data):
         ("carterette2(3)", "etg", [0, 1, 1], [0.25, 1, 1]),
     ],
 )
-def test_where_more_gain_is_a_lower_score_a_residual_is_not_said_to_be_a_bound(C, A, poor, rich):
+def test_residuals_are_no_bounds_where_gain_lowers_scores(C, A, poor, rich):
     """Raising one gain lowers the score for rr+max, inst+max, ap2+avg, rr+fin (docs/conventions.rst, Residuals)."""
     assert score(rich, C=C, A=A) < score(poor, C=C, A=A) - 0.01
     metric = replace(PLAIN, C=parse(C, "continuation"), A=parse(A, "aggregation"), max_rel=1)

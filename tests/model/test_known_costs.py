@@ -125,7 +125,7 @@ def test_users_efforts_read_ranks_and_seconds():
         evaluate(qrels, run, [measure(C="rbp(0.5)", end="open")])
 
 
-def test_an_effort_of_all_ranks_states_where_it_ends_or_needs_unseen():
+def test_efforts_of_all_ranks_state_their_end_or_need_unseen():
     @effort
     def growing(documents):
         return 1 + np.minimum(documents.rank, 5.0)
@@ -201,7 +201,7 @@ def test_the_explanation_shows_the_costs():
     assert found.table["effort"].tolist() == pytest.approx([12, 21])
 
 
-def test_a_table_of_the_measure_comes_before_the_column_of_the_run():
+def test_the_measure_s_table_comes_before_the_run_s_column():
     """They have one source: documents that the table lacks do not have the cost of the column."""
     run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]})
     measure = CWLA(C="decay(10)", A="etg", gain="raw", effort="seconds", unseen=1)

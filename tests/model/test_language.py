@@ -263,7 +263,7 @@ def test_text_of_ten_thousand_characters_is_read_and_no_longer():
         parse("rbp(0.8)".rjust(10_001), "continuation")
 
 
-def test_an_error_shows_two_hundred_characters_and_says_so_where_there_are_more():
+def test_errors_show_two_hundred_characters_and_say_so():
     with pytest.raises(UnknownSpec) as error:
         parse("x" * 200, "continuation")
     assert f"in C='{'x' * 200}'." in str(error.value)
@@ -304,7 +304,7 @@ def halting(view, share: float = 0.5):
     return share
 
 
-def test_a_users_function_is_used_by_name_as_a_built_in_one_is():
+def test_users_functions_are_used_by_name():
     assert score([1, 1], C="halting", A="etg", end="stop") == 1.5
     assert score([1, 1], C="halting(0.25)", A="etg", end="stop") == 1.25
     assert score([1, 1], C=halting(0.25), A="etg", end="stop") == 1.25
@@ -528,7 +528,7 @@ def test_a_function_that_came_in_a_pickle_may_be_named():
     )
 
 
-def test_a_pickled_function_does_not_take_the_name_of_a_newer_one():
+def test_pickled_functions_do_not_take_newer_names():
     old = a_notebooks_function()
     pickled = pickle.dumps(old(0.5))
 

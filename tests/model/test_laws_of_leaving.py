@@ -25,7 +25,7 @@ EFFORTS = st.lists(st.sampled_from([0.0, 0.5, 1.0, 7.0, 40.0]), min_size=1, max_
 
 @pytest.mark.parametrize("law", LAWS)
 @given(shape=POSITIVE, scale=st.floats(0.1, 100), efforts=EFFORTS)
-def test_item_i_is_seen_by_users_who_stay_longer_than_the_items_before_it(law, shape, scale, efforts):
+def test_item_i_is_seen_by_those_who_stay_longer(law, shape, scale, efforts):
     seen = explain_gains([1.0] * len(efforts), efforts=efforts, C=f"{law}({shape},{scale})", A="etg", unseen=1)
     spent = np.concatenate([[0.0], np.cumsum(efforts)])
     S = LAWS[law](shape, scale=scale).sf(spent)
@@ -54,7 +54,7 @@ def test_the_tail_of_the_hyperbolic_law_is_hurwitz_zeta(shape, scale, unseen):
 
 
 @pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (1.5, 300, 0.01), (3, 50, 2)])
-def test_the_tail_of_the_log_logistic_law_is_an_incomplete_beta_function(shape, scale, unseen):
+def test_log_logistic_tails_are_incomplete_beta_functions(shape, scale, unseen):
     """20,000 ranks, and after them (by Euler and Maclaurin) ∫S/e + S/2, with a beta function as the integral."""
     ranks, end = np.arange(20_000) * unseen, 20_000 * unseen
     S = 1 / (1 + (end / scale) ** shape)
@@ -66,7 +66,7 @@ def test_the_tail_of_the_log_logistic_law_is_an_incomplete_beta_function(shape, 
 
 
 @pytest.mark.parametrize("C", ["hyperbolic(1,30)", "hyperbolic(0.5,30)", "log_logistic(1,30)", "log_logistic(0.7,30)"])
-def test_without_a_finite_number_of_items_there_is_no_gain_per_item(C):
+def test_no_gain_per_item_without_a_finite_number_of_items(C):
     for A in ("erg", "items", "effort"):
         with pytest.raises(NoFiniteValue, match="infinite V⁺"):
             score([1, 0], C=C, A=A)
@@ -99,7 +99,7 @@ QRELS, RUN = {"q": {"a": 1, "b": 0, "c": 2}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_measure_has_a_text_and_needs_no_cost_of_unseen_documents(law):
+def test_measures_have_texts_and_need_no_unseen_cost(law):
     parts = {"C": f"{law}(1.5,40)", "A": "etg", "gain": "clicksave", "effort": "time"}
     measure = CWLA(**parts, lengths={"a": 200, "b": 30, "c": 900})
     seconds = [4.4 + p * (0.018 * words + 7.8) for p, words in ((0.64, 200), (0.39, 30))]
@@ -124,7 +124,7 @@ def test_simulated_users_leave_by_the_law_however_late(C):
 
 @pytest.mark.parametrize("C", ["log_logistic(0.8,3)", "hyperbolic(1,3)"])
 @pytest.mark.parametrize("unseen", [0, 1e-3, 2])
-def test_an_infinite_mean_time_is_an_error_for_unseen_items_of_any_cost(C, unseen):
+def test_infinite_mean_times_are_errors_for_unseen_items(C, unseen):
     for A in ("erg", "effort"):
         with pytest.raises(NoFiniteValue):
             score([1, 0, 1], C=C, A=A, efforts=[1, 2, 1], effort="given", unseen=unseen)

@@ -254,7 +254,7 @@ def test_an_effort_that_is_none_is_refused(bad, reads):
         scoring.score(CWLA(C="rbp(0.5)", A="erg", max_rel=3, effort="odd", lengths=WORDS, unseen=1).metric, pair())
 
 
-def test_what_follows_a_short_list_has_no_words_to_ask_an_effort_for():
+def test_nothing_follows_a_short_list_that_needs_words():
     @effort
     def shorter(documents):
         with np.errstate(divide="ignore"):
@@ -322,7 +322,7 @@ def test_a_table_that_rises_leaves_no_bound_under_the_cascade(phi, is_bound):
     assert exceeded is not is_bound
 
 
-def test_efforts_by_words_alone_leave_a_residual_a_bound_and_need_words():
+def test_efforts_by_words_alone_leave_residuals_that_bound():
     @effort
     def by_words(documents):
         return documents.words / 4

@@ -272,7 +272,7 @@ def stays_on(view):
 
 
 @pytest.mark.parametrize("A", ["etg", "erg", "items", "second_thoughts(0.5)"])
-def test_users_who_never_leave_are_an_error_that_says_what_to_do(A):
+def test_users_who_never_leave_are_an_error_with_a_way_out(A):
     """A continuation whose V does not converge to 0 needs a k, or end='stop'."""
     with pytest.raises(NoFiniteValue, match=r"C='loyal' .*give .*end='stop'"):
         score(TABLE_1, C="loyal", A=A)
@@ -301,7 +301,7 @@ def test_endless_means_under_dcg_are_refused(A):
     assert np.isfinite(score(TABLE_1, C="dcg(10)", A=A))
 
 
-def test_unseen_items_that_cost_nothing_are_as_those_that_cost_hardly_anything():
+def test_free_unseen_items_are_as_nearly_free_ones():
     """Time-biased gain Σ g_k·D(T(k)) does not depend on the cost of unseen documents (docs/conventions.rst)."""
     same = {"efforts": [1, 1], "C": "decay(1)", "A": "etg"}
     for second in (0, None):
@@ -350,7 +350,7 @@ def seen_until_a_limit(r, e, unseen, T, K, h_b, h_c, m):
 
 
 @pytest.mark.slow
-def test_users_with_limits_on_gain_and_effort_see_as_many_items_as_if_counted():
+def test_limits_on_gain_and_effort_see_counted_items():
     """Efforts and gains are quarters, which floats represent exactly, so that the rank of each limit is exact."""
     rng = np.random.default_rng(1)
     counted = []

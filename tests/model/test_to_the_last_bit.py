@@ -84,7 +84,7 @@ MEASURES = [
 
 
 @pytest.mark.slow
-def test_a_querys_value_does_not_depend_on_the_queries_and_runs_beside_it():
+def test_a_query_s_value_does_not_depend_on_others():
     """Each of 20 queries has the same value if a run answers all, one, or some of them, alone and with other runs."""
     from pyterrier_cwla import register_lengths
 

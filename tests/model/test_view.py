@@ -199,7 +199,7 @@ def test_what_is_no_number_for_each_rank_is_an_error(found, says, recwarn):
     assert not recwarn
 
 
-def test_a_shape_that_is_wrong_for_long_lists_alone_is_an_error():
+def test_shapes_that_are_wrong_for_long_lists_are_errors():
     @continuation
     def first_fifty(view):
         return 0.9 + 0 * view.r[:, :50] * view.i[:, :50]

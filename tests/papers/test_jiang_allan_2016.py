@@ -257,7 +257,7 @@ def test_the_printed_expected_session_ndcg_has_no_rank_discount(log):
 
 
 @pytest.mark.real_data
-def test_gain_per_item_of_whole_sessions_agrees_with_ratings_and_total_gain_does_not(log):
+def test_gain_per_item_agrees_with_ratings_and_total_gain_does_not(log):
     """docs/guide.rst has these correlations."""
     users = "SessionCWLA(C='rbp(0.8)',A='{}',rho=1,gain='threshold(0.4,0.6)')"
     r = scores(log, [users.format("etg"), users.format("erg")]).corrwith(log.ratings)

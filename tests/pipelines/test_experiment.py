@@ -86,7 +86,7 @@ for _ in range(2):
 
 
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
-def test_columns_stand_in_the_order_asked_for_with_any_seed_of_hashes(seed):
+def test_columns_have_the_order_asked_for_with_any_seed(seed):
     """ir_measures collects measures in sets, whose order depends on the seed of Python's hashes."""
     environment = {**os.environ, "PYTHONHASHSEED": seed}
     done = subprocess.run(

@@ -108,7 +108,7 @@ def test_lengths_of_a_table_and_of_the_run_tune_alike(bm25):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
-def test_a_grid_search_in_folds_retrieves_with_what_the_other_folds_prefer(bm25, measure):
+def test_grid_searches_in_folds_retrieve_by_the_other_folds(bm25, measure):
     pipeline = bm25 if measure == TBG else bm25 >> WithoutLengths()
     results, settings = pt.KFoldGridSearch(pipeline, {bm25: {"b": B}}, FOLDS, QRELS, measure)
     parts = []
@@ -131,7 +131,7 @@ def test_a_grid_search_shows_its_progress(bm25, capsys):
 
 
 @pytest.mark.parametrize("measure", [TBG, "TBG", "map", nDCG @ 10, "nDCG@10", "ndcg_cut_10", SetP])
-def test_a_study_of_a_whole_grid_finds_what_a_grid_scan_finds(bm25, measure):
+def test_a_study_of_a_whole_grid_equals_a_grid_scan(bm25, measure):
     tuned = quiet(bm25, {bm25: {"b": B}}, metric=measure, sampler=optuna.samplers.BruteForceSampler(seed=0))
     theirs = TBG if measure == "TBG" else nDCG @ 10 if measure == "nDCG@10" else measure
     scan = pt.GridScan(bm25, {bm25: {"b": B}}, TOPICS, QRELS, [theirs]).set_index("tran_0_b")[str(theirs)]
@@ -420,7 +420,7 @@ def test_a_search_ends_with_its_time(bm25):
     assert bm25.b == tuned.setting[0][2]
 
 
-def test_an_error_names_the_setting_and_leaves_the_pipeline_as_it_was(bm25):
+def test_errors_name_the_setting_and_restore_the_pipeline(bm25):
     failing = Failing()
     with pytest.raises(RuntimeError, match="too high") as caught:
         quiet(bm25 >> failing, {bm25: {"b": (0.0, 1.0)}, failing: {"level": [0.0, 0.6]}}, trials=50)

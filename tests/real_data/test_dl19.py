@@ -96,7 +96,7 @@ def test_the_five_runs_whose_lengths_are_known(qrels, runs, lengths):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_all_six_runs_with_the_mean_for_lengths_that_are_not_known(qrels, runs, lengths):
+def test_all_six_runs_with_mean_for_unknown_lengths(qrels, runs, lengths):
     assert len(runs) == 6
     with pytest.raises(MissingLength, match=r"of 43,000 have none \(topic '\d+': '\d+', '\d+', …\)"):
         evaluate(qrels, runs, ten_measures(lengths))

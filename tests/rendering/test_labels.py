@@ -52,7 +52,7 @@ def test_labels_of_points_cover_each_other_nowhere():
     assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
 
 
-def test_labels_at_the_ends_of_lines_stand_apart_and_within_the_picture():
+def test_labels_at_ends_of_lines_stand_apart_inside():
     figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained")
     ax = figure.subplots()
     curves = {f"a measure {n}": ([0, 1, 2], [0, 1, 5 + n / 100]) for n in range(7)}
@@ -172,7 +172,7 @@ def test_crowded_ticks_lose_labels_and_round_numbers_keep_theirs():
     assert "9" not in shown
 
 
-def test_texts_break_after_commas_and_spaces_then_at_punctuation_then_within_words():
+def test_texts_break_at_commas_then_punctuation_then_words():
     assert in_lines("ranks of all runs", 10) == "ranks of\nall runs"
     assert in_lines("BM25_RM3_ENSEMBLE", 9) == "BM25_RM3_\nENSEMBLE"
     assert in_lines("abcdefghij", 4) == "abcd\nefgh\nij"

@@ -82,7 +82,7 @@ def test_agreement_with_preferences_has_one_value(name):
         assert by_user_agreement(name, PREFERRED) == pytest.approx(expected(name, PREFERRED), abs=1e-9)
 
 
-def test_the_error_of_prediction_counts_each_rating_once_whatever_columns_there_are():
+def test_the_error_of_prediction_counts_each_rating_once():
     """``nrmse`` and its columns in the agreement with users are unweighted."""
     assert by_fit("nrmse") == pytest.approx(expected("nrmse"), abs=1e-9)
     assert by_fit("weighted_nrmse") == pytest.approx(expected("weighted_nrmse"), abs=1e-9)

@@ -102,7 +102,7 @@ def test_ap_correlation_without_ties_is_its_definition():
 
 
 @given(pairs_of(most=4, values=3))
-def test_ap_correlation_and_overlap_with_ties_are_means_over_all_ways_to_break_them(xy):
+def test_ap_correlation_and_overlap_average_over_ties(xy):
     ways = list(product(*map(broken, xy)))
     assert rbo(*xy, p=0.8) == pytest.approx(np.mean([rbo_of(*way, 0.8, len(xy[0])) for way in ways]), abs=1e-12)
     if len(set(xy[0])) > 1 or len(set(xy[1])) > 1:
@@ -131,7 +131,7 @@ def test_the_same_order_has_one_and_the_opposite_minus_one(kind):
 
 
 @pytest.mark.parametrize("kind", ["a", "ap"])
-def test_an_error_at_the_top_costs_ap_more_than_one_at_the_bottom(kind):
+def test_errors_at_the_top_cost_ap_more(kind):
     x, top, bottom = [4, 3, 2, 1], [3, 4, 2, 1], [4, 3, 1, 2]
     assert (tau(x, top, kind) < tau(x, bottom, kind)) == (kind == "ap")
 

@@ -141,7 +141,7 @@ def _configurations(rated: Rated) -> pd.DataFrame:
     return rated.scores(["ESL", "RR"]).assign(clicks=rated.ratings, topic=np.arange(len(rated)) // 3)
 
 
-def test_virtual_systems_know_costs_by_the_text_in_the_name_of_their_column(rated):
+def test_virtual_systems_know_costs_by_the_column_s_name(rated):
     values = _configurations(rated)
     found = studies.virtual_systems(values, "clicks", repeats=50, resamples=100)
     turned = studies.virtual_systems(values.assign(ESL=-values["ESL"]), "clicks", repeats=50, resamples=100,

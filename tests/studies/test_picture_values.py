@@ -16,7 +16,7 @@ def ax():
     return figure.Figure().subplots()
 
 
-def test_lines_have_the_names_at_their_ends_and_bands_belong_to_them(ax):
+def test_lines_have_names_at_their_ends_and_bands_belong(ax):
     curves = {"AP, all": ([1, 2], [0.5, 1.0]), "P$5": ([1, 2], [0.5, np.nan])}
     looks = {name: measure_look(number) for number, name in enumerate(curves)}
     for name, curve in curves.items():
@@ -55,7 +55,7 @@ def test_integers_as_labels_of_ticks(ax):
     assert [point.text for point in values_of(ax.figure, NOTHING).points] == ["0.5\n1", "1\n2"]
 
 
-def test_points_have_the_name_of_their_row_if_there_is_one_such_row(ax):
+def test_points_have_the_name_of_their_only_row(ax):
     ax.plot([0.1, 0.2, 0.3], [1, 2, 3], "o")
     data = pd.DataFrame({"run": ["a", "b", "c", "d"], "x": [0.1, 0.2, 0.3, 0.3], "y": [1.0, 2.0, 3.0, 3.0]})
     texts = [point.text for point in values_of(ax.figure, data).points]

@@ -54,7 +54,7 @@ def test_time_biased_gain():
 
 
 @pytest.mark.parametrize("end", ["open", 9])
-def test_an_unknown_effort_of_unseen_items_is_asked_for_only_where_it_matters(end):
+def test_unknown_efforts_of_unseen_items_matter_only_where_used(end):
     known = dict(C=("decay", {}), gain=("linear", {}), effort=("time", {}), max_rel=2, words=[10, 20], end=end)
     for A in [("etg", {}), ("max", {}), ("fin", {}), ("pe", {"beta": 0.5}), ("utility", {"phi": "log2"})]:
         assert score([2, 1], A=A, **known) == close(score([2, 1], A=A, unseen=6.0, **known))
@@ -63,7 +63,7 @@ def test_an_unknown_effort_of_unseen_items_is_asked_for_only_where_it_matters(en
             score([2, 1], A=A, **known)
 
 
-def test_the_ideal_of_time_biased_gain_is_the_best_of_all_orders():
+def test_the_ideal_of_tbg_is_the_best_of_all_orders():
     random.seed(4)
     for k in (1, 2, 3, 5, None):
         grades = [random.choice([0, 1, 2, 3]) for _ in range(5)]

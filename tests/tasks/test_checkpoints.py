@@ -101,7 +101,7 @@ def test_arrays_within_lists_count_in_full():
     assert fingerprint({"seed": np.int64(3)}) == fingerprint({"seed": 3})
 
 
-def test_a_folder_that_cannot_be_written_is_named_before_anything_is_computed(tmp_path):
+def test_unwritable_folders_are_named_before_anything_is_computed(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(BadParameter, match=r"cache_dir='.*file' cannot be written"):

@@ -67,7 +67,7 @@ def test_the_next_bar_is_shown_again_also_after_an_error(notebook):
     assert [place[-1]["text/html"] for place in notebook.places] == [""] * len(notebook.places)
 
 
-def test_a_bar_of_a_cell_that_failed_does_not_hide_the_next(notebook):
+def test_bars_of_failed_cells_do_not_hide_the_next(notebook):
     """The traceback of the error keeps the iterator, and so the bar, alive."""
     first = iter(progress.bar(range(3), True, "first"))
     next(first)

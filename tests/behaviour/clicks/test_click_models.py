@@ -86,7 +86,7 @@ def small(gap=False):
 @pytest.mark.slow
 @pytest.mark.parametrize("gap", [False, True])
 @pytest.mark.parametrize("gamma", [None, 0.7])
-def test_the_likelihood_is_the_sum_over_all_hidden_paths_and_its_maximum_is_found(gap, gamma):
+def test_likelihood_sums_hidden_paths_and_is_maximised(gap, gamma):
     log_ = small(gap)
     model = dbn_from_clicks(log_, gamma=gamma, gaps="passed", resamples=20)
     parameters = values(model.attraction), values(model.satisfaction), model.gamma.value
@@ -169,7 +169,7 @@ def test_intervals_are_those_of_fits_to_resampled_users():
     assert np.array(widths) / (2 * 1.96 * spread) == pytest.approx(np.ones(7), abs=0.3)
 
 
-def test_the_plain_cascade_without_giving_up_is_a_share_of_what_was_examined():
+def test_plain_cascade_without_giving_up_is_a_share():
     log_ = simulated(7, sessions=200, s=dict.fromkeys(S, 1.0), gamma=1.0)
     model = cascade_from_clicks(log_, gamma=1)
     for grade in A:
@@ -187,7 +187,7 @@ def test_the_plain_cascade_without_giving_up_is_a_share_of_what_was_examined():
     assert model.C == "cascade(1)" or model.C == "cascade(1.0)"
 
 
-def test_the_plain_cascade_with_giving_up_has_the_maximum_that_an_optimiser_finds():
+def test_plain_cascade_with_giving_up_is_the_optimiser_s_maximum():
     log_ = simulated(8, sessions=100, users=20, ranks=3, s=dict.fromkeys(S, 1.0))
     model = cascade_from_clicks(log_, resamples=50)
     ones = dict.fromkeys(S, 1.0)
@@ -203,7 +203,7 @@ def test_the_plain_cascade_with_giving_up_has_the_maximum_that_an_optimiser_find
     assert [*values(model.attraction).values(), model.gamma.value] == pytest.approx(found, abs=2e-3)
 
 
-def test_the_plain_cascade_says_how_many_lists_have_clicks_that_it_cannot_explain():
+def test_plain_cascade_counts_lists_that_it_cannot_explain():
     log_ = simulated(9, sessions=50)
     several = (log_.rows.groupby("session")["clicked"].sum() > 1).sum()
     assert f"{several} of 50 lists" in " ".join(cascade_from_clicks(log_, resamples=20).notes)
@@ -580,7 +580,7 @@ def test_the_position_model_is_the_most_probable_one():
 
 
 @pytest.mark.slow
-def test_intervals_of_the_position_model_are_those_of_fits_to_resampled_users():
+def test_intervals_of_the_position_model_are_from_resampled_users():
     log_, _ = positions(5, [1.0, 0.6, 0.35], sessions=200, users=40, documents=8)
     model = position_model(log_, resamples=2000)
     rng, refits = np.random.default_rng(0), []
@@ -619,7 +619,7 @@ def test_ranks_that_nothing_ties_to_the_first_are_named():
     assert model.table["b"][1] == position_model(log_, resamples=20).table["b"][1]
 
 
-def test_survival_under_metrics_is_the_mean_over_the_lists_of_the_log():
+def test_survival_under_metrics_is_the_mean_over_lists():
     """Compared with loops over ERR's V of each list; missing results at the end of a list have no gain.
 
     Grades go up to 2; RBP without rel= has no highest grade, and needs none.
@@ -699,7 +699,7 @@ def test_a_study_with_shuffled_lists(data):
     assert model.table["b"][19] < 0.75 < model.table["b"][4]
 
 
-def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
+def test_survival_under_time_is_of_lists_known_that_far():
     rows = [
         dict(user="u", session=f"{n}", topic="t", rank=r, docno=f"d{r}", clicked=False, grade=0, words=100)
         for n in (1, 3, 3)
@@ -713,7 +713,7 @@ def test_survival_under_time_is_that_of_the_lists_that_are_known_so_far_down():
 
 
 @pytest.mark.slow
-def test_the_position_model_is_the_maximum_also_where_an_attraction_is_1():
+def test_position_model_is_the_maximum_if_an_attraction_is_1():
     """Compared with a direct optimiser: the likelihood is concave in ln a and ln b."""
     from scipy.optimize import minimize
 
@@ -736,7 +736,7 @@ def test_the_position_model_is_the_maximum_also_where_an_attraction_is_1():
         assert model.log_likelihood[-1] == pytest.approx(-best.fun, abs=1e-4)
 
 
-def test_an_estimate_on_the_border_has_no_interval_and_few_views_are_said():
+def test_estimates_on_the_border_have_no_interval():
     """A document always clicked at ranks 1 and 2 shows that both ranks were always examined."""
 
     def model(sessions):

@@ -185,7 +185,7 @@ values = st.integers(-1000, 1000).map(lambda n: n / 8)
 
 
 @given(st.lists(st.tuples(values, values, st.integers(0, 6)), min_size=2, max_size=12))
-def test_the_weighted_correlation_is_numpy_s_with_each_pair_as_often_as_it_counts(triples):
+def test_weighted_correlation_is_numpy_s_of_repeated_pairs(triples):
     x, y, n = map(np.array, zip(*triples))
     if n.sum() == 0:
         with pytest.raises(BadParameter, match="not all 0"):

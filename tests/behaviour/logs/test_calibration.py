@@ -234,7 +234,7 @@ def test_every_ratio_is_what_its_equation_says(depth, rel):
         assert said in notes
 
 
-def test_the_order_of_rows_and_the_names_of_users_do_not_matter():
+def test_order_of_rows_and_names_of_users_do_not_matter():
     frame = SMALL.rows
     other = frame.assign(user="x" + frame["user"], docno=frame["docno"] + "y").sample(frac=1, random_state=3)
     again = calibrate(other, resamples=200)
@@ -630,7 +630,7 @@ def test_a_file_of_brackets_alone_is_refused(tmp_path):
 # ---- the end of the lists
 
 
-def test_who_comes_to_the_end_of_the_list_is_not_taken_to_have_left():
+def test_reaching_the_end_of_the_list_is_not_leaving():
     """Half of TBG's users would see more than 20 results, so most users reach the end of a list of 8."""
     rng = np.random.default_rng(0)
     words = {f"d{i}": int(rng.integers(50, 1500)) for i in range(8)}

@@ -86,7 +86,7 @@ def test_from_last_clicks_against_loops():
     assert 9 not in censored["rank"].tolist()
 
 
-def test_a_rank_without_a_row_was_passed_and_what_was_not_seen_is_not_counted():
+def test_ranks_without_rows_were_passed_and_unseen_ones_do_not_count():
     log = seen_to([1, 2, 4, 4])
     gaps = continuing_from_views(log.only(log.rows["rank"] != 3), resamples=20)
     assert rows_of(gaps) == rows_of(continuing_from_views(log, resamples=20))

@@ -70,7 +70,7 @@ def same(a, b):
 
 
 @given(logs())
-def test_a_valid_log_is_what_was_given_sorted_and_with_one_type_a_column(rows):
+def test_valid_logs_are_sorted_with_one_type_per_column(rows):
     log = InteractionLog.of(rows)
     for found, row in zip(log.rows.to_dict("records"), in_order(rows), strict=True):
         assert all(same(found.get(name, UNKNOWN), row[name]) for name in row)
@@ -302,7 +302,7 @@ def test_a_session_with_two_faults_counts_once():
     assert log.excluded == {"time is negative or infinite": 1, "a rank twice in a session": 1}
 
 
-def test_a_conflict_with_a_session_that_is_left_out_anyway_is_none():
+def test_conflicts_of_sessions_that_are_left_out_do_not_count():
     log = InteractionLog.of(damaged({(16, "grade"): 1.0, (16, "time"): -1}), broken="exclude")
     assert log.excluded == {"time is negative or infinite": 1}
 
@@ -707,7 +707,7 @@ def engines(draw):
 
 
 @given(engines().filter(len))
-def test_sessions_of_a_search_engine_are_those_of_a_loop_over_events(shown):
+def test_search_engine_sessions_equal_a_loop_over_events(shown):
     log = click_log(shown)
     expected, late = slow_sessions_of(shown)
     assert told(log) == expected

@@ -44,7 +44,7 @@ def mixed(seed=3, n=400, limit=np.inf, entries=True, scale=300.0):
 # ---- half-lives
 
 
-def test_the_half_life_of_known_times_is_ln_2_times_exposure_over_events():
+def test_half_life_of_known_times_is_ln_2_exposure_over_events():
     rng = np.random.default_rng(1)
     entry = rng.uniform(0, 50, 200)
     time = entry + rng.exponential(300, 200)
@@ -53,7 +53,7 @@ def test_the_half_life_of_known_times_is_ln_2_times_exposure_over_events():
     assert found == pytest.approx(LN2 * (time - entry).sum() / (~there).sum(), rel=1e-10)
 
 
-def test_users_who_leave_between_looks_at_regular_times_have_a_half_life_in_closed_form():
+def test_regular_looks_give_a_half_life_in_closed_form():
     """Users observed every w seconds leave in the first interval, the second, and so on.
 
     The distribution is geometric with e^(−λw) = 1 − n / Σ intervals.
@@ -77,7 +77,7 @@ def test_scores_are_the_derivative_of_the_log_likelihood(limit):
     assert max(near) == near[1]
 
 
-def test_nobody_who_left_and_stays_that_thin_out_upwards_have_no_half_life():
+def test_no_half_life_without_leavers_or_of_improper_stays():
     assert np.isnan(half_life(Stays.from_seconds([10, 20], [np.inf, np.inf])))
     assert np.isnan(half_life(Stays.from_seconds([], [])))
     assert np.isnan(
@@ -98,7 +98,7 @@ def test_entries_and_limits_are_taken_out_of_the_half_life(limit):
     assert abs(np.mean(naive) - 300 * LN2) > 8 * np.std(naive, ddof=1) / math.sqrt(12)
 
 
-def test_a_resamples_half_life_from_the_grid_is_that_of_its_sessions():
+def test_half_life_of_a_resample_is_that_of_its_sessions():
     sample = mixed(limit=500.0)
     at, of_users = grid(sample, 40, half_life(sample))
     rng = np.random.default_rng(5)
@@ -193,7 +193,7 @@ def test_the_shape_that_made_the_times_fits_them_best(shape, parameters):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_stays_of_0_seconds_have_a_fit_only_if_the_density_at_0_is_positive_and_finite(shape):
+def test_stays_of_0_seconds_need_a_finite_density_at_0(shape):
     sample = Stays.from_seconds([0, 1, 5, 20, 30])
     finite = np.isfinite(getattr(stats, SHAPES[shape])(*[2.0] * (shape != "exponential")).logpdf(0))
     found = fit(sample, shape)
@@ -216,7 +216,7 @@ def test_the_observed_curve_without_late_entries_is_scipys():
     assert fit(sample).distance < 0.06
 
 
-def test_the_observed_curve_with_late_entries_is_the_product_over_those_at_risk():
+def test_late_entries_give_the_product_over_those_at_risk():
     sample = mixed(n=150)
     curve = survival_curve(sample)
     time = [(lo + up) / 2 if math.isfinite(up) else lo for lo, up in zip(sample.lower, sample.upper, strict=True)]
@@ -265,7 +265,7 @@ def one(log, **asked):
     return (found.lower[0], found.upper[0], found.entry[0], found.limit[0])
 
 
-def test_a_user_leaves_while_at_the_last_item_or_at_the_last_click():
+def test_users_leave_at_the_last_item_or_click():
     log = log_of(*ITEMS)
     assert one(log, until="end", min_clicks=0) == (90.0, 95.0, 0.0, np.inf)
     assert one(log, until="click", min_clicks=1) == (80.0, 80.0, 5.0, np.inf)
@@ -274,7 +274,7 @@ def test_a_user_leaves_while_at_the_last_item_or_at_the_last_click():
     assert one(log_of(*last_unknown), until="end", min_clicks=0) == (80.0, 80.0, 0.0, np.inf)
 
 
-def test_a_session_that_needs_clicks_enters_with_the_last_that_it_needs():
+def test_sessions_enter_with_the_last_click_that_they_need():
     log = log_of(*ITEMS)
     assert one(log, until="click", min_clicks=2)[2] == 33.0
     assert one(log, until="end", min_clicks=2)[2] == 28.0  # the user reached the item when leaving the previous one
@@ -318,7 +318,7 @@ def test_ranks_out_of_order_are_taken_in_time():
             )
 
 
-def test_a_click_at_an_unknown_time_leaves_the_session_out_and_a_passed_result_does_not():
+def test_clicks_at_unknown_times_leave_the_session_out():
     found = stays(log_of(ITEMS[0], (True, None, 4.0)), min_clicks=1)
     assert len(found) == 0
     assert found.excluded == {"the time of a click is unknown": 1}

@@ -30,7 +30,7 @@ def walked(run, qrels, query, words):
     return arrival, gains, time
 
 
-def test_ranks_and_gains_at_each_time_are_those_of_somebody_who_walks_down_the_list():
+def test_ranks_and_gains_by_time_are_those_of_a_walk():
     run, qrels = collection(3, queries=8)
     words = {f"d{i}": 37 * i % 900 for i in range(60)}
     times = [0, 1, 14.5, 60, 200, 1e5]
@@ -49,7 +49,7 @@ def test_ranks_and_gains_at_each_time_are_those_of_somebody_who_walks_down_the_l
             assert row["ended"] == (time >= end)
 
 
-def test_runs_are_summed_up_by_topic_by_run_and_as_a_whole():
+def test_runs_are_summed_by_topic_by_run_and_in_all():
     run, qrels = collection(4, queries=6)
     other = run.assign(score=-run.score)
     found = progress(qrels, {"up": run, "down": other}, TBG, [30, 90])
@@ -98,7 +98,7 @@ def test_lengths_are_needed_unless_no_word_takes_time():
         times_to_ranks({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG(seconds_per_word=0)", depth=0)
 
 
-def test_pictures_have_minutes_on_the_time_axis_and_names_beside_the_lines():
+def test_pictures_have_minutes_on_the_axis_and_names_beside_lines():
     pytest.importorskip("matplotlib").use("Agg")
     run, qrels = collection(4, queries=6)
     found = progress(qrels, {"up": run, "down": run.assign(score=-run.score)}, TBG)

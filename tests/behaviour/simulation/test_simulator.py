@@ -223,7 +223,7 @@ def test_users_of_time_biased_gain_against_users_in_loops(reading, draw):
 
 
 @pytest.mark.parametrize("reading", READINGS)
-def test_the_mean_of_saves_is_the_exact_product_and_jensens_gap_is_there(reading):
+def test_mean_saves_are_exact_and_show_jensens_gap(reading):
     qrels, run, words = one_ranking(n=40)
     measure = TBG(lengths=words, half_life=90)
     exact = expected_saves(qrels, run, measure, reading).iloc[0]
@@ -560,7 +560,7 @@ def test_measures_without_users_and_documents_without_lengths():
 
 
 @pytest.mark.slow
-def test_a_simulated_log_has_the_rates_and_seconds_it_was_made_with():
+def test_simulated_logs_have_the_rates_they_were_made_with():
     frames = collection(6, queries=8, lengths=True, grades=(0, 0, 1))
     log = simulated_log(frames.qrels, frames.run, TBG, users=3000, reading="exponential")
     assert isinstance(log, InteractionLog)

@@ -82,7 +82,7 @@ SLOW = {
 
 
 @pytest.mark.parametrize("objective", SLOW)
-def test_every_objective_is_that_of_a_library_and_the_best_candidate_is_chosen(objective):
+def test_objectives_are_a_library_s_and_the_best_is_chosen(objective):
     rated = preferred() if objective == "agreement" else made()
     found = quick("RBP(p=$p,rel=1)", {"p": [0.1, 0.3, 0.5, 0.7, 0.9]}, rated, objective=objective, default={"p": 0.9})
     expected = {p: SLOW[objective](rated.scores([f"RBP(p={p},rel=1)"]).iloc[:, 0].to_numpy(), rated.ratings)
@@ -122,7 +122,7 @@ def test_folds_choose_without_what_they_are_held_against(objective):
             assert held_out == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_users_are_not_parted_and_every_rating_is_held_out_once_in_a_repeat():
+def test_users_are_not_parted_and_ratings_held_out_once():
     rated = made()
     train = training_folds(rated, 3, 2, 0)
     assert (train.reshape(len(rated), 2, 3).sum(axis=2) == 2).all()
@@ -234,7 +234,7 @@ def test_values_of_a_discount_and_choices_are_fitted_by_a_function():
 
 
 @pytest.mark.slow
-def test_the_gain_on_held_out_folds_is_tested_as_nadeau_and_bengio_say():
+def test_held_out_gains_are_tested_as_nadeau_and_bengio_say():
     found = quick("RBP(p=$p,rel=1)", {"p": (0.1, 0.9)}, made(5), default={"p": 0.9}, cv=5, repeats=3)
     d = (found.folds["held_out"] - found.folds["default"]).to_numpy()
     error = np.sqrt((1 / 15 + 1 / 4) * d.var(ddof=1))
@@ -248,7 +248,7 @@ def test_the_gain_on_held_out_folds_is_tested_as_nadeau_and_bengio_say():
 
 
 @pytest.mark.slow
-def test_a_fit_of_nothing_gains_nothing_on_users_who_were_not_fitted_to():
+def test_a_fit_of_nothing_gains_nothing_on_other_users():
     """Ratings are independent of the lists: in-sample agreement rises by the fit, held-out agreement does not."""
     gains = []
     for seed in range(16):
@@ -387,7 +387,7 @@ def test_a_fold_without_anything_to_choose_by_counts_as_none():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [[0.2, 0.5], (0.2, 0.5)])
-def test_scores_that_do_not_vary_are_an_error_however_values_are_given(p):
+def test_constant_scores_are_an_error_however_given(p):
     with pytest.raises(BadParameter, match="the scores are constant"):
         quick("CWLA(C='rbp($p)',A='erg',max_rel=2,gain='table({1:0,2:0})')", {"p": p}, made())
     with pytest.raises(BadParameter, match="no candidate satisfies where="):

@@ -83,7 +83,7 @@ def test_a_seed_says_which_judgments_stay_and_all_are_as_likely():
     assert np.abs(times - expected).max() < 5 * np.sqrt(400 * 0.3 * 0.7)
 
 
-def test_a_generator_gives_the_same_holes_however_judgments_are_parted_and_whatever_the_levels():
+def test_a_generator_gives_the_same_holes_however_parted():
     query, grade = np.repeat(np.arange(4), 30), np.tile([0, 1, 2], 40)
     whole = Fractions((0.2, 0.4)).kept(query, grade, query, np.random.default_rng(5))
     rng, less = np.random.default_rng(5), Fractions((0.4,))

@@ -100,7 +100,7 @@ def scored(masking, kept):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_masked_scores_are_those_of_an_evaluation_by_the_judgments_that_are_left(seed):
+def test_masked_scores_equal_evaluations_of_what_is_left(seed):
     qrels, runs = generated(seed, queries=4, runs=3)
     named = {**measures_by_name(SCORED), "TBG": CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time",
              lengths=LENGTHS, norm="ideal")}  # fmt: skip
@@ -243,7 +243,7 @@ def test_intervals_hold_the_estimate_and_differences_are_paired(study):
     assert ((accurate.low <= accurate.difference) & (accurate.difference <= accurate.high)).all()
 
 
-def test_a_measure_that_sees_all_is_found_to_be_above_one_that_sees_next_to_nothing():
+def test_measures_that_see_all_are_found_above_others():
     """NumRet ignores judgments, so its order is constant; a random measure has a random order."""
     qrels, runs = generated(3, queries=20, runs=12, judged=80)
     runs = {n: {q: dict(list(s.items())[: 40 - i]) for q, s in r.items()} for i, (n, r) in enumerate(runs.items())}
@@ -451,7 +451,7 @@ def test_accuracy_and_g_mean_of_the_papers_example(cells, accurate):
     assert g_mean(np.array([[0, 1, 1, 3], [0, 0, 1, 3], [0, 1, 0, 3]]).T).tolist() == [0, 0, 0]
 
 
-def test_g_mean_is_the_mean_of_the_seeds_for_which_it_is_defined(study):
+def test_g_mean_is_over_the_seeds_that_define_it(study):
     p = np.full((3, 2, 1, 4), 0.5)
     p[0] = 0.01  # with the first seed, all differences are significant
     found = PairTests((0.1, 1.0), ["m"], p, 0.05, 0.95, 50, 0).table()
@@ -521,7 +521,7 @@ def test_work_is_the_same_in_another_process(study):
 
 
 @pytest.mark.slow
-def test_numbers_do_not_depend_on_how_much_is_at_work_at_a_time(study, monkeypatch):
+def test_numbers_do_not_depend_on_how_much_runs_at_a_time(study, monkeypatch):
     for module, name in (
         (masking_module, "_HITS"),
         (masking_module, "_RANKINGS"),

@@ -51,7 +51,7 @@ def test_correlations_are_those_of_the_means_that_evaluate_gives(study):
 
 
 @pytest.mark.slow
-def test_intervals_are_of_the_bootstraps_standard_error_with_the_same_resamples_for_all(study):
+def test_intervals_use_the_same_resamples_for_all(study):
     by_query = evaluate(*systems(), MEASURES, by_query=True)
     resampled = []
     for times in times_drawn(10, 100, 0).T:

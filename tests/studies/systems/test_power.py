@@ -85,7 +85,7 @@ def test_t_and_wilcoxon_are_those_of_scipy():
         assert found["p_wilcoxon"][number] == pytest.approx(wilcoxon(z[z != 0]).pvalue, abs=1e-12)
 
 
-def test_the_randomisation_test_is_that_of_compare_with_the_same_signs_for_each_pair():
+def test_the_randomisation_test_is_that_of_compare():
     values = scores()
     found = pairs_tested("one", {"one": values}, 0.05, 500, 3)["p_randomisation"]
     differences = [without_noise(values[i] - values[j], 1.0)[None] for i, j in combinations(range(6), 2)]
@@ -268,7 +268,7 @@ def some_differences(least, most):
 
 
 @given(some_differences(1, 8) | some_differences(14, 30), st.integers(0, 10))
-def test_wilcoxon_is_that_of_scipy_for_the_differences_that_are_not_0(z, zeros):
+def test_wilcoxon_is_scipy_s_of_differences_that_are_not_0(z, zeros):
     z = np.array(z) / 512
     for differences in (z, np.append(z, np.zeros(zeros))):
         assert wilcoxon_test(differences[None])[0] == pytest.approx(wilcoxon(z).pvalue, abs=1e-12)
@@ -282,7 +282,7 @@ def test_wilcoxon_stays_exact_where_one_of_30_differences_is_0():
     assert found != pytest.approx(wilcoxon(z).pvalue, abs=0.005), "which approximates"
 
 
-def test_where_no_pair_is_told_apart_no_measure_has_the_most_power():
+def test_no_measure_has_the_most_power_if_none_separates():
     qrels, runs = systems()
     same = quietly(qrels, dict.fromkeys(("one", "two", "three"), runs["run0"]), ["AP", "RR"])
     assert same.findings() == ["By each measure, all 3 runs have the same score on every query."]

@@ -162,7 +162,7 @@ def test_tables_that_are_not_what_they_should_be_are_named(tmp_path, damage, say
         chiir24_ratings(tmp_path)
 
 
-def test_recorded_lists_are_known_to_their_end_and_others_as_far_as_they_were_noted(tmp_path):
+def test_recorded_lists_are_known_to_their_end(tmp_path):
     Study(tmp_path, users=3)
     assert chiir24_ratings(tmp_path, 11).table["number"].tolist() == [3] * 6
     Study.write(

@@ -80,7 +80,7 @@ def test_levels_and_pairs_in_parts_or_not_find_the_same(levels, monkeypatch):
     assert weighted_ranks(x[0], y, fractions)[1] == pytest.approx(whole, abs=1e-12)
 
 
-def test_ratings_that_all_differ_need_no_table_of_all_scores_and_ratings():
+def test_ratings_that_all_differ_need_no_table():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2, 2000))
     counts = resample_counts(2000, None, 3, seed=0)
@@ -144,7 +144,7 @@ def test_influences_are_derivatives(coefficient):
         assert found.sum() == pytest.approx(0, abs=1e-12)
 
 
-def test_influences_of_the_weighted_correlation_are_derivatives_by_ratings_that_count_n_times():
+def test_influences_are_derivatives_by_repeated_ratings():
     x, y = ratings_and_scores(3, n=20)
     n = np.random.default_rng(3).integers(1, 50, len(y)).astype(float)
     h = 1e-5
@@ -153,7 +153,7 @@ def test_influences_of_the_weighted_correlation_are_derivatives_by_ratings_that_
 
 
 @pytest.mark.parametrize("coefficient", list(SCIPY))
-def test_the_standard_error_is_about_the_jackknife_s_and_the_bootstrap_s(coefficient):
+def test_standard_errors_are_about_the_jackknife_s_and_bootstrap_s(coefficient):
     """Compared with a jackknife in loops, and with a bootstrap of 2,000 resamples."""
     x, y = ratings_and_scores(4, n=80)
     one, other = (
@@ -172,7 +172,7 @@ def test_the_standard_error_is_about_the_jackknife_s_and_the_bootstrap_s(coeffic
 
 
 @pytest.mark.parametrize("coefficient", list(SCIPY))
-def test_the_standard_error_over_users_is_about_the_bootstrap_s_over_users(coefficient):
+def test_standard_errors_over_users_are_about_the_bootstrap_s(coefficient):
     rng = np.random.default_rng(5)
     users = np.repeat(np.arange(60), 4)
     lenient = rng.normal(size=60)[users]

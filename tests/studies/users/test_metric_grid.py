@@ -23,7 +23,7 @@ def test_exactly_the_cells_of_the_papers_table_3_are_found(parameters):
     assert (of_kind(metrics, "X"), of_kind(metrics, "XX")) == (TABLE_3_X, TABLE_3_XX)
 
 
-def test_expected_total_gain_of_the_satisfied_does_not_depend_on_the_order():
+def test_total_gain_of_the_satisfied_ignores_the_order():
     """By Eq. 12, rr + etg is 1 − Π(1 − r_i)·(1 + Σ r_i): one cell more than in the paper's Table 3.
 
     Σ V(i)·r_i = 1 − V(∞). From this, the gain of users who never leave is subtracted, V(∞)·Σ r_i.

@@ -91,7 +91,7 @@ def test_the_mean_of_each_pair_is_that_of_loops(table, weighted, users):
     assert ("user" in found) == ("user" not in differing)
 
 
-def test_a_preference_is_the_sign_of_the_mean_and_sides_are_turned():
+def test_a_preference_is_the_sign_of_the_mean():
     table = pd.DataFrame(
         {
             "first": ["l0", "l1", "l0", "l2", "l3", "l2", "l5"],

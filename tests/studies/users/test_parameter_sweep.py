@@ -83,7 +83,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
     assert found[0] != found[1]
 
 
-def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so():
+def test_constants_have_no_correlation_and_findings_say_so():
     """With g = 0 all scores are 0; the template ``nothing`` always scores 0."""
     text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
     templates = {"some": text, "nothing": lambda g: "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}

@@ -36,7 +36,7 @@ def test_ratings_may_be_a_dict_or_a_series():
         assert rated.users is None
 
 
-def test_a_pair_has_the_first_score_less_the_second_and_a_preference_only_a_sign():
+def test_a_pair_has_the_difference_and_a_preference_its_sign():
     pairs = frame(first=["1", "3", "3"], second=["2", "2", "4"], preference=[0.3, -7, 0])
     rated = Rated.preferences(QRELS, RUN, pairs)
     scores = evaluate(QRELS, RUN, ["nDCG@2"], by_query=True).droplevel("run")["nDCG@2"]
@@ -45,7 +45,7 @@ def test_a_pair_has_the_first_score_less_the_second_and_a_preference_only_a_sign
     assert rated.ratings.tolist() == [1, -1, 0]
 
 
-def test_sessions_have_the_mean_of_their_queries_or_a_measure_of_sessions():
+def test_sessions_have_the_mean_or_a_measure_of_sessions():
     sessions = {"s": ["1", "2"], "t": ["3"], "u": ["4"]}
     qrels = dict.fromkeys(sessions, QRELS["1"])
     rated = Rated.sessions(qrels, RUN, sessions, {"u": 1, "s": 3, "t": 2})

@@ -57,7 +57,7 @@ def test_every_part_has_the_correlation_of_its_ratings(rated, coefficient, slow)
     assert any("2 ratings" in limit for limit in found.limits())
 
 
-def test_within_is_the_correlation_of_what_is_above_the_means_of_parts(rated):
+def test_within_is_the_correlation_above_the_means_of_parts(rated):
     found = quick(rated, RBP, by="length")
     x = rated.scores(RBP)["RBP of users"]
     left = (values - values.groupby(rated.table["length"]).transform("mean") for values in (x, rated.table["rating"]))
@@ -65,7 +65,7 @@ def test_within_is_the_correlation_of_what_is_above_the_means_of_parts(rated):
     assert found.matrix().loc["RBP of users", "within"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_all_parts_may_be_below_the_whole_and_the_findings_say_so():
+def test_all_parts_may_be_below_the_whole():
     """Within each part there is no correlation; between the parts there is."""
     names = [f"q{i}" for i in range(8)]
     qrels = {q: {"a": 1} for q in names}
@@ -79,7 +79,7 @@ def test_all_parts_may_be_below_the_whole_and_the_findings_say_so():
     assert any("amalgamation" in sentence for sentence in found.findings())
 
 
-def test_bins_have_about_the_same_number_of_ratings_and_part_no_ties(rated):
+def test_bins_have_equal_numbers_and_part_no_ties(rated):
     found = quick(rated, RBP, by="frequency", bins=5)
     sizes = found.parts.drop_duplicates("part")["ratings"]
     assert sizes.sum() == 60
@@ -124,7 +124,7 @@ def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scal
         assert r == pytest.approx(stats.pearsonr(above["x"], above["y"])[0], abs=1e-4 if scale < 1 else 1e-9)
 
 
-def test_what_does_not_vary_has_no_correlation_and_the_findings_say_so(rated):
+def test_constants_have_no_correlation_and_findings_say_so(rated):
     nothing = {"nothing": "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
     for coefficient in ("pearson", "spearman"):
         found = quick(rated, nothing, by="kind", coefficient=coefficient)

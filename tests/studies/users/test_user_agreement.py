@@ -126,7 +126,7 @@ def test_folds_of_whole_users_predict_the_ratings_of_others():
 
 
 @pytest.mark.slow
-def test_the_corrected_test_keeps_its_level_only_with_folds_of_whole_users_where_users_differ():
+def test_the_corrected_test_keeps_its_level_with_whole_users():
     """80 samples of 20 users who prefer one of two measures each; on average both measures are equally good."""
     rejected = np.zeros(2)
     for seed in range(80):
@@ -150,7 +150,7 @@ def test_the_corrected_test_is_the_formula():
 
 
 @pytest.mark.slow
-def test_the_paired_test_over_folds_is_too_sure_and_the_corrected_one_is_not():
+def test_the_paired_test_over_folds_is_too_sure():
     """Share of significant differences in 120 samples of 60 ratings, for two equally good measures."""
     rejected = np.zeros(2)
     for seed in range(120):
@@ -257,7 +257,7 @@ def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     assert plain.table["tau_b_difference_p_corrected"].iloc[:2].tolist() == pytest.approx(p.tolist())
 
 
-def test_a_constant_measure_has_no_agreement_and_is_said_to_have_none():
+def test_constant_measures_are_said_to_have_no_agreement():
     measures = {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"}
     found = agreement_of(rated_lists(), measures, baseline="ERR")
     numbers = found.table.drop(columns=["kind", "compared_with", "resamples"]).loc["same"]
@@ -329,7 +329,7 @@ def test_preferences_agree_with_differences_of_scores():
     assert any("have no preference" in sentence for sentence in found.limits())
 
 
-def test_preferences_that_are_all_for_the_first_list_have_a_share_of_agreement():
+def test_preferences_all_for_one_list_have_an_agreement():
     """The share of agreement is defined also if the winner is always named first."""
     pairs = rated_pairs()
     turned = pairs.table[pairs.ratings < 0].rename(columns={"first": "second", "second": "first"})
@@ -504,7 +504,7 @@ def test_two_measures_stand_side_by_side(found):
         assert measure in ax.get_xlabel()
 
 
-def test_ratings_are_labelled_in_their_order_also_where_a_bar_lacks_some():
+def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
