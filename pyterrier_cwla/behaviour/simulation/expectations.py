@@ -28,8 +28,7 @@ from ...model.view_columns import packed, seen_part, view_of_ranks
 from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, saved, system_looks, titled
 from ...rendering.numbers import percent
 from ..logs.estimators import Estimate, estimates_of, over_users, printed
-from .simulator import task_of
-from .user_paths import WHAT, Task, clicks, habits_of, standard_error
+from .user_paths import WHAT, ReadingTimes, Task, UserModel, clicks, habits_of, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -370,23 +369,23 @@ def expected_saves(qrels: Any, runs: Any, measure: Any, reading: str = "fixed") 
     run query_id
     run q           0.8049  0.8235  0.0186  0.6206
     """
-    task = _task(qrels, runs, measure, reading)
+    task, model = _task(qrels, runs, measure, reading)
     tables = []
-    for name, rankings in task.cut.items():
+    for name, rankings in model.cut.items():
         mean, second = np.zeros((2, len(rankings)))
         for queries, width in _chunks(rankings):
-            gain, arrives, goes_on, after_save = _chances(task, rankings, queries, width)
+            gain, arrives, goes_on, after_save = _chances(model.metric, task.reading, rankings, queries, width)
             comes = gain * arrives
             kept = np.divide(after_save, goes_on, out=np.zeros_like(gain), where=goes_on > 0)
             earlier = np.cumsum(gain * kept, axis=1)
             mean[queries] = comes.sum(axis=1)
             second[queries] = mean[queries] + 2 * (comes[:, 1:] * earlier[:, :-1]).sum(axis=1)
-        scale = np.divide(1.0, task.divisors[name], out=np.zeros_like(mean), where=task.divisors[name] > 0)
+        scale = np.divide(1.0, model.divisors[name], out=np.zeros_like(mean), where=model.divisors[name] > 0)
         analytic, exact = task.analytic[name], mean * scale
         spread = np.sqrt(np.maximum(second - mean**2, 0)) * scale
         columns = {"analytic": analytic, "exact": exact, "gap": exact - analytic, "sd": spread}
         tables.append(pd.DataFrame(columns, pd.Index(task.queries, name="query_id")))
-    return pd.concat(tables, keys=list(task.cut), names=["run"])
+    return pd.concat(tables, keys=list(model.cut), names=["run"])
 
 
 def expected_stops(
@@ -421,15 +420,15 @@ def expected_stops(
     """
     if depth is not None:
         check_whole(1, depth=depth)
-    task = _task(qrels, {"run": run}, measure, reading)
-    rankings = task.cut["run"]
+    task, model = _task(qrels, {"run": run}, measure, reading)
+    rankings = model.cut["run"]
     listed = int(rankings.n.max(initial=1))
     stops = np.zeros((len(rankings), listed + 2))
     for queries, width in _chunks(rankings):
-        _, arrives, goes_on, _ = _chances(task, rankings, queries, width)
+        _, arrives, goes_on, _ = _chances(model.metric, task.reading, rankings, queries, width)
         last = np.arange(width) == rankings.n[queries][:, None] - 1
         seen = np.arange(width) < rankings.n[queries][:, None]
-        leaves = np.where(last & (task.metric.end == "stop"), 1.0, 1 - goes_on)
+        leaves = np.where(last & (model.metric.end == "stop"), 1.0, 1 - goes_on)
         stops[queries, 1 : width + 1] = np.where(seen, arrives * leaves, 0.0)
     depth = depth or listed
     shown, last = np.zeros((len(rankings), depth + 2)), min(depth, listed) + 1
@@ -440,15 +439,17 @@ def expected_stops(
     return table[rankings.n > 0]
 
 
-def _task(qrels: Any, runs: Any, measure: Any, reading: str) -> Task:
+def _task(qrels: Any, runs: Any, measure: Any, reading: str) -> tuple[Task, UserModel]:
+    """Return the task of a measure with an exact mean, and its user model."""
     task = Task.from_arguments(qrels, runs, measure, users=1, seed=0, reading=reading, sampling="plain")
-    metric = task.metric
+    metric = followed(task.measure, task.judgments)
     if not (clicks(metric) and metric.C.name == "decay" and metric.A.name == "etg") or isinstance(metric.end, int):
         raise BadParameter(
             f"{task.measure}: an exact mean is known for measures with clicks (TBG), with C='decay(…)' and"
             " A='etg', and no rank as end=; use simulate() for others."
         )
-    return task
+    (model,) = task.models
+    return task, model
 
 
 def _chunks(rankings: Rankings) -> list[tuple[Array, int]]:
@@ -458,22 +459,24 @@ def _chunks(rankings: Rankings) -> list[tuple[Array, int]]:
     return [(queries, width) for queries in parts if len(queries)]
 
 
-def _chances(task: Task, rankings: Rankings, queries: Array, width: int) -> tuple[Array, Array, Array, Array]:
+def _chances(
+    metric: Metric, reading: ReadingTimes, rankings: Rankings, queries: Array, width: int
+) -> tuple[Array, Array, Array, Array]:
     """Return gain, P(arrives), P(continues) and P(continues | saved) of each item, [queries × ranks]."""
-    habits = habits_of(task.metric, rankings, queries, width)
-    skips = _goes_on(task, habits.summary)
+    habits = habits_of(metric, rankings, queries, width)
+    skips = _goes_on(metric, habits.summary)
     with np.errstate(divide="ignore"):
-        reads = task.reading.laplace(-np.log(_goes_on(task, habits.document)))
+        reads = reading.laplace(-np.log(_goes_on(metric, habits.document)))
     goes_on = skips * (1 - habits.click + habits.click * reads)
     arrives = np.ones(goes_on.shape)
     np.cumprod(goes_on[:, :-1], axis=1, out=arrives[:, 1:])
     return habits.click * habits.save, arrives, goes_on, skips * reads
 
 
-def _goes_on(task: Task, effort: Array) -> Array:
+def _goes_on(metric: Metric, effort: Array) -> Array:
     """Return C of the measure for items with this effort."""
     i = np.arange(1.0, effort.shape[1] + 1)[None, :]
-    return task.metric.C(View(i, np.zeros(effort.shape), 0, lambda _: 0.0, effort))
+    return metric.C(View(i, np.zeros(effort.shape), 0, lambda _: 0.0, effort))
 
 
 TIES = "ties"
@@ -607,8 +610,8 @@ def prefer(
         raise BadParameter(f"what={what!r} must be 'score' or 'gain'.")
     check_share(0.95, confidence=confidence)
     check_whole(1, resamples=resamples)
-    task = task_of(qrels, dict(runs), measure, users, seed, reading, sampling)
-    one, other = task.rankings
+    task = Task.from_arguments(qrels, dict(runs), measure, users, seed, reading, sampling)
+    one, other = task.analytic
     rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)
     table = np.array(rows, float).reshape(-1, 4)
     low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
@@ -621,6 +624,6 @@ def prefer(
 
 def _of_query(task: Task, qid: str, what: str) -> list[float]:
     """Return the shares of users with more from the first, from the second, and ties, and the error."""
-    one, other = task.outcomes(qid)[0][:, WHAT.index(what)]
+    one, other = task.outcomes(qid).values[:, WHAT.index(what)]
     better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
     return [*(float(np.mean(better == sign)) for sign in (1, -1, 0)), standard_error(better, task.sampling)]

@@ -2,153 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from ir_measures.measures import Measure
 
 from ..._version import __version__
 from ...data.columns import Array
 from ...errors import BadParameter, many, near
 from ...errors.sanitise import in_picture, sanitised
-from ...files.inputs import loaded, one_run, runs_by_name
+from ...files.inputs import one_run
 from ...files.memory_limit import refuse_beyond_memory
-from ...measures.mixtures import Combination, Mixture
-from ...measures.named import measure_of
-from ...measures.provider import CWLAEvaluator, judged
-from ...measures.wrappers import NOBODY, IntentAware, pinned
-from ...model.metric import Metric
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, saved, system_looks, titled
 from ...rendering.numbers import percent
 from ..logs.log import NEEDED, InteractionLog
-from .user_paths import WHAT, Course, Task, clicks, counts_unseen, standard_error
+from .user_paths import WHAT, Task, clicks, counts_unseen, standard_error
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ...files.atomic import AnyPath
-
-
-@dataclass(frozen=True)
-class MixedTask(Task):
-    """Inputs of a simulation of users of several classes, or of several intents; ``metric`` is that of the first.
-
-    Attributes
-    ----------
-    tasks : list of Task
-        The simulation of each class.
-    shares : ndarray, shape (n_classes, n_queries)
-        Probability of each class of each query.
-    names : list of dict
-        Name of each class by the number of the query.
-    unscored : int
-        Number of the class of users whose intent has no judgments, who score 0; −1 if there is none.
-    """
-
-    tasks: list[Task]
-    shares: Array
-    names: list[dict[int, str]]
-    unscored: int
-
-    def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
-        """Simulate all users of a query on each run, each user as one of the class that :meth:`classes` gives."""
-        results, beyond, never = super().outcomes(qid)
-        results[:, WHAT.index("score"), self.classes(qid) == self.unscored] = 0.0
-        return results, beyond, never
-
-    def parts(self, qid: str) -> Iterable[tuple[Task, Array]]:
-        """Yield the task of each class of users of a query, and a mask of these users."""
-        of_class = self.classes(qid)
-        return ((self.tasks[number], of_class == number) for number in np.unique(of_class))
-
-    def classes(self, qid: str) -> Array:
-        """Return the number of the class of each user."""
-        numbers = np.array([*self.numbers(qid).values()])
-        shares = self.shares[numbers, self.judgments.index[qid]]
-        return np.concatenate([numbers[luck.chosen(shares)] for _, luck in self.blocks(qid)])
-
-    def numbers(self, qid: str) -> dict[str, int]:
-        """Return the number of each class, or of each intent of a query that has users, by name."""
-        query = self.judgments.index[qid]
-        used = self.shares[:, query] > NOBODY if self.unscored >= 0 else np.ones(len(self.names), bool)
-        return {self.names[number][query]: number for number in np.flatnonzero(used).tolist()}
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """User models of the classes."""
-        return [task.metric for task in self.tasks]
-
-    @cached_property
-    def unit(self) -> str:
-        """Unit of the efforts, or "effort" if that of the classes differs."""
-        units = {task.unit for task in self.tasks}
-        return units.pop() if len(units) == 1 else "effort"
-
-
-@dataclass(frozen=True)
-class TopicTask(Task):
-    """Inputs of a simulation with a user model for each topic; ``metric`` is that of the first topic.
-
-    Attributes
-    ----------
-    of_topic : dict of str to Task
-        The simulation of each topic.
-    """
-
-    of_topic: dict[str, Task]
-
-    def courses(self, qid: str) -> list[Course | None]:
-        """Return the ranking of each run for a query, with the user model of this query."""
-        return self.of_topic[qid].courses(qid)
-
-    def listed(self, name: str, qid: str) -> dict[str, Array]:
-        """Return the documents of a ranking as columns of a log."""
-        return self.of_topic[qid].listed(name, qid)
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """User models of the topics."""
-        return [task.metric for task in self.of_topic.values()]
-
-
-def task_of(qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str) -> Task:
-    """Return the task of a measure with one user model, several (Mixture, IntentAware), or one by topic (ByTopic)."""
-    (measure,) = pinned([measure_of(measure)])
-    if not isinstance(measure, Combination | type(IntentAware)):
-        return Task.from_arguments(qrels, runs, measure, users, seed, reading, sampling)
-    judgments = judged(loaded(qrels, "qrels"))
-    named = {name: loaded(run, "run") for name, run in runs_by_name(runs).items()}
-
-    def task(one: Any) -> Task:
-        kind = Task.from_arguments if isinstance(one, type(IntentAware)) else task_of  # the first one raises
-        return kind(judgments, named, one, users, seed, reading, sampling)
-
-    evaluator = CWLAEvaluator([measure], judgments)
-    analytic = {str(name): evaluator.tables([judgments.rows(run)])[0][measure] for name, run in named.items()}
-    if isinstance(measure, type(IntentAware)):
-        names, shares, by_intent = map(list, zip(*measure.users_by_intent(judgments), strict=True))
-        tasks = [Task.from_arguments(own, named, measure.inner, users, seed, reading, sampling) for own in by_intent]
-        unscored = len(tasks) - 1
-    elif isinstance(measure, type(Mixture)):
-        tasks = [task(one) for one, _ in measure.classes.values()]
-        names = [dict.fromkeys(range(len(judgments.qids)), name) for name in measure.classes]
-        shares = [np.full(len(judgments.qids), share) for _, share in measure.classes.values()]
-        unscored = -1
-    else:
-        by_topic: Any = measure
-        own = {qid: by_topic.of_topic(qid) for qid in judgments.qids}
-        by_measure: dict[Measure, Task] = {one: task(one) for one in dict.fromkeys(own.values())}
-        of_topic = {qid: by_measure[one] for qid, one in own.items()}
-        tasks = list(of_topic.values())
-    common: dict[str, Any] = {field.name: getattr(tasks[0], field.name) for field in fields(Task)}
-    common |= {"measure": measure, "analytic": analytic}
-    if not isinstance(measure, type(IntentAware) | type(Mixture)):
-        return TopicTask(**common, of_topic=of_topic)
-    return MixedTask(**common, tasks=tasks, shares=np.array(shares), names=names, unscored=unscored)
 
 
 _SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -495,29 +371,29 @@ def simulate(
     run query_id
     run q         1.25    2.0   1.25      1.25
     """
-    task, shares = task_of(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
+    task, shares = Task.from_arguments(qrels, runs, measure, users, seed, reading, sampling), _shares(quantiles)
     if keep:
-        size = 8 * len(WHAT) * users * len(task.queries) * len(task.rankings)
+        size = 8 * len(WHAT) * users * len(task.queries) * len(task.analytic)
         refuse_beyond_memory(
-            size, f"users={users:,}, kept for {many(len(task.queries) * len(task.rankings), 'ranking')},"
+            size, f"users={users:,}, kept for {many(len(task.queries) * len(task.analytic), 'ranking')},"
         )
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
-    index = pd.MultiIndex.from_product([task.rankings, task.queries], names=["run", "query_id"])
-    places = [(run, query) for run in range(len(task.rankings)) for query in range(len(task.queries))]
+    index = pd.MultiIndex.from_product([task.analytic, task.queries], names=["run", "query_id"])
+    places = [(run, query) for run in range(len(task.analytic)) for query in range(len(task.queries))]
     by_query = pd.DataFrame([of_queries[query][0][run] for run, query in places], index)
-    by_class = _by_class(task, [of for _, _, of in of_queries]) if isinstance(task, MixedTask) else None
+    by_class = _by_class(task, [of_classes for _, of_classes, *_ in of_queries]) if task.mixed else None
     return Simulation(
         measure=str(task.measure),
         unit=task.unit,
         n_users=users,
         seed=seed,
-        reading=str(task.reading) if any(map(clicks, task.metrics)) else None,
+        reading=str(task.reading) if any(clicks(model.metric) for model in task.models) else None,
         sampling=sampling,
         by_query=by_query,
         notes=(*_notes(task, by_query), *([] if by_class is None else [_note_of_classes(by_class)])),
-        kept={pair: of_queries[at][1][run] for pair, (run, at) in zip(index, places, strict=True)} if keep else {},
+        kept={pair: of_queries[at][2][run] for pair, (run, at) in zip(index, places, strict=True)} if keep else {},
         by_class=by_class,
-        classes=_classes_of_users(task) if keep and isinstance(task, MixedTask) else {},
+        classes={qid: names for qid, (*_, names) in zip(task.queries, of_queries)} if keep and task.mixed else {},
     )
 
 
@@ -580,12 +456,13 @@ def simulated_log(
     >>> round(float(log.rows[log.rows.grade == 1].clicked.mean()), 2)
     0.64
     """
-    task = task_of(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
-    if isinstance(task, MixedTask):
+    task = Task.from_arguments(qrels, {"run": one_run(run)}, measure, users, seed, reading, "plain")
+    if task.mixed:
         raise BadParameter(
             f"{task.measure}: a log has one class of users; simulate one log for the measure of each class."
         )
-    if not clicks(task.metric) or task.metric.effort.name == "reading":
+    metric = task.models[0].metric
+    if not clicks(metric) or metric.effort.name == "reading":
         raise BadParameter(
             f"{task.measure}: a log needs clicks and seconds; give a measure with a gain 'clicksave…' and an"
             " effort 'time' or 'grade_time', such as TBG."
@@ -598,11 +475,12 @@ def simulated_log(
     limit = np.inf if time_limit is None else float(time_limit)
     parts, sessions = [], 0
     for qid in task.queries:
-        (course,) = task.courses(qid)
+        model = task.classes[qid][0].model
+        (course,) = model.courses(qid, task.reading)
         if course is None or not course.n:
             continue
         sessions += users
-        listed = task.listed("run", qid)
+        listed = model.listed("run", qid)
         for block, luck in task.blocks(qid):
             seen = course.sessions(luck, factors[block], limit)
             part = pd.DataFrame({**seen, **{name: column[seen["rank"] - 1] for name, column in listed.items()}})
@@ -623,7 +501,7 @@ def simulated_log(
 def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
     notes = []
     beyond, never = by_query["beyond"].mean(), by_query["never"].mean()
-    if beyond and not all(map(counts_unseen, task.metrics)):
+    if beyond and not all(counts_unseen(model.metric) for model in task.models):
         notes.append(
             f"{percent(beyond, 1)} of the users continue below the retrieved results. The effort of unseen items is"
             " unknown or zero, so time and items count only down to the end of the list. A measure with a cost of"
@@ -633,7 +511,7 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
         notes.append(
             f"{percent(never, 1)} of the users never leave: their number of items is infinite, and their score is 0."
         )
-    if any(clicks(metric) and metric.decays for metric in task.metrics) and _above(by_query):
+    if any(clicks(model.metric) and model.metric.decays for model in task.models) and _above(by_query):
         notes.append(
             "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
             " expected times, and by Jensen's inequality the mean over users is higher."
@@ -688,43 +566,36 @@ _OfClasses = list[dict[str, dict[str, float]]]
 """Statistics of each class of users, by run."""
 
 
-def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> tuple[list[dict[str, float]], Array, _OfClasses]:
-    """Return one row of statistics per run, the values of the users if they are kept, and a row per run and class."""
-    values, beyond, never = task.outcomes(qid)
+def _of_query(
+    task: Task, qid: str, shares: Array, keep: bool
+) -> tuple[list[dict[str, float]], _OfClasses, Array, list[str]]:
+    """Return a row of statistics per run, a row per run and class, and values and class of the users if kept."""
+    values, beyond, never, of_class = task.outcomes(qid)
     number, rows = task.judgments.index[qid], []
     for of, analytic, further, staying in zip(values, task.analytic.values(), beyond, never, strict=True):
         row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
         rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
-    classes = _of_classes(task, qid, values) if isinstance(task, MixedTask) else []
-    return rows, values if keep else values[:0], classes
+    names = [one.name for one in task.classes[qid]]
+    mine = {name: of_class == at for at, name in enumerate(names)}
+    classes = [
+        {name: _statistics_of_class(np.compress(some, of, axis=1), task.users) for name, some in mine.items()}
+        for of in values
+    ]
+    return rows, classes, values if keep else values[:0], [names[at] for at in of_class.tolist()] if keep else []
 
 
-def _of_classes(task: MixedTask, qid: str, values: Array) -> _OfClasses:
-    """Return means, variance of the score and share of the users of each class; NaN for a class without users."""
-    of_class, found = task.classes(qid), []
-    for of in values:
-        classes = {}
-        for name, number in task.numbers(qid).items():
-            mine = np.compress(of_class == number, of, axis=1)
-            means = mine.mean(axis=1) if mine.size else np.full(len(WHAT), np.nan)
-            spread = mine[WHAT.index("score")].var() if mine.size else np.nan
-            share = mine.shape[1] / len(of_class)
-            classes[name] = {**dict(zip(WHAT, means.tolist(), strict=True)), "score_var": spread, "share": share}
-        found.append(classes)
-    return found
+def _statistics_of_class(values: Array, users: int) -> dict[str, float]:
+    """Return means, variance of the score and share of the users of a class; NaN for a class without users."""
+    means = values.mean(axis=1) if values.size else np.full(len(WHAT), np.nan)
+    spread = values[WHAT.index("score")].var() if values.size else np.nan
+    return {**dict(zip(WHAT, means.tolist(), strict=True)), "score_var": spread, "share": values.shape[1] / users}
 
 
-def _classes_of_users(task: MixedTask) -> dict[str, list[str]]:
-    """Return the name of the class of each user of each query."""
-    names = {qid: {number: name for name, number in task.numbers(qid).items()} for qid in task.queries}
-    return {qid: [of[number] for number in task.classes(qid).tolist()] for qid, of in names.items()}
-
-
-def _by_class(task: MixedTask, of_queries: list[_OfClasses]) -> pd.DataFrame:
+def _by_class(task: Task, of_queries: list[_OfClasses]) -> pd.DataFrame:
     """Return the statistics of all classes, one row per run, query and class."""
     rows = {
         (run, qid, name): row
-        for number, run in enumerate(task.rankings)
+        for number, run in enumerate(task.analytic)
         for qid, of_runs in zip(task.queries, of_queries, strict=True)
         for name, row in of_runs[number].items()
     }

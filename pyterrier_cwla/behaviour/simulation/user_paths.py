@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
@@ -20,9 +20,10 @@ from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, nam
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.declarations import followed
+from ...measures.mixtures import Mixture
 from ...measures.named import measure_of
 from ...measures.provider import CWLAEvaluator, prepare
-from ...measures.wrappers import pinned
+from ...measures.wrappers import NOBODY, ByTopic, IntentAware, pinned
 from ...model.browsing import Walk
 from ...model.document_values import words_of_items
 from ...model.efforts import grade_time, time
@@ -606,84 +607,24 @@ def _seen(V: Array, patience: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Task:
-    """Inputs of a simulation: user model, rankings and sampling.
+class UserModel:
+    """User model of a measure, with the rankings that its users inspect.
 
     Attributes
     ----------
-    measure : Measure
-        The measure.
     metric : Metric
-        User model of the measure.
+        The user model.
     judgments : Judgments
-        Judgments.
+        Judgments; those of an intent for the users of the intent.
     rankings : dict of str to Rankings
         Rankings of each run.
-    analytic : dict of str to ndarray
-        Scores of the measure for each run, shape (n_queries,).
-    users : int
-        Number of users per query.
-    seed : int
-        Seed of the draws.
-    reading : ReadingTimes
-        Distribution of reading times.
-    sampling : str
-        Sampling of the users.
     """
 
-    measure: Any
     metric: Metric
     judgments: Judgments
     rankings: dict[str, Rankings]
-    analytic: dict[str, Array]
-    users: int
-    seed: int
-    reading: ReadingTimes
-    sampling: str
 
-    @classmethod
-    def from_arguments(
-        cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str
-    ) -> Task:
-        """Return a task from arguments of :func:`simulate`; raise `CWLAError` if they are invalid."""
-        _check(users, seed, sampling)
-        chance = reading_of(reading)
-        (measure,) = pinned([measure_of(measure)])
-        judgments = prepare(loaded(qrels, "qrels"))
-        metric = followed(measure, judgments)
-        named = runs_by_name(runs)
-        if not named:
-            raise BadRun("there is no run; a simulation needs at least one.")
-        if not judgments.qids:
-            raise BadJudgments("there are no judged queries; a simulation needs at least one.")
-        evaluator = CWLAEvaluator([measure], judgments)
-        analytic, rankings = {}, {}
-        for name, run in named.items():
-            with naming(str(name) if is_runs(runs) else None):
-                rows = judgments.rows(loaded(run, "run"))
-                analytic[str(name)] = evaluator.tables([rows])[0][measure]
-                rankings[str(name)] = judgments.rankings(rows, all_judged=True)
-        size = 8 * len(rankings) * len(WHAT) * users
-        refuse_beyond_memory(size, f"users={shown(users)}, simulated on {many(len(rankings), 'run')},")
-        return cls(measure, metric, judgments, rankings, analytic, users, seed, chance, sampling)
-
-    @property
-    def queries(self) -> list[str]:
-        """Ids of the judged queries."""
-        return self.judgments.qids
-
-    @property
-    def metrics(self) -> list[Metric]:
-        """User models of all classes of users."""
-        return [self.metric]
-
-    def blocks(self, qid: str) -> Iterator[tuple[slice, Luck]]:
-        """Yield the users of a query in blocks: their slice and their draws."""
-        for block in range(-(-self.users // BLOCK)):
-            luck = Luck(qid, block, self.users, self.seed, self.sampling)
-            yield slice(block * BLOCK, block * BLOCK + luck.here), luck
-
-    def courses(self, qid: str) -> list[Course | None]:
+    def courses(self, qid: str, reading: ReadingTimes) -> list[Course | None]:
         """Return the ranking of each run for a query; None without results."""
         number = self.judgments.index[qid]
         found: list[Course | None] = []
@@ -691,42 +632,8 @@ class Task:
             cut = self.cut[name]
             nothing = not rankings.n[number] or (self.metric.end == "stop" and not cut.n[number])
             divisor = self.divisors[name][number]
-            found.append(None if nothing else Course(self.metric, cut, number, float(divisor), self.reading))
+            found.append(None if nothing else Course(self.metric, cut, number, float(divisor), reading))
         return found
-
-    def outcomes(self, qid: str) -> tuple[Array, Array, Array]:
-        """Simulate all users of a query on each run.
-
-        Returns
-        -------
-        values : ndarray, shape (n_runs, 4, n_users)
-            Gain, time, items and score.
-        beyond, never : ndarray of int, shape (n_runs,)
-            Number of users who continue below the list, and who never leave.
-        """
-        results = np.zeros((len(self.rankings), len(WHAT), self.users))
-        beyond, never = np.zeros((2, len(self.rankings)), np.int64)
-        for task, mine in self.parts(qid):
-            courses = task.courses(qid)
-            for block, luck in task.blocks(qid):
-                here = mine[block]
-                for run, course in enumerate(courses if here.any() else ()):
-                    if course is not None:
-                        values, further, staying = course.outcome(luck)
-                        results[run, :, block][:, here] = values[:, here]
-                        beyond[run] += np.count_nonzero(further[here])
-                        never[run] += np.count_nonzero(staying[here])
-        return results, beyond, never
-
-    def parts(self, qid: str) -> Iterable[tuple[Task, Array]]:
-        """Yield the task of each class of users of a query, and a mask of these users."""
-        yield self, np.ones(self.users, bool)
-
-    def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
-        """Return the values of a function of each query, in the order of the queries."""
-        work = {qid: partial(of, self, qid) for qid in self.queries}
-        found = dict(bar(side_by_side(work, checked(n_jobs)), progress, "simulating", len(work), "queries"))
-        return [found[qid] for qid in self.queries]
 
     def listed(self, name: str, qid: str) -> dict[str, Array]:
         """Return the documents of a ranking as columns of a log: docno, grade, and what efforts read: words, costs."""
@@ -763,6 +670,200 @@ class Task:
     def divisors(self) -> dict[str, Array]:
         """Normalisation N of the queries of each run."""
         return {name: divisor(self.metric, rankings) for name, rankings in self.rankings.items()}
+
+
+class UserClass(NamedTuple):
+    """Class of the users of a query.
+
+    Attributes
+    ----------
+    name : str
+        Name of the class or intent; empty if all users have one model.
+    share : float
+        Probability of the class.
+    model : UserModel
+        User model of the class.
+    scored : bool
+        False for users whose intent has no judgments: they score 0.
+    """
+
+    name: str
+    share: float
+    model: UserModel
+    scored: bool = True
+
+
+@dataclass(frozen=True)
+class Task:
+    """Inputs of a simulation: classes of users and sampling.
+
+    Attributes
+    ----------
+    measure : Measure
+        The measure.
+    judgments : Judgments
+        Judgments.
+    analytic : dict of str to ndarray
+        Scores of the measure for each run, shape (n_queries,).
+    classes : dict of str to list of UserClass
+        Classes of the users of each query.
+    users : int
+        Number of users per query.
+    seed : int
+        Seed of the draws.
+    reading : ReadingTimes
+        Distribution of reading times.
+    sampling : str
+        Sampling of the users.
+    """
+
+    measure: Any
+    judgments: Judgments
+    analytic: dict[str, Array]
+    classes: dict[str, list[UserClass]]
+    users: int
+    seed: int
+    reading: ReadingTimes
+    sampling: str
+
+    @classmethod
+    def from_arguments(
+        cls, qrels: Any, runs: Any, measure: Any, users: int, seed: int, reading: str, sampling: str
+    ) -> Task:
+        """Return a task from arguments of :func:`simulate`; raise `CWLAError` if they are invalid."""
+        _check(users, seed, sampling)
+        chance = reading_of(reading)
+        (measure,) = pinned([measure_of(measure)])
+        judgments = prepare(loaded(qrels, "qrels"))
+        named = {str(name): run for name, run in runs_by_name(runs).items()}
+        if not named:
+            raise BadRun("there is no run; a simulation needs at least one.")
+        if not judgments.qids:
+            raise BadJudgments("there are no judged queries; a simulation needs at least one.")
+        rows = {}
+        for name, run in named.items():
+            with naming(name if is_runs(runs) else None):
+                rows[name] = judgments.rows(loaded(run, "run"))
+
+        def model(one: Any, own: Judgments) -> UserModel:
+            metric = followed(one, own)
+            return UserModel(metric, own, {name: own.rankings(run, all_judged=True) for name, run in rows.items()})
+
+        intents = isinstance(measure, type(IntentAware))
+        classes = _of_intents(measure, judgments, model) if intents else _of_classes(measure, judgments, model)
+        evaluator, analytic = CWLAEvaluator([measure], judgments), {}
+        for name in named:
+            with naming(name if is_runs(runs) else None):
+                analytic[name] = evaluator.tables([rows[name]])[0][measure]
+        size = 8 * len(named) * len(WHAT) * users
+        refuse_beyond_memory(size, f"users={shown(users)}, simulated on {many(len(named), 'run')},")
+        return cls(measure, judgments, analytic, classes, users, seed, chance, sampling)
+
+    @property
+    def queries(self) -> list[str]:
+        """Ids of the judged queries."""
+        return self.judgments.qids
+
+    @property
+    def mixed(self) -> bool:
+        """Whether users of a query belong to classes or have intents."""
+        return isinstance(self.measure, type(Mixture) | type(IntentAware))
+
+    @cached_property
+    def models(self) -> list[UserModel]:
+        """User models of all classes."""
+        models = (one.model for of_query in self.classes.values() for one in of_query)
+        return list({id(model): model for model in models}.values())
+
+    @property
+    def unit(self) -> str:
+        """Unit of the efforts, or "effort" if that of the classes differs."""
+        units = {model.unit for model in self.models}
+        return units.pop() if len(units) == 1 else "effort"
+
+    def blocks(self, qid: str) -> Iterator[tuple[slice, Luck]]:
+        """Yield the users of a query in blocks: their slice and their draws."""
+        for block in range(-(-self.users // BLOCK)):
+            luck = Luck(qid, block, self.users, self.seed, self.sampling)
+            yield slice(block * BLOCK, block * BLOCK + luck.here), luck
+
+    def outcomes(self, qid: str) -> Outcomes:
+        """Simulate all users of a query on each run, each user as one of the class that is drawn for this user."""
+        classes, runs = self.classes[qid], len(self.analytic)
+        of_class = np.zeros(self.users, int)
+        if len(classes) > 1:
+            shares = np.array([one.share for one in classes])
+            of_class = np.concatenate([luck.chosen(shares) for _, luck in self.blocks(qid)])
+        values = np.zeros((runs, len(WHAT), self.users))
+        beyond, never = np.zeros((2, runs), np.int64)
+        for number in np.unique(of_class).tolist():
+            mine, courses = of_class == number, classes[number].model.courses(qid, self.reading)
+            for block, luck in self.blocks(qid):
+                here = mine[block]
+                for run, course in enumerate(courses if here.any() else ()):
+                    if course is not None:
+                        found, further, staying = course.outcome(luck)
+                        values[run, :, block][:, here] = found[:, here]
+                        beyond[run] += np.count_nonzero(further[here])
+                        never[run] += np.count_nonzero(staying[here])
+            if not classes[number].scored:
+                values[:, WHAT.index("score"), mine] = 0.0
+        return Outcomes(values, beyond, never, of_class)
+
+    def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
+        """Return the values of a function of each query, in the order of the queries."""
+        work = {qid: partial(of, self, qid) for qid in self.queries}
+        found = dict(bar(side_by_side(work, checked(n_jobs)), progress, "simulating", len(work), "queries"))
+        return [found[qid] for qid in self.queries]
+
+
+class Outcomes(NamedTuple):
+    """Simulated users of a query.
+
+    Attributes
+    ----------
+    values : ndarray, shape (n_runs, 4, n_users)
+        Gain, time, items and score.
+    beyond, never : ndarray of int, shape (n_runs,)
+        Number of users who continue below the list, and who never leave.
+    of_class : ndarray of int, shape (n_users,)
+        Number of the class of each user among the classes of the query.
+    """
+
+    values: Array
+    beyond: Array
+    never: Array
+    of_class: Array
+
+
+def _of_classes(
+    measure: Any, judgments: Judgments, model: Callable[[Any, Judgments], UserModel]
+) -> dict[str, list[UserClass]]:
+    """Return the classes of users of each query: those of a Mixture, or one, by topic for a ByTopic."""
+    if isinstance(measure, type(Mixture)):
+        classes: dict[str, list[UserClass]] = {qid: [] for qid in judgments.qids}
+        for name, (one, share) in measure.classes.items():
+            for qid, (alone,) in _of_classes(one, judgments, model).items():
+                classes[qid].append(alone._replace(name=name, share=share))
+        return classes
+    own = {qid: measure.of_topic(qid) if isinstance(measure, type(ByTopic)) else measure for qid in judgments.qids}
+    models = {one: model(one, judgments) for one in dict.fromkeys(own.values())}
+    return {qid: [UserClass("", 1.0, models[one])] for qid, one in own.items()}
+
+
+def _of_intents(
+    measure: Any, judgments: Judgments, model: Callable[[Any, Judgments], UserModel]
+) -> dict[str, list[UserClass]]:
+    """Return the intents of each query that have users; the last ones have no judgments."""
+    intents = [(names, shares, model(measure.inner, own)) for names, shares, own in measure.users_by_intent(judgments)]
+    return {
+        qid: [
+            UserClass(names[query], float(shares[query]), one, one is not intents[-1][2])
+            for names, shares, one in intents
+            if shares[query] > NOBODY
+        ]
+        for query, qid in enumerate(judgments.qids)
+    }
 
 
 def _check(users: int, seed: int, sampling: str) -> None:

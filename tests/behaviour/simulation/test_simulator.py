@@ -359,7 +359,7 @@ def test_every_measure_with_clicks_against_users_in_loops(measure, end):
         [("q", d, s, words[d]) for d, s in run["q"].items()], columns=["query_id", "doc_id", "score", "doc_length"]
     )
     task = Task.from_arguments(qrels, frame, f"{measure[:-1]},end='{end}')", 64, 3, "fixed", "plain")
-    (course,) = task.courses("q")
+    (course,) = task.models[0].courses("q", task.reading)
     ((_, luck),) = task.blocks("q")
     values, _, _ = course.outcome(luck)
     _, saved, read = course.habits.actions(luck.draws(7, np.arange(64)), task.reading)
