@@ -494,6 +494,7 @@ def name_rows(ax: Any, places: Any, names: Sequence[str]) -> None:
     around = 60 if width > 360 else 120  # points for title, key and axis, which have more lines in narrow figures
     texts, size = fitted(names, 0.42 * width, (height - around) / max(len(names), 1))
     ax.set_yticks(places, texts, fontsize=size, linespacing=1.0)
+    ax.fmt_ydata = partial(name_at, places, names)
     ax.tick_params(axis="y", length=0)
 
 
@@ -513,11 +514,17 @@ def name_columns(ax: Any, places: Any, names: Sequence[str]) -> None:
     pitch = 0.75 * width / max(len(names), 1)
     words = max((len(word) for name in names for word in re.findall(r"[^,\s]+", name)), default=0)
     texts, size = fitted(names, pitch, 0.2 * height)
+    ax.fmt_xdata = partial(name_at, places, names)
     if _LETTER * size * words <= pitch and _width(*texts) * size <= pitch:
         ax.set_xticks(places, texts, fontsize=size)
     else:
         texts, size = fitted(names, 0.45 * height, min(0.7 * pitch, 12))
         ax.set_xticks(places, texts, fontsize=size, rotation=45, ha="right", rotation_mode="anchor")
+
+
+def name_at(places: Any, names: Sequence[Any], place: float) -> str:
+    """Return the name of the row or column next to a place, for ``ax.fmt_xdata`` and ``ax.fmt_ydata``."""
+    return str(names[int(np.abs(np.asarray(places) - place).argmin())])
 
 
 def inset_panels(ax: Any, names: Sequence[str], looks: Mapping[str, Mapping[str, Any]]) -> list[Any]:

@@ -41,7 +41,7 @@ addEventListener("afterprint", () => {
   for (const details of opened) details.open = false;
 });
 
-// Highlights one measure in all pictures that show it.
+// Highlights one series in all pictures that show it.
 const pictures = Array.from(document.querySelectorAll("figure.picture"), figure => {
   const { series, points } = JSON.parse(figure.dataset.values);
   const find = id => document.getElementById(figure.id + "-" + id);

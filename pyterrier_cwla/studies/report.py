@@ -8,14 +8,14 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -107,7 +107,7 @@ def plot_curves(ax: Any, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], ti
     """Plot lines without marks and with their names at their ends, on axes with these properties; return the axes."""
     looks = {name: {**measure_look(number), "marker": ""} for number, name in enumerate(curves)}
     for name, curve in curves.items():
-        ax.plot(*curve, **looks[name], linewidth=1.5)
+        ax.plot(*curve, **looks[name], label=name, linewidth=1.5)
     ax.set(**of_axes)
     titled(ax, title)
     label_ends(ax, curves, looks)
@@ -213,12 +213,10 @@ class Study:
     def _opening(self, table: Table) -> str:
         """Return the title and the first rows and columns of a table in words, for a notebook."""
         shown = rendered_table(replace(table, frame=flat(table.frame)), names_given(self.about))
-        columns, total = shown.columns[:_NOTEBOOK_COLUMNS], len(shown.frame)
-        rows = [[column.of(row).text for column in columns] for row in shown.rows[""][:_ROWS]]
-        less = len(rows) < total or len(shown.columns) > _NOTEBOOK_COLUMNS
+        columns, rows, total = shown.columns[:_NOTEBOOK_COLUMNS], shown.rows[""][:_ROWS], len(shown.frame)
+        less = len(rows) < total or columns != shown.columns
         of = f" ({len(rows):,} of {total:,} rows; all in tables())" if less else ""
-        frame = pd.DataFrame(rows, columns=[column.heading for column in columns])
-        return f"<p>{escape(table.title + of)}</p>{frame.to_html(index=False, border=0)}"
+        return f"<p>{escape(table.title + of)}</p>{replace(shown, columns=columns, rows={'': rows}).html()}"
 
 
 _MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
@@ -239,7 +237,7 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
         contents[f"tables/{name}.parquet"] = frame.to_parquet(index=False)
         contents[f"tables/{name}.csv"] = frame.to_csv(index=False).encode()
         shown[_id(name)] = name, rendered_table(replace(table, frame=frame), named)
-    drawn = {name: _rendered_picture(name, picture, contents) for name, picture in study.pictures().items()}
+    drawn = {name: (_id(name), one, *_drawn(name, one, contents)) for name, one in study.pictures().items()}
     contents[ABOUT] = f"{json.dumps(about, indent=1, default=str, ensure_ascii=False)}\n".encode()
     opening, others = _by_picture(study.findings(), drawn)
     script = files(__package__).joinpath("report.js").read_text("utf-8")
@@ -251,7 +249,7 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
         limits=study.limits(),
         about={setting_words(name): _about_text(_with_shown_names(name, value)) for name, value in about.items()},
         tables=shown,
-        pictures={name: (_id(name), picture) for name, picture in drawn.items()},
+        pictures=drawn,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         style=files(__package__).joinpath("report.css").read_text("utf-8"),
@@ -304,25 +302,8 @@ def _sanitised(value: Any) -> Any:
     return harmless(str(value)) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-class _RenderedPicture(NamedTuple):
-    """A picture as shown in the page."""
-
-    title: str
-    caption: str
-    svg: str
-    """The <svg> element, escaped and sanitised."""
-    values: Values
-
-    @property
-    def json(self) -> str:
-        """Series and points for the script."""
-        series = [{"name": harmless(name), "ids": ids} for name, ids in self.values.series.items()]
-        points = [[*place, "\n".join(map(harmless, text.split("\n")))] for *place, text in self.values.points]
-        return json.dumps({"series": series, "points": points}, ensure_ascii=False, separators=(",", ":"))
-
-
-def _rendered_picture(name: str, picture: Picture, contents: dict[str, bytes]) -> _RenderedPicture:
-    """Return the picture for the page, and add its files to ``contents``."""
+def _drawn(name: str, picture: Picture, contents: dict[str, bytes]) -> tuple[str, str]:
+    """Return the SVG element of a picture, escaped, and its values for the script; add its files to ``contents``."""
     from matplotlib.figure import Figure
 
     with page_colours():
@@ -331,11 +312,12 @@ def _rendered_picture(name: str, picture: Picture, contents: dict[str, bytes]) -
         png = io.BytesIO()
         figure.savefig(png, format="png", dpi=200, bbox_inches="tight")
         figure.set_layout_engine("none")  # the layout is done
-        values = values_of(figure, picture.data)
+        values = picture_values(figure, picture.data)
         svg = svg_of(figure)
     contents |= {f"pictures/{name}.svg": on_white(svg).encode(), f"pictures/{name}.png": png.getvalue()}
     label = harmless(f"{picture.title}: {picture.caption}")
-    return _RenderedPicture(picture.title, picture.caption, inlined(svg, label, f"picture-{_id(name)}"), values)
+    values_text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
+    return inlined(svg, label, f"picture-{_id(name)}"), values_text
 
 
 def _id(name: str) -> str:
@@ -372,91 +354,61 @@ def _about_text(value: Any) -> str:
 _MOST_POINTS = 3000  # of a picture; more would make the page slow
 
 
-class Point(NamedTuple):
-    """A point of a figure: number of its axes, place as shares of their width and height, and text."""
-
-    axes: int
-    x: float
-    y: float
-    text: str
-
-
-class Values(NamedTuple):
-    """Ids of the artists that show each measure of a figure, and its points."""
-
-    series: dict[str, list[str]]
-    points: list[Point]
-
-
-def values_of(figure: Any, data: pd.DataFrame) -> Values:
+def picture_values(figure: Any, data: pd.DataFrame) -> dict[str, list[Any]]:
     """Return series and points of a figure, and name its artists so that the SVG has their ids.
 
-    A line belongs to the measure whose label is at its end, or whose name its panel has (see
-    :func:`pyterrier_cwla.rendering.figures.label_ends` and ``inset_panels``). Bands of the line's colour belong to the
-    same measure.
+    A series is a line with a label, and the bands and texts with the same label. The text of a point has the numbers
+    as the axes write them: ``ax.fmt_xdata`` and ``ax.fmt_ydata`` are functions from numbers to names and other units.
 
     Parameters
     ----------
     figure : matplotlib.figure.Figure
-        Figure after it was drawn; its axes, lines, bands and labels get a gid.
+        Figure after it was drawn; its axes, and the artists of series, get a gid.
     data : DataFrame
         Numbers of the picture, to name points that have no series.
 
     Returns
     -------
-    Values
+    dict
+        ``series``: names and ids of artists. ``points``: number of the axes, place as shares of their width and height,
+        and text.
     """
     series: dict[str, list[str]] = {}
-    points: list[Point] = []
+    points: list[list[Any]] = []
     name_of = _names(data)
     for number, ax in enumerate(one for outer in figure.axes for one in (outer, *outer.child_axes)):
         ax.patch.set_gid(f"axes-{number}")
-        marks = []
-        for line in ax.lines:
-            if line.get_transform() != ax.transData or not line.get_visible() or line.get_alpha() == 0.5:
-                continue  # a reference, or behind other lines
-            name = _name(ax, line)
-            if name:
-                _add(series, name, ax, line)
-            marks += [(name, x, y) for x, y in line.get_xydata()]
-        for dots in ax.collections:
-            if type(dots).__name__ == "PathCollection":  # of ax.scatter
-                marks += [("", x, y) for x, y in dots.get_offsets()]
-        across, up = _Scale.from_axis(ax.xaxis), _Scale.from_axis(ax.yaxis)
-        for name, x, y in marks:
+        seen = [line for line in ax.lines if line.get_visible() and line.get_alpha() != 0.5]  # not behind other lines
+        lines = [line for line in seen if line.get_transform() == ax.transData]  # others are references
+        dots = [of for of in ax.collections if type(of).__name__ == "PathCollection"]  # of ax.scatter
+        for artist in (*lines, *ax.collections, *ax.texts):
+            name = _name(artist)
+            if name in series or (name and artist in lines):
+                ids = series.setdefault(name, [])
+                artist.set_gid(f"series-{[*series].index(name)}-{len(ids)}")
+                ids.append(artist.get_gid())
+        marks = [(_name(line), xy) for line in lines for xy in line.get_xydata()]
+        marks += [("", xy) for of in dots for xy in of.get_offsets()]
+        texts = [
+            (x, y, [name or ("" if ax.fmt_ydata else name_of(x, y)), _shown(ax.yaxis, y), _shown(ax.xaxis, x)])
+            for name, (x, y) in marks
+        ]
+        for bars in ax.containers:
+            for bar in getattr(bars, "patches", ()):
+                x, height = bar.get_x() + bar.get_width() / 2, bar.get_height()
+                texts.append((x, bar.get_y() + height / 2, [_name(bars), _shown(ax.yaxis, height)]))
+        for x, y, said in texts:
             if np.isfinite([x, y]).all():
-                called = name or ("" if up.tick_at(y) else name_of(x, y))
-                text = "\n".join(filter(None, [called, up.shown(y), across.shown(x)]))
-                points.append(Point(number, *_place(ax, x, y), text))
-        points += [Point(number, *_place(ax, x, y), text) for x, y, text in _bars(ax)]
-    return Values(series, points if len(points) <= _MOST_POINTS else [])
+                place = ax.transAxes.inverted().transform(ax.transData.transform((x, y))).round(4).tolist()
+                points.append([number, *place, "\n".join(harmless(text) for text in said if text)])
+    named = [{"name": harmless(name), "ids": ids} for name, ids in series.items()]
+    return {"series": named, "points": points if len(points) <= _MOST_POINTS else []}
 
 
-def _name(ax: Any, line: Any) -> str:
-    """Return the name of the measure that a line shows, or an empty text."""
-    from matplotlib.colors import same_color
-
-    xy = np.asarray(line.get_xydata(), float)
-    for text in ax.texts:
-        of_line = text.get_label() and hasattr(text, "xy") and same_color(text.get_color(), line.get_color())
-        if of_line and (xy == np.asarray(text.xy, float)).all(axis=1).any():
-            return str(text.get_label())
-    panel = str(ax.get_label())
-    return "" if panel.startswith("_") else panel
-
-
-def _add(series: dict[str, list[str]], name: str, ax: Any, line: Any) -> None:
-    """Add a line, bands of its colour and its label to a series."""
-    from matplotlib.colors import same_color
-
-    ids = series.setdefault(name, [])
-    number = list(series).index(name)
-    bands = [band for band in ax.collections if len(band.get_facecolor()) and band.get_gid() is None]
-    same = [band for band in bands if same_color(band.get_facecolor()[0][:3], line.get_color())]
-    labels = [text for text in ax.texts if text.get_label() == name]
-    for artist in (line, *same, *labels):
-        artist.set_gid(f"series-{number}-{len(ids)}")
-        ids.append(artist.get_gid())
+def _name(artist: Any) -> str:
+    """Return the label of an artist, or an empty text; matplotlib's own labels begin with an underscore."""
+    label = str(artist.get_label())
+    return "" if label.startswith("_") else label
 
 
 def _names(data: pd.DataFrame) -> Callable[[float, float], str]:
@@ -471,76 +423,13 @@ def _names(data: pd.DataFrame) -> Callable[[float, float], str]:
     return name
 
 
-def _bars(ax: Any) -> Iterator[tuple[float, float, str]]:
-    """Yield middle and text of stacked bars; a bar is named by the label at its height."""
-    for bars in ax.containers:
-        patches = [patch for patch in bars if hasattr(patch, "get_height")]
-        middles = [patch.get_y() + patch.get_height() / 2 for patch in patches]
-        named = [text.get_label() for text in ax.texts if middles and np.isclose(text.xy[1], middles[-1])]
-        for patch, middle in zip(patches, middles, strict=True):
-            text = "\n".join([*map(str, named[:1]), f"{_label(ax.yaxis)} {patch.get_height():.3g}".strip()])
-            yield patch.get_x() + patch.get_width() / 2, middle, text
-
-
-def _place(ax: Any, x: float, y: float) -> tuple[float, float]:
-    place = ax.transAxes.inverted().transform(ax.transData.transform((x, y)))
-    return round(float(place[0]), 4), round(float(place[1]), 4)
-
-
-def _label(axis: Any) -> str:
-    """Return the label of an axis in one line; the axis of a panel has that of the whole picture."""
-    text = axis.get_label_text()
-    outer = None if text else next((one for one in axis.figure.axes if axis.axes in one.child_axes), None)
-    if outer is not None:
-        text = getattr(outer, f"{axis.axis_name}axis").get_label_text()
-    return f"{' '.join(text.split())}:" if text.strip() else ""
-
-
-class _Scale(NamedTuple):
-    """Label of an axis, and places and labels of its ticks if these were set as texts."""
-
-    label: str
-    ticks: list[tuple[float, str]]
-
-    @classmethod
-    def from_axis(cls, axis: Any) -> _Scale:
-        formatter = axis.get_major_formatter()
-        if type(formatter).__name__ not in ("FixedFormatter", "FuncFormatter"):
-            return cls(_label(axis), [])
-        places = axis.get_majorticklocs()
-        texts = zip(places, map(str, formatter.format_ticks(places)), strict=True)  # integers may be set as texts
-        return cls(_label(axis), [(float(place), text) for place, text in texts if text.strip()])
-
-    @property
-    def factor(self) -> float | None:
-        """Factor from the places of ticks to their labels, such as 100 for percent; None if the labels are names."""
-        numbers = [(place, _number(text)) for place, text in self.ticks if text != "all"]
-        if any(number is None or (not place and number) for place, number in numbers):
-            return None
-        factors = {round(number / place, 6) for place, number in numbers if place and number is not None}
-        return factors.pop() if len(factors) == 1 else None if factors else 1.0
-
-    def tick_at(self, value: float) -> str:
-        """Return the label of the row or column at a value, or an empty text if the ticks are a scale."""
-        if not self.ticks or self.factor is not None:
-            return ""
-        place, text = min(self.ticks, key=lambda tick: abs(tick[0] - value))
-        return " ".join(text.split()) if abs(place - value) <= 0.5 else ""
-
-    def shown(self, value: float) -> str:
-        """Return the label of the axis and the value in the unit of its ticks, which may be percent."""
-        text = self.tick_at(value)
-        if not text and any(text == "all" and np.isclose(place, value) for place, text in self.ticks):
-            text = "all"
-        text = text or f"{value * (self.factor or 1):.3g}".replace("-", "−")
-        return f"{self.label} {text}".strip()
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text.replace("−", "-").replace(",", ""))
-    except ValueError:
-        return None
+def _shown(axis: Any, value: float) -> str:
+    """Return the label of an axis in one line, and a value as the axis writes it."""
+    ax, name = axis.axes, axis.axis_name
+    outer = next((one for one in axis.figure.axes if ax in one.child_axes), ax)  # panels share labels
+    label = axis.get_label_text() or getattr(outer, f"{name}axis").get_label_text()
+    written = getattr(ax, f"fmt_{name}data") or (lambda number: f"{number:.3g}".replace("-", "−"))
+    return " ".join(filter(None, [*f"{label}:".split(), *written(value).split()])) if label.strip() else written(value)
 
 
 MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows

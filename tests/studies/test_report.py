@@ -359,7 +359,7 @@ class Lines(Study):
         def draw(ax):
             looks = {name: measure_look(number) for number, name in enumerate(curves)}
             for name, curve in curves.items():
-                ax.plot(*curve, **looks[name])
+                ax.plot(*curve, label=name, **looks[name])
             ax.set_xlabel("rank")
             ax.set_ylabel("score")
             label_ends(ax, curves, looks)

@@ -29,7 +29,7 @@ from ...errors import BadParameter, BadRatings, check_known, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import names_in_cache
 from ...measures.wrappers import pinned
-from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, saved, titled
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, name_at, saved, titled
 from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
@@ -553,6 +553,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None, path: AnyPath | None =
     if texts:
         counted = [f"{in_picture(choice)}\n{(chosen == at).sum()}" for at, choice in enumerate(span.choices)]
         ax.set_xticks(range(len(counted)), counted)
+        ax.fmt_xdata = partial(name_at, range(len(counted)), counted)
         ax.set_xlim(-0.5, len(counted) - 0.5)
     how = "below: how often chosen" if texts else "marks: chosen"
     ax.set_xlabel(f"{in_picture(name)} ({how} without each of {len(study.folds):,} folds)")

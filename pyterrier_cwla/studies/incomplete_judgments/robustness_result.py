@@ -15,7 +15,17 @@ from ...errors import BadParameter, check_known, many, some
 from ...measures.declarations import metric_of, needs_of
 from ...measures.provider import aggregated
 from ...measures.wrappers import innermost, known_as
-from ...rendering.figures import GREY, axes_of, inset_panels, label_ends, measure_look, saved, thin_ticks, titled
+from ...rendering.figures import (
+    GREY,
+    axes_of,
+    inset_panels,
+    label_ends,
+    measure_look,
+    name_at,
+    saved,
+    thin_ticks,
+    titled,
+)
 from ...rendering.numbers import percent
 from ..correlation import TAUS, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
@@ -729,8 +739,8 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None,
     curves, looks = {}, {}
     for number, (name, rows) in enumerate(table.groupby("comparison", sort=False)):
         look = looks[str(name)] = measure_look(number)
-        ax.plot(x[:-1], rows.difference, markersize=3.5, linewidth=1.4, **look)
-        ax.fill_between(x[:-1], rows.low, rows.high, color=look["color"], alpha=0.13, linewidth=0)
+        ax.plot(x[:-1], rows.difference, label=name, markersize=3.5, linewidth=1.4, **look)
+        ax.fill_between(x[:-1], rows.low, rows.high, label=name, color=look["color"], alpha=0.13, linewidth=0)
         curves[str(name)] = x[-2::-1], rows.difference.to_numpy()[::-1]
     ax.axhline(0, color=GREY, linewidth=0.8)
     _x_axis(study, ax, last=-1)
@@ -791,10 +801,11 @@ def _plot(study: Robustness, column: str, ax: Any, measures: Any) -> Any:
     for number, one in enumerate([ax] if single else inset_panels(ax, names, looks)):
         for name in names:
             mine = single or name == names[number]
-            look = looks[name] | {"markersize": 3, "linewidth": 1.4} if mine else _OTHER
+            look = looks[name] | {"label": name, "markersize": 3, "linewidth": 1.4} if mine else _OTHER
             one.plot(*curves[name], **look)
             if mine:
-                one.fill_between(x, rows[name].low, rows[name].high, color=look["color"], alpha=0.15, linewidth=0)
+                band = {"label": name, "color": look["color"], "alpha": 0.15, "linewidth": 0}
+                one.fill_between(x, rows[name].low, rows[name].high, **band)
         if column != "g_mean":
             one.axhline(KNEE, color=GREY, linewidth=0.8)
         one.set_ylim(limits)
@@ -816,8 +827,9 @@ def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
     ax.set_xscale("log")
     ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))
     shown = list(ticks) if len(ticks) > 1 else list(range(len(x)))
-    says = [study.holes.says(levels[at]).removeprefix("depth ").removesuffix("\N{NO-BREAK SPACE}%") for at in shown]
-    ax.set_xticks(x[shown], says)
+    says = [study.holes.says(of).removeprefix("depth ").removesuffix("\N{NO-BREAK SPACE}%") for of in levels]
+    ax.set_xticks(x[shown], [says[at] for at in shown])
+    ax.fmt_xdata = partial(name_at, x, says)
     ax.set_xticks([], minor=True)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()

@@ -614,7 +614,7 @@ def plot_bands(
     for number, level in enumerate(levels):
         share = table[level].to_numpy()
         name, colour = _PREFERRED[level] if pairs else (level, cell_colours()(number / max(len(levels) - 1, 1)))
-        ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour,
+        ax.bar(edges[:-1], share, np.diff(edges), bottom=below, align="edge", color=colour, label=name,
                edgecolor=ax.get_facecolor(), linewidth=0.5)  # fmt: skip
         curves[name] = (edges[-2:], np.repeat(below[-1] + share[-1] / 2, 2))
         below = below + share

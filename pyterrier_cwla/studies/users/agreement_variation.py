@@ -31,7 +31,18 @@ from ...errors.sanitise import in_picture
 from ...measures.labels import Measures, by_name
 from ...measures.named import measures_of
 from ...measures.sessions import of_sessions
-from ...rendering.figures import GREY, axes_of, key, label_ends, measure_look, name_columns, name_rows, saved, titled
+from ...rendering.figures import (
+    GREY,
+    axes_of,
+    key,
+    label_ends,
+    measure_look,
+    name_at,
+    name_columns,
+    name_rows,
+    saved,
+    titled,
+)
 from ...rendering.numbers import fixed_point, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
@@ -524,11 +535,12 @@ def _columns(study: Any, ax: Any) -> None:
     for number, name, rows, x in _places(study):
         looks[name] = measure_look(number)
         ax.vlines(x, rows["low"], rows["high"], color=looks[name]["color"], linewidth=0.8, alpha=0.6)
-        ax.plot(x, rows["correlation"], markersize=4, linewidth=1.4, **looks[name])
+        ax.plot(x, rows["correlation"], label=name, markersize=4, linewidth=1.4, **looks[name])
         curves[name] = (x, rows["correlation"].to_numpy())
     ax.axhline(0, color=GREY, linewidth=0.6)
     sizes = study.parts.drop_duplicates("part")["ratings"]
     ax.set_xticks(range(len(sizes)), range(1, len(sizes) + 1))
+    ax.fmt_xdata = partial(name_at, range(len(sizes)), range(1, len(sizes) + 1))
     by = in_picture(study.about["by"])
     label = f"{by}, lowest to highest (bins of {sizes.min():,} to {sizes.max():,} ratings)"
     ax.set(xlim=(-0.5, len(sizes) - 0.5), xlabel=label)
@@ -869,8 +881,9 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
         curves[name] = (x, rows[column].to_numpy())
         if few or name == highest:
             colour = looks[name]["color"]
-            ax.fill_between(x, rows[f"{column}_low"], rows[f"{column}_high"], color=colour, alpha=0.1, linewidth=0)
-        ax.plot(*curves[name], linewidth=1.8, **looks[name])
+            ends = rows[f"{column}_low"], rows[f"{column}_high"]
+            ax.fill_between(x, *ends, label=name, color=colour, alpha=0.1, linewidth=0)
+        ax.plot(*curves[name], label=name, linewidth=1.8, **looks[name])
     if not numbers:
         name_columns(ax, x, [str(value) for value in values])
     elif x.min() > 0 and x.max() / x.min() >= 100:
