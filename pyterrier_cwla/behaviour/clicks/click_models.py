@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -20,12 +20,12 @@ from ...measures.declarations import followed
 from ...measures.named import CWLA, measure_of
 from ...measures.provider import prepare
 from ...model.language import float_or_int
-from ..logs.estimators import Estimate, estimates_of, over_users, printed, sizes_of
+from ..logs.estimators import Bootstrap, Estimate, LogResult, estimates_of, printed
 from ..logs.log import SESSION, InteractionLog, as_log, highest
 
 #: Name of the group of results without a grade.
 UNJUDGED = "unjudged"
-_TOLERANCE, _MOST_STEPS = 1e-9, 20_000
+_TOLERANCE, MOST_STEPS = 1e-9, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,15 +224,32 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
     return ClickedLists(row, np.append(code, -1)[row], clicked, n, user, names, len(users))
 
 
-def em(lists: ClickedLists, theta: Array, update: Callable[[Array, Array, Array], Array]) -> tuple[Array, Array, bool]:
-    """Iterate EM; return the parameters, the log-likelihood of each step, and whether EM converged."""
+def em(
+    expected: Callable[[Array], tuple[Array, Array, float]],
+    theta: Array,
+    maximised: Callable[[Array, Array, Array], Array],
+    tolerance: float = _TOLERANCE,
+) -> tuple[Array, Array, bool]:
+    """Iterate EM; return the parameters, the log-likelihood of each step, and whether EM converged.
+
+    Parameters
+    ----------
+    expected : callable
+        Function from parameters to expected successes and trials of each parameter, and the log-likelihood (E step).
+    theta : ndarray
+        First values of the parameters.
+    maximised : callable
+        Function from parameters, successes and trials to new parameters (M step).
+    tolerance : float
+        Largest change of a parameter in the last step.
+    """
     steps: list[float] = []
     converged = False
-    while not converged and len(steps) < _MOST_STEPS:
-        on, of, log_likelihood = lists.totals(theta)
+    while not converged and len(steps) < MOST_STEPS:
+        on, of, log_likelihood = expected(theta)
         steps.append(log_likelihood)
-        last, theta = theta, update(theta, on, of)
-        converged = bool(np.abs(theta - last).max() < _TOLERANCE)
+        last, theta = theta, maximised(theta, on, of)
+        converged = bool(np.abs(theta - last).max() < tolerance)
     return theta, np.array(steps), converged
 
 
@@ -501,7 +518,7 @@ def dbn_from_clicks(
             "no list has a result below its last click, so satisfaction is not identified: the log needs a row for each"
             " result shown. In cascade_from_clicks(log), each click satisfies."
         )
-    return _model(lists, log, start, gamma, (confidence, resamples, seed))
+    return _model(lists, log, start, gamma, Bootstrap(confidence, resamples, seed))
 
 
 def cascade_from_clicks(
@@ -571,11 +588,11 @@ def cascade_from_clicks(
     shown = np.arange(len(lists.clicked))[:, None] < first
     lists = replace(lists, clicked=lists.clicked & shown, n=first)
     start = np.repeat([0.5, 1.0, 0.5], [len(lists.names), len(lists.names), 1])
-    return _model(lists, log, start, gamma, (confidence, resamples, seed))
+    return _model(lists, log, start, gamma, Bootstrap(confidence, resamples, seed))
 
 
-@dataclass(frozen=True, eq=False)
-class ClickModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClickModel(LogResult):
     """Cascade click model with parameters by grade.
 
     The keys of the dicts are grades, and "unjudged" for results without a grade. Estimates that are not identified are
@@ -601,6 +618,8 @@ class ClickModel:
         Number of users.
     notes : tuple of str
         Remarks about the log and the estimates.
+    log : InteractionLog
+        The log, without interrupted sessions.
     """
 
     attraction: dict[Any, Estimate]
@@ -609,15 +628,13 @@ class ClickModel:
     gamma: Estimate
     log_likelihood: Array
     converged: bool
-    sessions: int
-    users: int
-    notes: tuple[str, ...]
-    _lists: ClickedLists = field(repr=False)
-    _log: InteractionLog = field(repr=False)
-    _theta: Array = field(repr=False)
+    _lists: ClickedLists
+    _theta: Array
 
-    def __repr__(self) -> str:
-        return printed(f"Clicks of {sizes_of(self)}; γ = {self.gamma}", self.table, self.notes)
+    @property
+    def title(self) -> str:
+        """Title of the printed table."""
+        return f"Clicks of {self.sizes}; γ = {self.gamma}"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -705,7 +722,7 @@ class ClickModel:
         """
         if not prior > 0:
             raise BadParameter(f"prior={prior!r}: give a weight above 0, in observations.")
-        by_grade, rows, theta, groups = self._lists, self._log.rows, self._theta, len(self.attraction)
+        by_grade, rows, theta, groups = self._lists, self.log.rows, self._theta, len(self.attraction)
         document = rows.groupby(["topic", "docno"]).ngroup().to_numpy()
         documents = int(document.max()) + 1
         lists = replace(by_grade, code=np.append(document, -1)[by_grade.row], names=tuple(range(documents)))
@@ -726,7 +743,7 @@ class ClickModel:
         def maximised(_: Array, on: Array, of: Array) -> Array:
             return np.append((on[:-1] + prior * middle[:-1]) / (of[:-1] + prior), middle[-1])
 
-        found, _, converged = em(lists, middle, maximised)
+        found, _, converged = em(lists.totals, middle, maximised)
         a, s = found[:documents], found[documents:-1]
         table = rows.loc[pd.Series(document).drop_duplicates().index, ["topic", "docno", "grade"]]
         table = table.sort_values(["topic", "docno"], ignore_index=True)
@@ -756,7 +773,7 @@ def _lists_of(log: InteractionLog, gaps: str) -> tuple[ClickedLists, Interaction
 
 
 def _model(
-    lists: ClickedLists, log: InteractionLog, start: Array, gamma: float | None, bootstrap: tuple[float, int, int]
+    lists: ClickedLists, log: InteractionLog, start: Array, gamma: float | None, bootstrap: Bootstrap
 ) -> ClickModel:
     groups = len(lists.names)
     if gamma is not None:
@@ -772,7 +789,7 @@ def _model(
     def maximised(theta: Array, on: Array, of: Array) -> Array:
         return np.where(identified, np.divide(on, of, out=theta.copy(), where=of > 0), theta)
 
-    theta, steps, converged = em(lists, start, maximised)
+    theta, steps, converged = em(lists.totals, start, maximised)
     on_border = identified & ((theta < _INSIDE) | (theta > 1 - _INSIDE))
     theta[on_border] = np.round(theta[on_border])  # EM approaches bounds only slowly
     value = np.where(identified | (start == 1) | (np.arange(len(start)) == len(start) - 1), theta, np.nan)
@@ -792,9 +809,9 @@ def _model(
         )
     _, n, _ = lists.totals(theta)
     estimates = estimates_of(np.append(value, R), low, high, np.append(n, n[:groups]))
-    attraction, satisfaction, relevance = (dict(zip(lists.names, estimates[at:])) for at in (0, groups, 2 * groups + 1))
-    found = attraction, satisfaction, relevance, estimates[2 * groups]
-    return ClickModel(*found, steps, converged, len(lists.n), lists.users, tuple(notes), lists, log, theta)
+    a_g, s_g, R_g = (dict(zip(lists.names, estimates[at:])) for at in (0, groups, 2 * groups + 1))
+    of_log = len(lists.n), lists.users, tuple(notes), log
+    return ClickModel(*of_log, a_g, s_g, R_g, estimates[2 * groups], steps, converged, lists, theta)
 
 
 def _identification_notes(names: tuple, value: Array, on_border: Array) -> list[str]:
@@ -820,7 +837,7 @@ def _intervals(
     theta: Array,
     inside: Array,
     maximised: Callable[[Array, Array, Array], Array],
-    bootstrap: tuple[float, int, int],
+    bootstrap: Bootstrap,
 ) -> tuple[Array, Array, bool]:
     """Compute the intervals of all parameters and R(g), and whether the likelihood is flat in a direction.
 
@@ -859,5 +876,5 @@ def _intervals(
         return np.vstack([values[free], values[moves] * values[groups + moves]])
 
     which = np.concatenate([free, len(theta) + moves])
-    low[which], high[which] = over_users(np.vstack([on[free], of[free]]), refitted, *bootstrap)
+    low[which], high[which] = bootstrap.intervals(np.vstack([on[free], of[free]]), refitted)
     return low, high, False

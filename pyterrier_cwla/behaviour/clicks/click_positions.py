@@ -13,16 +13,17 @@ from ...data.columns import Array
 from ...errors import BadLog, BadParameter, check_whole, many, some
 from ...errors.sanitise import in_picture, sanitised
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, saved, titled
-from ..logs.estimators import over_users, printed, sizes_of
+from ..logs.estimators import Bootstrap, LogResult
 from ..logs.log import SESSION, InteractionLog, as_log, left_out
 from ..logs.observed_browsing import draw_dots, draw_ranks, survival_of_lists
+from .click_models import MOST_STEPS, em
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ...files.atomic import AnyPath
 
-_TOLERANCE, _MOST_STEPS = 1e-8, 20_000
+_TOLERANCE = 1e-8
 _BORDER = 1e-6
 _BELOW_ONE = 1 - 1e-9
 _NEAR_ONE = 1e-4  # EM approaches an estimate of 1 only to this distance
@@ -30,8 +31,8 @@ _FLAT = 1e10  # condition number above which the information matrix counts as si
 _FEW = 30  # views of a document
 
 
-@dataclass(frozen=True, eq=False)
-class PositionModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class PositionModel(LogResult):
     """Position-based click model, P(click on u at p) = a_u·b_p.
 
     Attributes
@@ -60,13 +61,11 @@ class PositionModel:
     attraction: pd.DataFrame
     log_likelihood: Array
     converged: bool
-    sessions: int
-    users: int
-    notes: tuple[str, ...]
-    log: InteractionLog = field(repr=False)
 
-    def __repr__(self) -> str:
-        return printed(f"Position model of {sizes_of(self)}", self.table, self.notes)
+    @property
+    def title(self) -> str:
+        """Title of the printed table."""
+        return f"Position model of {self.sizes}"
 
     def beside(self, measures: Any, depth: int | None = None) -> pd.DataFrame:
         """Return b_p and the share V(p) of users who inspect rank p under each measure.
@@ -174,7 +173,7 @@ def position_model(
     identified = _identified_ranks(grid, of)
     fitted = grid.only(identified)
     a, b, steps, converged = fitted.fit()
-    low, high = fitted.intervals(a, b, rows, cell, clicked, (confidence, resamples, seed))
+    low, high = fitted.intervals(a, b, rows, cell, clicked, Bootstrap(confidence, resamples, seed))
     table = pd.DataFrame({"rank": grid.ranks, **_counts(grid, grid.rank)})
     for name, values in (("b", b / b[0]), ("low", low), ("high", high)):
         table[name] = np.nan
@@ -186,7 +185,7 @@ def position_model(
     attraction = attraction.assign(a=a_at_1, **_counts(grid, grid.item))
     notes = (*log.notes, *_notes(grid, fitted, identified, converged, low))
     shown = rows.groupby(["user", "session"]).ngroups
-    return PositionModel(table, attraction, steps, converged, shown, rows["user"].nunique(), notes, log)
+    return PositionModel(shown, rows["user"].nunique(), notes, log, table, attraction, steps, converged)
 
 
 def _check(rows: pd.DataFrame, of: list[str]) -> None:
@@ -231,7 +230,7 @@ def _notes(grid: _ViewCounts, fitted: _ViewCounts, identified: Array, converged:
             " b is not identified"
         )
     if not converged:
-        notes.append(f"EM did not converge in {_MOST_STEPS:,} steps")
+        notes.append(f"EM did not converge in {MOST_STEPS:,} steps")
     unsure = fitted.ranks[np.isnan(low)]
     if len(unsure):
         notes.append(
@@ -291,26 +290,29 @@ class _ViewCounts:
         from scipy.special import xlog1py, xlogy
 
         item, rank, n, c = self.item, self.rank, self.views, self.clicks
-        seen, shown = np.bincount(item, n, self.items), np.bincount(rank, n)
-        a = np.divide(np.bincount(item, c, self.items), seen, out=np.zeros(self.items), where=seen > 0) ** 0.5
-        b = np.full(len(self.ranks), 0.5)
-        steps: list[float] = []
-        moved = np.inf
-        while moved >= _TOLERANCE and len(steps) < _MOST_STEPS:
-            p = a[item] * b[rank]
-            steps.append(float((xlogy(c, p) + xlog1py(n - c, -p)).sum()))
+
+        def by_parameter(of_items: Array, of_ranks: Array) -> Array:
+            return np.append(np.bincount(item, of_items, self.items), np.bincount(rank, of_ranks))
+
+        def expected(theta: Array) -> tuple[Array, Array, float]:
+            a, b = theta[item], theta[self.items + rank]
+            p = a * b
             silent = (n - c) / np.maximum(1 - p, 1e-300)
-            attracted = np.bincount(item, c + silent * (a[item] - p), self.items)
-            examined = np.bincount(rank, c + silent * (b[rank] - p))
+            log_likelihood = float((xlogy(c, p) + xlog1py(n - c, -p)).sum())
+            return by_parameter(c + silent * (a - p), c + silent * (b - p)), views, log_likelihood
+
+        def maximised(_: Array, on: Array, of: Array) -> Array:
             # Stay below 1: EM cannot leave 1, even if the likelihood is higher elsewhere.
-            last_a, last_b = a, b
-            b = np.minimum(examined / shown, _BELOW_ONE)
-            a = np.minimum(np.divide(attracted, seen, out=np.zeros(self.items), where=seen > 0), _BELOW_ONE)
-            moved = max(np.abs(b - last_b).max(), np.abs(a - last_a).max())
-        return a, b, np.array(steps), bool(moved < _TOLERANCE)
+            return np.minimum(np.divide(on, of, out=np.zeros(len(on)), where=of > 0), _BELOW_ONE)
+
+        views = by_parameter(n, n)
+        start = np.divide(by_parameter(c, c), views, out=np.zeros(len(views)), where=views > 0) ** 0.5
+        start[self.items :] = 0.5
+        theta, steps, converged = em(expected, start, maximised, _TOLERANCE)
+        return theta[: self.items], theta[self.items :], steps, converged
 
     def intervals(
-        self, a: Array, b: Array, rows: pd.DataFrame, cell: Array, clicked: Array, bootstrap: tuple[float, int, int]
+        self, a: Array, b: Array, rows: pd.DataFrame, cell: Array, clicked: Array, bootstrap: Bootstrap
     ) -> tuple[Array, Array]:
         """Compute the ends of the intervals of b/b_1.
 
@@ -349,7 +351,7 @@ class _ViewCounts:
             change[at] = totals
             return ((b / b[0])[:, None] * np.exp(change - change[0]))[1:]
 
-        low, high = over_users(inverse @ scores[:, at].T, moved, *bootstrap)
+        low, high = bootstrap.intervals(inverse @ scores[:, at].T, moved)
         ends = np.append(1.0, low), np.append(1.0, high)
         for end in ends:
             end[1:][((b <= _BORDER) | (b >= 1 - _NEAR_ONE))[1:]] = np.nan
@@ -626,7 +628,7 @@ def plot_positions(
     highest = max(1.0, float(np.nanmax(table["high"].fillna(table["b"]))))
     ax.set(ylim=(0, 1.08 * highest), ylabel="share who examine the rank")
     what = "How many users examine each rank, relative to rank 1 (b of the log, V of measures)"
-    return saved(titled(ax, f"{what} · {sizes_of(model)}"), path)
+    return saved(titled(ax, f"{what} · {model.sizes}"), path)
 
 
 def plot_relevance(model: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:
@@ -658,7 +660,7 @@ def plot_relevance(model: Any, ax: Any = None, path: AnyPath | None = None) -> A
     name_columns(ax, x, [str(grade) for grade in table["grade"]])
     ax.set(xlim=(-0.6, len(table) - 0.6), ylim=(0, 1.05), xlabel="grade", ylabel="probability")
     going_on = f"{in_picture(model.gamma)} of users go on if not satisfied (γ)"
-    titled(ax, f"How results of each grade attract and satisfy users · {going_on} · {sizes_of(model)}")
+    titled(ax, f"How results of each grade attract and satisfy users · {going_on} · {model.sizes}")
     ends = {text: ([x[-1] + 0.25], [table[name].iloc[-1]]) for name, text in names.items()}
     label_ends(ax, ends, {text: {"color": looks[name][1]} for name, text in names.items()})
     return saved(ax, path)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ...data.columns import Array
-from ...errors import BadLog, BadParameter, check_known, check_share, check_whole, many, near, some
+from ...errors import BadLog, BadParameter, check_known, check_whole, many, near, some
 from ...errors.sanitise import in_picture, sanitised
 from ...files.atomic import written
 from ...measures.calibrations import (
@@ -29,7 +29,7 @@ from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, saved, text_colour, titled
 from ...rendering.numbers import percent
 from .calibration_estimates import check, elapsed, estimated
-from .estimators import SHAPES, Estimate, ReadingTimeLine, StayDistribution, check_shape
+from .estimators import SHAPES, Bootstrap, Estimate, ReadingTimeLine, StayDistribution, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
 
 if TYPE_CHECKING:
@@ -612,8 +612,7 @@ def calibrate(
     check_known("choice of summaries", DEPTHS, depth=depth)
     for shape in shapes:
         check_shape(shape)
-    check_share(0.95, confidence=confidence)
-    check_whole(1, resamples=resamples)
+    Bootstrap(confidence, resamples, seed)  # raises for invalid values
     if not (np.isfinite(rel) and rel > 0):
         raise BadParameter("must be a grade above 0.", rel=rel)
     check(until, min_clicks, max_seconds, beyond)

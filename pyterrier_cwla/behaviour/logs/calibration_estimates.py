@@ -17,6 +17,7 @@ from ...measures.calibrations import CURVE, NUMBERS, table_of
 from ...rendering.numbers import percent
 from .estimators import (
     UNDEFINED_AT_0,
+    Bootstrap,
     Ratio,
     ReadingTimeLine,
     StayDistribution,
@@ -29,8 +30,8 @@ from .estimators import (
     least_squares,
     line,
     line_sums,
-    over_users,
     pooled,
+    ratios,
     reading_points,
     standard_error,
     survival_curve,
@@ -258,30 +259,21 @@ def _leaving_times(events: Events, until: str, min_clicks: int) -> tuple[Array, 
     return lower, upper, entry
 
 
-class ClickPairs(NamedTuple):
-    """Clicks that have a previous click in their session.
-
-    Attributes
-    ----------
-    row : ndarray of int, shape (n_pairs,)
-        Row of the log of the later click.
-    forward : ndarray of bool, shape (n_pairs,)
-        Whether the later click is on a deeper rank.
-    excluded : tuple of str
-        Descriptions of the excluded clicks, with their numbers.
-    """
-
-    row: Array
-    forward: Array
-    excluded: tuple[str, ...]
-
-
-def click_pairs(log: InteractionLog) -> ClickPairs:
-    """Return the pairs of successive clicks of each session, in the order of ``time``.
+def forward_clicks(log: InteractionLog) -> tuple[Array, Array, list[str]]:
+    """Compare the rank of each click with that of the previous click of its session, in the order of ``time``.
 
     The first click of a session has no previous click. Three kinds of clicks are excluded, because their order is
     unknown: all clicks of a session with a click at an unknown time; clicks at the same time as another click of the
     session, and the next click after them; and repeated clicks on a result, of which the log has only the first time.
+
+    Returns
+    -------
+    row : ndarray of int, shape (n_pairs,)
+        Row of the log of the later click.
+    forward : ndarray of bool, shape (n_pairs,)
+        Whether the later click is on a deeper rank.
+    excluded : list of str
+        Descriptions of the excluded clicks, with their numbers.
 
     References
     ----------
@@ -291,7 +283,7 @@ def click_pairs(log: InteractionLog) -> ClickPairs:
     --------
     >>> log = InteractionLog.of([dict(user="ann", session="1", topic="q", rank=r, docno=f"d{r}", clicked=True, time=t)
     ...                          for r, t in [(1, 5), (2, 60), (3, 30)]])
-    >>> click_pairs(log).forward  # from rank 1 to 3, and back to 2
+    >>> forward_clicks(log)[1]  # from rank 1 to 3, and back to 2
     array([ True, False])
     """
     session, _ = numbered_sessions(log)
@@ -312,25 +304,37 @@ def click_pairs(log: InteractionLog) -> ClickPairs:
         ((alike & ~ordered).sum(), "click", "at the time of another click or next to one"),
         (repeated, "repeated click", "on the same results, whose times are unknown"),
     )
-    excluded = tuple(f"{many(int(number), what)} {why}" for number, what, why in counts if number)
-    return ClickPairs(after[ordered], rank[after[ordered]] > rank[before[ordered]], excluded)
+    excluded = [f"{many(int(number), what)} {why}" for number, what, why in counts if number]
+    return after[ordered], rank[after[ordered]] > rank[before[ordered]], excluded
 
 
-Part = tuple[list[dict[str, Any]], Array, Callable[[Array], Array]]
-"""Rows of the table, sums over users, and the function from totals of the sums to the values of the rows."""
+class Part(NamedTuple):
+    """Estimates of a calibration that are computed from the same sums over users.
+
+    Attributes
+    ----------
+    rows : list of dict
+        Rows of the table, without the intervals.
+    sums : ndarray, shape (n_sums, n_users)
+        Contribution of each user to each sum.
+    statistic : callable
+        Function from totals of the sums to the values of the rows.
+    """
+
+    rows: list[dict[str, Any]]
+    sums: Array
+    statistic: Callable[[Array], Array]
 
 
 class LogEstimates:
     """Results of the estimation, and the log as arrays over its rows.
 
-    Results are ratios, correlations, reasons for missing parameters, and notes. Arrays are user, session, inspected,
-    clicked, viewed and saved results.
+    Results are estimates, reasons for missing parameters, and notes. Arrays are user, session, inspected, clicked,
+    viewed and saved results.
     """
 
     def __init__(self, log: InteractionLog, depth: str, rel: float) -> None:
-        self.ratios: list[Ratio] = []
-        self.rows: list[dict[str, Any]] = []
-        self.correlations: list[Part] = []
+        self.parts: list[Part] = []
         self.missing: dict[str, str] = {}
         self.notes = list(log.notes)
         rows = log.rows
@@ -382,8 +386,8 @@ class LogEstimates:
         """Add an estimate; return False if it is undefined."""
         if np.isnan(ratio.value):
             return False
-        self.ratios.append(ratio)
-        self.rows.append(estimate_row(name, way, used, ratio.value, n, **more))
+        row = estimate_row(name, way, used, ratio.value, n, **more)
+        self.parts.append(Part([row], np.array(ratio), ratios))
         return True
 
     def two_ways(self, name: str, hits: Array, tries: Array, used: str | None = "pooled", n: Any = None) -> bool:
@@ -402,15 +406,22 @@ class LogEstimates:
         if number:
             self.notes.append(text.format(int(number)))
 
-    def parts(self) -> list[Part]:
-        """Return the estimates as parts of the bootstrap."""
-        sums = [*(ratio.top for ratio in self.ratios), *(ratio.bottom for ratio in self.ratios)]
+    def table(self, bootstrap: Bootstrap) -> pd.DataFrame:
+        """Return the table of all estimates with their intervals."""
+        rows = [row for part in self.parts for row in part.rows]
+        if rows:
+            ends = np.cumsum([len(part.sums) for part in self.parts])[:-1]
 
-        def shares(totals: Array) -> Array:
-            top, bottom = np.split(totals, 2)
-            return top / bottom
+            def statistics(totals: Array) -> Array:
+                split = zip(self.parts, np.split(totals, ends), strict=True)
+                return np.vstack([part.statistic(own) for part, own in split])
 
-        return [(self.rows, np.reshape(sums, (-1, self.users)), shares), *self.correlations]
+            intervals = bootstrap.intervals(np.concatenate([part.sums for part in self.parts]), statistics)
+            for row, low, high in zip(rows, *intervals, strict=True):
+                row.update(low=low, high=high)
+        places = {name: at for at, name in enumerate(NUMBERS)}
+        rows.sort(key=lambda row: (places[row["name"]], np.nan_to_num(row["grade"]), not row["used"]))
+        return table_of(rows)
 
 
 def estimate_row(
@@ -443,17 +454,16 @@ def estimated(log: InteractionLog, arguments: dict[str, Any], shapes: tuple[str,
     found = LogEstimates(log, arguments["depth"], arguments["rel"])
     _note_gaps(found)
     _summary_seconds(found)
-    reading, points, slope_sums = _reading(found)
+    reading, points = _reading(found)
     _correlations(found)
     _shares_of_time(found)
     _forward_clicks(found)
     _decisions(found)
     _decisions_by_grade(found)
-    leaving, excluded = _leaving(found, arguments)
-    table = _with_intervals(found, slope_sums, leaving, reading, arguments)
+    corrected, excluded = _leaving(found, arguments)
+    table = found.table(Bootstrap(*(arguments[name] for name in ("confidence", "resamples", "seed"))))
     if found.users == 1:
         found.notes.append("The log has only one user: there are no intervals.")
-    corrected = leaving["corrected"][0] if leaving else None
     fits = tuple(fit(corrected, shape) for shape in shapes) if corrected is not None else ()
     _note_better_shape(fits, found)
     curve = pd.DataFrame(columns=list(CURVE), dtype=float)
@@ -561,7 +571,7 @@ def _correlation(found: LogEstimates, name: str, way: str, which: Array, values:
     if np.isnan(r):
         return False
     row = estimate_row(name, way, way == "all views", r, which.sum())
-    found.correlations.append(([row], sums, correlation))
+    found.parts.append(Part([row], sums, correlation))
     return True
 
 
@@ -575,13 +585,12 @@ def _forward_clicks(found: LogEstimates) -> None:
     if not log.has("time"):
         found.missing[name] = "the log has no column 'time', so the order of clicks is unknown"
         return
-    pairs = click_pairs(log)
-    user = found.user[pairs.row]
-    clicks, forward = (np.bincount(user, each, found.users) for each in (np.ones(len(user)), pairs.forward))
+    row, forward, excluded = forward_clicks(log)
+    clicks, forward = (np.bincount(found.user[row], each, found.users) for each in (np.ones(len(row)), forward))
     if not found.two_ways(name, forward, clicks, "unweighted"):
         found.missing[name] = "no session has two clicks at different known times"
         return
-    found.notes.extend(f"share_forward_clicks excludes {each}." for each in pairs.excluded)
+    found.notes.extend(f"share_forward_clicks excludes {each}." for each in excluded)
     found.note((clicks == 0).sum(), f"{{:,}} of {found.users:,} users have no successive clicks; {name} excludes them.")
 
 
@@ -643,15 +652,15 @@ def _decisions_by_grade(found: LogEstimates) -> None:
             found.add("p_save_by_grade", "weighted", share, opened.sum(), used=True, grade=one)
 
 
-def _reading(found: LogEstimates) -> tuple[ReadingTimeLine | None, pd.DataFrame, Array | None]:
-    """Fit the line of reading times; return it with its plot points and the normal equations of each user."""
+def _reading(found: LogEstimates) -> tuple[ReadingTimeLine | None, pd.DataFrame]:
+    """Fit the line of reading times; return it with its plot points."""
     log, read, seconds = found.log, found.read, found.on_document
     words = found.log.floats("words")
     duplicate = log.flags("duplicate")
     points = reading_points(words[read], seconds[read], duplicate[read])
     if not read.any():
         found.missing["seconds_per_word"] = found.missing["seconds_per_document"] = _why_unread(log)
-        return None, points, None
+        return None, points
     first, again = read & ~duplicate, read & duplicate
     if again.any():
         total, views = found.by_user(again, seconds), found.by_user(again)
@@ -673,7 +682,7 @@ def _reading(found: LogEstimates) -> tuple[ReadingTimeLine | None, pd.DataFrame,
         found.add("seconds_per_word", "constant", Ratio(np.zeros(found.users), views), which.sum(), used=True)
         why = "The log has no lengths" if not log.has("words") else "All lengths of first views are equal"
         found.notes.append(f"{why}: T_D is the mean time on a document, and a = 0.")
-        return None, points, None
+        return None, points
     if reading.slope < 0 or reading.intercept < 0:
         found.notes.append(
             f"Least squares gives T_D(l) = {reading.slope:.3g}·l + {reading.intercept:.3g}. Times cannot be negative,"
@@ -684,7 +693,15 @@ def _reading(found: LogEstimates) -> tuple[ReadingTimeLine | None, pd.DataFrame,
             f"Duplicates take {reading.duplicate_mean:.3g} ± {reading.duplicate_error:.2g} seconds and b is"
             f" {reading.intercept:.3g} ± {reading.intercept_error:.2g}: they differ, and TBG uses b for both."
         )
-    return reading, points, line_sums(found.user[fitted], found.users, words[fitted], seconds[fitted])
+    sums = line_sums(found.user[fitted], found.users, words[fitted], seconds[fitted])
+    a, b = (float(value[0]) for value in line(sums.sum(axis=1, keepdims=True)))
+    errors = (np.nan, np.nan) if a == 0 or b == 0 else (reading.slope_error, reading.intercept_error)
+    rows = [
+        estimate_row(name, "least squares", True, value, reading.views, error)
+        for name, value, error in zip(("seconds_per_word", "seconds_per_document"), (a, b), errors)
+    ]
+    found.parts.append(Part(rows, sums, lambda totals: np.array(line(totals))))
+    return reading, points
 
 
 def _note_better_shape(fits: tuple[StayDistribution, ...], found: LogEstimates) -> None:
@@ -715,8 +732,8 @@ def _note_weak_fits(fits: tuple[StayDistribution, ...], stays: Stays, begin: flo
         )
 
 
-def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[dict[str, tuple[Stays, float]], dict[str, int]]:
-    """Return the stays and half-lives of both ways, and the sessions excluded from the corrected one."""
+def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[Stays | None, dict[str, int]]:
+    """Estimate the half-life in both ways; return the corrected stays, and the sessions excluded from them."""
     log = found.log
     chosen = {key: arguments[key] for key in ("until", "min_clicks", "max_seconds", "beyond", "last_rank")}
     if not log.has("time"):
@@ -724,7 +741,7 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[dict[str, 
             found.missing["half_life"] = (
                 "the log has no column 'time' and does not have both 'summary_seconds' and 'document_seconds'"
             )
-            return {}, {}
+            return None, {}
         found.notes.append(
             "The log has no column 'time': times are sums of the seconds on summaries and documents, which assumes that"
             " users inspect the results in rank order."
@@ -740,11 +757,10 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[dict[str, 
     elif np.isnan(h):
         found.missing["half_life"] = "the rate of leaving decreases with time, so no exponential decay fits"
     if "half_life" in found.missing:
-        return {}, corrected.excluded
-    ways = {"corrected": (corrected, h)}
+        return None, corrected.excluded
+    _half_life(found, "corrected", corrected, h)
     plain = stays_of_paper(events, max(arguments["min_clicks"], 1), arguments["max_seconds"])
-    h = half_life(plain)
-    ways |= {} if np.isnan(h) else {"as the paper": (plain, h)}
+    _half_life(found, "as the paper", plain, half_life(plain))
     if reasons:
         found.notes.append(f"The half-life uses {len(corrected):,} sessions. Excluded: {reasons}.")
     last = int(events.deepest.max())
@@ -759,43 +775,12 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[dict[str, 
         found.notes.append("The log has no column 'cut_off': all sessions are assumed to end because the user left.")
     if arguments["until"] == "end" and not log.has("document_seconds"):
         found.notes.append("The log has no column 'document_seconds': the time after the last click is unknown.")
-    return ways, corrected.excluded
+    return corrected, corrected.excluded
 
 
-def _with_intervals(
-    found: LogEstimates,
-    slope_sums: Array | None,
-    leaving: dict[str, tuple[Stays, float]],
-    reading: ReadingTimeLine | None,
-    arguments: dict[str, Any],
-) -> pd.DataFrame:
-    """Return the table of all estimates with their bootstrap intervals."""
-    parts = found.parts()
-    if slope_sums is not None and reading is not None:
-        a, b = (float(value[0]) for value in line(slope_sums.sum(axis=1, keepdims=True)))
-        as_fitted = a == 0 or b == 0
-        both = [
-            estimate_row(name, "least squares", True, value, reading.views, np.nan if as_fitted else error)
-            for name, value, error in (("seconds_per_word", a, reading.slope_error),
-                                       ("seconds_per_document", b, reading.intercept_error))
-        ]  # fmt: skip
-        parts.append((both, slope_sums, lambda totals: np.array(line(totals))))
-    for way, (each, value) in leaving.items():
+def _half_life(found: LogEstimates, way: str, each: Stays, value: float) -> None:
+    """Add a half-life, unless it is NaN."""
+    if not np.isnan(value):
         at, scores = grid(each, found.users, value)
         row = estimate_row("half_life", way, way == "corrected", value, len(each))
-        parts.append(([row], scores, partial(zero_of_scores, at)))
-    rows = [row for part, _, _ in parts for row in part]
-    low = high = np.array([])
-    if rows:
-        ends = np.cumsum([len(sums) for _, sums, _ in parts])[:-1]
-
-        def statistic(totals: Array) -> Array:
-            return np.vstack([of(own) for (_, _, of), own in zip(parts, np.split(totals, ends), strict=True)])
-
-        bootstrap = (arguments[name] for name in ("confidence", "resamples", "seed"))
-        low, high = over_users(np.concatenate([sums for _, sums, _ in parts]), statistic, *bootstrap)
-    for row, lower, upper in zip(rows, low, high, strict=True):
-        row.update(low=lower, high=upper)
-    places = {name: at for at, name in enumerate(NUMBERS)}
-    rows.sort(key=lambda row: (places[row["name"]], 0 if np.isnan(row["grade"]) else row["grade"], not row["used"]))
-    return table_of(rows)
+        found.parts.append(Part([row], scores, partial(zero_of_scores, at)))

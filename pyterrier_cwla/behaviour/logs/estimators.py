@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Sized
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import astuple, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from ...data.columns import Array
-from ...errors import BadParameter, many, near
+from ...errors import BadParameter, check_share, check_whole, many, near
 from ...errors.sanitise import harmless
 from ...evaluation.significance import intervals
+
+if TYPE_CHECKING:
+    from .log import InteractionLog
 
 
 @dataclass(frozen=True)
@@ -56,9 +59,32 @@ def printed(title: str, table: Any, notes: Sized = ()) -> str:
     return harmless("\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])]))
 
 
-def sizes_of(found: Any) -> str:
-    """Return the numbers of sessions and users as text."""
-    return f"{many(found.sessions, 'session')} of {many(found.users, 'user')}"
+@dataclass(frozen=True, eq=False, repr=False)
+class LogResult:
+    """Base of results of a log, which print as a title, a table and the number of notes.
+
+    Attributes
+    ----------
+    sessions, users : int
+        Numbers of sessions and users.
+    notes : tuple of str
+        Remarks about the log and the estimates.
+    log : InteractionLog
+        The log.
+    """
+
+    sessions: int
+    users: int
+    notes: tuple[str, ...]
+    log: InteractionLog
+
+    @property
+    def sizes(self) -> str:
+        """Numbers of sessions and users, as text."""
+        return f"{many(self.sessions, 'session')} of {many(self.users, 'user')}"
+
+    def __repr__(self: Any) -> str:
+        return printed(self.title, self.table, self.notes)
 
 
 def estimates_of(*columns: Array) -> list[Estimate]:
@@ -73,41 +99,55 @@ def ratios(totals: Array) -> Array:
     return np.divide(on, of, out=np.full(on.shape, np.nan), where=of > 0)
 
 
-def over_users(
-    sums: Array, statistic: Callable[[Array], Array], confidence: float, resamples: int, seed: int
-) -> tuple[Array, Array]:
-    """Compute percentile-bootstrap intervals of statistics of sums over users.
+@dataclass(frozen=True)
+class Bootstrap:
+    """Percentile bootstrap over users.
 
-    Parameters
+    Attributes
     ----------
-    sums : array_like, shape (n_sums, n_users)
-        Contribution of each user to each sum.
-    statistic : callable
-        Function from totals, shape (n_sums, n_resamples), to statistics, shape (n_statistics, n_resamples).
     confidence : float in (0, 1)
         Level of the intervals.
-    resamples : int
+    resamples : int from 1
         Number of resamples of users.
     seed : int
         Seed of the resamples.
-
-    Returns
-    -------
-    low, high : ndarray, shape (n_statistics,)
-        Ends of the intervals. NaN with a single user, and for a statistic that is undefined in a resample.
     """
-    from scipy.stats import DegenerateDataWarning
 
-    sums = np.asarray(sums, float)
-    users = sums.shape[1]
-    if users < 2:
-        nothing = np.full(len(np.atleast_1d(statistic(sums))), np.nan)
-        return nothing, nothing
-    scale = np.abs(sums).max(axis=1, keepdims=True)
-    scale[scale == 0] = 1.0  # scale each sum, so that rounding does not lose small ones
-    with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # a warning about BCa intervals, which are not used
-        return intervals(sums / scale, lambda means: statistic(means * scale * users), confidence, resamples, seed)
+    confidence: float
+    resamples: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        check_share(0.95, confidence=self.confidence)
+        check_whole(1, resamples=self.resamples)
+
+    def intervals(self, sums: Any, statistic: Callable[[Array], Array]) -> tuple[Array, Array]:
+        """Compute intervals of statistics of sums over users.
+
+        Parameters
+        ----------
+        sums : array_like, shape (n_sums, n_users)
+            Contribution of each user to each sum.
+        statistic : callable
+            Function from totals, shape (n_sums, n_resamples), to statistics, shape (n_statistics, n_resamples).
+
+        Returns
+        -------
+        low, high : ndarray, shape (n_statistics,)
+            Ends of the intervals. NaN with a single user, and for a statistic that is undefined in a resample.
+        """
+        from scipy.stats import DegenerateDataWarning
+
+        sums = np.asarray(sums, float)
+        users = sums.shape[1]
+        if users < 2:
+            nothing = np.full(len(np.atleast_1d(statistic(sums))), np.nan)
+            return nothing, nothing
+        scale = np.abs(sums).max(axis=1, keepdims=True)
+        scale[scale == 0] = 1.0  # scale each sum, so that rounding does not lose small ones
+        with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DegenerateDataWarning)  # about BCa intervals, which are not used
+            return intervals(sums / scale, lambda means: statistic(means * scale * users), *astuple(self))
 
 
 _VIEWS = 15  # per point of the plot of reading times

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,7 +32,7 @@ from ...rendering.figures import (
     titled,
 )
 from .calibration_estimates import LogEstimates
-from .estimators import Estimate, Ratio, estimates_of, over_users, pooled, printed, ratios, sizes_of
+from .estimators import Bootstrap, Estimate, LogResult, Ratio, estimates_of, pooled, ratios
 from .log import InteractionLog, as_log, highest, numbered_sessions
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from ...files.atomic import AnyPath
 
 
-@dataclass(frozen=True, eq=False)
-class Continuing:
+@dataclass(frozen=True, eq=False, repr=False)
+class Continuing(LogResult):
     """Continuation probabilities C(i) of a log.
 
     Attributes
@@ -64,13 +64,11 @@ class Continuing:
 
     table: pd.DataFrame
     source: str
-    sessions: int
-    users: int
-    notes: tuple[str, ...]
-    log: InteractionLog = field(repr=False)
 
-    def __repr__(self) -> str:
-        return printed(f"C(i) from {self.source}, {sizes_of(self)}", self.table, self.notes)
+    @property
+    def title(self) -> str:
+        """Title of the printed table."""
+        return f"C(i) from {self.source}, {self.sizes}"
 
     def spec(self, depth: int | None = None) -> str:
         """Return the smoothed C(1), C(2), … as a continuation, for ``CWLA(C=…)``.
@@ -152,7 +150,7 @@ def continuing_from_views(
     'fixed(0.75, 0.6667)'
     """
     log = as_log(log)
-    return _continuing(log, log.seen, "views", last_rank, prior, (confidence, resamples, seed), ())
+    return _continuing(log, log.seen, "views", last_rank, prior, Bootstrap(confidence, resamples, seed), ())
 
 
 def continuing_from_last_clicks(
@@ -203,7 +201,7 @@ def continuing_from_last_clicks(
     log = as_log(log)
     clicked = log.flags("clicked")
     notes = ("users inspect results below their last click: C is too low, particularly near the end of the lists",)
-    return _continuing(log, clicked, "last clicks", last_rank, prior, (confidence, resamples, seed), notes)
+    return _continuing(log, clicked, "last clicks", last_rank, prior, Bootstrap(confidence, resamples, seed), notes)
 
 
 def _continuing(
@@ -212,7 +210,7 @@ def _continuing(
     source: str,
     last_rank: int | None,
     prior: float,
-    bootstrap: tuple[float, int, int],
+    bootstrap: Bootstrap,
     notes: tuple[str, ...],
 ) -> Continuing:
     if not prior >= 0:
@@ -237,7 +235,7 @@ def _continuing(
     if not known.any():
         raise BadLog(f"the {source} of the log contain no continuation and no end of a session.")
     left, went_on, at_risk = left[known], went_on[known], at_risk[known]
-    low, high = over_users(np.vstack([went_on, at_risk]), ratios, *bootstrap)
+    low, high = bootstrap.intervals(np.vstack([went_on, at_risk]), ratios)
     on, of = went_on.sum(axis=1), at_risk.sum(axis=1)
     table = pd.DataFrame(
         {
@@ -250,7 +248,7 @@ def _continuing(
             "smoothed": (on + prior * on.sum() / of.sum()) / (of + prior),
         }
     )
-    return Continuing(table, source, len(user), left.shape[1], notes, log)
+    return Continuing(len(user), left.shape[1], notes, log, table, source)
 
 
 def _by_rank(deepest: Array, user: Array, kept: Array) -> tuple[Array, Array]:
@@ -381,8 +379,8 @@ def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
     return efforts
 
 
-@dataclass(frozen=True, eq=False)
-class GradeEfforts:
+@dataclass(frozen=True, eq=False, repr=False)
+class GradeEfforts(LogResult):
     """Effort to examine a result of each grade, t(r) = t_summary + P_click(r)·t_click(r).
 
     The keys of the dicts are grades; grades below 0 count as 0.
@@ -399,10 +397,14 @@ class GradeEfforts:
         t(r), in seconds.
     relative : dict of float to Estimate
         t(r)/t(r_max), relative to the effort of the highest grade.
+    sessions : int
+        Number of sessions.
     users : int
         Number of users.
     notes : tuple of str
         Remarks about the log and the estimates.
+    log : InteractionLog
+        The log.
     """
 
     summary_seconds: Estimate
@@ -410,11 +412,11 @@ class GradeEfforts:
     seconds: dict[float, Estimate]
     total: dict[float, Estimate]
     relative: dict[float, Estimate]
-    users: int
-    notes: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        return printed(f"Efforts by grade of {many(self.users, 'user')}, in seconds", self.table, self.notes)
+    @property
+    def title(self) -> str:
+        """Title of the printed table."""
+        return f"Efforts by grade of {many(self.users, 'user')}, in seconds"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -543,11 +545,12 @@ def grade_efforts(
         (found.seen & found.judged & found.clicked & ~found.read).sum(),
         "{:,} clicked results have no seconds and contribute only to P_click",
     )
-    estimates = _estimates(summary, clicks, times, summary_seconds, (confidence, resamples, seed))
-    p_click, reading, total, relative = (
+    estimates = _estimates(summary, clicks, times, summary_seconds, Bootstrap(confidence, resamples, seed))
+    p_click, seconds, total, relative = (
         dict(zip(labels, estimates[at:])) for at in range(1, len(estimates), len(labels))
     )
-    return GradeEfforts(estimates[0], p_click, reading, total, relative, found.users, tuple(found.notes))
+    of_log = len(found.last), found.users, tuple(found.notes), log
+    return GradeEfforts(*of_log, estimates[0], p_click, seconds, total, relative)
 
 
 def _check(log: InteractionLog, summary_seconds: float | None) -> None:
@@ -564,7 +567,7 @@ def _check(log: InteractionLog, summary_seconds: float | None) -> None:
 
 
 def _estimates(
-    summary: Ratio, clicks: list[Ratio], times: list[Ratio], given: float | None, bootstrap: tuple[float, int, int]
+    summary: Ratio, clicks: list[Ratio], times: list[Ratio], given: float | None, bootstrap: Bootstrap
 ) -> list[Estimate]:
     """Return t_summary, then P_click, t_click, t and relative effort of each grade; `given` is a given t_summary."""
     grades, parts = len(clicks), [summary, *clicks, *times]
@@ -582,7 +585,7 @@ def _estimates(
     if given is not None:
         value[0], varies[0], n[0] = given, False, 0  # without the rounding errors of sums
     low, high = np.full((2, len(value)), np.nan)
-    low[varies], high[varies] = over_users(sums, lambda totals: numbers(totals)[varies], *bootstrap)
+    low[varies], high[varies] = bootstrap.intervals(sums, lambda totals: numbers(totals)[varies])
     return estimates_of(value, low, high, n)
 
 
@@ -624,9 +627,7 @@ def plot_continuing(
     draw_ranks(ax, table, "C", C, measures, table["smoothed"], found.source)
     lowest = min(float(np.nanmin(values)) for values in (table["low"].fillna(table["C"]), C) if np.size(values))
     ax.set(ylim=(max(0.0, lowest - 0.1 * (1 - lowest)), 1.02), ylabel="share who continue (C)")
-    return saved(
-        titled(ax, f"How many users continue after each rank (broad line: smoothed) · {sizes_of(found)}"), path
-    )
+    return saved(titled(ax, f"How many users continue after each rank (broad line: smoothed) · {found.sizes}"), path)
 
 
 def plot_grade_efforts(efforts: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:

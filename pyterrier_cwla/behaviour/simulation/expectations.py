@@ -15,7 +15,7 @@ from ..._version import __version__
 from ...data.alignment import Judgments
 from ...data.columns import Array
 from ...data.rankings import Rankings
-from ...errors import BadParameter, BadRun, check_share, check_whole, many
+from ...errors import BadParameter, BadRun, check_whole, many
 from ...errors.sanitise import in_picture, sanitised
 from ...evaluation.significance import without_noise
 from ...files.inputs import loaded, one_run, runs_by_name
@@ -27,7 +27,7 @@ from ...model.view import View, before
 from ...model.view_columns import packed, seen_part, view_of_ranks
 from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, saved, system_looks, titled
 from ...rendering.numbers import percent
-from ..logs.estimators import Estimate, estimates_of, over_users, printed
+from ..logs.estimators import Bootstrap, Estimate, estimates_of, printed
 from .user_paths import WHAT, ReadingTimes, Task, UserModel, clicks, habits_of, standard_error
 
 if TYPE_CHECKING:
@@ -608,13 +608,12 @@ def prefer(
         raise BadParameter("prefer compares two systems: give runs={'A': …, 'B': …}.")
     if what not in ("score", "gain"):
         raise BadParameter(f"what={what!r} must be 'score' or 'gain'.")
-    check_share(0.95, confidence=confidence)
-    check_whole(1, resamples=resamples)
+    bootstrap = Bootstrap(confidence, resamples, seed)
     task = Task.from_arguments(qrels, dict(runs), measure, users, seed, reading, sampling)
     one, other = task.analytic
     rows = task.of_queries(partial(_of_query, what=what), progress, n_jobs)
     table = np.array(rows, float).reshape(-1, 4)
-    low, high = over_users(table[:, :3].T, lambda sums: sums / len(table), confidence, resamples, seed)
+    low, high = bootstrap.intervals(table[:, :3].T, lambda sums: sums / len(table))
     first, second, ties = estimates_of(table[:, :3].mean(axis=0), low, high, np.full(3, len(table)))
     by_query = pd.DataFrame(table, pd.Index(task.queries, name="query_id"), [one, other, TIES, "error"])
     error = float(np.linalg.norm(table[:, 3])) / len(table)
