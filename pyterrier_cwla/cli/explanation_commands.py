@@ -85,7 +85,7 @@ def explain(
     """
     from ..evaluation.explanation import ExplainedPair
     from ..rendering.numbers import fixed_point
-    from .explanation_tables import print_explanation
+    from ..rendering.terminal import prose, screen
 
     if plot is not None and plot.suffix.lower() not in (".svg", ".png", ".pdf"):
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
@@ -110,7 +110,15 @@ def explain(
         found = ExplainedPair(dict(zip(names, each, strict=True)))
     if plot is not None:  # before the table: its reader may close the pipe
         _draw(found, plot, depth)
-    print_explanation(found, title, depth or _DEPTH, notes)
+    console = screen()
+    console.print(title, style="bold")
+    if other is not None:
+        console.print()
+        for sentence in found.sentences:
+            prose(console, sentence, style="")
+    for table in found.tables(depth or _DEPTH, notes):
+        console.print()
+        console.print(table)
 
 
 def _explained(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -34,8 +36,10 @@ from ..model.metric import FARTHEST, Metric
 from ..model.scoring import divisor, raw_score
 from ..model.view import View, before
 from ..model.view_columns import refuse_too_many_ranks, seen_part, view_of_ranks
-from ..rendering.figures import notebook_picture, saved
+from ..rendering.figures import elided, notebook_picture, saved
 from ..rendering.numbers import fixed_point
+from ..rendering.tables import SumRow, Table, TableColumn
+from ..rendering.terminal import as_text
 from .explanation_plots import all_efforts_are_1, plot_explanation, plot_pair
 
 if TYPE_CHECKING:
@@ -52,10 +56,37 @@ _ROWS = 10  # of tables in notebooks
 _SMALL = 4096  # largest number of ranks whose discounts are scores of a matrix of ranks × ranks
 
 
+_MEANINGS = {
+    "gain": "gain of the document",
+    "effort": "cost of examining it",
+    "T": "effort before this rank",
+    "C": "probability of continuing",
+    "V": "share of users who see this rank",
+    "W": "V/V⁺, share of attention",
+    "L": "share of users who leave here",
+    "A": "value for users who leave here",
+    "L·A": "part of the score that comes from these users",
+    "discount": "contribution of a gain of 1 at this rank",
+    "adds": "what this rank adds to the score",
+    STOPS: "value for users who leave here, divided by the normaliser",
+}
+_MEANINGS_OF_TOTALS = (
+    "expected number of items seen: ΣV",
+    "expected effort of a user",
+    "expected total gain",
+    "expected rate of gain: ETG / effort",
+    "part of Σ L·A after the end of the list",
+    "normaliser",
+    "Σ L·A / N",
+)
+_OPTIONAL = ("W", "discount", "T", "effort", "A", "C", "L", "grade")  # left out on narrow terminals, in this order
+
+
 class _Explained:
-    """Title, texts and pictures of explanations in terminals and notebooks."""
+    """Title, texts, tables and pictures of explanations in terminals and notebooks."""
 
     _inches = (7.0, 4.6)
+    _only_in_terminals = ("effort", "C", "W", "A", "discount")
 
     @property
     def title(self: Any) -> str:
@@ -69,23 +100,70 @@ class _Explained:
 
     @sanitised
     def __repr__(self: Any) -> str:
-        more = len(self.table) - _SHOWN
-        frames = [frame.head(_SHOWN).to_string(na_rep="", float_format="{:.4f}".format) for frame in self._frames]
-        rest = [f"… {more:,} more ranks in .table"] if more > 0 else []
-        return "\n".join([self.title, *self.sentences, *frames, *rest])
+        return as_text(self.title, *self.sentences, *self.tables(_SHOWN))
 
     @sanitised
     def _repr_html_(self: Any) -> str:
-        text, more = " ".join(self.sentences), len(self.table) - _ROWS
-        frames = []
-        for frame in self._frames:
-            heads = [name or frame.index.name for name in frame.columns.names]
-            shown = frame.head(_ROWS).rename_axis(index=None, columns=heads)
-            frames.append(shown.to_html(na_rep="", float_format="{:.4g}".format))
-        rest = f"<p>{more:,} more ranks: <code>.table</code></p>" if more > 0 else ""
+        text, hidden = " ".join(self.sentences), self._only_in_terminals
+        tables = [
+            replace(table, columns=[column for column in table.columns if column.heading not in hidden])
+            for table in self.tables(_ROWS)
+        ]
         label = f"{self.title}: gains and users by rank. {text}"
         picture = notebook_picture(self.plot, self._inches, label) if hasattr(self, "plot") else ""
-        return f"<p><b>{escape(self.title)}</b>: {escape(text)}</p>{''.join(frames)}{rest}{picture}"
+        notes = " ".join(note for table in tables for note in table.all_notes)
+        shown = f"{''.join(table.html() for table in tables)}<p><small>{escape(notes)}</small></p>"
+        return f"<p><b>{escape(self.title)}</b>: {escape(text)}</p>{shown}{picture}"
+
+
+def _table_of_ranks(
+    ranks: pd.DataFrame,
+    depth: int,
+    columns: Mapping[Any, TableColumn],
+    sums: Mapping[str, Mapping[Any, float]],
+    notes: Sequence[str],
+) -> Table:
+    """Return a table of the first ranks, and of sums: of the other ranks, and those given by name, the total last."""
+    rows: list[Any] = ranks.head(depth).to_dict("records")
+    names = [key for key, column in columns.items() if column.kind == "name"] or list(columns)[:1]
+    *parts, (total, of_all) = sums.items()
+    if len(ranks) > depth:
+        parts.insert(0, (f"… {len(ranks) - depth:,} more", ranks.iloc[depth:][[*of_all.keys()]].sum()))
+    rows += [SumRow({**dict.fromkeys(names, name), **values}, "dim") for name, values in parts]
+    rows.append(SumRow({**dict.fromkeys(names, total), **of_all}))
+    return Table(columns=list(columns.values()), rows={"": rows}, notes=notes)
+
+
+def _columns(keys: Iterable[Any], adds_gains: bool, optional: Sequence[str] = ()) -> dict[Any, TableColumn]:
+    """Return the columns of a table of ranks by their keys: a name, or for two runs the run and the name."""
+    columns = {}
+    for key in keys:
+        run, name = (None, key) if isinstance(key, str) else key if key[1] else (None, key[0])
+        head = _head_of(name, adds_gains)
+        columns[key] = TableColumn(
+            elided(run, 60) if run is not None and name == "docno" else head,
+            partial(_value, name, key),
+            "name" if name == "docno" else "number",
+            digits=2 if name in ("effort", "T") else 4,
+            left_out=optional.index(name) + 1 if name in optional else 0,
+            meaning=_MEANINGS.get(head, ""),
+        )
+    return columns
+
+
+def _head_of(name: str, adds_gains: bool) -> str:
+    """Return the head of a column: of what ranks add to a score that may be no weighted sum of gains, or another."""
+    return name if adds_gains else re.sub("^adds", STOPS, name)
+
+
+def _value(name: str, key: Any, row: Mapping[Any, Any]) -> str | float:
+    """Return a value of a row, or of a sum that may lack it; ranks and grades have no decimals if they are integers."""
+    value = row.get(key, math.nan)
+    if isinstance(value, str) and value:
+        return value
+    if name == "docno":
+        return "not retrieved"
+    return value if name not in ("rank", "grade") or math.isnan(value) else f"{value:g}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -219,15 +297,24 @@ class Explanation(_Explained):
         texts = ", ".join(text for text, value in known.items() if np.isfinite(value))
         return [f"score {fixed_point(self.score)}.", *([f"On average, a user {texts}."] if texts else [])]
 
-    @property
-    def _frames(self) -> list[pd.DataFrame]:
-        heads = {
-            "docno": "docno", "grade": "grade", "gain": "gain", "T": f"T ({self.unit} before)", "V": "V (see it)",
-            "L": "L (stop there)", "adds": "adds to the score" if self.adds_gains else STOPS,
-        }  # fmt: skip
-        table = self.table.set_index("rank").assign(adds=self.contributions)
-        shown = [name for name in heads if name in table and not (name == "T" and all_efforts_are_1(self.table))]
-        return [table[shown].rename(columns=heads)]
+    def tables(self, depth: int, notes: Sequence[str] = ()) -> list[Table]:
+        """Return a table of the first ranks and of sums, with notes, and a table of the totals."""
+        ranks, items = self.table, self.expected_items
+        hidden = {"discount"} if ranks["discount"].isna().all() else set()
+        hidden |= {"effort", "T"} if all_efforts_are_1(ranks) else set()
+        hidden |= set() if math.isfinite(items) else {"W"}
+        columns = _columns((name for name in ranks if name not in hidden), self.adds_gains, _OPTIONAL)
+        sums = dict(ranks[["gain", "effort", "V", "W", "L", "L·A"]].sum())
+        beyond = {"V": items - sums["V"], "W": 1 - sums["V"] / items, "L·A": self.beyond}
+        total = {**sums, "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + self.beyond}
+        below = {"beyond": beyond} if self.beyond or beyond["V"] > 1e-9 else {}
+        totals = [
+            {"name": name, "value": value, "meaning": "infinite or unknown" if math.isnan(value) else meaning}
+            for (name, value), meaning in zip(self.totals.items(), _MEANINGS_OF_TOTALS, strict=True)
+        ]
+        of_totals = [TableColumn("", "name", "name"), TableColumn("", "value"), TableColumn("", "meaning", "name")]
+        of_ranks = _table_of_ranks(ranks, depth, columns, {**below, "total": total}, notes)
+        return [of_ranks, Table(columns=of_totals, rows={"": totals})]
 
 
 def explained(
@@ -539,10 +626,19 @@ class ExplainedMixture(_Explained):
         """The score."""
         return [f"score {fixed_point(self.score)}."]
 
-    @property
-    def _frames(self) -> list[pd.DataFrame]:
-        heads = {name: head_of(name, self.adds_gains) for name in self.table}
-        return [self.totals, self.table.rename(columns=heads)]
+    def tables(self, depth: int, notes: Sequence[str] = ()) -> list[Table]:
+        """Return a table of the totals of each class, and one of what the first ranks add by class, with notes."""
+        ranks, classes = self.table.reset_index(), self.totals.reset_index()
+        *rows, total = classes.to_dict("records")
+        columns = [TableColumn(name, name, "name" if name == "class" else "number") for name in classes]
+        adds = ranks.filter(regex="^adds").sum()
+        about = "share: share of the users · adds: share times score"
+        about += ", or what a rank adds to the score" if self.adds_gains else f" · {STOPS}: {_MEANINGS[STOPS]}"
+        shown = _columns(ranks, self.adds_gains)
+        return [
+            Table(columns=columns, rows={"": [*rows, SumRow(total)]}),
+            _table_of_ranks(ranks, depth, shown, {"total": adds}, [about, *notes]),
+        ]
 
 
 def _below(explanation: Explanation, gains: bool) -> float:
@@ -575,6 +671,7 @@ class ExplainedPair(_Explained):
     explanations: dict[str, Explanation]
 
     _inches = (7.0, 6.4)
+    _only_in_terminals = ("gain", "V")
 
     @property
     def measure(self) -> str:
@@ -703,10 +800,14 @@ class ExplainedPair(_Explained):
         ranks = sorted({rank for rank in (self.first_difference, self.first_gain_difference) if rank})
         return [scores, where, *(f"Rank {rank:,}: {'; '.join(self._in_words(rank))}." for rank in ranks)]
 
-    @property
-    def _frames(self) -> list[pd.DataFrame]:
-        table = self.table.drop(columns=["gain", "V"], level=1)
-        return [table.rename(columns={"adds": head_of("adds", self.adds_gains)}, level=1)]
+    def tables(self, depth: int, notes: Sequence[str] = ()) -> list[Table]:
+        """Return a table of the first ranks of both runs and of their scores, with notes."""
+        ranks, scores = self.table.reset_index(), self.scores
+        adds = pd.concat({"adds": scores}).swaplevel()
+        beyond = adds - ranks[adds.index].sum()
+        below = {"beyond": beyond} if (beyond.abs() > 1e-9).any() else {}
+        columns = _columns(ranks, self.adds_gains, ("V", "gain", "grade"))
+        return [_table_of_ranks(ranks, depth, columns, {**below, "score": adds}, notes)]
 
     @property
     def _pair(self) -> tuple[Explanation, Explanation]:
@@ -728,11 +829,6 @@ class ExplainedPair(_Explained):
         seen = max(one.last_seen for one in self._pair)
         pairs = zip_longest(*(one.table[column].head(seen) for one in self._pair), fillvalue=missing)
         return next((rank for rank, (first, second) in enumerate(pairs, 1) if first != second), None)
-
-
-def head_of(name: Any, adds_gains: bool) -> str:
-    """Return the head of a column: of what ranks add to a score that may be no weighted sum of gains, or another."""
-    return str(name) if adds_gains else re.sub("^adds", STOPS, str(name))
 
 
 def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | ExplainedPair | ExplainedMixture:

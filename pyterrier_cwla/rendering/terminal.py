@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from io import StringIO
 from textwrap import wrap
 from typing import IO
 
@@ -51,6 +52,18 @@ def readable_screen() -> Console:
     if console.width > _LISTING_WIDTH:
         console.width = PROSE_WIDTH if console.width == UNLIMITED_WIDTH else _LISTING_WIDTH
     return console
+
+
+def as_text(*shown: RenderableType) -> str:
+    """Return what :func:`screen` shows of texts and tables, without colours and with an empty line between tables."""
+    console = screen(StringIO())
+    console.width = screen().width
+    with console.capture() as captured:
+        for number, one in enumerate(shown):
+            if number and not isinstance(one, str):
+                console.print()
+            console.print(one)
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
 def other_than_means(aggregates: Mapping[str, str], of_logarithms: str = "") -> str:

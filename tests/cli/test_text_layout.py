@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("typer", reason="needs the extra [cli]")
 
-from pyterrier_cwla.cli import explanation_tables
 from pyterrier_cwla.errors import CWLAError
+from pyterrier_cwla.evaluation import Explanation
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_a_figure_is_drawn_before_the_table_is_printed(two_runs, cli, monkeypatc
     def closed(*_):
         raise CWLAError
 
-    monkeypatch.setattr(explanation_tables, "print_explanation", closed)
+    monkeypatch.setattr(Explanation, "tables", closed)
     code, *_ = cli("explain", "qrels.txt", "one.txt", "-q", "q1", "-m", "RR", "--plot", "x.svg")
     assert code == 2
     assert Path("x.svg").stat().st_size > 0

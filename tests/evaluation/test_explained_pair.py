@@ -79,7 +79,7 @@ def test_the_first_ranks_of_long_lists_are_shown():
     text = str(pair(one, other, "RBP(p=0.5,rel=1)"))
     assert "one19" in text
     assert "one20" not in text
-    assert text.endswith("more ranks in .table")
+    assert text.count("… 980 more") == 2
 
 
 def test_a_shorter_list_differs_where_it_ends():
@@ -112,8 +112,9 @@ def test_notebooks_show_one_sentence_a_fact_ten_ranks_and_the_picture():
     run = {"1": {f"d{number}": -float(number) for number in range(40)}}
     html = pair(run, {"1": run["1"] | {"d7": 9.0}})._repr_html_()
     assert "Documents differ from rank 1" in html
-    assert html.count("<tr") == 10 + 2
-    assert "30 more ranks" in html
+    assert all(f"<span>{rank}<" in html for rank in range(1, 11))
+    assert "<span>11<" not in html
+    assert html.count("… 30 more") == 2
     assert html.count("<svg") == 1
 
 
