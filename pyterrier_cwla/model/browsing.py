@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from math import factorial
 from weakref import ref
 
@@ -17,16 +16,14 @@ from .fact_trials import warn_if_nobody_leaves
 from .introspection import SUMS, check_probabilities, matrix, on_ranks, reads, try_out
 from .language import Spec
 from .metric import Metric
-from .view import UnknownEffort, Values, View, before
+from .view import UnknownEffort, View, before
 
 Mask = NDArray[np.bool_]
 Browsed = tuple[Floats, Floats, Floats, Mask, Mask]
 """V and L at nodes, V after the last node, whether V is smooth, and whether C is 1 at all nodes."""
 
 _POINTS = 16  # nodes per block (a, 2a]; functions such as i^-p are then accurate to 12 digits
-_EFFORTS = np.concatenate([[0.0], 2.0 ** np.arange(-64, 129)])  # efforts at which rates of leaving are added up
 _NOBODY = np.zeros((1, 1), bool)
-_NEVER = 1e-10  # share of users that is neglected
 _FAR = 1e12  # rank that is treated as infinity
 _STEADY = {"r", "grade", "best"}  # attributes of a view that are the same at all unseen items, whatever their gain
 _SUMMED = {"G", "G_before", "total", "found"}  # and those that are if these items have no gain
@@ -265,61 +262,9 @@ class Walk:
     def free(self) -> Mask:
         """Whether users leave after infinitely many unseen items without effort, of shape [queries × 1]."""
         # Efforts make users leave: free unseen items are then the limit of efforts that go to 0.
-        leaves = self.metric.C.fact("eventually_leaves") or self.metric.effort_only
-        if not self._open or self.view.unseen != 0 or not leaves:
+        if not self._open or self.view.unseen != 0 or not self.metric.C.fact("eventually_leaves"):
             return _NOBODY
-        free = (self.reach > 0) & (self.goes_on([[1.0]]) >= 1)
-        return free & ~self._never_leave if free.any() else _NOBODY
-
-    @cached_property
-    def _never_leave(self) -> Mask:
-        """Whether no effort makes users leave, however large, of shape [queries × 1]; C reads efforts only.
-
-        Their share S(t) after an effort of t is V(E(n) + t)/V(E(n)) if C returns V, and otherwise exp(−∫λ), where λ is
-        the rate of leaving.
-        """
-        C, view = self.metric.C, self.view
-        if C.fact("eventually_leaves"):
-            return _NOBODY
-        with np.errstate(all="ignore"):
-            if C.fact("gives_survival"):
-                V = np.broadcast_to(self._given(C, ViewAfterEffort(view, _EFFORTS[[0, -1]])), (len(self.reach), 2))
-                left = _ratio(V[:, 1:], V[:, :1])
-            else:
-                left = np.exp(-(self._rate_of_leaving() * np.diff(_EFFORTS)).sum(axis=1, keepdims=True))
-        if ((left > _NEVER) & (left < 1)).any() and not C.fact("vanishes"):
-            raise NoFiniteValue(
-                f"under {C.keyword} the share of users who are left does not go to 0 with the effort, or goes to"
-                " 0 too slowly for a sum: give end='stop', or a rank as end=."
-            )
-        return np.asarray(left >= 1)
-
-    def _rate_of_leaving(self) -> Floats:
-        """Return λ = lim −log C(e)/e for e → 0, from six small efforts e, each half of the previous one."""
-        C = self.metric.C
-
-        def rate(e: Floats) -> Floats:
-            return -np.log(np.broadcast_to(self._given(C, ViewAfterEffort(self.view, _EFFORTS[1:], e)), e.shape)) / e
-
-        # Bisect for the largest effort 16^k at which at most about a quarter of the users leaves.
-        shape = len(self.reach), len(_EFFORTS) - 1
-        low, high = np.full(shape, -17), np.full(shape, 49)
-        for _ in range(7):
-            middle = (low + high) // 2
-            few = rate(16.0**middle) * 16.0**middle <= 0.25
-            low, high = np.where(few, middle, low), np.where(few, high, middle)
-        at_once, e = low < -16, 16.0 ** np.maximum(low, -16)
-        rates = [rate(np.where(at_once, 1.0, e) / 2**j) for j in range(6)]
-        at_once = at_once | (rates[-1] > 1.5 * rates[0])
-        better = rates
-        for order in range(1, 6):
-            rates, better = better, [b + (b - a) / (2**order - 1) for a, b in pairwise(better)]
-        if (~at_once & (np.abs(better[0] - rates[1]) > 1e-8 * np.abs(better[0]) + 1e-12 / e)).any():
-            raise NoFiniteValue(
-                f"{C.keyword} is not smooth in the effort, so that it is not known whether users leave: give unseen="
-                " above 0 (the effort of an unseen item), end='stop', or a rank as end=."
-            )
-        return np.where(at_once, np.inf, np.where(better[0] * e > 1e-12, better[0], 0.0))
+        return np.asarray((self.reach > 0) & (self.goes_on([[1.0]]) >= 1))
 
     @cached_property
     def stay(self) -> Mask:
@@ -329,14 +274,15 @@ class Walk:
             return _NOBODY
         if C.fact("ignores_zero_gain") and not self.view.background:  # C is 1 at all items after the list
             return np.ones((1, 1), bool)
-        if self.metric.effort_only and (C.fact("gives_survival") or not self.view.unseen):
-            if self.view.unseen is None and not C.fact("gives_survival") and self._never_leave.any():
-                raise UnknownEffort
-            return self._never_leave
-        if self.metric.effort_only and not self._never_leave.any() and (self.goes_on([[_FAR]]) < 1).all():
-            return _NOBODY
         if self.constant_beyond:
-            return self.goes_on([[1.0]]) >= 1
+            stay = self.goes_on([[1.0]]) >= 1
+            if self.metric.effort_only and self.view.unseen == 0 and (stay & (self.reach > 0)).any():
+                raise NoFiniteValue(
+                    f"{C.keyword} depends on efforts, and unseen items have none here: give unseen= above 0 (the effort"
+                    " of an unseen item), end='stop', or a rank as end=; or state eventually_leaves=True in its"
+                    " decorator, if all users leave in the end."
+                )
+            return stay
         if C.fact("items_beyond") is not None:
             return np.isinf(self.items_beyond)
         if not C.fact("vanishes") and self.reach.any():
@@ -426,29 +372,6 @@ class Walk:
         survival, left, smooth = nodes.survival(C)
         V = reach * survival
         return V, V * (1 - C), reach * left, smooth, np.asarray((C >= 1).all(axis=-1, keepdims=True))
-
-
-class ViewAfterEffort(View):
-    """View after infinitely many unseen items with a total effort of t, for continuations that read efforts only.
-
-    Parameters
-    ----------
-    seen : View
-        View of the list.
-    t : ndarray, shape (n_times,)
-        Total efforts of the unseen items.
-    e : float or ndarray, default=0
-        Effort of an item.
-    """
-
-    def __init__(self, seen: View, t: Floats, e: Values = 0.0) -> None:
-        nothing = np.zeros((1, len(t)))
-        super().__init__(nothing + np.inf, nothing, nothing, seen.totals, e, E_before=seen.E[..., -1:] + t)
-
-    @property
-    def E(self) -> Floats:
-        """Cumulative effort; that of one more item does not count."""
-        return self.E_before
 
 
 def _ratio(later: Floats, V: Floats) -> Floats:

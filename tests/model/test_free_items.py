@@ -24,34 +24,44 @@ QRELS = {"q": {"d1": 1, "d3": 2, "d4": 0, "d6": 1}}
 RUN = {"q": {"d1": 6.0, "d2": 5.0, "d3": 4.0, "d4": 3.0}}
 
 
-@continuation(gives_survival=True)
+@continuation(gives_survival=True, eventually_leaves=True)
 def own_weibull(view, shape: float, scale: float):
     return np.exp(-((view.E / scale) ** shape))
 
 
-@continuation(gives_survival=True)
+@continuation(gives_survival=True, eventually_leaves=True)
 def budget(view, T: float):
     return (view.E <= T).astype(float)
 
 
-@continuation(gives_survival=True)
+@continuation(gives_survival=True, eventually_leaves=True)
 def power_law(view, T: float, p: float):
     return (T / (T + view.E)) ** p
 
 
-@continuation
+@continuation(eventually_leaves=True)
 def own_decay(view, h: float):
     return 2 ** (-view.e / h)
 
 
-@continuation
+@continuation(eventually_leaves=True)
 def ever_faster(view, h: float):
     return np.exp(-view.e * (h + view.E) / h**2)
 
 
-@continuation
+@continuation(eventually_leaves=True)
 def until(view, T: float):
     return np.where(view.E < T, 1 / (1 + view.e / 9), 0.0)
+
+
+@continuation
+def undeclared_decay(view, h: float):
+    return 2 ** (-view.e / h)
+
+
+@continuation(gives_survival=True)
+def undeclared_weibull(view, shape: float, scale: float):
+    return np.exp(-((view.E / scale) ** shape))
 
 
 @aggregation
@@ -156,6 +166,15 @@ def test_whoever_leaves_for_other_reasons_never_leaves(C):
     assert score([0.5, 0], C=C, unseen=0, **same) == pytest.approx(
         score([0.5, 0], C=C, unseen=1, **same) * (C != "bpm(5,10)")
     )
+
+
+@pytest.mark.parametrize("C", ["undeclared_decay(9)", "undeclared_weibull(0.7,20)"])
+@pytest.mark.parametrize("A", ["etg", "avg", "effort"])
+def test_of_own_functions_it_is_not_known_whether_users_leave_unless_they_say_so(C, A):
+    with pytest.raises(NoFiniteValue, match=r"unseen= above 0 .*, end='stop', .* state eventually_leaves=True"):
+        score([0.5, 0], efforts=[1, 2], C=C, A=A, unseen=0)
+    for way_out in ({"unseen": 5}, {"unseen": 0, "end": 9}, {"unseen": 0, "end": "stop"}):
+        assert np.isfinite(score([0.5, 0], efforts=[1, 2], C=C, A=A, **way_out)), way_out
 
 
 # ---- metrics to which the same rule applies
