@@ -139,17 +139,6 @@ def unlike(
     return np.isfinite(size) & (np.abs(found - wanted) > absolute + relative * size)
 
 
-def first_place(wrong: NDArray[np.bool_]) -> tuple[int, int] | None:
-    """Return row and column of the first true element, or None."""
-    places = np.argwhere(wrong)
-    return (int(places[0, 0]), int(places[0, 1])) if len(places) else None
-
-
-def rank_after(view: View, m: Floats, column: int) -> str:
-    """Return the rank of a column of distances `m` from the end of the list, as text."""
-    return f"{view.i[0, -1] + m[0, column]:,.0f}"
-
-
 def written_list(numbers: Floats) -> str:
     """Return numbers as text, with three digits."""
     return " ".join(f"{number:.3g}" for number in numbers)
@@ -159,6 +148,28 @@ def told_apart(first: float, second: float) -> tuple[str, str]:
     """Return two numbers as text, with enough digits to differ."""
     one, other = f"{first:.6g}", f"{second:.6g}"
     return (one, other) if one != other else (repr(float(first)), repr(float(second)))
+
+
+def differing(
+    wrong: NDArray[np.bool_], found: Floats, wanted: Floats | float, ranks: Floats, says: str
+) -> Iterator[Difference]:
+    """Yield the first difference, if there is one.
+
+    Parameters
+    ----------
+    wrong : ndarray of bool, shape (n_rows, n_ranks)
+        Whether a value differs from the value that the fact implies.
+    found, wanted : ndarray or float
+        These two values, which broadcast to the shape of `wrong`.
+    ranks : ndarray, shape (n_ranks,)
+        Ranks of the columns.
+    says : str
+        Text of the difference, with the fields ``{rank}``, ``{found}`` and ``{wanted}``.
+    """
+    for row, column in np.argwhere(wrong)[:1].tolist():
+        values = (float(np.broadcast_to(value, wrong.shape)[row, column]) for value in (found, wanted))
+        one, other = told_apart(*values)
+        yield row, says.format(rank=f"{ranks[column]:,.0f}", found=one, wanted=other)
 
 
 def _last_rank(spec: Spec) -> float:
@@ -215,69 +226,51 @@ def _on_list(spec: Spec, view: View) -> tuple[Floats, Floats]:
     return np.where(V[:, :-1] > 0, V[:, 1:] / np.where(V[:, :-1] > 0, V[:, :-1], 1), np.nan), V
 
 
-def constant_beyond_list(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return a difference between values of C after the list, if there is one."""
+def constant_beyond_list(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield a difference between values of C after the list, if there is one."""
     for background in (False, True)[: 1 if reads(spec) & SUMS else 2]:
         view = _deep(spec, lists, background)
-        C = _goes_on(spec, view, FAR)
-        if place := first_place(unlike(C, C[:, :1], 1e-8, 1e-9)):
-            row, column = place
-            one, other = told_apart(C[row, 0], C[row, column])
-            gain = f", where every item gains {lists.best:g}," if background else ""
-            ranks = rank_after(view, FAR, 0), rank_after(view, FAR, column)
-            return row, f"beyond the list{gain} C({ranks[0]}) is {one}, and C({ranks[1]}) is {other}"
-    return None
+        C, ranks = _goes_on(spec, view, FAR), view.i[0, -1] + FAR[0]
+        gain = f", where every item gains {lists.best:g}," if background else ""
+        says = f"beyond the list{gain} C({ranks[0]:,.0f}) is {{wanted}}, and C({{rank}}) is {{found}}"
+        yield from differing(unlike(C, C[:, :1], 1e-8, 1e-9), C, C[:, :1], ranks, says)
 
 
-def ignores_zero_gain(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return an item without gain at which C is not 1, if there is one."""
+def ignores_zero_gain(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield an item without gain at which C is not 1, if there is one."""
     view = lists.view()
     C, V = _on_list(spec, view)
-    beyond = _goes_on(spec, view, FAR)
-    wrong = np.concatenate(
-        [
-            (lists.r == 0) & (V[:, :-1] > 1e-12) & unlike(C, 1.0, absolute=1e-9),
-            (V[:, -1:] > 1e-12) & unlike(beyond, 1.0, absolute=1e-9),
-        ],
-        axis=1,
-    )
-    if place := first_place(wrong):
-        row, column = place
-        rank = np.append(view.i, view.i[:, -1:] + FAR)[column]
-        found = np.append(C, beyond, axis=1)[row, column]
-        return row, f"C({rank:g}) is {told_apart(found, 1.0)[0]} at an item without gain, and must be 1"
-    return None
+    seen = np.append(V[:, :-1], np.repeat(V[:, -1:], FAR.shape[1], axis=1), axis=1) > 1e-12
+    nothing = np.pad(lists.r, ((0, 0), (0, FAR.shape[1]))) == 0
+    C = np.append(C, _goes_on(spec, view, FAR), axis=1)
+    says = "C({rank}) is {found} at an item without gain, and must be {wanted}"
+    yield from differing(nothing & seen & unlike(C, 1.0, absolute=1e-9), C, 1.0, _ranks_and_far(view), says)
 
 
-def goes_to_zero(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return a list for which V does not go to 0, if there is one.
+def goes_to_zero(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield a list for which V does not go to 0, if there is one.
 
     V goes to a positive limit if 1 − C falls much faster than 1/i.
     """
     view = _deep(spec, lists)
     if spec.fact("gives_survival"):
-        m = np.array([[1e3, 1e307]])
-        V = values_of(spec, view.beyond(m))
-        if place := first_place((V[:, :1] > 1e-9) & (V[:, 1:] > 0.5 * V[:, :1])):
-            return place[0], f"V({rank_after(view, m, 0)}) is {V[place[0], 0]:.6g}, and V at 1e307 {V[place[0], 1]:.6g}"
-        return None
-    far = 1e6 + np.arange(128.0)[None, :]
-    near, late = (-np.log(np.minimum(values_of(spec, view.beyond(m)), 1)) for m in (RUN, far))
+        far, farthest = (values_of(spec, view.beyond([[m]])) for m in (1e3, 1e307))
+        says = "V({rank}) is {wanted}, and V at 1e307 {found}"
+        yield from differing((far > 1e-9) & (farthest > 0.5 * far), farthest, far, view.i[0, -1:] + 1e3, says)
+        return
+    near, late = (-np.log(np.minimum(values_of(spec, view.beyond(m)), 1)) for m in (RUN, 1e6 + RUN[:, :128] - 1))
     gone = _on_list(spec, view)[1][:, -1:] * np.exp(-near.sum(axis=1, keepdims=True)) <= 1e-12
     early, late = (m * loss.mean(axis=1, keepdims=True) for m, loss in ((1e3, near[:, -128:]), (1e6, late)))
-    if place := first_place(~gone & (late <= 0.2 * early)):
-        C = 1 - np.append(early[place[0]] / 1e3, late[place[0]] / 1e6)
-        return place[0], (
-            f"about the rank 10^3 C is {C[0]:.12g}, about 10^6 {C[1]:.12g}, and so some users never leave"
-        )
-    return None
+    for row in np.flatnonzero(~gone & (late <= 0.2 * early))[:1].tolist():
+        C = 1 - np.append(early[row] / 1e3, late[row] / 1e6)
+        yield row, f"about the rank 10^3 C is {C[0]:.12g}, about 10^6 {C[1]:.12g}, and so some users never leave"
 
 
-def last_rank(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return a list for which V is not 0 after the last rank, if there is one."""
+def last_rank(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield a list for which V is not 0 after the last rank, if there is one."""
     last = _last_rank(spec)
     if not last:
-        return None
+        return
     view = lists.view()
     if spec.fact("gives_survival"):
         deep = lists.view(last + 1)
@@ -288,59 +281,54 @@ def last_rank(spec: Spec, lists: RandomLists) -> Difference | None:
         left = values_of(spec, view)[:, : int(min(last, RANKS))].prod(axis=1, keepdims=True)
         if (ranks > 0).any():
             left = left * values_of(spec, view.beyond(ranks[None, ranks > 0])).prod(axis=1, keepdims=True)
-    if place := first_place(left > 1e-12):
-        row = place[0]
-        return row, f"V({last + 1:,.0f}) is {left[row, 0]:.6g}, and must be 0 after the last rank, {last:,.0f}"
-    return None
+    says = f"V({{rank}}) is {{found}}, and must be {{wanted}} after the last rank, {last:,.0f}"
+    yield from differing(left > 1e-12, left, 0.0, np.array([last + 1]), says)
 
 
-def gives_survival(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return a rank at which V rises, if there is one."""
+def gives_survival(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield a rank at which V rises, if there is one."""
     view, m = lists.view(), np.append(RUN[:, :64], [[1e3, 1e6]], axis=1)
     V = np.append(values_of(spec, view), values_of(spec, view.beyond(m)), axis=1)
-    ranks = np.append(view.i, view.i[:, -1:] + m)
-    if place := first_place(V[:, 1:] > V[:, :-1] * (1 + 1e-9) + 1e-12):
-        row, column = place
-        one, other = told_apart(V[row, column], V[row, column + 1])
-        return row, f"V({ranks[column]:,.0f}) is {one}, and V({ranks[column + 1]:,.0f}) is {other}; V never rises"
-    return None
+    before, V = V[:, :-1], V[:, 1:]
+    ranks = np.append(view.i, view.i[:, -1:] + m)[1:]
+    says = "V({rank}) is {found}, and at the rank before it is {wanted}; V never rises"
+    yield from differing(before * (1 + 1e-9) + 1e-12 < V, V, before, ranks, says)
 
 
-def _here_and_beyond(spec: Spec, view: View) -> tuple[Floats, Floats]:
-    """Return A at ranks on the list and after it, and these ranks."""
-    values = np.append(values_of(spec, view), values_of(spec, view.beyond(FAR)), axis=1)
-    return values, np.append(view.i, view.i[:, -1:] + FAR)
+def _ranks_and_far(view: View) -> Floats:
+    """Return ranks on the list and after it."""
+    return np.append(view.i, view.i[:, -1:] + FAR)
 
 
-def linear_in_gain(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return gains for which A of a linear combination is not the combination of the values of A, if there are any."""
+def _here_and_beyond(spec: Spec, view: View) -> Floats:
+    """Return A at ranks on the list and after it."""
+    return np.append(values_of(spec, view), values_of(spec, view.beyond(FAR)), axis=1)
+
+
+def linear_in_gain(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield gains for which A of a linear combination is not the combination of the values of A, if there are any."""
     rng = np.random.default_rng(1)
     others = replace(lists, r=np.where(lists.r > 0, rng.uniform(0, lists.best, lists.r.shape).round(2), 0.0))
     mixed = replace(lists, r=0.5 * lists.r + 0.3 * others.r)
-    (x, ranks), (y, _), (both, _) = (_here_and_beyond(spec, one.view()) for one in (lists, others, mixed))
-    if place := first_place(unlike(both, 0.5 * x + 0.3 * y, absolute=1e-9)):
-        row, column = place
-        one, other = told_apart(both[row, column], (0.5 * x + 0.3 * y)[row, column])
-        return row, (
-            f"with these gains x and the gains y = {written_list(others.r[row])}, A({ranks[column]:,.0f}) of"
-            f" 0.5·x + 0.3·y is {one}, and 0.5·A(x) + 0.3·A(y) is {other}"
-        )
-    return None
+    x, y, both = (_here_and_beyond(spec, one.view()) for one in (lists, others, mixed))
+    wanted = 0.5 * x + 0.3 * y
+    says = "A({rank}) of 0.5·x + 0.3·y is {found}, and 0.5·A(x) + 0.3·A(y) is {wanted}"
+    wrong, ranks = unlike(both, wanted, absolute=1e-9), _ranks_and_far(lists.view())
+    for row, text in differing(wrong, both, wanted, ranks, says):
+        yield row, f"with these gains x and the gains y = {written_list(others.r[row])}, {text}"
 
 
-def monotone_in_gain(spec: Spec, lists: RandomLists) -> Difference | None:
-    """Return a list for which A falls when a gain rises, if there is one."""
+def monotone_in_gain(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
+    """Yield a list for which A falls when a gain rises, if there is one."""
     for lower, higher, item in _rises(lists):
         try:
-            (low, ranks), (high, _) = (_here_and_beyond(spec, view) for view in (lower, higher))
+            low, high = (_here_and_beyond(spec, view) for view in (lower, higher))
         except CannotTell:
             continue
-        if place := first_place(unlike(low, high) & (high < low)):
-            row, column = place
-            one, other = told_apart(low[row, column], high[row, column])
+        says = "A({rank}) is {wanted}, and falls to {found} when the gain "
+        for row, text in differing(unlike(low, high) & (high < low), high, low, _ranks_and_far(lower), says):
             what = "of unseen items" if item is None else f"of item {item + 1}, to {higher.r[row, item]:.3g},"
-            return row, f"A({ranks[column]:,.0f}) is {one}, and falls to {other} when the gain {what} rises"
-    return None
+            yield row, f"{text}{what} rises"
 
 
 def _rises(lists: RandomLists) -> Iterator[tuple[View, View, int | None]]:
@@ -417,7 +405,7 @@ def refutation(part: Part, spec: Spec, fact: str) -> str:
     with np.errstate(all="ignore"):
         for lists in random_lists():
             try:
-                different = trial(spec, lists)
+                different = next(trial(spec, lists), None)
             except CannotTell:
                 continue
             if different:
@@ -429,10 +417,10 @@ def refutation(part: Part, spec: Spec, fact: str) -> str:
 # ---- efforts and gains
 
 
-def _constant_from(spec: Spec, lists: RandomLists) -> Difference | None:
+def _constant_from(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
     first = given_by(spec, "constant_from")
     if first is None:
-        return None
+        return
     if isinstance(first, bool) or not isinstance(first, int | float) or not 1 <= first < 1 << 53:
         raise BadParameter(
             f"{spec.keyword}: constant_from= of its decorator gives {first!r:.80}, and must give a rank from 1."
@@ -442,23 +430,21 @@ def _constant_from(spec: Spec, lists: RandomLists) -> Difference | None:
         same = np.ones(rank.shape)
         found = spec(Documents(grade * same, lambda: 300 * same, lambda: 30 * same, rank))  # noqa: B023
         e = np.broadcast_to(checked_numbers(spec, found, rank.shape), rank.shape)
-        if (wrong := np.flatnonzero(e != e[0])).size:
-            other, at_first = told_apart(e[wrong[0]], e[0])
-            says = f"A document at rank {rank[wrong[0]]:g} costs {other}, and {at_first} at rank {rank[0]:g}"
-            return -1, f"{says}: they must be equal"
-    return None
+        says = f"A document at rank {{rank}} costs {{found}}, and {{wanted}} at rank {rank[0]:g}: they must be equal"
+        for _, text in differing((e != e[0])[None], e, e[0], rank, says):
+            yield -1, text
 
 
-def _known_grades(spec: Spec, lists: RandomLists) -> Difference | None:
+def _known_grades(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
     known = given_by(spec, "known_grades")
     if known is None:
-        return None
+        return
     try:
         grades = np.unique(np.asarray(known, float))
     except (TypeError, ValueError):
         grades = np.zeros(1)
     if not grades.size:
-        return None
+        return
     if not (np.isfinite(grades).all() and grades[0] > 0):
         raise BadParameter(
             f"{spec.keyword}: known_grades= of its decorator gives {known!r:.80}, and must give grades above 0."
@@ -471,8 +457,7 @@ def _known_grades(spec: Spec, lists: RandomLists) -> Difference | None:
             continue
         if found > best * (1 + 1e-9):
             one, other = told_apart(found, best)
-            return -1, f"Grade {grade:g}, which is not in known_grades, has gain {one}, and the best of these {other}"
-    return None
+            yield -1, f"Grade {grade:g}, which is not in known_grades, has gain {one}, and the best of these {other}"
 
 
 def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
@@ -485,7 +470,7 @@ def _gains(spec: Spec, grades: Floats, max_rel: float) -> Floats:
 
 
 #: Check of each fact. ``less_is_better`` states what is wanted, so it cannot be refuted.
-_TRIALS: dict[str, dict[str, Callable[[Spec, RandomLists], Difference | None]]] = {
+_TRIALS: dict[str, dict[str, Callable[[Spec, RandomLists], Iterator[Difference]]]] = {
     "continuation": {
         "gives_survival": gives_survival,
         "last_rank": last_rank,

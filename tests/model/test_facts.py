@@ -119,7 +119,7 @@ TOLD = {
         "continuation",
         [
             (lambda view: 0.9 - view.r / 2, True, (), r"C\(1\) is 0.9 at an item without gain, and must be 1"),
-            (lambda view: np.where(view.i > 5000, 0.9, 1), True, (), r"C\(9980\) is 0.9 at an item without gain"),
+            (lambda view: np.where(view.i > 5000, 0.9, 1), True, (), r"C\(9,980\) is 0.9 at an item without gain"),
         ],
         [(lambda view: np.where(view.r > 0, 0.5, 1), True, ())],
     ),
@@ -142,7 +142,7 @@ TOLD = {
     ),
     "gives_survival": (
         "continuation",
-        [(lambda view: 1 - view.r, True, (), r"V\(3\) is 0, and V\(4\) is 0.333333")],
+        [(lambda view: 1 - view.r, True, (), r"V\(4\) is 0.333333, and at the rank before it is 0; V never rises")],
         [(lambda view: 0.7 / view.i, True, ()), (lambda view: np.maximum(0, 1 - view.E / 40), True, ())],
     ),
     "last_rank": (

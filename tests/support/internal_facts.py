@@ -24,7 +24,7 @@ def is_wrong(spec, fact):
 
 
 def vanishes(spec, lists):
-    return fact_trials.goes_to_zero(spec, lists) is not None
+    return next(fact_trials.goes_to_zero(spec, lists), None) is not None
 
 
 def items_beyond(spec, lists):
@@ -78,7 +78,7 @@ def affine_beyond_list(spec, lists):
 
 def constant_without_gain(spec, lists):
     """Where A changes at an item without gain."""
-    A, _ = fact_trials._here_and_beyond(spec, lists.view())
+    A = fact_trials._here_and_beyond(spec, lists.view())
     nothing = np.append(lists.r == 0, np.ones((ROWS, FAR.shape[1]), bool), axis=1)
     return nothing[:, 1:] & unlike(A[:, 1:], A[:, :-1])
 
