@@ -75,7 +75,7 @@ def test_all_inner_measures_of_a_wrapper_count():
 
     lowest = _Lowest(measure="AP", other="nDCG@10")
     assert list(map(str, lowest.parts.values())) == ["AP", "nDCG@10"]
-    assert lowest.content == [*lowest.parts.values(), None]
+    assert lowest.content == [*lowest.parts.values()]
     assert str(lowest.with_parts(lambda part: part(judged_only=True)).parts["other"]) == "nDCG(judged_only=True)@10"
     with pytest.raises(BadParameter, match=r"needs other=, such as \S*Lowest\(other='TBG'\)"):
         _Lowest(measure="AP").parts  # noqa: B018

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from sys import getsizeof
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 from ir_measures.measures import Measure
@@ -19,8 +18,7 @@ from ..model.language import Kind, Parameter, float_or_int
 from ..model.metric import Metric
 from .computing import Better, Computation, Needs, Values
 from .declarations import better_of, computation_of, row_of, user_model_of
-from .labels import renamed
-from .named import Change, CWLAMeasure, Parts, Tables, measure_of
+from .named import CWLAMeasure, Parts, measure_of
 
 _OF_THE_BEST = ("ideal", "unlimited")
 
@@ -142,9 +140,6 @@ class _Mixture(Combination):
         shares, classes = _shares(value), self.bound.get("measures", {})
         return {name: shares[name] for name in classes} if classes.keys() == shares.keys() else shares
 
-    def _param_repr(self, v: Any) -> str:
-        return "{" + ",".join(f"{k!r}:{one!r}" for k, one in v.items()) + "}" if isinstance(v, dict) else repr(v)
-
     def validate_params(self) -> None:
         """Raise BadParameter if the measures have several units, or classes and shares differ."""
         parts, shares = self.parts, self.params.get("weights")
@@ -203,34 +198,6 @@ class _Mixture(Combination):
             return values
 
         return Computation(needs_of_all(parts), prepare)
-
-    def with_parts(self, change: Change) -> Measure:
-        """Return the mixture with ``change`` applied to each measure, and with its label."""
-        return self._of({name: change(part) for name, part in self.parts.items()})
-
-    @property
-    def shown_params(self) -> dict[str, Any]:
-        """Parameters as tables show them: with the names of the measures."""
-        named = {name: str(part) for name, part in self.bound.get("measures", {}).items()}
-        return {**self.params, **({"measures": named} if named else {})}
-
-    @property
-    def content(self) -> list[object]:
-        """Measures of the classes."""
-        return [*self.parts.values()]
-
-    def pinned(self, known: Tables) -> Self:
-        new = {n: part.pinned(known) if isinstance(part, CWLAMeasure) else part for n, part in self.parts.items()}
-        return self if all(new[name] is part for name, part in self.parts.items()) else self._of(new)
-
-    def _of(self, parts: Parts) -> Self:
-        return cast(Self, renamed(self(measures=parts), self.label))
-
-    def _has_functions_of(self, other: Measure) -> bool:
-        return isinstance(other, _Mixture) and self.bound.get("measures") == other.bound.get("measures")
-
-    def __sizeof__(self) -> int:
-        return super().__sizeof__() + sum(map(getsizeof, self.bound.get("measures", {}).values()))
 
 
 def _class_name(name: object) -> str:

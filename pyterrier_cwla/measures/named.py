@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from inspect import Parameter as InspectParameter
 from inspect import Signature, cleandoc
+from operator import is_
 from pathlib import Path
 from sys import getsizeof
 from typing import Any, Self, cast
@@ -16,7 +17,7 @@ from ir_measures.measures import Measure, ParamInfo
 from ..data.lengths import Lengths
 from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
-from ..model.language import Parameter, lacking, parse, written
+from ..model.language import Parameter, Spec, lacking, parse
 from ..model.metric import Metric
 from .catalogue import KINDS_OF_ROLES, OPTIONS, Row
 from .computing import Better, Computation, Declaration, KindOfMeasure, OfUserModel
@@ -161,14 +162,19 @@ class CWLAMeasure(ShownMeasure):
         return row_of(self) is not None
 
     @property
+    def objects(self) -> list[Any]:
+        """Functions, tables and measures behind the names in the parameters."""
+        return _flat(self.bound)
+
+    @property
     def named_content(self) -> object:
         """Functions and tables that the text of the measure refers to by name."""
-        return None
+        return [one.key for one in self.objects if isinstance(one, Spec)]
 
     @property
     def content(self) -> dict[str, object] | list[object]:
         """Functions of the language, tables and inner measures on which the values depend."""
-        return []
+        return self.objects
 
     def _canonical(self, parameter: Parameter, value: Any) -> Any:
         if value is None and parameter.default is None:
@@ -198,15 +204,24 @@ class CWLAMeasure(ShownMeasure):
 
     def pinned(self, known: Tables) -> Self:
         """Return this measure with the present content of its files; `known` has the tables read so far."""
-        new: dict[str, Any] = {}
-        for name, bound in self.bound.items():
-            if isinstance(bound, CWLAMeasure):
-                new[name] = bound.pinned(known)
-            elif getattr(bound, "follows_a_file", False):
-                new[name] = _as_now(bound, known)
-        if any(new[name] is not self.bound[name] for name in new):
-            return cast(Self, self(**new)._renamed(self.label))
-        return self
+
+        def now(one: Any) -> Any:
+            if isinstance(one, CWLAMeasure):
+                return one.pinned(known)
+            return _as_now(one, known) if getattr(one, "follows_a_file", False) else one
+
+        return self._rebound(now)
+
+    def with_parts(self, change: Change) -> Self:
+        """Return the measure with ``change`` applied to the measures among its parameters, and with its label."""
+        return self._rebound(lambda one: change(one) if isinstance(one, Measure) else one)
+
+    def _rebound(self, change: Callable[[Any], Any]) -> Self:
+        def changed(bound: Any) -> Any:
+            return {name: change(one) for name, one in bound.items()} if isinstance(bound, dict) else change(bound)
+
+        other = {name: changed(bound) for name, bound in self.bound.items()}
+        return self if all(map(is_, self.objects, _flat(other))) else cast(Self, self(**other)._renamed(self.label))
 
     def _renamed(self, label: str | None) -> Self:
         return self._with(label=label)
@@ -220,10 +235,11 @@ class CWLAMeasure(ShownMeasure):
     def _has_functions_of(self, other: Measure) -> bool:
         if not isinstance(other, CWLAMeasure) or not same_functions(self.bound, other.bound):
             return False
-        return "measure" not in self.bound or bool(self.bound["measure"] == other.bound["measure"])
+        mine, others = ([one for one in of.objects if isinstance(one, Measure)] for of in (self, other))
+        return mine == others
 
     def __sizeof__(self) -> int:
-        return super().__sizeof__() + sum(map(getsizeof, self.bound.values()))
+        return super().__sizeof__() + sum(map(getsizeof, self.objects))
 
     def __copy__(self) -> Self:
         return self
@@ -232,7 +248,7 @@ class CWLAMeasure(ShownMeasure):
         return self
 
     def _param_repr(self, v: Any) -> str:
-        return written(v) if isinstance(v, dict) else repr(v)
+        return "{" + ",".join(f"{k!r}:{one!r}" for k, one in v.items()) + "}" if isinstance(v, dict) else repr(v)
 
     def __repr__(self) -> str:
         if self._text is None:
@@ -255,7 +271,7 @@ class CWLAMeasure(ShownMeasure):
     def shown_params(self) -> dict[str, Any]:
         """Parameters as tables show them: without unnamed tables, and with the stem of a calibration's file."""
         shown = {
-            name: str(self.bound[name]) if isinstance(self.bound.get(name), Measure) else value
+            name: _with_names(self.bound.get(name), value)
             for name, value in self.params.items()
             if not getattr(self.bound.get(name), "anonymous", False)
         }
@@ -272,6 +288,17 @@ class CWLAMeasure(ShownMeasure):
         given = ",".join(f"{k}={self._param_repr(v)}" for k, v in params.items() if k != self.AT_PARAM)
         cutoff = f"@{params[self.AT_PARAM]}" if self.AT_PARAM in params else ""
         return f"{self.__name__}({given}){cutoff}" if given else f"{self.__name__}{cutoff}"
+
+
+def _flat(bound: Mapping[str, Any]) -> list[Any]:
+    return [one for value in bound.values() for one in (value.values() if isinstance(value, dict) else [value])]
+
+
+def _with_names(bound: Any, value: Any) -> Any:
+    """Return the value of a parameter with the names of measures in place of their texts."""
+    if isinstance(bound, dict):
+        return {name: str(one) for name, one in bound.items()}
+    return str(bound) if isinstance(bound, Measure) else value
 
 
 class RowMeasure(CWLAMeasure):
@@ -370,16 +397,6 @@ class CountMeasure(CWLAMeasure):
                 f"{self}: {gain.keyword} needs max_rel, and {self.__name__} does not have this parameter. Use a gain"
                 " that depends on grades alone, such as 'raw', 'burges' or a table."
             )
-
-    @property
-    def named_content(self) -> list[tuple[object, ...]]:
-        """Keys of the functions among the parameters."""
-        return [bound.key for bound in self.bound.values()]
-
-    @property
-    def content(self) -> dict[str, object]:
-        """Functions among the parameters."""
-        return dict(self.bound)
 
 
 def measure_class(declaration: Declaration) -> type[CWLAMeasure]:

@@ -96,10 +96,6 @@ class Wrapper(CWLAMeasure):
         """Inner measures, by the names of their parameters."""
         return self._inner_measures
 
-    def with_parts(self, change: Change) -> Measure:
-        """Return the measure with ``change`` applied to its inner measures, and with its label."""
-        return renamed(self(**{name: change(inner) for name, inner in self._inner_measures.items()}), self.label)
-
     @property
     def metric(self) -> Metric:
         """Metric of the innermost measure."""
@@ -111,11 +107,6 @@ class Wrapper(CWLAMeasure):
     def better(self) -> Better | None:
         """Scores that are better, as for the inner measure."""
         return better_of(self.inner)
-
-    @property
-    def content(self) -> list[object]:
-        """Inner measures and no table."""
-        return [*self._inner_measures.values(), None]
 
 
 def innermost(measure: Measure) -> Measure:
@@ -134,9 +125,8 @@ def known_as(measure: Measure) -> str:
 
 def changed_inside(measure: Measure, change: Change) -> Measure:
     """Return the measure with ``change`` applied to its innermost measures, and with its label."""
-    if hasattr(measure, "with_parts"):
-        changed: Measure = measure.with_parts(lambda part: changed_inside(part, change))
-        return changed
+    if isinstance(measure, CWLAMeasure) and measure.parts:
+        return measure.with_parts(lambda part: changed_inside(part, change))
     return renamed(change(measure), getattr(measure, "label", None))
 
 
@@ -162,11 +152,9 @@ def innermost_measures(measure: Measure) -> list[Measure]:
 def files_of(measures: Iterable[Measure]) -> Iterator[str]:
     """Yield the paths of files that measures name: tables of lengths, duplicates and parameters, and calibrations."""
     for measure in measures:
-        for part in measure.bound.values() if isinstance(measure, CWLAMeasure) else ():
+        for part in measure.objects if isinstance(measure, CWLAMeasure) else ():
             if isinstance(part, Measure):
                 yield from files_of([part])
-            elif isinstance(part, dict):
-                yield from files_of(part.values())
             elif isinstance(part, Resource) and part.path is not None:
                 yield part.path
 
@@ -379,11 +367,6 @@ class _IntentAware(Wrapper):
     def named_content(self) -> object:
         """Table of the weights."""
         return self.weights.table
-
-    @property
-    def content(self) -> list[object]:
-        """Inner measure and weights."""
-        return [self.inner, self.weights]
 
 
 class _ByTopic(Combination, Wrapper):
