@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -35,11 +34,9 @@ from .parameters import Parameters
 from .paths import check_exists, check_outputs, path_argument
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from ..behaviour.logs.calibration import Calibration, Calibrations
     from ..behaviour.logs.log import InteractionLog
-    from ..rendering.tables import Table, TableColumn
+    from ..rendering.tables import TableColumn
 
 
 Source = StrEnum("Source", ["log", "clicks", "chiir24"])
@@ -236,45 +233,10 @@ def print_calibration(found: Calibration | Calibrations, options: Mapping[str, s
     from ..rendering.terminal import prose, screen
 
     console = screen()
-    if isinstance(found, dict):
-        prose(console, f"Calibrations of time-biased gain, by {found.by}", "bold")
-        console.print()
-        console.print(_of_groups(found))
-        return
     prose(console, found.title, "bold")
     console.print()
-    console.print(_of_one(found.printed, console.width >= _WIDE))
+    console.print(found.shown(console.width >= _WIDE))
     if found.remarks:
         console.print()
     for remark in found.remarks:
         prose(console, in_options(remark, options), "", 2, "· ")
-
-
-def _of_one(printed: pd.DataFrame, wide: bool) -> Table:
-    """Return the table of a calibration, with descriptions of the parameters in a column or below."""
-    from ..rendering.tables import Table, TableColumn
-
-    rows = printed.to_dict("records")
-    name, symbol, value, interval, description = (
-        TableColumn(head, head, "number" if number else "name")
-        for head, number in zip(printed, [False, False, True, True, False], strict=True)
-    )
-    if wide:
-        return Table(columns=[name, symbol, value, interval, description], rows={"": rows})
-    symbols = (f" ({row['symbol']})" if row["symbol"] else "" for row in rows)
-    notes = [f"{row['parameter']}{with_it}: {row['description']}" for row, with_it in zip(rows, symbols)]
-    return Table(columns=[name, value, interval], rows={"": rows}, notes=notes)
-
-
-def _of_groups(found: Calibrations) -> Table:
-    """Return the table of calibrations of several groups, side by side."""
-    from ..rendering.tables import Table, TableColumn
-    from ..rendering.terminal import broken
-
-    rows = [
-        {found.by: str(group), **{what: f"{one.about[what]:,}" for what in ("users", "sessions")},
-         **{name: f"{value:.3g}" if math.isfinite(value) else "" for name, value in parameters.items()}}
-        for (group, one), parameters in zip(found.items(), found.parameters.to_dict("records"), strict=True)
-    ]  # fmt: skip
-    columns = [TableColumn(broken(name, 12), name) for name in list(rows[0])[1:]]
-    return Table(columns=[TableColumn(found.by, found.by, "name"), *columns], rows={"": rows})

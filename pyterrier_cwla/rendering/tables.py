@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from io import StringIO
 from itertools import chain
 from operator import attrgetter, itemgetter, ne
 from typing import Any, NamedTuple
@@ -20,7 +21,7 @@ from rich.text import Text
 from ..errors.sanitise import harmless_segments
 from .latex import escaped, table_row, tabular, typeset
 from .numbers import fixed_point
-from .terminal import broken, paragraph
+from .terminal import broken, paragraph, screen
 
 MARKS = {1: "▲", -1: "▼", 0: ""}
 """Signs of significantly higher and lower values."""
@@ -199,6 +200,12 @@ class Table:
         for number, part in enumerate(self._parts(options.max_width)):
             for renderable in [Text(), part] if number else [part]:
                 yield from harmless_segments(console.render(renderable, options))
+
+    def text(self) -> str:
+        """Return the table as text of unlimited width."""
+        out = StringIO()
+        screen(out).print(self)
+        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
     def _parts(self, room: int) -> Iterator[RenderableType]:
         """Yield titles, tables with the columns that fit, and the notes, wrapped at 100 characters."""

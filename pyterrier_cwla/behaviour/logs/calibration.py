@@ -28,6 +28,8 @@ from ...measures.calibrations import (
 from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, saved, text_colour, titled
 from ...rendering.numbers import percent
+from ...rendering.tables import Table, TableColumn
+from ...rendering.terminal import broken
 from .calibration_estimates import check, elapsed, estimated
 from .estimators import SHAPES, Bootstrap, Estimate, ReadingTimeLine, StayDistribution, check_shape
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
@@ -44,8 +46,21 @@ _EXAMPLE = {"half_life": 224, "summary_seconds": 4.4, "seconds_per_word": 0.018,
             "p_click_relevant": 0.64, "p_click_nonrelevant": 0.39, "p_save": 0.77}  # fmt: skip
 
 
+class _Printed:
+    """Base of results with a title, a table and remarks, which print as text and HTML."""
+
+    @sanitised
+    def __repr__(self: Any) -> str:
+        return "\n".join([self.title, "", self.shown().text(), *([""] if self.remarks else []), *self.remarks])
+
+    @sanitised
+    def _repr_html_(self: Any) -> str:
+        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
+        return f"<p><b>{escape(self.title)}</b></p>{self.shown().html()}<ul>{remarks}</ul>"
+
+
 @dataclass(frozen=True, repr=False, eq=False)
-class Calibration:
+class Calibration(_Printed):
     """Parameters of time-biased gain, estimated from an interaction log.
 
     The calibration prints as a table, can be saved to a file, and can be used as a measure.
@@ -242,20 +257,17 @@ class Calibration:
         """Reasons for missing parameters, and notes, one sentence or more each."""
         return [*(f"No {name}: {why}." for name, why in self.missing.items()), *self.notes]
 
-    @sanitised
-    def __repr__(self) -> str:
-        table = self.printed
-        widths = [max([len(head), *(len(cell) for cell in table[head])]) for head in table]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
-            for cells in (table.columns, *table.itertuples(index=False))
-        ]
-        return "\n".join([self.title, "", *lines, *([""] if self.remarks else []), *self.remarks])
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
-        return f"<p><b>{escape(self.title)}</b></p>{self.printed.to_html(index=False)}<ul>{remarks}</ul>"
+    def shown(self, wide: bool = True) -> Table:
+        """Return the printed table for people, with descriptions in a column, or below if it is not wide."""
+        rows = self.printed.to_dict("records")
+        name, symbol, value, interval, description = (
+            TableColumn(head, head, "number" if at in (2, 3) else "name") for at, head in enumerate(self.printed)
+        )
+        if wide:
+            return Table(columns=[name, symbol, value, interval, description], rows={"": rows})
+        symbols = (f" ({row['symbol']})" if row["symbol"] else "" for row in rows)
+        notes = [f"{row['parameter']}{with_it}: {row['description']}" for row, with_it in zip(rows, symbols)]
+        return Table(columns=[name, value, interval], rows={"": rows}, notes=notes)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the calibration as a dict of plain values for JSON; NaN becomes None."""
@@ -467,7 +479,7 @@ class Calibration:
         return saved(ax, path)
 
 
-class Calibrations(dict):
+class Calibrations(_Printed, dict):
     """Calibrations by group, such as topic or class of users.
 
     A dict from group to :class:`Calibration` that prints the parameters side by side.
@@ -476,9 +488,17 @@ class Calibrations(dict):
     ----------
     by : str
         Name of the grouping.
+    remarks : tuple of str
+        Empty; those of a group are its own.
     """
 
     by: str = ""
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Name of the grouping, as text."""
+        return f"Calibrations of time-biased gain, by {self.by}"
 
     @property
     def table(self) -> pd.DataFrame:
@@ -492,15 +512,15 @@ class Calibrations(dict):
         """Parameters of time-biased gain, one row per group."""
         return pd.DataFrame({group: one.parameters() for group, one in self.items()}).T
 
-    @sanitised
-    def __repr__(self) -> str:
-        sizes = pd.DataFrame({group: {k: one.about[k] for k in ("users", "sessions")} for group, one in self.items()}).T
-        table = sizes.join(self.parameters.map(lambda value: f"{value:.3g}" if np.isfinite(value) else ""))
-        return f"Calibrations of time-biased gain, by {self.by}\n{table.to_string()}"
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        return f"<p><b>Calibrations of time-biased gain, by {escape(self.by)}</b></p>{self.parameters.to_html()}"
+    def shown(self, wide: bool = True) -> Table:
+        """Return the parameters of all groups side by side, for people."""
+        rows = [
+            {self.by: str(group), **{what: f"{one.about[what]:,}" for what in ("users", "sessions")},
+             **{name: f"{value:.3g}" if np.isfinite(value) else "" for name, value in parameters.items()}}
+            for (group, one), parameters in zip(self.items(), self.parameters.to_dict("records"), strict=True)
+        ]  # fmt: skip
+        columns = [TableColumn(broken(name, 12), name) for name in list(rows[0])[1:]]
+        return Table(columns=[TableColumn(self.by, self.by, "name"), *columns], rows={"": rows})
 
 
 def calibrate(

@@ -756,7 +756,7 @@ def test_it_prints_as_table_1():
         row = next(one for one in lines if one.startswith(name + " "))
         assert f"{estimate.value:.3g}" in row
         assert f"[{estimate.low:.3g}, {estimate.high:.3g}]" in row
-    assert "<td>half_life</td>" in CALIBRATION._repr_html_()
+    assert "half_life</span></th>" in CALIBRATION._repr_html_()
     assert CALIBRATION["half_life", "as the paper"].value > 0
     with pytest.raises(BadParameter, match="no parameter 'halflife'"):
         CALIBRATION["halflife"]
