@@ -49,7 +49,6 @@ from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     CORRELATIONS,
     LABELS,
-    WEIGHTED,
     around,
     check_coefficient,
     is_weighted,
@@ -61,7 +60,7 @@ from ..correlation import (
     with_weighted,
 )
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
-from .rating_correlations import above_group_means, correlations, resample_counts
+from .rating_correlations import above_group_means, coefficients, sample_and_resamples
 from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 
 if TYPE_CHECKING:
@@ -297,18 +296,21 @@ def splits(
     if small.all():
         raise BadRatings(f"no part by {by!r} has {_FEWEST} ratings: give bins= to merge neighbouring numbers.")
     named = by_name(measures_of(measures))
-    scores, y, counts = better_scores(rated, named), rated.ratings, _counts(rated, coefficient, resamples, seed)
+    scores, samples = better_scores(rated, named), sample_and_resamples(len(rated), rated.users, resamples, seed)
+    weights = weights_of(coefficient, rated.weights)
+    counts, plain = samples if weights is None else samples * weights[:, None], plain_name(coefficient)
     large = np.flatnonzero(~small).tolist()
-    kinds = [("all", "all", np.full(len(y), True)), *(("part", names[at], part == at) for at in large)]
-    if plain_name(coefficient) == "pearson":
+    kinds = [("all", "all", np.full(len(rated), True)), *(("part", names[at], part == at) for at in large)]
+    if plain == "pearson":
         kinds.insert(1, ("within", "within", np.isin(part, large)))
     rows = []
     for kind, name, inside in kinds:
-        given = y[inside], counts[inside]
+        y, mine = rated.ratings[inside], counts[inside]
         if kind == "within":
-            found = _within(scores.to_numpy()[inside], *given, part[inside])
+            found = _within(scores.to_numpy()[inside], y, mine, part[inside])
         else:
-            found = _correlated(scores[inside].to_numpy().T, *given, coefficient)
+            found, there = np.full((len(named), counts.shape[1]), np.nan), mine.sum(axis=0) > 0
+            found[:, there] = coefficients([plain], scores[inside].to_numpy().T, y, mine[:, there])[plain]
         size = int(inside.sum())
         units = size if rated.users is None else len(np.unique(rated.users[inside]))
         low, high = around(found[:, 0], found[:, 1:], confidence, units)
@@ -450,21 +452,6 @@ def _parts(column: pd.Series, by: str, bins: int | None) -> tuple[list[Any], Arr
     part = pd.factorize(below * bins // 1, sort=True)[0]
     ends_of = column[part >= 0].groupby(part[part >= 0]).agg(["min", "max"]).to_numpy()
     return [f"{low:g} to {high:g}" if low < high else f"{low:g}" for low, high in ends_of], part
-
-
-def _counts(rated: Rated, coefficient: str, resamples: int, seed: int) -> Array:
-    """Return how often each rating counts in the sample and in each resample, [ratings × (1 + resamples)]."""
-    drawn = np.column_stack([np.ones(len(rated)), resample_counts(len(rated), rated.users, resamples, seed)])
-    weights = weights_of(coefficient, rated.weights)
-    return drawn if weights is None else drawn * weights[:, None]
-
-
-def _correlated(x: Array, y: Array, counts: Array, coefficient: str) -> Array:
-    """Return correlations [measures × samples]; NaN if a sample has none of these ratings."""
-    there, name = counts.sum(axis=0) > 0, plain_name(coefficient)
-    found = np.full((len(x), counts.shape[1]), np.nan)
-    found[:, there] = correlations([name], x, y, counts[:, there])[name]
-    return found
 
 
 def _within(x: Array, y: Array, counts: Array, part: Array) -> Array:
@@ -640,10 +627,9 @@ def sensitivity(
     scores = [better_scores(rated, of).to_numpy().T.copy() for of in numbered]
     # Cache keys are hashes of scores, because the meaning of a measure's text may change.
     texts = [fingerprint(of) for of in scores]
-    compute = partial(
-        _curve, dict(zip(texts, scores)), rated.ratings, rated.weights, rated.users, resamples, confidence, seed
-    )
-    found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), rated.weights is not None))
+    kinds = with_weighted(CORRELATIONS) if rated.weights is not None else list(CORRELATIONS)
+    compute = partial(_curve, dict(zip(texts, scores)), rated, kinds, resamples, confidence, seed)
+    found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), kinds))
     tables = [
         pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
         for name, columns in zip(named, found)
@@ -789,28 +775,21 @@ class Sensitivity(Study):
         ]
 
 
-def _layout(values: int, weighted: bool) -> Layout:
+def _layout(values: int, kinds: list[str]) -> Layout:
     """Return the columns of :func:`_curve`."""
-    kinds = with_weighted(CORRELATIONS) if weighted else CORRELATIONS
     drawn = [what for kind in kinds for what in (kind, f"{kind}_change")]
     return {what + end: ("f", (values,)) for what in drawn for end in ("", "_low", "_high")}
 
 
 def _curve(
-    scores: dict[str, Array], y: Array, weights: Array | None, users: Array | None, resamples: int, confidence: float,
-    seed: int, name: str,
-) -> Piece:  # fmt: skip
+    scores: dict[str, Array], rated: Rated, kinds: list[str], resamples: int, confidence: float, seed: int, name: str
+) -> Piece:
     """Return the columns of one measure, computed from its scores [values × ratings]."""
-    counts = np.column_stack([np.ones(len(y)), resample_counts(len(y), users, resamples, seed)])
-    units = len(y) if users is None else int(users.max()) + 1
-    found = correlations(CORRELATIONS, scores[name], y, counts)
-    if weights is not None:
-        of_weights = correlations(CORRELATIONS, scores[name], y, counts * weights[:, None])
-        found |= {WEIGHTED + kind: values for kind, values in of_weights.items()}
+    samples = sample_and_resamples(len(rated), rated.users, resamples, seed)
     columns: Piece = {}
-    for kind, values in found.items():
+    for kind, values in coefficients(kinds, scores[name], rated.ratings, samples, rated.weights).items():
         for what, drawn, most in ((kind, values, 1), (f"{kind}_change", values - values[0], 2)):
-            low, high = around(drawn[:, 0], drawn[:, 1:], confidence, units, -most, most)
+            low, high = around(drawn[:, 0], drawn[:, 1:], confidence, rated.units, -most, most)
             columns |= {what: drawn[:, 0], f"{what}_low": low, f"{what}_high": high}
     return columns
 

@@ -18,6 +18,7 @@ from ..correlation import (
     NRMSE,
     WEIGHTED_PEARSON,
     around,
+    is_weighted,
     plain_name,
     rounded,
     standardised,
@@ -180,9 +181,7 @@ def corrected_error(differences: Array, test_share: float) -> Array:
 
 _NOISE = 1e-10  # rounding error of standardised values in a group of equal values
 _DIGITS = 1e-13  # rounding error of a constant column, relative to its largest value
-_CELLS = 1 << 17  # numbers per chunk: a chunk fits into the processor's cache
 _PAIRS = 1 << 20  # pairs of ratings per chunk
-_PER_LEVEL = 40  # ratings per level below which comparing all pairs is faster than processing level by level
 _WHOLE = 1 << 23  # limit below which sums of whole numbers are exact in single precision
 
 
@@ -203,6 +202,11 @@ def resample_counts(ratings: int, users: Array | None, resamples: int, seed: int
     units = ratings if users is None else int(users.max()) + 1
     drawn = times_drawn(units, resamples, seed)
     return drawn if users is None else drawn[users]
+
+
+def sample_and_resamples(ratings: int, users: Array | None, resamples: int, seed: int) -> Array:
+    """Return a column of ones, the sample, followed by the resamples of :func:`resample_counts`."""
+    return np.column_stack([np.ones(ratings), resample_counts(ratings, users, resamples, seed)])
 
 
 def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:
@@ -226,11 +230,9 @@ def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
     fractional.
     """
     score, rating = (np.unique(rounded(values), return_inverse=True)[1] for values in (x, y))
-    if score.max() < rating.max():  # the coefficients are symmetric, and fewer levels are faster
-        score, rating = rating, score
-    L = int(rating.max()) + 1
-    kinds, kind = np.unique(score * L + rating, return_inverse=True)
-    score, rating, counts = kinds // L, kinds % L, of_groups(counts, kind)  # equal pairs are merged
+    kinds, kind = np.unique(score * len(score) + rating, return_inverse=True)
+    score, rating = np.divmod(kinds, len(kind))
+    counts = of_groups(counts, kind)  # equal pairs are merged
     N = counts.sum(axis=0)
     covariance, spread, untied = counts, 1.0, 1.0
     for group in (score, rating):
@@ -239,22 +241,37 @@ def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
         covariance = covariance * rank[group]
         spread = spread * (n * rank**2).sum(axis=0)
         untied = untied * np.maximum(N**2 - (n**2).sum(axis=0), 0)
-    concordant = _by_pairs if len(kinds) < _PER_LEVEL * L else _by_levels
     rho = _ratio(covariance.sum(axis=0), np.sqrt(spread))
-    return rho, _ratio(concordant(score, rating, counts), np.sqrt(untied))
+    return rho, _ratio((counts * _concordance(score, rating, counts)).sum(axis=0), np.sqrt(untied))
 
 
-def correlations(names: Iterable[str], x: Any, y: Any, counts: Array) -> dict[str, Array]:
-    """Return the named correlations of each row of x [measures × ratings] with y, each [measures × resamples].
+def coefficients(
+    names: Iterable[str], x: Any, y: Array, samples: Array, weights: Array | None = None
+) -> dict[str, Array]:
+    """Return the named coefficients of each row of x [measures × ratings] with y, each [measures × samples].
 
-    ``names`` are among ``"pearson"``, ``"spearman"`` and ``"tau_b"``.
+    Names are the keys of ``LABELS``. ``samples`` [ratings × samples] is the weight of each rating in each sample, which
+    is multiplied by ``weights`` for coefficients with the prefix ``weighted_``. Errors (NRMSE) are negative, so that
+    greater is better.
     """
-    names, found = list(names), {}
-    if "pearson" in names:
-        found["pearson"] = weighted_pearson(x, y, counts)
-    if {"spearman", "tau_b"} & {*names}:
-        ranks = np.array([weighted_ranks(row, y, counts) for row in np.asarray(x)])
-        found["spearman"], found["tau_b"] = np.moveaxis(ranks, 1, 0)
+    found: dict[str, Array] = {}
+    names = list(names)
+    for name in names:
+        counts = samples * weights[:, None] if is_weighted(name) else samples
+        match plain_name(name):
+            case "pearson":
+                found[name] = weighted_pearson(x, y, counts)
+            case "nrmse":  # the residual variance of a regression is 1 − r² of the variance
+                share = counts / counts.sum(axis=0)
+                spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
+                r = np.nan_to_num(weighted_pearson(x, y, counts))
+                found[name] = -spread * np.sqrt(1 - r**2) / np.ptp(y)
+            case "agreement":
+                found[name] = weighted_agreement(x, y, counts)
+            case plain if name not in found:  # both coefficients of ranks are computed together
+                of_ranks = np.array([weighted_ranks(row, y, counts) for row in np.asarray(x)])
+                prefix = name.removesuffix(plain)
+                found[f"{prefix}spearman"], found[f"{prefix}tau_b"] = of_ranks.swapaxes(0, 1)
     return {name: found[name] for name in names}
 
 
@@ -286,36 +303,19 @@ def above_group_means(values: Array, group: Any) -> Array:
     return np.where(np.abs(above) > _NOISE, above, 0.0)
 
 
-def _by_levels(score: Array, rating: Array, counts: Array) -> Array:
-    """Return concordant minus discordant pairs in each resample, each pair counted twice; ``score`` is ascending."""
-    first, end = (np.searchsorted(score, score, side) for side in ("left", "right"))
-    found = np.zeros(counts.shape[1])
-    for part in np.array_split(np.arange(len(found)), min(len(found), counts.size // _CELLS + 1)):
-        of_part = np.ascontiguousarray(counts[:, part])
-        below = np.zeros((len(score) + 1, len(part)))  # among lower scores: number of lower ratings minus higher ones
-        for level in range(int(rating.max()) + 1):
-            here = rating == level
-            np.cumsum(np.sign(level - rating)[:, None] * of_part, axis=0, out=below[1:])
-            found[part] += (of_part[here] * (below[first[here]] + below[end[here]] - below[-1])).sum(axis=0)
-    return found
-
-
-def _by_pairs(score: Array, rating: Array, counts: Array) -> Array:
-    """Return the same as :func:`_by_levels`, from the signs of all pairs; faster for many levels."""
+def _concordance(x: Array, y: Array, counts: Array) -> Array:
+    """Return the number of concordant minus that of discordant ratings for each rating, [ratings × resamples]."""
     whole = (counts == np.round(counts)).all() and counts.sum(axis=0).max() < _WHOLE
-    others = counts.astype(np.float32 if whole else float)
-    found = np.zeros(counts.shape[1])
-    for rows in np.array_split(np.arange(len(score)), min(len(score), len(score) ** 2 // _PAIRS + 1)):
-        signs = np.full((len(rows), len(score) - rows[0]), 2, others.dtype)
-        for values in (score, rating):
-            signs *= np.sign(values[rows, None] - values[rows[0] :])
-        signs[:, : len(rows)] /= 2  # pairs within these rows occur twice
-        found += (counts[rows] * (signs @ others[rows[0] :])).sum(axis=0)
+    counts = counts.astype(np.float32 if whole else float)
+    found = np.empty(counts.shape)
+    for rows in np.array_split(np.arange(len(x)), len(x) ** 2 // _PAIRS + 1):
+        signs = np.sign(x[rows, None] - x) * np.sign(y[rows, None] - y)
+        found[rows] = signs.astype(counts.dtype) @ counts
     return found
 
 
 def weighted_agreement(x: Any, y: Any, counts: Array) -> Array:
-    """Return the share of preferences whose sign is that of the difference of scores, [resamples].
+    """Return the share of preferences whose sign is that of the differences of scores, [(measures ×) resamples].
 
     A difference of 0 counts half. Pairs without a preference (y = 0) do not count. NaN if there are no other pairs.
     """
@@ -330,8 +330,6 @@ def _ratio(above: Array, below: Array) -> Array:
 
 #: Correlations that differ by less count as equal.
 SAME = 1e-10
-
-_SIGNS = 1 << 22  # signs of pairs per chunk
 
 
 def williams_test(r_xy: Any, r_zy: Any, r_xz: Any, n: int) -> tuple[Array, Array]:
@@ -434,9 +432,8 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
         return _of_values(x, y, weights)
     if weights is not None:
         raise BadParameter(f"coefficient={coefficient!r} does not take weights: only 'pearson' does.")
-    rows = x.reshape(-1, x.shape[-1])
-    found = _of_signs(rows, y) if coefficient == "tau_b" else np.array([_of_ranks(row, y) for row in rows])
-    return found.reshape(x.shape)
+    of_row = _of_signs if coefficient == "tau_b" else _of_ranks
+    return np.array([of_row(row, y) for row in x.reshape(-1, len(y))]).reshape(x.shape)
 
 
 def _of_values(x: Array, y: Array, weights: Array | None) -> Array:
@@ -469,27 +466,13 @@ def _ranks_above(rank: Array, gradient: Array) -> Array:
 
 
 def _of_signs(x: Array, y: Array) -> Array:
-    n = len(y)
-    x = np.array([np.unique(row, return_inverse=True)[1] for row in x], np.int32)
-    y = np.unique(y, return_inverse=True)[1].astype(np.int32)
-    s = np.empty(x.shape)
-    for rows in np.array_split(np.arange(n), n * n // _SIGNS + 1):
-        of_y = _signs(y, rows)
-        for number, row in enumerate(x):
-            s[number, rows] = (_signs(row, rows) * of_y).sum(axis=1, dtype=np.int64)
-    a = np.array([n - np.bincount(row)[row] for row in x], float)
-    b = n - np.bincount(y)[y].astype(float)
-    X, Y = a.sum(axis=-1, keepdims=True) / 2, b.sum() / 2
+    s = _concordance(x, y, np.ones((len(y), 1)))[:, 0]
+    levels = [np.unique(values, return_inverse=True, return_counts=True) for values in (x, y)]
+    a, b = (len(y) - tied[level] for _, level, tied in levels)
+    X, Y = a.sum() / 2, b.sum() / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         root = np.sqrt(X * Y)
-        tau = s.sum(axis=-1, keepdims=True) / 2 / root
-        return s / root - tau * (a / X + b / Y) / 2
-
-
-def _signs(values: Array, rows: Array) -> Array:
-    """Return whether the given rows are above (1), below (−1) or tied with (0) each row."""
-    some = values[rows, None]
-    return (some > values).astype(np.int8) - (some < values)
+        return s / root - s.sum() / 2 / root * (a / X + b / Y) / 2
 
 
 def clustered_error(influences: Array, users: Array | None = None) -> Array:
@@ -562,16 +545,7 @@ def training_folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
 
 def objective_values(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
     """Return the objective of candidates on samples, [candidates × samples]; for NRMSE its negative."""
-    y, weights, name = rated.ratings, weights_of(objective, rated.weights), plain_name(objective)
-    counts = samples if weights is None else samples * weights[:, None]
-    if name == NRMSE:  # the residual variance of a regression is 1 − r² of the variance
-        share = counts / counts.sum(axis=0)
-        spread = np.sqrt(np.maximum((y**2) @ share - (y @ share) ** 2, 0))
-        r = np.nan_to_num(weighted_pearson(scores, y, counts))
-        return -spread * np.sqrt(1 - r**2) / np.ptp(y)
-    if name == AGREED:
-        return np.array([weighted_agreement(row, y, counts) for row in scores])
-    return correlations([name], scores, y, counts)[name]
+    return coefficients([objective], scores, rated.ratings, samples, rated.weights)[objective]
 
 
 def held_out_values(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
@@ -631,7 +605,10 @@ def agreement_columns(
     against = np.where(reference < 0, np.arange(len(x)), reference)
     columns: Columns = {}
     compared = (reference >= 0).any()
-    for name, value, resampled, p in _coefficients(rated, x, counts):
+    values = _values(rated, x)
+    drawn = coefficients(values, x, rated.ratings, counts, rated.weights)
+    for name, (value, p) in values.items():
+        resampled = drawn[name]
         columns |= _with_interval(name, resampled, value, confidence, rated.units)
         if name == coefficient:
             columns["resamples"] = np.isfinite(resampled).sum(axis=1)
@@ -667,34 +644,22 @@ def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int
     return columns
 
 
-def _coefficients(rated: Rated, x: Array, counts: Array) -> Iterator[tuple[str, Array, Array, Array | None]]:
-    """Yield name, values [measures], resampled values [measures × resamples], and p-values or None."""
+def _values(rated: Rated, x: Array) -> dict[str, tuple[Array, Array | None]]:
+    """Return the values of each coefficient [measures], and scipy's p-values if it has some for these ratings."""
     from scipy.stats import kendalltau, pearsonr, spearmanr
 
-    y = rated.ratings
-    shown = np.ptp(x, axis=1) > 0
-    varies = shown & (np.ptp(y) > 0)
-
-    def each(function: Any, which: Array = varies) -> Array:
-        return np.array([function(row) if some else np.nan for row, some in zip(x, which)], float)
-
-    def tested(test: Any) -> Array | None:
-        return each(lambda row: test(row, y).pvalue) if rated.users is None else None
-
-    yield "pearson", each(lambda row: pearsonr(row, y).statistic), weighted_pearson(x, y, counts), tested(pearsonr)
-    rho, tau_b = np.full((2, len(x), counts.shape[1]), np.nan)
-    for row in np.flatnonzero(varies):
-        rho[row], tau_b[row] = weighted_ranks(x[row], y, counts)
-    yield "spearman", each(lambda row: spearmanr(row, y).statistic), rho, tested(spearmanr)
-    yield "tau_b", each(lambda row: tau(row, y, "b")), tau_b, tested(kendalltau)
-    if rated.weights is not None:
-        n = rated.weights
-        value = each(lambda row: weighted_correlation(row, y, n))
-        yield WEIGHTED_PEARSON, value, weighted_pearson(x, y, counts * n[:, None]), None
+    y, n, constant = rated.ratings, rated.weights, np.ptp(x, axis=1) == 0
+    found: dict[str, tuple[Array, Array | None]] = {}
+    for name, test in (("pearson", pearsonr), ("spearman", spearmanr), ("tau_b", kendalltau)):
+        undefined = constant | (np.ptp(y) == 0)
+        value, p = np.array([(np.nan, np.nan) if none else test(row, y) for row, none in zip(x, undefined)]).T
+        found[name] = tau(x, y) if name == "tau_b" else value, p if rated.users is None else None
+    if n is not None:
+        found[WEIGHTED_PEARSON] = np.array([weighted_correlation(row, y, n) for row in x]), None
     if rated.what == "pair":
-        once = np.ones((len(y), 1))
-        share = each(lambda row: weighted_agreement(row, y, once)[0], shown)
-        yield AGREED, share, np.array([weighted_agreement(row, y, counts) for row in x]), None
+        share = weighted_agreement(x, y, np.ones((len(y), 1)))[:, 0]
+        found[AGREED] = np.where(constant, np.nan, share), None
+    return found
 
 
 def _with_interval(name: str, resampled: Array, value: Array, confidence: float, units: int) -> Columns:

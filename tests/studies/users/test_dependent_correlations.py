@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
@@ -43,18 +43,9 @@ def ratings_and_scores(seed, n=40, levels=5):
 # ---- resamples
 
 
-def ways(monkeypatch, per_level, cells=resampled_correlations._CELLS, pairs=resampled_correlations._PAIRS):
-    """Select the algorithm: per_level=0 counts level by level, and per_level=100,000 counts all pairs."""
-    for name, value in (("_PER_LEVEL", per_level), ("_CELLS", cells), ("_PAIRS", pairs)):
-        monkeypatch.setattr(resampled_correlations, name, value)
-
-
-@pytest.mark.parametrize("per_level", [0, 100_000])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=12))
-def test_counts_are_as_good_as_copies(rows, per_level, monkeypatch):
+def test_counts_are_as_good_as_copies(rows):
     """Coefficients with counts equal scipy's coefficients of a sample with as many copies of each rating."""
-    ways(monkeypatch, per_level)
     x, y, n = np.array(rows, float).T
     copies = [np.repeat(values, n.astype(int)) for values in (x, y)]
     varies = n.sum() > 1 and all(np.ptp(values) > 0 for values in copies)
@@ -68,13 +59,12 @@ def test_counts_are_as_good_as_copies(rows, per_level, monkeypatch):
 
 
 @pytest.mark.parametrize("levels", [3, 30])
-def test_levels_and_pairs_in_parts_or_not_find_the_same(levels, monkeypatch):
+def test_pairs_are_counted_in_parts(levels, monkeypatch):
     x, y = ratings_and_scores(1, levels=levels)
     counts = resample_counts(len(y), None, 50, seed=3)
-    ways(monkeypatch, 0)
     _, whole = weighted_ranks(x[0], y, counts)
-    for per_level, cells, pairs in ((0, 1, 1), (0, 300, 1), (100_000, 1, 1 << 20), (100_000, 1, 300), (100_000, 1, 1)):
-        ways(monkeypatch, per_level, cells, pairs)
+    for pairs in (300, 1):
+        monkeypatch.setattr(resampled_correlations, "_PAIRS", pairs)
         assert weighted_ranks(x[0], y, counts)[1].tolist() == whole.tolist()
     fractions = counts * np.linspace(0.3, 0.7, 50)  # weights that are not integers
     assert weighted_ranks(x[0], y, fractions)[1] == pytest.approx(whole, abs=1e-12)
@@ -187,7 +177,7 @@ def test_standard_errors_over_users_are_about_the_bootstrap_s(coefficient):
 def test_many_pairs_are_looked_at_in_parts(monkeypatch):
     x, y = ratings_and_scores(6)
     whole = influence(x, y, "tau_b")
-    monkeypatch.setattr("pyterrier_cwla.studies.users.rating_correlations._SIGNS", 100)
+    monkeypatch.setattr("pyterrier_cwla.studies.users.rating_correlations._PAIRS", 100)
     assert influence(x, y, "tau_b").tolist() == whole.tolist()
 
 

@@ -68,7 +68,7 @@ def test_weights_count_as_copies_do():
 def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     rated = made()
     first = quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path)
-    monkeypatch.setattr(parameter_sweep, "correlations", None)
+    monkeypatch.setattr(parameter_sweep, "coefficients", None)
     pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path).table, first.table)
 
 
