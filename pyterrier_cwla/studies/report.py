@@ -442,9 +442,9 @@ def flat(frame: pd.DataFrame) -> pd.DataFrame:
     names = [f"{name}_" if name in frame.columns else str(name) for name in frame.index.names]  # such as a measure's
     frame = frame.reset_index(drop=True) if frame.index.names == [None] else frame.reset_index(names=names)
     frame.columns = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
-    mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
     # One column may mix numbers and texts, for example the values of several parameters.
-    return frame.astype(dict.fromkeys(mixed, str))
+    mixed = [name for name in frame if pd.api.types.infer_dtype(frame[name], skipna=True).startswith("mixed")]
+    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def rendered_table(table: Table, as_they_are: Collection[str]) -> Table:
@@ -465,19 +465,20 @@ def rendered_table(table: Table, as_they_are: Collection[str]) -> Table:
     ends = _ends(table.frame, as_they_are)
     inside = {end for pair in ends.values() for end in pair}
     shown, names = table.frame.head(MAX_ROWS), [name for name in table.frame if name not in inside]
-    cells = [_with_ends(shown, name, ends[name]) if name in ends else _cells(shown[name]) for name in names]
+    cells = [_cells(shown[name], shown[[name, *ends.get(name, ())]]) for name in names]
     columns = [
         TableColumn(
             column_words(name, as_they_are) + " [interval]" * (name in ends),
             itemgetter(at),
-            "number" if _is_number(shown[name]) else "name",
+            "number" if are_numbers(shown[name]) else "name",
         )
         for at, name in enumerate(names)
     ]
     return replace(table, columns=columns, rows={"": list(zip(*cells, strict=True))})
 
 
-def _is_number(column: pd.Series) -> bool:
+def are_numbers(column: pd.Series) -> bool:
+    """Return whether a column is numeric; booleans are categories."""
     return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
 
 
@@ -496,33 +497,20 @@ def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[
     return ends
 
 
-def _with_ends(frame: pd.DataFrame, name: str, ends: tuple[str, str]) -> list[TableCell]:
-    """Return the cells of a value with its interval."""
-    values = frame[[name, *ends]].to_numpy(float)
-    digits, found = _digits(values), []
-    for row in values:
-        text, low, high = (number_text(value, digits) for value in row)
-        text += "" if np.isnan(row).any() else f" [{low}, {high}]"
-        found.append(TableCell(text, key=_key(row[0])))
-    return found
-
-
-def _key(value: float) -> str:
-    return "" if np.isnan(value) else repr(float(value))
-
-
-def _cells(column: pd.Series) -> list[TableCell]:
+def _cells(column: pd.Series, with_ends: pd.DataFrame) -> list[TableCell]:
+    """Return the cells of a column; those of numbers have the ends of their intervals, if there are any."""
+    if are_numbers(column):
+        numbers = with_ends.to_numpy(float)
+        digits, found = _digits(numbers), []
+        for row in numbers:
+            text, *interval = (number_text(value, digits) for value in row)
+            text += f" [{', '.join(interval)}]" if interval and not np.isnan(row).any() else ""
+            found.append(TableCell(text, key="" if np.isnan(row[0]) else repr(float(row[0]))))
+        return found
     if pd.api.types.is_bool_dtype(column):
-        return [TableCell("yes" if value else "no", key=str(int(value))) for value in column]
-    if pd.api.types.is_integer_dtype(column):
-        return [TableCell(f"{value:,}", key=str(value)) for value in column]
-    if pd.api.types.is_float_dtype(column):
-        digits = _digits(column.to_numpy(float))
-        return [TableCell(number_text(value, digits), key=_key(value)) for value in column]
-    return [
-        TableCell("–") if missing else TableCell(str(value), key=str(value))
-        for value, missing in zip(column, column.isna(), strict=True)
-    ]
+        column = column.map({True: "yes", False: "no"})
+    texts = column.map(str, na_action="ignore")
+    return [TableCell("–") if missing else TableCell(text, key=text) for text, missing in zip(texts, column.isna())]
 
 
 def _digits(values: np.ndarray) -> int:
@@ -777,12 +765,13 @@ def _listed(path: Path) -> list[str]:
         return []
     try:
         listed = json.loads(path.read_text("utf-8"))["files"]
+        other = next((name for name in listed if not _NAME.fullmatch(name)), None)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         listed = None
-    if not isinstance(listed, list) or not all(isinstance(name, str) for name in listed):
+    if not isinstance(listed, list):
         raise BadParameter(f"{path}: is in the way: it is not the manifest of a report. {_WAY_OUT}")
-    if other := [name for name in listed if not _NAME.fullmatch(name)]:
-        raise BadParameter(f"{path}: lists {other[0]!r}, which is not a file of a report. {_WAY_OUT}")
+    if other is not None:
+        raise BadParameter(f"{path}: lists {other!r}, which is not a file of a report. {_WAY_OUT}")
     return listed
 
 

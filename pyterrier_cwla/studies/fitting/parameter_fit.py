@@ -47,7 +47,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, are_numbers, flat
 from ..users.agreement_variation import Range, Template, Values, parameters_text
 from ..users.rating_correlations import (
     corrected_error,
@@ -385,7 +385,7 @@ class Fit(Fitted):
         within 0.005 (NRMSE: 0.001) of the best, for any values of the other parameters. A column with numbers and texts
         is converted to texts.
         """
-        return _one_kind(pd.DataFrame(self._rows()))
+        return flat(pd.DataFrame(self._rows()))
 
     def _rows(self) -> list[dict[str, Any]]:
         sign = sign_of(self.about["objective"])
@@ -419,8 +419,8 @@ class Fit(Fitted):
                 f"Nearly best: values within {self._nearly} of the best on all ratings. {where}",
                 self.parameters(),
             ),
-            "folds": Table("Parameters chosen without each fold, evaluated on it", where, _one_kind(self.folds)),
-            "candidates": Table("All candidates", f"The objective on all ratings. {where}", _one_kind(self.candidates)),
+            "folds": Table("Parameters chosen without each fold, evaluated on it", where, self.folds),
+            "candidates": Table("All candidates", f"The objective on all ratings. {where}", self.candidates),
         }  # fmt: skip
 
     def pictures(self) -> Pictures:
@@ -431,7 +431,7 @@ class Fit(Fitted):
                 f"Other parameters as fitted; marks at the bottom: values chosen without each of"
                 f" {many(len(self.folds), 'fold')}. {self.how_folded}",
                 partial(plot_parameter, self, name),
-                _one_kind(self.curve(name)),
+                self.curve(name),
             )
             for number, name in enumerate(self.ranges, 1)
             if len(self.curve(name)) > 1
@@ -487,17 +487,6 @@ class Fit(Fitted):
     @property
     def _nearly(self) -> float:
         return _NEARLY.get(plain_name(self.about["objective"]), 0.005)
-
-
-def are_numbers(column: pd.Series) -> bool:
-    """Return whether a parameter is numeric and has quantiles; booleans are categories."""
-    return pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column)
-
-
-def _one_kind(frame: pd.DataFrame) -> pd.DataFrame:
-    """Convert columns of mixed types to texts, because files cannot store them."""
-    mixed = [name for name in frame if frame[name].dtype == object]
-    return frame.assign(**{name: frame[name].map(str, na_action="ignore") for name in mixed})
 
 
 def plot_parameter(study: Any, name: str, ax: Any = None, path: AnyPath | None = None) -> Axes:
