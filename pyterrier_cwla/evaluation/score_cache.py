@@ -139,6 +139,13 @@ def names_in_cache(measures: Iterable[Measure]) -> dict[Measure, str]:
     return names
 
 
+def key_in_cache(measures: Iterable[Measure]) -> str | None:
+    """Return the key in a result cache of several measures together, or None if one of them cannot be cached."""
+    measures = list(measures)
+    names = names_in_cache(measures)
+    return fingerprint([names[one] for one in measures]) if all(one in names for one in measures) else None
+
+
 def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
     """Return the identity of a measure, or of a parameter of it, as values that JSON can represent.
 

@@ -20,7 +20,6 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_share, check_whole, many
 from ...errors.sanitise import in_picture
 from ...model.language import parse
@@ -29,18 +28,17 @@ from ...rendering.numbers import percent
 from ..correlation import (
     AGREED,
     LABELS,
-    check_coefficient,
-    is_weighted,
     percentiles,
     plain_name,
     rounded,
     weights_of,
+    with_weighted,
 )
 from ..report import About, Finding, Picture, Pictures, Table, Tables
 from ..users.agreement_variation import Template
-from ..users.rating_correlations import held_out_values, objective_values, resample_counts, training_folds
+from ..users.rating_correlations import resample_counts
 from ..users.ratings import Rated, better_scores, how_resampled, title_of, why_not_all
-from .parameter_fit import Fitted, check_fit, folds_of, of_default
+from .parameter_fit import Fitted, Fitting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -287,40 +285,36 @@ def fit_discount(
     >>> found.measure
     Cascade(phi='table(1,0.75,0.5)',gain='binary')
     """
-    template = Template.parse(template)
-    objective = objective or (AGREED if rated.what == "pair" else "pearson")
-    _check(template, rated, depth, objective, default, cv, repeats, resamples, confidence)
-    regression = _Regression.from_ratings(template, rated, depth, objective, falling)
-    phi = regression.best()
-    train = training_folds(rated, cv, repeats, seed)
-    of_folds, default_value = _of_folds(regression, objective, rated, train, repeats), None
+    check_whole(1, depth=depth)
+    check_whole(100, resamples=resamples)
+    check_share(0.95, confidence=confidence)
+    least_squares = "least squares maximise Pearson's r with ratings; fit() has the other objectives."
+    known = with_weighted(["pearson", AGREED])
+    fitting = Fitting.checked(template, ["phi"], rated, objective, cv, repeats, seed, known, least_squares)
+    default_scores = None
     if default is not None:
-        given = template.measure({"phi": default})
-        scores = better_scores(rated, {"default": given}).to_numpy().T
-        of_folds["default"], default_value = of_default(objective, scores, rated, train)
+        parse(default, "discount")
+        default_scores = _scores(fitting, [default])[:, 0]
+    regression = _Regression.from_ratings(fitting, depth, falling)
+    phi = regression.best()
+    by_fold = regression.learned(fitting.train)
+    scores = np.nan_to_num(by_fold) @ regression.x.T
+    values = [fitting.value(row, sample) for row, sample in zip(scores, fitting.train.T)]
+    chosen = {f"phi({rank})": column for rank, column in enumerate(by_fold.T, 1)}
+    chosen_by = np.where(np.isnan(by_fold).any(axis=1), np.nan, values)
     drawn = regression.learned(resample_counts(len(rated), rated.users, resamples, seed))
-    measure = template.measure({"phi": _table(phi)})
+    measure = fitting.template.measure({"phi": _table(phi)})
     about = {
-        "version": __version__,
-        "template": str(template),
-        "measure": repr(measure),
+        **fitting.about(measure, fitting.value(regression.x @ phi), default, default_scores),
         "depth": depth,
         "falling": falling,
-        "objective": objective,
-        "value": float(objective_values(objective, (regression.x @ phi)[None], rated, np.ones((len(rated), 1)))[0, 0]),
-        "default": default,
-        "default_value": default_value,
-        "folds": cv,
-        "repeats": repeats,
-        "folds_by": rated.unit,
         "resamples": resamples,
         "resampled": f"{rated.unit}s",
         "without_result": int(np.isnan(drawn).any(axis=1).sum()),
         "confidence": confidence,
-        "seed": seed,
-        **rated.about(is_weighted(objective)),
     }
-    return DiscountFit(measure, _by_rank(regression, phi, drawn, default, confidence), of_folds, about)
+    discounts = _by_rank(regression, phi, drawn, default, confidence)
+    return DiscountFit(measure, discounts, fitting.folds(chosen, chosen_by, scores, default_scores), about)
 
 
 @dataclass(frozen=True)
@@ -337,12 +331,13 @@ class _Regression:
     centred: bool
 
     @classmethod
-    def from_ratings(cls, template: Template, rated: Rated, depth: int, objective: str, falling: bool) -> _Regression:
-        weights, centred = weights_of(objective, rated.weights), rated.what != "pair"
+    def from_ratings(cls, fitting: Fitting, depth: int, falling: bool) -> _Regression:
+        rated = fitting.rated
+        weights, centred = weights_of(fitting.objective, rated.weights), rated.what != "pair"
         used = np.ones(len(rated)) if weights is None else weights
         if not centred:
             used = used * (rated.ratings != 0)
-        found = cls(_gains_by_rank(template, rated, depth), rated.ratings, used, falling, centred)
+        found = cls(_gains_by_rank(fitting, depth), rated.ratings, used, falling, centred)
         found._refuse_undetermined(rated.what)
         return found
 
@@ -441,15 +436,20 @@ def _table(phi: Iterable[float]) -> str:
     return f"table({','.join(f'{value:.{_DIGITS}g}' for value in phi)})"
 
 
-def _gains_by_rank(template: Template, rated: Rated, depth: int) -> Array:
+def _scores(fitting: Fitting, discounts: Iterable[str]) -> Array:
+    """Return the scores with each discount, [ratings × discounts]; greater is better."""
+    measures = {str(number): fitting.template.measure({"phi": phi}) for number, phi in enumerate(discounts)}
+    return better_scores(fitting.rated, measures).to_numpy()
+
+
+def _gains_by_rank(fitting: Fitting, depth: int) -> Array:
     """Return x, [ratings × ranks]: the scores with φ = 1 at one rank and 0 at all others."""
     probe = np.linspace(1, 0.5, depth).round(3)
-    measures = {str(k): template.measure({"phi": _table(phi)}) for k, phi in enumerate([*np.eye(depth), probe])}
-    scores = better_scores(rated, measures).to_numpy()
+    scores = _scores(fitting, map(_table, [*np.eye(depth), probe]))
     x, other = scores[:, :depth], scores[:, depth]
     if not np.allclose(x @ probe, other, rtol=1e-9, atol=1e-9 * (np.abs(x).max() or 1)):
         raise BadParameter(
-            f"the score of {template} is not a sum of gains times φ, so least squares cannot learn φ. Use the"
+            f"the score of {fitting.template} is not a sum of gains times φ, so least squares cannot learn φ. Use the"
             " aggregation utility($phi) without a normaliser that depends on φ (norm='ideal'), or fit()."
         )
     return x
@@ -464,37 +464,3 @@ def _by_rank(regression: _Regression, phi: Array, drawn: Array, default: str | N
         columns["default"] = np.broadcast_to(parse(default, "discount")(ranks.astype(float)), len(phi))
     used = (regression.n > 0)[:, None]
     return pd.DataFrame({**columns, "with_gain": ((regression.x != 0) & used).sum(axis=0)})
-
-
-def _of_folds(regression: _Regression, objective: str, rated: Rated, train: Array, repeats: int) -> pd.DataFrame:
-    """Return a row for each fold: φ learned without it, and its objective on the other folds and on it."""
-    phi = regression.learned(train)
-    some = ~np.isnan(phi).any(axis=1)
-    scores = np.nan_to_num(phi) @ regression.x.T
-    chosen_by = [objective_values(objective, row[None], rated, of[:, None])[0, 0] for row, of in zip(scores, train.T)]
-    return pd.DataFrame(
-        {
-            **folds_of(train, repeats),
-            **{f"phi({rank})": column for rank, column in enumerate(phi.T, 1)},
-            "chosen_by": np.where(some, chosen_by, np.nan),
-            "held_out": np.where(some, held_out_values(objective, scores, rated, train), np.nan),
-        }
-    )
-
-
-def _check(
-    template: Template, rated: Rated, depth: int, objective: str, default: Any, cv: int, repeats: int, resamples: int,
-    confidence: float,
-) -> None:  # fmt: skip
-    template.check(["phi"])
-    check_whole(1, depth=depth)
-    check_fit(rated, cv, repeats)
-    check_whole(100, resamples=resamples)
-    check_share(0.95, confidence=confidence)
-    known = [AGREED, f"weighted_{AGREED}"] if rated.what == "pair" else ["pearson", "weighted_pearson"]
-    least_squares = "least squares maximise Pearson's r with ratings; fit() has the other objectives."
-    if rated.what == "pair" or plain_name(objective) == AGREED:
-        least_squares = f"ratings of {rated.what}s have no such objective."
-    check_coefficient(objective, known, rated.weights, least_squares, "objective")
-    if default is not None:
-        parse(default, "discount")

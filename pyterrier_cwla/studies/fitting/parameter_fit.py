@@ -13,9 +13,9 @@ is at an end of its range, the best may lie beyond.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from ir_measures.measures import Measure
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_whole, many
 from ...errors.sanitise import in_picture
-from ...evaluation.score_cache import names_in_cache
+from ...evaluation.score_cache import key_in_cache
 from ...measures.wrappers import pinned
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, name_at, saved, titled
 from ...rendering.numbers import fixed_point, percent
@@ -293,28 +293,97 @@ class Fitted(Study):
         return [Finding(sentence, picture) for sentence in found]
 
 
-def folds_of(train: Array, repeats: int) -> dict[str, Array]:
-    """Return the columns ``repeat``, ``fold`` and ``ratings`` (held out) of a table of folds."""
-    cv = train.shape[1] // repeats
-    repeat, fold = (part.ravel() + 1 for part in np.indices((repeats, cv)))
-    return {"repeat": repeat, "fold": fold, "ratings": (train == 0).sum(axis=0)}
+@dataclass(frozen=True, eq=False)
+class Fitting:
+    """Measure with parameters, ratings and objective of a fit, and the folds on which it is evaluated."""
 
+    template: Template
+    rated: Rated
+    objective: str
+    cv: int
+    repeats: int
+    seed: int
 
-def of_default(objective: str, scores: Array, rated: Rated, train: Array) -> tuple[Array, float]:
-    """Return the objective of the default's scores [1 × ratings] on each fold, and on all ratings."""
-    held_out = held_out_values(objective, np.repeat(scores, train.shape[1], axis=0), rated, train)
-    on_all = objective_values(objective, scores, rated, np.ones((len(rated), 1)))[0, 0]
-    return held_out, sign_of(objective) * float(on_all)
+    @classmethod
+    def checked(
+        cls, template: Any, names: Iterable[str], rated: Rated, objective: str | None, cv: int, repeats: int, seed: int,
+        known: Iterable[str] = OBJECTIVES, why_no_other: str = "",
+    ) -> Fitting:  # fmt: skip
+        """Check what fits of parameters and of discounts have in common."""
+        template, pairs = Template.parse(template), rated.what == "pair"
+        template.check(list(names))
+        objective = objective or (AGREED if pairs else "pearson")
+        known = [name for name in known if (plain_name(name) == AGREED) == pairs]
+        if pairs or plain_name(objective) == AGREED or not why_no_other:
+            why_no_other = f"ratings of {rated.what}s have no such objective."
+        check_coefficient(objective, known, rated.weights, why_no_other, "objective")
+        check_whole(2, cv=cv)
+        check_whole(1, repeats=repeats)
+        if pairs and not rated.ratings.any():
+            raise BadRatings("no pair has a preference: there is nothing to fit to.")
+        if not pairs and np.ptp(rated.ratings) == 0:
+            raise BadRatings("all ratings are the same: there is nothing to fit to.")
+        return cls(template, rated, objective, cv, repeats, seed)
 
+    @cached_property
+    def train(self) -> Array:
+        """Whether each rating is in the training set of each fold, [ratings × folds]."""
+        return training_folds(self.rated, self.cv, self.repeats, self.seed)
 
-def check_fit(rated: Rated, cv: int, repeats: int) -> None:
-    """Raise an error if the numbers of folds are out of range, or if the ratings are all the same."""
-    check_whole(2, cv=cv)
-    check_whole(1, repeats=repeats)
-    if rated.what == "pair" and not rated.ratings.any():
-        raise BadRatings("no pair has a preference: there is nothing to fit to.")
-    if rated.what != "pair" and np.ptp(rated.ratings) == 0:
-        raise BadRatings("all ratings are the same: there is nothing to fit to.")
+    def value(self, scores: Array, sample: Array | None = None) -> float:
+        """Return the objective of scores [ratings] on all ratings or on a sample of them; for NRMSE its negative."""
+        counts = np.ones(len(self.rated)) if sample is None else sample
+        return float(objective_values(self.objective, scores[None], self.rated, counts[:, None])[0, 0])
+
+    def folds(self, chosen: Mapping[str, Any], chosen_by: Any, scores: Array, default: Array | None) -> pd.DataFrame:
+        """Return a row for each fold: what was chosen without it, and its objective on the other folds and on it.
+
+        Parameters
+        ----------
+        chosen : mapping of str to array_like, shape (folds,)
+            Values that were chosen without each fold.
+        chosen_by : array_like, shape (folds,)
+            Their objective on the other folds; NaN if the ratings or the scores are constant there.
+        scores : ndarray, shape (folds, ratings)
+            Scores with the chosen values.
+        default : ndarray, shape (ratings,), or None
+            Scores with the default.
+        """
+
+        def held_out(scores: Array) -> Array:
+            return held_out_values(self.objective, scores, self.rated, self.train)
+
+        repeat, fold = (part.ravel() + 1 for part in np.indices((self.repeats, self.cv)))
+        some = ~np.isnan(chosen_by)
+        columns = {
+            "repeat": repeat,
+            "fold": fold,
+            "ratings": (self.train == 0).sum(axis=0),
+            **{name: pd.Series(values).where(some) for name, values in chosen.items()},
+            "chosen_by": sign_of(self.objective) * np.asarray(chosen_by),
+            "held_out": np.where(some, held_out(scores), np.nan),
+        }
+        if default is not None:
+            columns["default"] = held_out(np.repeat(default[None], len(some), axis=0))
+        return pd.DataFrame(columns)
+
+    def about(self, measure: Measure, value: float, default: Any, default_scores: Array | None) -> dict[str, Any]:
+        """Return the settings and the objective of the fitted measure, and of the default, on all ratings."""
+        sign = sign_of(self.objective)
+        return {
+            "version": __version__,
+            "template": str(self.template),
+            "measure": repr(measure),
+            "objective": self.objective,
+            "value": sign * value,
+            "default": default,
+            "default_value": None if default_scores is None else sign * self.value(default_scores),
+            "folds": self.cv,
+            "repeats": self.repeats,
+            "folds_by": self.rated.unit,
+            "seed": self.seed,
+            **self.rated.about(is_weighted(self.objective)),
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -644,46 +713,38 @@ def fit(
     >>> found.values, found.measure
     ({'p': 0.5}, CWLA(C='rbp(0.5)',A='erg',max_rel=2))
     """
-    template = Template.parse(template)
+    if not ranges:
+        raise BadParameter("there is nothing to fit: give ranges=, such as {'h': (5, 500)}.")
+    fitting = Fitting.checked(template, ranges, rated, objective, cv, repeats, seed)
     spans = {name: Range.parse(given, name) for name, given in ranges.items()}
-    if objective is None:
-        objective = "agreement" if rated.what == "pair" else "pearson"
-    _check(template, spans, rated, objective, default, cv, repeats, most)
-    about_ratings = rated.about(is_weighted(objective))
-    identity = {"study": "fit", "input": about_ratings["input"]}
-    scored = _CandidateScores(template, rated, Pieces(identity, cache_dir, progress, n_jobs))
-    train = training_folds(rated, cv, repeats, seed)
-    samples = np.concatenate([np.ones((len(rated), 1)), train], axis=1)
+    check_whole(2, most=most)
+    _check_default(fitting.template, spans, default)
+    pieces = Pieces({"study": "fit", "input": rated.fingerprint()}, cache_dir, progress, n_jobs)
+    scored = _CandidateScores(fitting.template, rated, pieces)
+    samples = np.concatenate([np.ones((len(rated), 1)), fitting.train], axis=1)
     search = Search(
-        spans, lambda values: objective_values(objective, scored(values), rated, samples), where, most, seed
+        spans, lambda values: objective_values(fitting.objective, scored(values), rated, samples), where, most, seed
     )
     reached = _search(search, scored, default, progress)
-    best, sign = search.best(), sign_of(objective)
-    candidates = pd.DataFrame(search.values).assign(value=sign * search.found[:, 0])
-    of_folds, default_value = _of_folds(search, scored, objective, train, repeats), None
-    if default is not None:
-        of_folds["default"], default_value = of_default(objective, scored([dict(default)]), rated, train)
-    values = search.values[best[0]]
-    measure = template.measure(values)
+    (best, *of_folds), found = search.best(), search.found
+    numbers, of_fold = np.unique(of_folds, return_inverse=True)
+    folds = fitting.folds(
+        {name: [search.values[at][name] for at in of_folds] for name in spans},
+        found[of_folds, np.arange(1, samples.shape[1])],
+        scored([search.values[number] for number in numbers])[of_fold],
+        default_scores := None if default is None else scored([dict(default)])[0],
+    )
+    values = search.values[best]
+    measure = fitting.template.measure(values)
     about = {
-        "version": __version__,
-        "template": str(template),
-        "measure": repr(measure),
+        **fitting.about(measure, float(found[best, 0]), default and dict(default), default_scores),
         "less_is_better": where_less_is_better({repr(measure): measure}),
         "ranges": {name: str(span) for name, span in spans.items()},
-        "objective": objective,
-        "value": sign * float(search.found[best[0], 0]),
-        "default": None if default is None else dict(default),
-        "default_value": default_value,
-        "folds": cv,
-        "repeats": repeats,
-        "folds_by": rated.unit,
-        "candidates": len(candidates),
+        "candidates": len(search.values),
         "most_reached": reached,
-        "seed": seed,
-        **about_ratings,
     }
-    return Fit(values, measure, spans, candidates, of_folds, about)
+    candidates = pd.DataFrame(search.values).assign(value=sign_of(fitting.objective) * found[:, 0])
+    return Fit(values, measure, spans, candidates, folds, about)
 
 
 def _search(search: Search, scored: _CandidateScores, default: Mapping[str, Any] | None, progress: bool) -> bool:
@@ -699,23 +760,6 @@ def _search(search: Search, scored: _CandidateScores, default: Mapping[str, Any]
         search.try_values([{**best, name: v} for name, span in spans.items() for v in span.grid(_SLICE)])
     scored.count = None
     return reached
-
-
-def _of_folds(search: Search, scored: _CandidateScores, objective: str, train: Array, repeats: int) -> pd.DataFrame:
-    """Return a row for each fold: the parameters chosen without it, and their objective on it."""
-    best = search.best()[1:]
-    chosen_by = search.found[best, np.arange(1, 1 + train.shape[1])]
-    some = ~np.isnan(chosen_by)  # folds whose training ratings distinguish candidates
-    numbers, of_fold = np.unique(best, return_inverse=True)
-    scores = scored([search.values[number] for number in numbers])[of_fold]
-    return pd.DataFrame(
-        {
-            **folds_of(train, repeats),
-            **{name: pd.Series([search.values[at][name] for at in best]).where(some) for name in search.ranges},
-            "chosen_by": sign_of(objective) * chosen_by,
-            "held_out": np.where(some, held_out_values(objective, scores, scored.rated, train), np.nan),
-        }
-    )
 
 
 class _CandidateScores:
@@ -741,12 +785,10 @@ class _CandidateScores:
 
     def _name(self, measures: list[Measure]) -> str:
         """Return the cache key of measures. Measures that cannot be cached turn the cache off."""
-        if self.pieces.cache is not None:
-            names = names_in_cache(measures)
-            if all(measure in names for measure in measures):
-                return fingerprint([names[measure] for measure in measures])
+        key = None if self.pieces.cache is None else key_in_cache(measures)
+        if key is None:
             self.pieces.cache = None
-        return fingerprint([repr(measure) for measure in measures])
+        return key or fingerprint([repr(measure) for measure in measures])
 
 
 def _scores(rated: Rated, measures: list[Measure]) -> Piece:
@@ -755,21 +797,12 @@ def _scores(rated: Rated, measures: list[Measure]) -> Piece:
     return {"scores": np.ascontiguousarray(scores.to_numpy().T)}
 
 
-def _check(
-    template: Template, spans: Mapping[str, Range], rated: Rated, objective: str, default: Any, cv: int, repeats: int,
-    most: int,
-) -> None:  # fmt: skip
-    if not spans:
-        raise BadParameter("there is nothing to fit: give ranges=, such as {'h': (5, 500)}.")
-    template.check(list(spans))
-    known = [name for name in OBJECTIVES if (plain_name(name) == AGREED) == (rated.what == "pair")]
-    check_coefficient(objective, known, rated.weights, f"ratings of {rated.what}s have no such objective.", "objective")
-    if default is not None and set(default) != set(spans):
+def _check_default(template: Template, spans: Mapping[str, Range], default: Mapping[str, Any] | None) -> None:
+    if default is None:
+        return
+    if set(default) != set(spans):
         raise BadParameter(f"default= must have a value for each of {', '.join(spans)}, not {dict(default)!r}.")
-    check_whole(2, most=most)
-    check_fit(rated, cv, repeats)
-    if default is not None:
-        for name, span in spans.items():
-            if not span.choices and not isinstance(default[name], int | float | np.number):
-                raise BadParameter(f"default of {name} must be a number, not {default[name]!r}.")
-        template.measure(default)
+    for name, span in spans.items():
+        if not span.choices and not isinstance(default[name], int | float | np.number):
+            raise BadParameter(f"default of {name} must be a number, not {default[name]!r}.")
+    template.measure(default)

@@ -28,7 +28,7 @@ from ...data.columns import of_columns
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, check_known, check_share, check_whole, many, some
 from ...evaluation.run_comparison import measures_by_name
-from ...evaluation.score_cache import names_in_cache
+from ...evaluation.score_cache import key_in_cache
 from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
 from ...measures.labels import Measures
@@ -196,18 +196,6 @@ def identity(masking: Masking, holes: Fractions | Depths) -> dict[str, Any]:
         "holes": [type(holes).__name__, *map(str, holes.levels)],
         "pool": masking.pool,
     }
-
-
-def cached(masking: Masking, known: dict[str, Any], cache_dir: Any) -> tuple[dict[str, Any], Any]:
-    """Return the identity of tasks including that of their measures, and the cache folder.
-
-    The folder is None if a measure cannot be cached.
-    """
-    measures = masking.measures.values()
-    names = {} if cache_dir is None else names_in_cache(measures)
-    if any(measure not in names for measure in measures):
-        return known, None
-    return {**known, "computed by": [names[measure] for measure in measures]}, cache_dir
 
 
 def hash_of_input(masking: Masking) -> str:
@@ -463,7 +451,8 @@ def _studied(
     masking = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)
-    known, cache_dir = cached(masking, identity(masking, holes), cache_dir)
+    key = None if cache_dir is None else key_in_cache(masking.measures.values())
+    known, cache_dir = {**identity(masking, holes), "computed by": key}, cache_dir if key else None
     work = Work(masking, holes, pairs)
     pieces_of = partial(Pieces, cache_dir=cache_dir, progress=progress, n_jobs=n_jobs)
 
