@@ -16,6 +16,7 @@ from pyterrier_cwla import CWLA, evaluate, gain
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
+from pyterrier_cwla.evaluation.score_cache import key_in_cache
 from pyterrier_cwla.evaluation.significance import wilcoxon_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import measure_look
@@ -39,7 +40,6 @@ from pyterrier_cwla.studies.incomplete_judgments.robustness_study import (
     MEASURES,
     Resampling,
     Work,
-    cached,
     grade_weights,
     groups_left_out,
     identity,
@@ -554,7 +554,7 @@ def test_the_identity_of_pieces_is_all_that_they_depend_on():
 
     def known(measure="AP", fractions=FEW, pool="judged", qrels=QRELS, runs=top):
         masking = masking_of({"m": measure}, qrels, runs, pool)
-        return fingerprint(cached(masking, identity(masking, Fractions(fractions)), "folder")[0])
+        return fingerprint(identity(masking, Fractions(fractions)), key_in_cache(masking.measures.values()))
 
     def timed(lengths):
         return CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time", lengths=lengths, norm="ideal")
