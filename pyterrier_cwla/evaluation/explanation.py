@@ -25,10 +25,9 @@ from ..files.atomic import AnyPath
 from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
 from ..measures.declarations import followed, needs_of
-from ..measures.mixtures import Mixture
 from ..measures.named import measure_of
 from ..measures.provider import judged
-from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware
+from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware, Mixture
 from ..model.browsing import Walk
 from ..model.introspection import reads
 from ..model.language import parse

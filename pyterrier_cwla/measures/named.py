@@ -166,6 +166,12 @@ class CWLAMeasure(ShownMeasure):
         """Functions, tables and measures behind the names in the parameters."""
         return _flat(self.bound)
 
+    def given(self, name: str, example: str) -> Any:
+        """Return the object behind a required parameter; raise BadParameter if it is missing."""
+        if name not in self.bound:
+            raise BadParameter(f"{self.__name__} needs {name}=, such as {self.__name__}({name}={example}).")
+        return self.bound[name]
+
     @property
     def named_content(self) -> object:
         """Functions and tables that the text of the measure refers to by name."""

@@ -143,7 +143,7 @@ class Kind:
     choices: tuple[str, ...] = ()
     function: str = ""
     by_grade: bool = False
-    text: Callable[[Any], str] | None = field(default=None, compare=False, repr=False)
+    text: Callable[[Any], str | dict[str, str]] | None = field(default=None, compare=False, repr=False)
 
     def __contains__(self, value: object) -> bool:
         return self.convert(value) is not None

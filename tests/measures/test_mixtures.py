@@ -28,8 +28,8 @@ from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.computing import Computation, Needs
 from pyterrier_cwla.measures.declarations import better_of, needs_of
 from pyterrier_cwla.measures.labels import labelled
-from pyterrier_cwla.measures.mixtures import needs_of_all, unit_of
 from pyterrier_cwla.measures.named import measures_of
+from pyterrier_cwla.measures.wrappers import needs_of_all, unit_of
 from tests.support import reference
 from tests.support.generated import collection
 

@@ -20,10 +20,9 @@ from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, nam
 from ...files.inputs import is_runs, loaded, runs_by_name
 from ...files.memory_limit import refuse_beyond_memory
 from ...measures.declarations import followed
-from ...measures.mixtures import Mixture
 from ...measures.named import measure_of
 from ...measures.provider import CWLAEvaluator, prepare
-from ...measures.wrappers import NOBODY, ByTopic, IntentAware, pinned
+from ...measures.wrappers import NOBODY, ByTopic, IntentAware, Mixture, pinned
 from ...model.browsing import Walk
 from ...model.document_values import words_of_items
 from ...model.efforts import grade_time, time
