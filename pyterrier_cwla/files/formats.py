@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import BadParameter, MalformedFile
-from .arrow_arrays import first_row, of_numbers, to_numpy
+from .arrow_arrays import filled, first_row, one_chunk, to_numpy
 from .atomic import AnyPath
-from .id_columns import first_repeat
+from .id_columns import PairKeys, written
 from .memory_limit import open_file, unpacked
 from .table_readers import (
     DUPLICATES,
@@ -291,21 +291,11 @@ def _refuse_infinite(table: pa.Table, place: Place, column: str, least: float) -
 
 def _first_repeat(table: pa.Table) -> int | None:
     """Return the first row with the same query and document as an earlier row, or None."""
-    documents = table["doc_id"].cast(pa.large_string()).combine_chunks()
-    order, queries = None, np.zeros(len(documents), np.int32)
+    query = np.zeros(len(table), np.int64)
     for column in {"query_id", "iteration"} & {*table.column_names}:
-        codes = to_numpy(table[column].combine_chunks().dictionary_encode().indices)
-        queries = np.unique(queries * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int32)
-    starts = _starts(queries)
-    if len(starts) > queries.max(initial=0) + 1:
-        order = np.argsort(queries, kind="stable")
-        documents, starts = documents.take(of_numbers(order)), _starts(queries[order])
-    row = first_repeat(documents, starts)
-    return row if row is None or order is None else int(order[row])
-
-
-def _starts(queries: np.ndarray) -> np.ndarray:
-    return np.append(0, np.flatnonzero(queries[1:] != queries[:-1]) + 1)
+        codes = filled(one_chunk(table[column]).dictionary_encode().indices)
+        query = query * (int(codes.max()) + 2) + codes
+    return PairKeys(one_chunk(written(table["doc_id"])), query).repeat
 
 
 def read_pisa_index(folder: Path) -> pa.Table:

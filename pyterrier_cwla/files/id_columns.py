@@ -214,22 +214,6 @@ def pieces(starts: Array, size: int, within: slice = slice(None)) -> Iterator[sl
     return (slice(a, b) for a, b in pairwise([first, *ends.tolist(), last] if last > first else []))
 
 
-def first_repeat(documents: Any, starts: Array) -> int | None:
-    """Return the first row whose document occurs earlier in the same group, or None."""
-    bounds = np.append(starts, len(documents))
-    sizes, added = np.diff(bounds), of_queries(np.arange(len(starts)))
-    hashed = hashing(documents)
-    for some in pieces(starts, BLOCK):
-        start, end = int(bounds[some.start]), int(bounds[some.stop])
-        keys = hashed(start, end) + np.repeat(added[some], sizes[some])
-        if may_repeat(keys):
-            groups = np.repeat(np.arange(some.start, some.stop), sizes[some])
-            repeat = repeated(keys, documents.slice(start, end - start), groups)
-            if repeat is not None:
-                return start + repeat
-    return None
-
-
 def may_repeat(keys: Array) -> bool:
     """Return whether two keys may be equal; the upper halves usually differ and are faster to sort."""
     return not (_all_differ(keys.view(np.uint32)[1::2]) or _all_differ(keys))
@@ -252,7 +236,7 @@ def repeated(keys: Array, documents: Any, query: Array) -> int | None:
 
 
 class PairKeys:
-    """Keys of all judged pairs, from a hash function without collisions among these pairs.
+    """Keys of all pairs of query and document, from a hash function without collisions among these pairs.
 
     Attributes
     ----------
