@@ -230,7 +230,7 @@ def texts_of(path: Path) -> dict[str, str]:
         If the file cannot be read or has no such columns, or if two rows give different texts to one document.
     """
     from ..behaviour.logs.log import read
-    from ..data.document_tables import IDS
+    from ..files.table_readers import IDS
 
     check_exists(path)
     columns, place = _json_lines(str(path)) if ".jsonl" in path.suffixes else read(str(path))[:2]

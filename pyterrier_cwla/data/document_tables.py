@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from .._version import __version__
 from ..errors import BadParameter, MalformedFile, many, near, shown, some
 from ..files import id_columns
-from ..files.arrow_arrays import of_booleans, the_only
+from ..files.arrow_arrays import Named, of_booleans, the_only
 from ..files.atomic import written
 from ..files.id_columns import Ids
+from ..files.table_readers import IDS, TableKind
 from ..rendering.figures import GAIN, notebook_picture, small_axes
 from ..tasks.hashing import of_table
 from ..tasks.progress import bar
 from .columns import Array, Floats, columns_of_table, strings
 from .resources import Resource
 
-IDS = ("doc_id", "docno", "id")
 _KEY = b"pyterrier_cwla"
 
 
@@ -50,16 +50,12 @@ class DocumentTable(Resource):
         Hash of the file.
     """
 
-    _values: ClassVar[tuple[str, ...]]
-    """Allowed names of the column of values; the name of the package comes first."""
-    _meanings: ClassVar[tuple[tuple[str, ...], ...]]
-    """The names in ``_values``, grouped by meaning."""
+    column: ClassVar[str]
+    """Name of the column of values in runs."""
+    _kind: ClassVar[TableKind]
+    """Kind of the files of these tables, with the names of their columns."""
     _reserved: ClassVar[str] = ""
     """Name that tables cannot have."""
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        cls._values = tuple(name for names in cls._meanings for name in names)
 
     def __init__(
         self,
@@ -99,21 +95,23 @@ class DocumentTable(Resource):
         if isinstance(table, cls):
             return cls(name or table.name, table.loaded, about=table.about)
         ids, values, called, column = cls._pairs(table)
-        doc_id = strings(ids, called, cls._what, BadParameter)
+        doc_id = strings(ids, called, cls.parameter, BadParameter)
         if pc.count_distinct(doc_id).as_py() < len(doc_id):
             seen = pc.value_counts(doc_id)
             double = seen.field("values").filter(pc.greater(seen.field("counts"), 1))[0].as_py()
-            raise BadParameter(f"the {cls._what} have {double!r} twice: keep one row of each document.")
+            raise BadParameter(f"the {cls.parameter} have {double!r} twice: keep one row of each document.")
         columns = cls._checked(doc_id, values, column)
         return cls(name or cls._content_name(columns), columns, about=about)
 
     @classmethod
     def register(cls, name: str, table: Any) -> Self:
-        """Register a table under a name that measures can use."""
+        """Register a table under a name that measures can use; a file that is no table raises an error at once."""
         if not name.isidentifier() or name == cls._reserved:
             other = f" and other than {cls._reserved!r}" if cls._reserved else ""
             raise BadParameter(f"a table's name is a word, such as 'robust04'{other}, not {name!r}.")
-        found = cls._named[name] = cls.of(table, name)
+        found = cls.of(table, name)
+        len(found)
+        cls._named[name] = found
         return found
 
     @classmethod
@@ -125,8 +123,8 @@ class DocumentTable(Resource):
     def _unknown(cls, name: str, registered: list[str]) -> str:
         near_name = near(name, registered) + " " if registered else ""
         return (
-            f"{cls._what}={name!r} is neither a file nor the name of a table."
-            f" {near_name}register_{cls._what}(name, table) names one."
+            f"{cls.parameter}={name!r} is neither a file nor the name of a table."
+            f" {near_name}register_{cls.parameter}(name, table) names one."
         )
 
     @classmethod
@@ -158,7 +156,7 @@ class DocumentTable(Resource):
         """Write the table to a Parquet file, with ``about`` in its metadata."""
         import pyarrow.parquet
 
-        metadata = {_KEY: json.dumps(self.about | {"table": self._what, "version": __version__})}
+        metadata = {_KEY: json.dumps(self.about | {"table": self.parameter, "version": __version__})}
         rows = self._rows().replace_schema_metadata(metadata)
         with written(path) as place:
             pyarrow.parquet.write_table(rows, place, write_page_checksum=True)
@@ -187,37 +185,37 @@ class DocumentTable(Resource):
         return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
     def __repr__(self) -> str:
-        return f"<{self._what} {self.name!r}>"
+        return f"<{self.parameter} {self.name!r}>"
 
     @classmethod
     def _pairs(cls, table: Any) -> tuple[Any, Any, str, str]:
         """Return document ids, their values, and the names of both columns."""
         if isinstance(table, Mapping):
-            return list(table), list(table.values()), IDS[0], cls._values[0]
+            return list(table), list(table.values()), IDS[0], cls.column
         if hasattr(table, "columns") or isinstance(table, pa.Table):
-            columns = columns_of_table(table)
-            ids, *values = (
-                [one for name in wanted for one in columns if one[0] == name] for wanted in (IDS, *cls._meanings)
-            )
-            given = next(filter(None, values), None)
-            if not ids or given is None:
+            columns, found = columns_of_table(table), dict[str, list[Named]]()
+            for name, meaning in cls._kind.names.items():
+                for one in (one for one in columns if one[0] == name):
+                    found.setdefault(meaning, []).append(one)
+            ids, given = found.pop("doc_id", None), next(iter(found.values()), None)
+            if ids is None or given is None:
+                lacking = " or ".join(name for name in cls._kind.names if (name in IDS) == (ids is None))
                 names = [name for name, _ in columns]
-                lacking = " or ".join(cls._values if ids else IDS)
-                raise BadParameter(f"the table of {cls._what} has no column {lacking}; there is {some(names, 8)}.")
+                raise BadParameter(f"the table of {cls.parameter} has no column {lacking}; there is {some(names, 8)}.")
 
             def refuse(sentence: str, row: int) -> BadParameter:
-                return BadParameter(f"the table of {cls._what} {sentence} in row {row}. Keep one of the two.")
+                return BadParameter(f"the table of {cls.parameter} {sentence} in row {row}. Keep one of the two.")
 
             def refuse_values(sentence: str, row: int) -> BadParameter:
-                document = strings(doc_id, ids[0][0], cls._what, BadParameter)[row].as_py()
+                document = strings(doc_id, ids[0][0], cls.parameter, BadParameter)[row].as_py()
                 return refuse(f"{sentence} for document {document!r}", row)
 
             doc_id = the_only(ids, refuse)
             return doc_id, the_only(given, refuse_values), ids[0][0], given[0][0]
         if hasattr(table, "index") and hasattr(table, "dtype"):
-            return table.index, table, IDS[0], cls._values[0]
+            return table.index, table, IDS[0], cls.column
         raise BadParameter(
-            f"{cls._what}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
+            f"{cls.parameter}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
         )
 
     @classmethod
@@ -287,7 +285,7 @@ def lengths_html(name: str, words: Floats, mean: float) -> str:
     levels = [float(level) for level in np.quantile(some, list(_SHARES.values()), method="inverted_cdf")]
     levels[0], levels[-1] = float(words.min()), float(words.max())
     note = f"<p><small>Quantiles and picture are those of one document in {step:,}.</small></p>" if step > 1 else ""
-    table = _table([list(_SHARES), [f"{level:,.0f}" for level in levels]])
+    table = _table([{share: f"{level:,.0f}" for share, level in zip(_SHARES, levels)}])
     said = f"Lengths of {many(len(words), 'document')} in words: median {levels[3]:,.0f}, mean {mean:,.0f}."
     return head + table + _histogram(some, mean, said) + note
 
@@ -326,24 +324,21 @@ def duplicates_html(name: str, doc_id: Ids, cluster: Array, original: Ids) -> st
         return head
     sizes = np.bincount(cluster, minlength=number)
     largest = np.argsort(-sizes, kind="stable")[:_CLUSTERS]
-    rows = [["original", "duplicates", "among them"]]
+    rows = []
     for code in largest.tolist():
         first = original[code].as_py()
         others = [one for one in doc_id.filter(of_booleans(cluster == code)).to_pylist() if one != first]
-        more = ["…"] * (len(others) > _DOCUMENTS)
-        rows.append([first, f"{len(others):,}", ", ".join([*others[:_DOCUMENTS], *more])])
+        among = ", ".join([*others[:_DOCUMENTS], *["…"] * (len(others) > _DOCUMENTS)])
+        rows.append({"original": first, "duplicates": f"{len(others):,}", "among them": among})
     rest = f"<p><small>The {many(len(largest), 'largest cluster')} of {number:,}.</small></p>"
     return head + _table(rows) + (rest if number > len(largest) else "")
 
 
-def _table(rows: Iterable[Sequence[str]]) -> str:
-    """Return an HTML table; the first row is the head."""
-    head, *body = [[escape(cell) for cell in row] for row in rows]
-    lines = [
-        "".join(f"<th>{cell}</th>" for cell in head),
-        *("".join(f"<td>{cell}</td>" for cell in row) for row in body),
-    ]
-    return f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>"
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    """Return an HTML table of rows with texts by heading."""
+    from ..rendering.tables import Table, TableColumn
+
+    return Table(columns=[TableColumn(heading, heading) for heading in rows[0]], rows={"": rows}).html()
 
 
 Split = Callable[[str], Sequence[str]]

@@ -31,7 +31,7 @@ class IntentWeights(Resource):
         Probabilities by (query, intent); uniform by default.
     """
 
-    _what, _has_files = "weights", False
+    parameter, _has_files = "weights", False
 
     def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
         super().__init__(name, table)

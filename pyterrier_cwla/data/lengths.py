@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import Any, ClassVar, cast, overload
+from typing import Any, ClassVar, Self, cast, overload
 
 import numpy as np
 import pyarrow as pa
@@ -19,22 +19,19 @@ from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
 from ..files.formats import read_pisa_index, read_table
 from ..files.id_columns import Ids, places
-from ..files.table_readers import LENGTHS, SECONDS, TableKind
+from ..files.table_readers import LENGTHS, SECONDS
 from ..tasks.progress import bar
 from .columns import Floats, numbers, strings
 from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
 
 
-@dataclass(frozen=True)
-class Quantity:
-    """A number of each document that efforts read: the length in words, or the known cost in seconds.
+class NumberTable(DocumentTable):
+    """Numbers of 0 or more by document id: lengths in words, or known costs in seconds.
+
+    The classes of tables also stand for the number itself, which efforts read from a table or from a column of runs.
 
     Attributes
     ----------
-    name : str
-        Parameter of measures with a table of the numbers.
-    column : str
-        Column of runs with the numbers.
     noun, nouns : str
         Names of one number and of several.
     unit : str
@@ -47,59 +44,22 @@ class Quantity:
         Class of errors about documents without a number.
     """
 
-    name: str
-    column: str
-    noun: str
-    nouns: str
-    unit: str
-    readers: str
-    ways: str
-    error: type[MissingLength]
+    noun: ClassVar[str]
+    nouns: ClassVar[str]
+    unit: ClassVar[str]
+    readers: ClassVar[str]
+    ways: ClassVar[str]
+    error: ClassVar[type[MissingLength]]
 
-    def key(self, metric: Any) -> tuple[Hashable, ...]:
+    @classmethod
+    def key(cls, metric: Any) -> tuple[Hashable, ...]:
         """Return the key of these numbers in caches of values of a metric."""
-        return self.name, self.table_of(metric), metric.default_lengths, metric.missing
+        return cls.column, cls.of_metric(metric), metric.default_lengths, metric.missing
 
-    def table_of(self, metric: Any) -> NumberTable | None:
-        """Return the table of a metric with its numbers of documents, if it has one."""
-        return cast("NumberTable | None", getattr(metric, self.name))
-
-    def default_of(self, metric: Any) -> NumberTable | None:
-        """Return the table for runs without a column of these numbers, if there is one."""
-        return cast("NumberTable | None", getattr(metric, f"default_{self.name}", None))
-
-
-WORDS = Quantity(
-    name="lengths",
-    column="doc_length",
-    noun="length",
-    nouns="lengths",
-    unit="words",
-    readers="time as effort",
-    ways="or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all"
-    " measures with register_lengths(words).",
-    error=MissingLength,
-)
-KNOWN_SECONDS = Quantity(
-    name="doc_seconds",
-    column="doc_seconds",
-    noun="cost",
-    nouns="costs",
-    unit="seconds",
-    readers="an effort of known seconds",
-    ways="or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it).",
-    error=MissingSeconds,
-)
-
-
-class NumberTable(DocumentTable):
-    """Numbers of 0 or more by document id: lengths in words, or known costs in seconds."""
-
-    _quantity: ClassVar[Quantity]
-    """Quantity that the table contains: lengths in words, or known costs in seconds."""
-    _kind: ClassVar[TableKind]
-    """Kind of the files with these numbers."""
-    _meanings: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    @classmethod
+    def of_metric(cls, metric: Any, prefix: str = "") -> Self | None:
+        """Return the table of a metric with these numbers; with the prefix "default_", that for runs without column."""
+        return cast("Self | None", getattr(metric, prefix + cls.parameter, None))
 
     def __len__(self) -> int:
         return len(self.loaded[1])
@@ -109,11 +69,11 @@ class NumberTable(DocumentTable):
             number = len(self.current)
             mean = self.mean if number else np.nan
         except CWLAError:  # the file is missing or is not a table
-            return f"<{self._quantity.nouns} {self.name!r}: the file cannot be read>"
-        of_mean = f", mean {mean:,.1f} {self._quantity.unit}" if number else ""
+            return f"<{self.nouns} {self.name!r}: the file cannot be read>"
+        of_mean = f", mean {mean:,.1f} {self.unit}" if number else ""
         tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
         content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
-        return f"<{self._quantity.nouns} {self.name!r}: {content}>"
+        return f"<{self.nouns} {self.name!r}: {content}>"
 
     @property
     def mean(self) -> float:
@@ -142,12 +102,13 @@ class NumberTable(DocumentTable):
 
     @classmethod
     def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:
-        of = cls._quantity
-        found = np.array(numbers(values, column, of.name, BadParameter, lambda row: shown(doc_id[row].as_py())), float)
+        found = np.array(
+            numbers(values, column, cls.parameter, BadParameter, lambda row: shown(doc_id[row].as_py())), float
+        )
         if len(found) and not (np.isfinite(found).all() and found.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
             raise BadParameter(
-                f"the {of.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {of.nouns} are {of.unit}, 0 or more."
+                f"the {cls.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls.nouns} are {cls.unit}, 0 or more."
             )
         return doc_id, found
 
@@ -158,12 +119,10 @@ class NumberTable(DocumentTable):
     @classmethod
     def _read(cls, path: str) -> tuple[Ids, Floats]:
         table = read_table(path, cls._kind)
-        return strings(table["doc_id"], "doc_id", cls._quantity.nouns, cls._quantity.error), to_numpy(
-            table[cls._quantity.column]
-        )
+        return strings(table["doc_id"], "doc_id", cls.nouns, cls.error), to_numpy(table[cls.column])
 
     def _rows(self) -> pa.Table:
-        return pa.table(dict(zip(("docno", self._quantity.column), self.loaded, strict=True)))
+        return pa.table(dict(zip(("docno", self.column), self.loaded, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -178,8 +137,8 @@ class ReplacedLengths:
         First document without a length, and its query; empty if there is none.
     table : str, optional
         Name of the table of lengths for messages, empty if it has none; None for the column doc_length.
-    quantity : Quantity
-        What the numbers are: lengths, or known costs.
+    of : type of NumberTable
+        Class of tables of the numbers: lengths, or known costs.
     """
 
     replaced: int
@@ -187,7 +146,7 @@ class ReplacedLengths:
     query: str
     document: str
     table: str | None
-    quantity: Quantity
+    of: type[NumberTable]
 
     def __add__(self, other: ReplacedLengths) -> ReplacedLengths:
         first = self if self.replaced else other
@@ -204,7 +163,7 @@ class ReplacedLengths:
         if not self.replaced:
             return None
         example = f"{shown(self.document)} of query {shown(self.query)}"
-        of = self.quantity
+        of = self.of
         source = f"the column {of.column}" if self.table is None else f"the table of {of.nouns} {self.table}".rstrip()
         if self.replaced == self.documents and self.table is not None:
             raise of.error(
@@ -235,7 +194,12 @@ class Lengths(NumberTable):
     225.0
     """
 
-    _what, _meanings, _kind, _quantity = WORDS.name, (("doc_length", "words", "length"),), LENGTHS, WORDS
+    parameter, _kind, column = "lengths", LENGTHS, "doc_length"
+    noun, nouns, unit, readers, error = "length", "lengths", "words", "time as effort", MissingLength
+    ways = (
+        "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
+        " with register_lengths(words)."
+    )
     default: ClassVar[Lengths | None] = None
 
     @sanitised
@@ -302,8 +266,6 @@ def register_lengths(name: Any, table: Any = _NOT_GIVEN) -> Lengths | None:
     >>> register_lengths(None)
     """
     if table is not _NOT_GIVEN:
-        if isinstance(table, str | Path):
-            len(Lengths.of(table))  # raises if the file is not a table
         return Lengths.register(name, table)
     default = None if name is None else Lengths.bind(name)
     if default is not None:
@@ -413,8 +375,9 @@ class Seconds(NumberTable):
     22.5
     """
 
-    _what, _meanings, _kind = KNOWN_SECONDS.name, (("doc_seconds", "seconds"),), SECONDS
-    _quantity = KNOWN_SECONDS
+    parameter, _kind, column = "doc_seconds", SECONDS, "doc_seconds"
+    noun, nouns, unit, readers, error = "cost", "costs", "seconds", "an effort of known seconds", MissingSeconds
+    ways = "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it)."
 
 
 def register_doc_seconds(name: str, table: Any) -> Seconds:
@@ -453,6 +416,4 @@ def register_doc_seconds(name: str, table: Any) -> Seconds:
     >>> evaluate({"q": {"d2": 1}}, {"q": {"d1": 2.0, "d2": 1.0}}, [measure]).iloc[0, 0].round(4)
     np.float64(0.7071)
     """
-    if isinstance(table, str | Path):
-        len(Seconds.of(table))  # raises if the file is not a table
     return Seconds.register(name, table)

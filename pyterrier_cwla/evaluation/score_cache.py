@@ -169,7 +169,7 @@ def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
             values = [[name, _identity(one, lacking, f"parameter {name} of {what}")] for name, one in value.values]
             return [part.kind, part.name, *own, values]
         case DocumentTable() if _is_ours(value):
-            return [value._what, value.name, value.content]
+            return [value.parameter, value.name, value.content]
         case IntentWeights() if _is_ours(value):
             return [value.name, sorted((*key, weight) for key, weight in (value.table or {}).items())]
         case Measure() if _is_ours(value):

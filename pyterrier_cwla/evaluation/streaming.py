@@ -16,7 +16,7 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Aligned, Overlap
 from ..data.columns import Array, Columns, distinct
-from ..data.lengths import KNOWN_SECONDS, WORDS
+from ..data.lengths import Lengths, Seconds
 from ..data.rows import Rows
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
@@ -423,8 +423,8 @@ def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
     for measure in measures:
         needs = needs_of(measure)
         if needs.mean_length or needs.mean_seconds:
-            quantity = WORDS if needs.mean_length else KNOWN_SECONDS
+            quantity = Lengths if needs.mean_length else Seconds
             raise quantity.error(
                 f"{measure} needs the mean {quantity.noun} of a whole run, and runs are read in parts here: give"
-                f" {quantity.name}=, a table, or evaluate the run as a frame."
+                f" {quantity.parameter}=, a table, or evaluate the run as a frame."
             )

@@ -83,16 +83,18 @@ QRELS = TableKind(
     least=("relevance", -np.inf),
     twice="document {doc_id!r} is judged twice for query {query_id!r}",
 )
-_DOCUMENTS = {"doc_id": "doc_id", "docno": "doc_id", "id": "doc_id"}
+IDS = ("doc_id", "docno", "id")
+"""Names of the column of documents in tables of documents."""
+_DOCUMENTS = dict.fromkeys(IDS, "doc_id")
 LENGTHS = TableKind(
     fields={"docno": "doc_id", "words": "doc_length"},
-    names=_DOCUMENTS | {"doc_length": "doc_length", "length": "doc_length", "words": "doc_length"},
+    names=_DOCUMENTS | dict.fromkeys(("doc_length", "words", "length"), "doc_length"),
     least=("doc_length", 0.0),
     twice="document {doc_id!r} has a second length",
 )
 SECONDS = TableKind(
     fields={"docno": "doc_id", "seconds": "doc_seconds"},
-    names=_DOCUMENTS | {"doc_seconds": "doc_seconds", "seconds": "doc_seconds"},
+    names=_DOCUMENTS | dict.fromkeys(("doc_seconds", "seconds"), "doc_seconds"),
     least=("doc_seconds", 0.0),
     twice="document {doc_id!r} has a second cost",
 )

@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
 from ..data.columns import Array
-from ..data.lengths import KNOWN_SECONDS, WORDS
+from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown, some
 from ..files import id_columns
@@ -93,7 +93,7 @@ class TrainingRows:
                 f"{measure} needs the cost of every training row: give it a table as doc_seconds=, and pass docno=."
             )
         if not metric.unit_effort:
-            words, seconds = (partial(words_of_rows, metric, rows, of) for of in (WORDS, KNOWN_SECONDS))
+            words, seconds = (partial(words_of_rows, metric, rows, of) for of in (Lengths, Seconds))
             documents = Documents(grade, words, seconds)
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)

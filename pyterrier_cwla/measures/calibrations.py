@@ -311,7 +311,7 @@ class BoundCalibration(Resource):
     The content is the parameters of ``TBG`` and those of ``GradedTBG``.
     """
 
-    _what, _read_at_once = "calibration", True
+    parameter, _read_at_once = "calibration", True
 
     def __repr__(self) -> str:
         return f"<calibration {self.name!r}>"
@@ -394,7 +394,7 @@ class TopicParameters(Resource):
     tables in text, whose first line has the names of the columns, separated by tabs or commas.
     """
 
-    _what, _read_at_once = "parameters", True
+    parameter, _read_at_once = "parameters", True
 
     def __repr__(self) -> str:
         return f"<parameters by topic {self.name!r}>"

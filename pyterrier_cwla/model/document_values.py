@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..data.columns import Array, Floats
-from ..data.lengths import WORDS, NumberTable, Quantity, ReplacedLengths
+from ..data.lengths import Lengths, NumberTable, ReplacedLengths
 from ..data.rankings import Rankings, remembered
 from ..data.rows import Rows
 from ..errors import MissingLength, shown, some, warn
@@ -33,7 +33,7 @@ def grades_of_hits(metric: Metric, rankings: Rankings) -> Array:
 
 
 def words_of_items(
-    metric: Metric, rankings: Rankings, queries: Array, width: int, quantity: Quantity = WORDS
+    metric: Metric, rankings: Rankings, queries: Array, width: int, quantity: type[NumberTable] = Lengths
 ) -> Floats:
     """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
 
@@ -44,7 +44,7 @@ def words_of_items(
     ndarray of shape (n_queries, width)
         Numbers of words, or of seconds.
     """
-    copies = metric.duplicates if quantity == WORDS else None
+    copies = metric.duplicates if quantity is Lengths else None
 
     def words() -> Array:
         flat = rankings.of_rows(lambda rows: words_in_rank_order(metric, rows, quantity))
@@ -54,7 +54,7 @@ def words_of_items(
     return rankings.at_ranks(flat, queries, width)
 
 
-def words_in_rank_order(metric: Metric, rows: Rows, quantity: Quantity = WORDS) -> Floats:
+def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
     """Return the words, or the seconds, of all documents, grouped by query in rank order.
 
     Below the last rank that the metric reads, documents of a run may have no length. Their words are then 0. Labelled
@@ -83,7 +83,7 @@ def _ranks(rows: Rows) -> Array:
     return ranks
 
 
-def words_of_rows(metric: Metric, rows: Rows, quantity: Quantity = WORDS) -> Floats:
+def words_of_rows(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
     """Return the words, or the seconds, of all documents in the order of the rows.
 
     They come from the table of the metric, else from the run's column doc_length, else from the default table. All
@@ -99,7 +99,7 @@ def words_of_rows(metric: Metric, rows: Rows, quantity: Quantity = WORDS) -> Flo
     return remembered(rows.memory, quantity.key(metric), lambda: _words_of_columns(metric, rows, quantity))
 
 
-def _words_of_columns(metric: Metric, rows: Rows, quantity: Quantity, read: Array | None = None) -> Floats:
+def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], read: Array | None = None) -> Floats:
     """Return the words, or the seconds, of all documents; those outside the mask `read` may be missing."""
     needed = np.repeat(rows.query >= 0, rows.sizes)
     if read is not None:
@@ -107,16 +107,16 @@ def _words_of_columns(metric: Metric, rows: Rows, quantity: Quantity, read: Arra
     if not needed.any():
         return np.zeros(len(needed))
     doc_id, column = rows.columns.doc_id, getattr(rows.columns, quantity.column)
-    table = quantity.table_of(metric)
+    table = quantity.of_metric(metric)
     if table is None and column is None:
-        table = quantity.default_of(metric)
+        table = quantity.of_metric(metric, "default_")
     if table is not None:
         words = np.full(len(needed), np.nan) if doc_id is None else table.of_documents(doc_id)
     elif column is not None:
         words = np.asarray(column, float)
     else:
         raise quantity.error(
-            f"the {quantity.nouns} of documents are needed: give {quantity.name}=, a table, a path or a name,"
+            f"the {quantity.nouns} of documents are needed: give {quantity.parameter}=, a table, a path or a name,"
             f" {quantity.ways}"
         )
     if metric.missing == "mean" and read is None:
@@ -131,7 +131,9 @@ def _words_of_columns(metric: Metric, rows: Rows, quantity: Quantity, read: Arra
     return _without_holes(words, needed, metric, table, rows.pair, quantity, known_to if rows.order is None else None)
 
 
-def _note_replaced(rows: Rows, missing: Array, documents: int, table: NumberTable | None, quantity: Quantity) -> None:
+def _note_replaced(
+    rows: Rows, missing: Array, documents: int, table: NumberTable | None, quantity: type[NumberTable]
+) -> None:
     """Note in the rows how many numbers the mean replaces; of labelled rows, warn at once."""
     holes = np.flatnonzero(missing)
     first = rows.pair(int(holes[0])) if len(holes) else ("", "")
@@ -141,10 +143,10 @@ def _note_replaced(rows: Rows, missing: Array, documents: int, table: NumberTabl
     replaced = ReplacedLengths(len(holes), documents, *first, name, quantity)
     if rows.order is not None and (about := replaced.about("these rows")):
         warn(about)
-    rows.replaced_lengths[key if quantity == WORDS else f"{quantity.column} {key}"] = replaced
+    rows.replaced_lengths[key if quantity is Lengths else f"{quantity.column} {key}"] = replaced
 
 
-def words_of_pool(metric: Metric, rankings: Rankings, quantity: Quantity = WORDS) -> Floats:
+def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:
     """Return the words, or the seconds, of all judged documents in the order of the pool, for ideal rankings.
 
     Raises
@@ -153,14 +155,14 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: Quantity = WORDS
         If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
     """
     pool = rankings.pool
-    columns, table = pool.columns, quantity.table_of(metric)
+    columns, table = pool.columns, quantity.of_metric(metric)
     retrieved = None if columns is None else getattr(columns, quantity.column)  # of labelled rows
     if table is None and rankings.rows and not rankings.have_doc_length:
-        table = quantity.default_of(metric)
+        table = quantity.of_metric(metric, "default_")
     if columns is None or not rankings.rows or (table is None and retrieved is None):
         raise quantity.error(
             f"norm='ideal' needs the {quantity.noun} of every judged document, retrieved or not: give"
-            f" {quantity.name}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
+            f" {quantity.parameter}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
             " retrieved documents only."
         )
     if table is None or columns.doc_id is None:
@@ -168,7 +170,7 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: Quantity = WORDS
     else:
         words = table.of_documents(columns.doc_id)[pool.rows]
     duplicates = None if columns.doc_id is None else metric.duplicates
-    if duplicates is not None and metric.duplicate_gain == "keep" and quantity == WORDS:
+    if duplicates is not None and metric.duplicate_gain == "keep" and quantity is Lengths:
         repeated = duplicates.repeated(columns.doc_id)[pool.rows]
         words = np.where(repeated, 0.0, words)  # an upper bound: copies take no time
     if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
@@ -188,7 +190,7 @@ def _without_holes(
     metric: Metric,
     table: NumberTable | None,
     describe: Callable[[int], tuple[str, str]],
-    quantity: Quantity,
+    quantity: type[NumberTable],
     known_to: Callable[[Array], int] | None = None,
 ) -> Array:
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
@@ -223,5 +225,5 @@ def _without_holes(
     raise quantity.error(
         f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
         f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
-        f" {quantity.name}=, a table that has them, read fewer documents with @k{limit}, or give missing='mean'."
+        f" {quantity.parameter}=, a table that has them, read fewer documents with @k{limit}, or give missing='mean'."
     )

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..data.columns import Array, Floats, distinct
-from ..data.lengths import KNOWN_SECONDS, WORDS
+from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import NoFiniteValue
 from .aggregations import erg, etg
@@ -198,7 +198,7 @@ def pool_efforts(metric: Metric, rankings: Rankings, order: Array | None = None)
         return efforts
     rank = None if order is None else places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
     which = slice(None) if order is None else order
-    words, seconds = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (WORDS, KNOWN_SECONDS))
+    words, seconds = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (Lengths, Seconds))
     return metric.costs(Documents(np.maximum(pool.grade, 0)[which], words, seconds, rank))
 
 

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..data.columns import Array, Floats
-from ..data.lengths import KNOWN_SECONDS
+from ..data.lengths import Seconds
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .document_values import gains_of_hits, grades_of_hits, words_of_items
@@ -102,7 +102,7 @@ def _efforts(
             Documents(
                 grade,
                 lambda: words_of_items(metric, rankings, queries, width),
-                lambda: words_of_items(metric, rankings, queries, width, KNOWN_SECONDS),
+                lambda: words_of_items(metric, rankings, queries, width, Seconds),
                 np.arange(1.0, width + 1)[None, :],
             )
         )

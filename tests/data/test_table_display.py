@@ -12,7 +12,7 @@ from pyterrier_cwla.data.duplicates import Duplicates
 
 
 def cells(page, kind="td"):
-    return re.findall(f"<{kind}>(.*?)</{kind}>", page)
+    return re.findall(f"<{kind}>(?:<span>)?(.*?)(?:</span>)?</{kind}>", page)
 
 
 def test_lengths_show_their_quantiles():

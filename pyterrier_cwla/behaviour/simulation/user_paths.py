@@ -14,7 +14,7 @@ import numpy as np
 
 from ...data.alignment import Judgments
 from ...data.columns import Array
-from ...data.lengths import KNOWN_SECONDS
+from ...data.lengths import Seconds
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, naming, near, shown
 from ...files.inputs import is_runs, loaded, runs_by_name
@@ -649,7 +649,7 @@ class UserModel:
         if self.metric.needs_words:
             (columns["words"],) = words_of_items(self.metric, rankings, one, n)
         if self.metric.needs_seconds:
-            (columns["doc_seconds"],) = words_of_items(self.metric, rankings, one, n, KNOWN_SECONDS)
+            (columns["doc_seconds"],) = words_of_items(self.metric, rankings, one, n, Seconds)
         return columns
 
     @property
