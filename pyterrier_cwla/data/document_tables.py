@@ -48,10 +48,14 @@ class DocumentTable(Resource):
         Description of the origin of the table.
     digest : str, optional
         Hash of the file.
+
+    Attributes
+    ----------
+    column : str
+        Name of the column of values in runs.
     """
 
     column: ClassVar[str]
-    """Name of the column of values in runs."""
     _kind: ClassVar[TableKind]
     """Kind of the files of these tables, with the names of their columns."""
     _reserved: ClassVar[str] = ""

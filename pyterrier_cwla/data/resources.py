@@ -63,10 +63,14 @@ class Resource(ABC):
         File of the resource, instead of content.
     digest : str, optional
         Hash of the file.
+
+    Attributes
+    ----------
+    parameter : str
+        Name of the parameter of measures, such as "lengths".
     """
 
     parameter: ClassVar[str]
-    """Name of the parameter of measures, such as "lengths"."""
     _has_files: ClassVar[bool] = True
     """Whether the parameter accepts the path of a file."""
     _read_at_once: ClassVar[bool] = False
