@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data.columns import of_columns, run_columns
-from ..data.rows import Rows
 from ..errors import BadRun, naming, warn
 from ..files.inputs import are_paths, is_runs, loaded, refuse_same_name
 from ..files.run_files import sources
@@ -262,8 +261,6 @@ def _cached(name: Any, run: Any, check: bool, cache: ScoreCache) -> Scored:
     columns = run_columns(run)
 
     def compute(evaluator: CWLAEvaluator) -> Iterator[Scored]:
-        rows = Rows.from_run(columns, evaluator.judgments.index, check)
-        values = evaluator.tables([rows])[0]
-        yield Scored(name, values, rows.answered[0], evaluator.judgments.overlaps(rows)[0])
+        return in_groups(evaluator, [(name, columns, "")], check, many=False)
 
     return cache.of_runs([name], lambda _: fingerprint(check, of_columns(columns)), compute)[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -140,12 +140,9 @@ def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: 
     for some in _parts(runs, size):
         try:
             rows = join([run for _, run, _ in some], evaluator.judgments.index)
-            tables, overlaps = evaluator.tables([rows]), evaluator.judgments.overlaps(rows)
+            yield from scores_of_rows(evaluator, some, [rows])
         except CWLAError:
             yield from _each(evaluator, some, check, many)  # so that the error names the run
-            continue
-        for (name, _, place), values, answered, overlap in zip(some, tables, rows.answered, overlaps, strict=True):
-            yield Scored(name, values, answered, overlap, place)
 
 
 def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: bool) -> Iterator[Scored]:
@@ -157,9 +154,26 @@ def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: boo
                 rows = Rows.from_run(run, evaluator.judgments.index, check)
             yield name, rows, place
 
-    for group in _parts(aligned(), lambda run: len(run[1].columns)):
-        for (name, rows, place), values in zip(group, _values(evaluator, group, many), strict=True):
-            yield Scored(name, values, rows.answered[0], evaluator.judgments.overlaps(rows)[0], place)
+    for some in _parts(aligned(), lambda run: len(run[1].columns)):
+        try:
+            yield from scores_of_rows(evaluator, some, [rows for _, rows, _ in some])
+        except CWLAError:  # again one by one, so that the error names the run
+            for run in some:
+                with naming(run[0] if many else None):
+                    found = scores_of_rows(evaluator, [run], [run[1]])
+                yield from found
+
+
+def scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[_Run], aligned: Sequence[Rows]) -> list[Scored[Measure]]:
+    """Return the scores of runs, of which several may be aligned together, in the same order."""
+    overlaps = chain.from_iterable(map(evaluator.judgments.overlaps, aligned))
+    answered = chain.from_iterable(rows.answered for rows in aligned)
+    return [
+        Scored(name, values, mask, overlap, place)
+        for (name, _, place), values, mask, overlap in zip(
+            runs, evaluator.tables(aligned), answered, overlaps, strict=True
+        )
+    ]
 
 
 def _parts(runs: Iterable[_One], size: Callable[[_One], int]) -> Iterator[list[_One]]:
@@ -174,15 +188,3 @@ def _parts(runs: Iterable[_One], size: Callable[[_One], int]) -> Iterator[list[_
         total += size(run)
     if part:
         yield part
-
-
-def _values(evaluator: CWLAEvaluator, group: list[tuple[str, Rows, str]], many: bool) -> list[dict[Measure, Array]]:
-    try:
-        return evaluator.tables([rows for _, rows, _ in group])
-    except CWLAError:
-        pass  # score the runs one by one, so that the error names the run
-    found = []
-    for name, rows, _ in group:
-        with naming(name if many else None):
-            found += evaluator.tables([rows])
-    return found

@@ -99,11 +99,8 @@ def _read_whole(
 def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored[Measure]]:
     if any(needs.mean_length or needs.mean_seconds for needs in map(needs_of, evaluator.measures)):
         for source in files:
-            for run, table in runs_of(source, extras_of(evaluator.measures)):
-                with naming(run):
-                    rows = Rows.from_run(table, evaluator.judgments.index)
-                    values, (overlap,) = evaluator.tables([rows])[0], evaluator.judgments.overlaps(rows)
-                    yield Scored(run, values, rows.answered[0], overlap, str(source))
+            runs = runs_of(source, extras_of(evaluator.measures))
+            yield from in_groups(evaluator, ((run, table, str(source)) for run, table in runs))
         return
     for source in files:
         yield from whole_runs(scores_of(source, evaluator, progress), len(evaluator.judgments.qids))
