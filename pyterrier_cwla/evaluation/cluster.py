@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
 import cloudpickle
 import numpy as np
@@ -195,6 +194,7 @@ class InFiles:
     def __init__(self, found: Sequence[RunFiles]) -> None:
         self.sources = found
         self.parts: list[_Parts] = []
+        self.places: dict[str, str] = {}  # by name of run
 
     def counted(self, client: Client) -> list[Any]:
         """Return futures of the row counts of groups of parts."""
@@ -218,11 +218,10 @@ class InFiles:
         BadRun
             If two runs have the same name.
         """
-        places: dict[str, str] = {}
         missing = dict(enumerate(self.sources))
         for number, run in runs:
-            refuse_same_name(run, str(self.sources[number]), places)
-            places[run] = str(self.sources[number])
+            refuse_same_name(run, str(self.sources[number]), self.places)
+            self.places[run] = str(self.sources[number])
             missing.pop(number, None)
         for source in missing.values():
             raise source.empty
@@ -531,68 +530,30 @@ def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
 def _cached(
     client: Client, evaluator: CWLAEvaluator, given: InFiles | InFrames, cache_dir: AnyPath
 ) -> Iterator[Scored]:
-    """Yield the scores of runs in files, from the cache or from the workers, several files at a time."""
+    """Yield the scores of runs in files, from the cache or from the workers, a group of files at a time."""
     if isinstance(given, InFrames):
         raise BadParameter(
             "cache_dir= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
-    scores = ScoreCache(cache_dir, evaluator)
-    asking: Any = _CancellableClient(client)
-
-    def scores_of_files(source: RunFiles) -> list[Scored]:
-        return scores.of_source(source, partial(compute, source))
-
-    def compute(source: RunFiles, missing: CWLAEvaluator) -> Iterator[Scored]:
-        measures = tuple(missing.measures)
-        queries = len(missing.judgments.qids)
-        for future in scores_of_runs(asking, sent(measures), queries, InFiles([source])):
-            for scored in future.result():
-                yield scored._replace(values={m: scored.values[str(m)] for m in measures}, place=str(source))
-
-    @cache
-    def sent(measures: tuple[Measure, ...]) -> Any:
-        return sent_to(asking, measures, evaluator.judgments)
-
-    threads = ThreadPoolExecutor(2 * len(client.nthreads()))
-    try:
-        of_sources = [*threads.map(scores_of_files, given.sources)]
-    except BaseException:  # for example Ctrl-C, which may have stopped the workers that threads wait for
-        asking.cancel()
-        raise
-    finally:
-        threads.shutdown(wait=False, cancel_futures=True)
-    yield from (scored for of_source in of_sources for scored in of_source)
+    cache, queries = ScoreCache(cache_dir, evaluator), len(evaluator.judgments.qids)
+    together = _EACH * max(sum(client.nthreads().values()), 1)
+    for start in range(0, len(given.sources), together):
+        files = given.sources[start : start + together]
+        lacking = {source: measures for source in files if (measures := cache.lacking(source))}
+        new: dict[str, list[Scored]] = {str(source): [] for source in files}
+        if lacking:
+            measures = list(dict.fromkeys(chain.from_iterable(lacking.values())))
+            missing, sent = InFiles(list(lacking)), sent_to(client, measures, evaluator.judgments)
+            for scored in chain.from_iterable(client.gather(scores_of_runs(client, sent, queries, missing))):
+                place = missing.places[scored.run]
+                new[place].append(scored._replace(values={m: scored.values[str(m)] for m in measures}, place=place))
+        for source in files:
+            yield from cache.of_source(source, partial(_found, new[str(source)]))
 
 
-class _CancellableClient:
-    """Client that remembers the futures of threads, so that all can be cancelled and no thread waits for them."""
-
-    def __init__(self, client: Client) -> None:
-        self.gather, self.nthreads = client.gather, client.nthreads
-        self._client, self._lock, self._off = client, Lock(), False
-        self._asked: WeakSet = WeakSet()
-
-    def submit(self, *what: Any, **how: Any) -> Any:
-        return self._noted(lambda: [self._client.submit(*what, **how)])[0]
-
-    def map(self, *what: Any, **how: Any) -> list[Any]:
-        return self._noted(lambda: self._client.map(*what, **how))
-
-    def _noted(self, ask: Callable[[], list[Any]]) -> list[Any]:
-        from distributed import CancelledError
-
-        with self._lock:
-            if self._off:
-                raise CancelledError
-            futures = ask()
-            self._asked.update(futures)
-            return futures
-
-    def cancel(self) -> None:
-        with self._lock:
-            self._off = True
-            with suppress(Exception):  # the cluster may be gone
-                self._client.cancel([*self._asked])
+def _found(scored: list[Scored], _: CWLAEvaluator) -> list[Scored]:
+    """Return scores that were computed before the cache asks for them."""
+    return scored
 
 
 def _means(means: dict[str, list[float]], evaluator: CWLAEvaluator) -> pd.DataFrame:

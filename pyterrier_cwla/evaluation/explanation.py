@@ -85,7 +85,7 @@ class _Explained:
     """Title, texts, tables and pictures of explanations in terminals and notebooks."""
 
     _inches = (7.0, 4.6)
-    _only_in_terminals = ("effort", "C", "W", "A", "discount")
+    _only_in_terminals: tuple[str, ...] = ("effort", "C", "W", "A", "discount")
 
     @property
     def title(self: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -38,6 +39,18 @@ class ScoreCache:
         self.cache = ResultCache(cache_dir, {"kept": "values of queries", "judgments": content})
         self._evaluator, self._queries = evaluator, len(judgments.qids)
         self._names = names_in_cache(evaluator.measures)
+        self._digest = functools.cache(RunFiles.digest)
+
+    def lacking(self, source: RunFiles) -> list[Measure]:
+        """Return the measures by which :meth:`of_source` computes scores of the runs in files."""
+        asked: list[Measure] = []
+
+        def ask(evaluator: CWLAEvaluator) -> Iterator[Scored]:
+            asked.extend(evaluator.measures)
+            return iter(())
+
+        self.of_source(source, ask)
+        return asked
 
     def of_source(self, source: RunFiles, compute: Compute) -> list[Scored]:
         """Return the scores of the runs in files, from the cache or from `compute`.
@@ -47,7 +60,7 @@ class ScoreCache:
         MalformedFile
             If a file changes while it is read.
         """
-        content = source.digest()
+        content = self._digest(source)
 
         def unchanged(evaluator: CWLAEvaluator) -> Iterator[Scored]:
             for scored in compute(evaluator):
@@ -61,7 +74,7 @@ class ScoreCache:
         known = self.cache.get(f"{content} runs", {"runs": ("U", (None,))})
         names = [] if known is None else known["runs"].tolist()
         found = self.of_runs(names, lambda name: f"{content} {name}", unchanged, place)
-        if known is None:
+        if known is None and found:
             self.cache.put(f"{content} runs", {"runs": np.array([scored.run for scored in found])})
         return found
 
