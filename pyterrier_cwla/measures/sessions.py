@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -22,6 +23,7 @@ from ..model.language import Grades, In, Kind, OneOf, Parameter, Part, Spec, lac
 from ..model.scoring import ideal_ranking, visits
 from .catalogue import CUTOFF, PLAIN
 from .computing import Needs
+from .counting import share
 from .declarations import DECLARATIONS
 from .labels import by_name
 from .named import CWLA, CWLAMeasure, RowMeasure, measures_of
@@ -94,37 +96,6 @@ class SessionRun:
     ----------
     qrels, run, sessions, judged_by
         As for :func:`evaluate_sessions`.
-    """
-
-    def __init__(self, qrels: Any, run: Any, sessions: Any, judged_by: str = "session") -> None:
-        if is_runs(run):
-            raise BadParameter("sessions belong to one run: pass a single run, not a dict of runs.")
-        self.asked = _asked(sessions, judged_by)
-        self.judgments = _judgments(prepare(loaded(qrels, "qrels")), self.asked)
-        self.aligned = Aligned(self.judgments, [self.judgments.rows(loaded(run, "run"))])
-
-    def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
-        """Return a DataFrame with one row per session and one column per measure, named by the keys of ``measures``."""
-        import pandas as pd
-
-        asked = self.asked
-        of_queries = [m for m in of_sessions(measures.values()) if not isinstance(m, SessionMeasure)]
-        evaluator = CWLAEvaluator(of_queries, self.judgments)
-        scores = evaluator.values(self.aligned)
-        means = [evaluator.means({m: scores[m][a:b] for m in of_queries}) for a, b in pairwise(asked.start.tolist())]
-        columns: dict[str, Any] = {}
-        for name, measure in measures.items():
-            if isinstance(measure, SessionMeasure):
-                with naming(measure):
-                    columns[name] = measure.of_run(asked, self.aligned, self.judgments)
-            else:
-                columns[name] = [mean[measure] for mean in means]
-        return pd.DataFrame(columns, index=asked.sessions)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Queries of all sessions, grouped by session and in order.
 
     Attributes
     ----------
@@ -132,16 +103,37 @@ class Asked:
         The names of the sessions.
     start : ndarray, shape (n_sessions + 1,)
         The offset of each session's first query, and the number of queries.
-    queries : list of str
-        The queries.
-    judged_as : list of str
-        The query id of each query in the judgments.
+    queries, judged_as : list of str
+        The queries, grouped by session and in order, and the query id of each in the judgments.
+    judgments : Judgments
+        The judgments of each query.
+    aligned : Aligned
+        The run, aligned with these judgments.
     """
 
-    sessions: pd.Index
-    start: Array
-    queries: list[str]
-    judged_as: list[str]
+    def __init__(self, qrels: Any, run: Any, sessions: Any, judged_by: str = "session") -> None:
+        import pandas as pd
+
+        if is_runs(run):
+            raise BadParameter("sessions belong to one run: pass a single run, not a dict of runs.")
+        table = _table_of_queries(sessions, judged_by)
+        number, names = pd.factorize(table["session"])
+        table = table.iloc[np.lexsort((table["order"].rank(), number))]
+        self.sessions: pd.Index = pd.Index(names, name="session")
+        self.start: Array = np.append(0, np.cumsum(np.bincount(number)))
+        self.queries, self.judged_as = table["query_id"].tolist(), table["judged_as"].tolist()
+        self.judgments = _judgments(prepare(loaded(qrels, "qrels")), self.queries, self.judged_as)
+        self.aligned = Aligned(self.judgments, [self.judgments.rows(loaded(run, "run"))])
+
+    @property
+    def found(self) -> Rankings:
+        """Retrieved documents of each query."""
+        return self.aligned.rankings()
+
+    @cached_property
+    def ideal(self) -> Rankings:
+        """Judged documents of each query, in descending order of grade."""
+        return ideal_ranking(PLAIN, self.found)
 
     @property
     def number(self) -> Array:
@@ -151,6 +143,23 @@ class Asked:
     def summed(self, values: Array) -> Array:
         """Return the sums over the queries of each session."""
         return np.add.reduceat(values, self.start[:-1])
+
+    def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
+        """Return a DataFrame with one row per session and one column per measure, named by the keys of ``measures``."""
+        import pandas as pd
+
+        of_queries = [m for m in of_sessions(measures.values()) if not isinstance(m, SessionMeasure)]
+        evaluator = CWLAEvaluator(of_queries, self.judgments)
+        scores = evaluator.values(self.aligned)
+        means = [evaluator.means({m: scores[m][a:b] for m in of_queries}) for a, b in pairwise(self.start.tolist())]
+        columns: dict[str, Any] = {}
+        for name, measure in measures.items():
+            if isinstance(measure, SessionMeasure):
+                with naming(measure):
+                    columns[name] = measure.score(self)
+            else:
+                columns[name] = [mean[measure] for mean in means]
+        return pd.DataFrame(columns, index=self.sessions)
 
 
 class SessionMeasure(CWLAMeasure):
@@ -176,31 +185,8 @@ class SessionMeasure(CWLAMeasure):
         """Data that the measure reads."""
         return Needs()
 
-    def of_run(self, asked: Asked, aligned: Aligned, judgments: Judgments) -> Array:
-        """Return one score per session of a run.
-
-        Parameters
-        ----------
-        asked : Asked
-            The queries of the sessions.
-        aligned : Aligned
-            The run, aligned with the judgments of each query.
-        judgments : Judgments
-            These judgments.
-        """
-        found = aligned.rankings()
-        return self.score(asked, found, ideal_ranking(PLAIN, found))
-
-    def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
-        """Return one score per session.
-
-        Parameters
-        ----------
-        asked : Asked
-            The queries of the sessions.
-        found, ideal : Rankings
-            The retrieved documents of each query, and its judged documents in descending order of grade.
-        """
+    def score(self, of: SessionRun) -> Array:
+        """Return one score per session of a run."""
         raise NotImplementedError
 
 
@@ -230,12 +216,15 @@ class _sDCG(SessionMeasure):
 
     PARAMETERS = (*_BASES, CUTOFF)
 
-    def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
+    def score(self, of: SessionRun) -> Array:
         """Return sDCG of each session."""
+        return self._discounted(of, of.found)
+
+    def _discounted(self, of: SessionRun, found: Rankings) -> Array:
         if self["cutoff"]:
             found = found.first(self["cutoff"])
         gain = (np.exp2(found.grade) - 1) / _log(found.rank + self["b"] - 1, self["b"])
-        return asked.summed(summed(found.query, gain, len(found)) / _log(asked.number + self["bq"] - 1, self["bq"]))
+        return of.summed(summed(found.query, gain, len(found)) / _log(of.number + self["bq"] - 1, self["bq"]))
 
 
 class _nsDCG(_sDCG):
@@ -256,10 +245,9 @@ class _nsDCG(_sDCG):
     Kanoulas, Carterette, Clough and Sanderson (2011), as in Jiang and Allan (2016), section 5.2.
     """
 
-    def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
+    def score(self, of: SessionRun) -> Array:
         """Return nsDCG of each session; 0 without relevant documents."""
-        best = super().score(asked, ideal, ideal)
-        return np.divide(super().score(asked, found, ideal), best, out=np.zeros_like(best), where=best > 0)
+        return share(super().score(of), self._discounted(of, of.ideal))
 
 
 class _esNDCG(SessionMeasure):
@@ -294,10 +282,10 @@ class _esNDCG(SessionMeasure):
         CUTOFF,
     )
 
-    def score(self, asked: Asked, found: Rankings, ideal: Rankings) -> Array:
+    def score(self, of: SessionRun) -> Array:
         """Return esNDCG of each session."""
-        for session, (a, b) in zip(asked.sessions, pairwise(asked.start.tolist())):
-            topics = dict.fromkeys(asked.judged_as[a:b])
+        for session, (a, b) in zip(of.sessions, pairwise(of.start.tolist())):
+            topics = dict.fromkeys(of.judged_as[a:b])
             if len(topics) > 1:
                 raise BadSessions(
                     f"{self} compares a session with the best documents of one topic, but session {session!r} has"
@@ -306,14 +294,14 @@ class _esNDCG(SessionMeasure):
         down = self["p_down"]
         # The rank below which the remaining users are too few to change a sum.
         deepest = 1 if down == 0 else _DEEPEST if down == 1 else 1 + int(np.log(_NEGLIGIBLE) / np.log(down))
-        found = found.first(min(self["cutoff"] or _DEEPEST, deepest))
-        scores, sizes = np.zeros(len(asked.sessions)), np.diff(asked.start)
+        found = of.found.first(min(self["cutoff"] or _DEEPEST, deepest))
+        scores, sizes = np.zeros(len(of.sessions)), np.diff(of.start)
         for size in np.unique(sizes).tolist():
             alike = np.flatnonzero(sizes == size)
             cells = len(alike) * size * int(found.n.max(initial=1))
             for some_sessions in np.array_split(alike, cells // _CELLS + 1):
-                queries = asked.start[some_sessions][:, None] + np.arange(size)
-                scores[some_sessions] = self._expected(queries, found, ideal)
+                queries = of.start[some_sessions][:, None] + np.arange(size)
+                scores[some_sessions] = self._expected(queries, found, of.ideal)
         return scores
 
     def _expected(self, queries: Array, found: Rankings, ideal: Rankings) -> Array:
@@ -461,27 +449,27 @@ class _SessionCWLA(SessionMeasure):
         """Functions and tables of the user model."""
         return self.users.content
 
-    def of_run(self, asked: Asked, aligned: Aligned, judgments: Judgments) -> Array:
+    def score(self, of: SessionRun) -> Array:
         """Return the expected gain of each session, or the gain per effort."""
-        metric = self.users.computation().metric_for(judgments)
+        metric = self.users.computation().metric_for(of.judgments)
         rate = self.params["A"] == "erg"
-        gain, effort = self._expected(asked, *visits(metric, aligned.rankings(metric.judged_only), rate))
+        gain, effort = self._expected(of, *visits(metric, of.aligned.rankings(metric.judged_only), rate))
         if not rate:
             return gain
         return np.divide(gain, effort, out=np.zeros_like(gain), where=gain > 0)
 
-    def _expected(self, asked: Asked, gains: Array, staying: Array, efforts: Array | None) -> tuple[Array, Array]:
+    def _expected(self, of: SessionRun, gains: Array, staying: Array, efforts: Array | None) -> tuple[Array, Array]:
         """Return the expected gain and effort of each session, by a recursion over its queries.
 
         ``users`` is the share of users who reach a query, and ``gain`` what these users have so far, times that share.
         """
-        sizes = np.diff(asked.start)
-        rho, delta = self._rho_of_queries(asked, sizes), self["delta"]
+        sizes = np.diff(of.start)
+        rho, delta = self._rho_of_queries(of, sizes), self["delta"]
         users, gain = np.ones(len(sizes)), np.zeros(len(sizes))
         total, effort = np.zeros((2, len(sizes)))
         for number in range(int(sizes.max(initial=0))):
             at = np.flatnonzero((sizes > number) & (users > 0))
-            query = asked.start[at] + number
+            query = of.start[at] + number
             if efforts is not None:
                 effort[at] += users[at] * efforts[query]
             leave = 1 - staying[query]
@@ -491,18 +479,18 @@ class _SessionCWLA(SessionMeasure):
             users[at] *= rho[query] * leave
         return total, effort
 
-    def _rho_of_queries(self, asked: Asked, sizes: Array) -> Array:
+    def _rho_of_queries(self, of: SessionRun, sizes: Array) -> Array:
         """Return the probability of reformulating after each query; 0 after the last of a session."""
         given = self.params["rho"]
         if isinstance(given, dict):
             longest = int(np.argmax(sizes))
             if sizes[longest] > len(given) + 1:
                 raise BadSessions(
-                    f"session {asked.sessions[longest]!r} has {sizes[longest]:,} queries, and rho has probabilities"
+                    f"session {of.sessions[longest]!r} has {sizes[longest]:,} queries, and rho has probabilities"
                     f" after the first {len(given):,}: give {sizes[longest] - 1:,}, one for every query but the last."
                 )
         by_number = np.array([*given.values(), 0.0]) if isinstance(given, dict) else np.full(int(sizes.max()), given)
-        number = asked.number
+        number = of.number
         return np.where(number == np.repeat(sizes, sizes), 0.0, by_number[np.minimum(number, len(by_number)) - 1])
 
 
@@ -512,8 +500,8 @@ for _measure in (sDCG, nsDCG, esNDCG, SessionCWLA):
     DECLARATIONS[str(_measure)] = _measure.DECLARATION
 
 
-def _asked(sessions: Any, judged_by: str) -> Asked:
-    """Return the queries of the sessions in order, after validation of the table."""
+def _table_of_queries(sessions: Any, judged_by: str) -> pd.DataFrame:
+    """Return the table of sessions, with the query ids of the judgments in a column ``judged_as``, after validation."""
     import pandas as pd
 
     if isinstance(sessions, Mapping):
@@ -536,10 +524,7 @@ def _asked(sessions: Any, judged_by: str) -> Asked:
     for name in {"session", "query_id", judged_by}:
         strings(table[name], name, "sessions", BadSessions)
     _check_order(table)
-    number, names = pd.factorize(table["session"])
-    table = table.iloc[np.lexsort((table["order"].rank(), number))]
-    start = np.append(0, np.cumsum(np.bincount(number)))
-    return Asked(pd.Index(names, name="session"), start, table["query_id"].tolist(), table[judged_by].tolist())
+    return table.assign(judged_as=table[judged_by])
 
 
 def _with_query_id(sessions: pd.DataFrame) -> pd.DataFrame:
@@ -578,16 +563,16 @@ def _check_order(table: pd.DataFrame) -> None:
         )
 
 
-def _judgments(given: Judgments, asked: Asked) -> Judgments:
+def _judgments(given: Judgments, queries: list[str], judged_as: list[str]) -> Judgments:
     """Return the judgments of each query: those of its session or topic."""
-    unknown = dict.fromkeys(name for name in asked.judged_as if name not in given.index)
+    unknown = dict.fromkeys(name for name in judged_as if name not in given.index)
     if unknown:
         raise BadSessions(
-            f"{len(unknown):,} of {len(set(asked.judged_as)):,} sessions or topics have no judgments ({some(unknown)});"
+            f"{len(unknown):,} of {len(set(judged_as)):,} sessions or topics have no judgments ({some(unknown)});"
             f" the judgments have {some(given.qids) or 'none'}. Remove these sessions, or name with judged_by= the"
             " column of the sessions that contains the query_id of the judgments."
         )
-    topic = np.array([given.index[name] for name in asked.judged_as])
+    topic = np.array([given.index[name] for name in judged_as])
     by_topic = np.argsort(given.row_query, kind="stable")
     sizes = np.bincount(given.row_query, minlength=len(given.qids))
     first, n = (np.cumsum(sizes) - sizes)[topic], sizes[topic]
@@ -595,9 +580,9 @@ def _judgments(given: Judgments, asked: Asked) -> Judgments:
     columns, at = given.columns, pa.array(rows)
     own = replace(
         columns,
-        query_id=pa.array(asked.queries, pa.large_string()).take(pa.array(np.repeat(np.arange(len(n)), n))),
+        query_id=pa.array(queries, pa.large_string()).take(pa.array(np.repeat(np.arange(len(n)), n))),
         doc_id=columns.doc_id.take(at),
         value=columns.value[rows],
         iteration=None if columns.iteration is None else columns.iteration.take(at),
     )
-    return Judgments(own, qids=asked.queries)
+    return Judgments(own, qids=queries)

@@ -168,7 +168,7 @@ class _RunLists:
 class _Sessions(SessionRun):
     def results(self) -> pd.Series:
         """Return the number of results of each session, summed over its queries."""
-        return pd.Series(self.asked.summed(self.aligned.rankings().n), self.asked.sessions)
+        return pd.Series(self.summed(self.found.n), self.sessions)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -287,11 +287,11 @@ class Rated:
         table = _frame(ratings, "session")
         _once(table, "session")
         shown = _Sessions(qrels, run, sessions, judged_by)
-        unknown = table["session"][~table["session"].isin(shown.asked.sessions)].unique()
+        unknown = table["session"][~table["session"].isin(shown.sessions)].unique()
         if len(unknown):
             raise BadRatings(
                 f"{many(len(unknown), 'rated session')} ({some(unknown)}) {'is' if len(unknown) == 1 else 'are'} not"
-                f" among the sessions, which are {some(shown.asked.sessions)}: add them to sessions=."
+                f" among the sessions, which are {some(shown.sessions)}: add them to sessions=."
             )
         return cls("session", _checked(table), shown)._not_all_empty()
 
@@ -464,8 +464,8 @@ class Rated:
         table = self.table.to_json(orient="split", double_precision=15)
         parts: list[Any] = [self.what, table, self.ratings, self.weights]
         if self.what == "session":
-            asked = self.shown.asked
-            parts += [list(map(str, asked.sessions)), asked.start, asked.queries, asked.judged_as]
+            of = self.shown
+            parts += [list(map(str, of.sessions)), of.start, of.queries, of.judged_as]
         for columns in (self.shown.judgments.columns, *(rows.columns for rows in self.shown.aligned.runs)):
             for name, column in vars(columns).items():
                 parts += [name, column if isinstance(column, np.ndarray | None) else column.to_pylist()]
