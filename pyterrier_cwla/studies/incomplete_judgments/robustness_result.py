@@ -214,14 +214,15 @@ class Robustness(Study):
                 f" {sure}; {self.noted}",
                 self.order.knees(),
             ),
-            "differences": Table(
+            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
+        }
+        if len(self.measures) > 1:
+            shown["differences"] = Table(
                 "Which measure keeps the order better",
                 f"Differences of τ between measures on the same topics and judgments; {sure}, for each level"
                 f" separately; {self.noted}",
-                self._differences(),
-            ),
-            "rankings": Table("Runs", f"Scores and ranks of runs at each level; {self.noted}", self.rankings),
-        }
+                differences(self, combinations(self.measures, 2)).drop(columns="comparison"),
+            )
         if self.tests is not None:
             pairs = f"{many(self.about['pairs'], 'pair')} of runs, {self.noted}"
             level = 0.3 if 0.3 in self.holes.levels else self.holes.levels[len(self.holes.levels) // 2]
@@ -247,12 +248,6 @@ class Robustness(Study):
             }
         return shown
 
-    def _differences(self) -> pd.DataFrame:
-        pairs = combinations(self.measures, 2)
-        frames = [self.above(one, other).assign(first=one, second=other) for one, other in pairs]
-        columns = ["first", "second", "level", "difference", "low", "high", "verdict"]
-        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
-
     def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         sure = f"{percent(self.about['confidence'])} intervals"
@@ -267,11 +262,13 @@ class Robustness(Study):
             )
         }
         if len(self.measures) > 1:
+            data = differences(self)
             drawn["differences"] = Picture(
                 "Which measure keeps the order better",
                 f"Differences of τ on the same topics and judgments; {sure}; {self.noted}",
                 partial(plot_differences, self),
-                differences(self),
+                data,
+                (7.0, _height(data.comparison.nunique())),
             )
         if self.tests is not None:
             counted = f"{sure} over {many(self.about['pairs'], 'pair')} of runs and judgment samples; {self.noted}"
@@ -661,7 +658,7 @@ def plot_order(study: Robustness, ax: Any = None, measures: Any = None, path: An
     ----------
     Bompada et al. (2007), Figures 1 and 3.
     """
-    return saved(_plot(study, "tau", ax, measures), path)
+    return saved(_plot_measures(study, "tau", ax, measures), path)
 
 
 def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None, path: AnyPath | None = None) -> Axes:
@@ -686,7 +683,7 @@ def plot_accuracy(study: Robustness, ax: Any = None, measures: Any = None, path:
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    return saved(_plot(study, "accuracy", ax, measures), path)
+    return saved(_plot_measures(study, "accuracy", ax, measures), path)
 
 
 def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None, path: AnyPath | None = None) -> Axes:
@@ -711,7 +708,7 @@ def plot_g_mean(study: Robustness, ax: Any = None, measures: Any = None, path: A
     ----------
     Bompada et al. (2007), Figure 2.
     """
-    return saved(_plot(study, "g_mean", ax, measures), path)
+    return saved(_plot_measures(study, "g_mean", ax, measures), path)
 
 
 def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None, path: AnyPath | None = None) -> Axes:
@@ -733,21 +730,12 @@ def plot_differences(study: Robustness, ax: Any = None, comparisons: Any = None,
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
     table = differences(study, comparisons)
-    x = _places(study)
-    curves, looks = {}, {}
-    for number, (name, rows) in enumerate(table.groupby("comparison", sort=False)):
-        look = looks[str(name)] = measure_look(number)
-        ax.plot(x[:-1], rows.difference, label=name, markersize=3.5, linewidth=1.4, **look)
-        ax.fill_between(x[:-1], rows.low, rows.high, label=name, color=look["color"], alpha=0.13, linewidth=0)
-        curves[str(name)] = x[-2::-1], rows.difference.to_numpy()[::-1]
-    ax.axhline(0, color=GREY, linewidth=0.8)
-    _x_axis(study, ax, last=-1)
-    ax.set_xlabel(study.holes.axis)
-    ax.set_ylabel("difference of τ")
-    titled(ax, f"Which measure keeps the order of runs better: above 0, the first · {study.sizes}")
-    label_ends(ax, curves, looks)
+    names = list(table.comparison.unique())
+    looks = {name: measure_look(number) for number, name in enumerate(names)}
+    title = f"Which measure keeps the order of runs better: above 0, the first · {study.sizes}"
+    columns = {"comparison": "measure", "difference": "value"}
+    ax = _plot(study, ax, table.rename(columns=columns), names, looks, title, "difference of τ", 0)
     return saved(ax, path)
 
 
@@ -763,40 +751,55 @@ def curves_of(study: Robustness, what: str) -> pd.DataFrame:
 
 
 def differences(study: Robustness, comparisons: Any = None) -> pd.DataFrame:
-    """Return differences of τ between measures: comparison, level, difference, low, high, verdict.
+    """Return differences of τ between measures: comparison, first, second, level, difference, low, high, verdict.
 
     By default nDCG − infAP and infAP − bpref if the study has these measures, else each measure minus the next.
     """
-    if comparisons is None:
-        comparisons = list(pairwise(papers_chain(study.measures) or study.measures))
-    if not comparisons:
+    pairs = list(pairwise(papers_chain(study.measures) or study.measures) if comparisons is None else comparisons)
+    if not pairs:
         raise BadParameter("there is only one measure: nothing to compare it with.")
-    frames = [study.above(one, other).assign(comparison=f"{one} − {other}") for one, other in comparisons]
-    return pd.concat(frames, ignore_index=True)[["comparison", "level", "difference", "low", "high", "verdict"]]
+    frames = []
+    for one, other in pairs:
+        names = {"comparison": f"{one} − {other}", "first": one, "second": other}
+        frames.append(pd.DataFrame({**names, **study.above(one, other)}))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _height(measures: int) -> float:
     return 3.6 if measures <= _MOST_BANDS else 1.2 + 1.4 * -(-measures // 3)
 
 
-def _plot(study: Robustness, column: str, ax: Any, measures: Any) -> Any:
-    """Plot curves with bands: of up to four measures in one panel, of more in a panel for each measure."""
-    table = curves_of(study, column)
+def _plot_measures(study: Robustness, column: str, ax: Any, measures: Any) -> Any:
+    """Plot "tau", "accuracy" or "g_mean" of some measures, by default all."""
     names = list(study.measures) if measures is None else list(measures)
     for name in names:
         check_known("measure of this study", study.measures, measure=name)
-    ax = axes_of(ax, (7, _height(len(names))))
-    x = _places(study)
-    rows = {name: table[table.measure == name] for name in names}
-    curves = {name: (x[::-1], of.value.to_numpy()[::-1]) for name, of in rows.items()}
     looks = {name: measure_look(number) for number, name in enumerate(study.measures)}
+    table = curves_of(study, column)
     title, label = _CURVES[column]
-    tested = f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
-    titled(ax, f"{title} · {study.sizes if column == 'tau' else tested}")
-    ax.set_ylabel(label)
-    ax.set_xlabel(study.holes.axis)
+    sizes = study.sizes if column == "tau" else f"{many(study.about['pairs'], 'run pair')}, {study.drawn}"
+    ax = _plot(study, ax, table, names, looks, f"{title} · {sizes}", label, None if column == "g_mean" else KNEE)
     low = table[table.measure.isin(names)]["low"].min()
-    limits = min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0, 1.02
+    lowest = min(0.8, np.floor(10 * low) / 10) if np.isfinite(low) else 0
+    for one in (ax, *ax.child_axes):
+        one.set_ylim(lowest, 1.02)
+    return ax
+
+
+def _plot(
+    study: Robustness, ax: Any, table: pd.DataFrame, names: list[str], looks: dict[str, Any], title: str, label: str,
+    line: float | None,
+) -> Any:  # fmt: skip
+    """Plot values by level with bands: of up to four names in one panel, of more in a panel for each name.
+
+    The table has the columns measure (a name), level, value, low and high. A grey line may be at one value.
+    """
+    ax = axes_of(ax, (7, _height(len(names))))
+    titled(ax, title)
+    ax.set(xlabel=study.holes.axis, ylabel=label)
+    places = _places(study)
+    rows = {name: table[table.measure == name][::-1] for name in names}  # fewer judgments, at the right, come last
+    curves = {name: (of.level.map(places).to_numpy(), of.value.to_numpy()) for name, of in rows.items()}
     single = len(names) <= _MOST_BANDS
     for number, one in enumerate([ax] if single else inset_panels(ax, names, looks)):
         for name in names:
@@ -805,32 +808,32 @@ def _plot(study: Robustness, column: str, ax: Any, measures: Any) -> Any:
             one.plot(*curves[name], **look)
             if mine:
                 band = {"label": name, "color": look["color"], "alpha": 0.15, "linewidth": 0}
-                one.fill_between(x, rows[name].low, rows[name].high, **band)
-        if column != "g_mean":
-            one.axhline(KNEE, color=GREY, linewidth=0.8)
-        one.set_ylim(limits)
-        _x_axis(study, one)
+                one.fill_between(curves[name][0], rows[name].low, rows[name].high, **band)
+        if line is not None:
+            one.axhline(line, color=GREY, linewidth=0.8)
+        _x_axis(study, one, {level: places[level] for level in sorted(table.level.unique())})
     if single:
         label_ends(ax, curves, looks)
     return ax
 
 
-def _places(study: Robustness) -> np.ndarray:
+def _places(study: Robustness) -> dict[float, float]:
     """Return the positions of levels on the axis; all judgments come after the deepest pool."""
-    levels = np.array(study.holes.levels)
-    return np.where(np.isinf(levels), 2 * levels[-2] if len(levels) > 1 else 2.0, levels)
+    levels = study.holes.levels
+    last = 2 * levels[-2] if len(levels) > 1 else 2.0
+    return {level: last if np.isinf(level) else level for level in levels}
 
 
-def _x_axis(study: Robustness, ax: Any, last: int | None = None) -> None:
+def _x_axis(study: Robustness, ax: Any, places: dict[float, float]) -> None:
     """Set up an axis with fewer judgments to the right, where curves diverge and have room for labels."""
-    x, levels = _places(study)[:last], study.holes.levels[:last]
     ax.set_xscale("log")
-    ticks = [number for number, level in enumerate(levels) if level in _TICKS] if study.holes.random else range(len(x))
-    shown = list(ticks) if len(ticks) > 1 else list(range(len(x)))
-    says = [study.holes.says(of).removeprefix("depth ").removesuffix("\N{NO-BREAK SPACE}%") for of in levels]
-    ax.set_xticks(x[shown], [says[at] for at in shown])
-    ax.fmt_xdata = partial(name_at, x, says)
+    says = [study.holes.says(of).removeprefix("depth ").removesuffix("\N{NO-BREAK SPACE}%") for of in places]
+    said = dict(zip(places.values(), says))
+    few = {x: text for (level, x), text in zip(places.items(), says) if level in _TICKS or not study.holes.random}
+    ticks = few if len(few) > 1 else said
+    ax.set_xticks(list(ticks), list(ticks.values()))
     ax.set_xticks([], minor=True)
+    ax.fmt_xdata = partial(name_at, list(said), says)
     if not ax.xaxis_inverted():
         ax.invert_xaxis()
     thin_ticks(ax)
