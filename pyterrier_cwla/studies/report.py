@@ -28,8 +28,10 @@ from ..files.atomic import written
 from ..measures.named import measure_of
 from ..rendering.figures import (
     inlined,
+    key,
     label_ends,
     measure_look,
+    name_rows,
     notebook_picture,
     on_white,
     page_colours,
@@ -111,6 +113,26 @@ def plot_curves(ax: Any, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], ti
     ax.set(**of_axes)
     titled(ax, title)
     label_ends(ax, curves, looks)
+    return ax
+
+
+def plot_rows(ax: Any, names: Sequence[str], marks: Mapping[str, tuple[Any, ...]], title: str, **of_axes: Any) -> Any:
+    """Plot marks in named rows, the first on top, on axes with these properties; return the axes.
+
+    ``marks`` has, by name, the look of each mark, its values, and the ends of their intervals if there are any. A key
+    explains several marks.
+    """
+    heights, looks = np.arange(len(names))[::-1], {}
+    for name, (look, values, *ends) in marks.items():
+        if ends:
+            ax.hlines(heights, *ends, color=look["color"], linewidth=1.4)
+        ax.plot(values, heights, **look, label=name, linestyle="none")
+        looks[name] = {**look, "linestyle": "-" if ends else "none"}
+    name_rows(ax, heights, names)
+    ax.set(ylim=(-0.6, len(names) - 0.4), **of_axes)
+    titled(ax, title)
+    if len(looks) > 1:
+        key(ax, looks)
     return ax
 
 

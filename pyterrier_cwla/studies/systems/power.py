@@ -34,12 +34,12 @@ from ...evaluation.significance import (
     without_noise,
 )
 from ...measures.labels import Measures
-from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, key, name_rows, saved, titled
+from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, saved
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, half_width, parts, times_drawn
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, plot_rows
 from .metric_correlations import Cube, without_answers
 
 if TYPE_CHECKING:
@@ -550,11 +550,11 @@ def _contrasts(table: pd.DataFrame, found: Mapping[str, Piece], queries: int) ->
     return pd.DataFrame(rows, columns=["measure", "other", "difference", "low", "high"])
 
 
-_MARKS: dict[str, dict[str, Any]] = {
-    "t": {"marker": "o", "color": STAY, "label": "t, with 95 % interval"},
-    "wilcoxon": {"marker": "x", "color": SCORE, "label": "Wilcoxon"},
-    "randomisation": {"marker": "|", "color": COLOURS[3], "label": "randomisation", "markersize": 9},
-    "bootstrap": {"marker": "D", "color": GREY, "label": "bootstrap", "fillstyle": "none"},
+_MARKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "t": ("t, with 95 % interval", {"marker": "o", "color": STAY, "markersize": 5}),
+    "wilcoxon": ("Wilcoxon", {"marker": "x", "color": SCORE, "markersize": 5}),
+    "randomisation": ("randomisation", {"marker": "|", "color": COLOURS[3], "markersize": 9}),
+    "bootstrap": ("bootstrap", {"marker": "D", "color": GREY, "markersize": 5, "fillstyle": "none"}),
 }
 
 
@@ -578,17 +578,13 @@ def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axe
     """
     data = study.shares()
     ax = axes_of(ax, (7, 1.2 + 0.3 * len(data)))
-    height = np.arange(len(data))[::-1]
-    ax.hlines(height, 100 * data["t_low"], 100 * data["t_high"], color=STAY, linewidth=1.2)
-    for test, look in _MARKS.items():
-        ax.plot(100 * data[test], height, linestyle="none", **{"markersize": 5, **look})
-    name_rows(ax, height, list(data["measure"]))
-    ax.set(ylim=(-0.6, len(data) - 0.4), xlabel=f"pairs of runs with p < {study.about['alpha']:g} (%)")
+    marks = {name: (look, 100 * data[test]) for test, (name, look) in _MARKS.items()}
+    marks[_MARKS["t"][0]] += 100 * data["t_low"], 100 * data["t_high"]
     ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)
-    titled(ax, f"How many pairs of runs each measure tells apart · {_title(study)}")
-    key(ax, {look["label"]: {**look, "linestyle": "-" if test == "t" else "none"} for test, look in _MARKS.items()})
-    return saved(ax, path)
+    title = f"How many pairs of runs each measure tells apart · {_title(study)}"
+    xlabel = f"pairs of runs with p < {study.about['alpha']:g} (%)"
+    return saved(plot_rows(ax, list(data["measure"]), marks, title, xlabel=xlabel), path)
 
 
 def plot_levels(study: Power, test: str = "t", ax: Any = None, path: AnyPath | None = None) -> Axes:

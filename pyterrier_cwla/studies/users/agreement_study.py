@@ -35,9 +35,7 @@ from ...rendering.figures import (
     axes_of,
     cell_colours,
     colour_on,
-    key,
     label_ends,
-    name_rows,
     room_of,
     saved,
     text_colour,
@@ -55,7 +53,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows
 from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
 from .ratings import Rated, from_labels, why_left_out, why_reduced
@@ -542,27 +540,26 @@ def plot_agreement(study: UserAgreement, ax: Any = None, most: int = _MOST_ROWS,
         raise BadParameter("every measure gives the same score to all rated items: there is nothing to draw.")
     ax = axes_of(ax, (7, _height(min(len(ranked), most))))
     rows = ranked.head(most)
-    compared = rows.index.isin(study.table["compared_with"].dropna())
-    marks = study.marks()[rows.index].where(~compared, "")
-    y = np.arange(len(rows))[::-1]
-    for of, colour, face in ((compared, SCORE, SCORE), (~compared, STAY, ax.get_facecolor())):
-        ax.hlines(y[of], rows[f"{name}_low"][of], rows[f"{name}_high"][of], color=colour, linewidth=1.4)
-        ax.scatter(rows[name][of], y[of], s=22, color=face, edgecolor=colour, zorder=3)
-    for height, high, mark in zip(y, rows[f"{name}_high"], marks, strict=True):
-        if mark:
-            ax.annotate(mark, (high, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    references = rows.index.isin(study.table["compared_with"].dropna())
+    dot = {"marker": "o", "markersize": 5}
+    looks = {
+        "reference of comparisons": (references, {**dot, "color": SCORE}),
+        "others": (~references, {**dot, "color": STAY, "markerfacecolor": ax.get_facecolor()}),
+    }
+    columns = [rows[f"{name}{end}"] for end in ("", "_low", "_high")]
+    marks = {of: (look, *(column.where(of_rows) for column in columns)) for of, (of_rows, look) in looks.items()
+             if of_rows.any()}  # fmt: skip
+    letters = study.marks()[rows.index].where(~references, "")
+    left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
+    plot_rows(ax, list(rows.index), marks,
+              f"Agreement of measures with {study._whose}{left}{_explained([*letters], 'the reference')}",
+              xlabel=f"{_mathematical(LABELS[name])}, {percent(study.about['confidence'])} interval")  # fmt: skip
+    for height, high, letter in zip(range(len(rows))[::-1], rows[f"{name}_high"], letters, strict=True):
+        if letter:
+            ax.annotate(letter, (high, height), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
     if ax.get_xlim()[0] < 0 < ax.get_xlim()[1]:
         ax.axvline(0, color=GREY, linewidth=0.7, linestyle=":")
-    name_rows(ax, y, list(rows.index))
     ax.locator_params(axis="x", nbins=5 if room_of(ax)[0] < 360 else 8)
-    label = f"{_mathematical(LABELS[name])}, {percent(study.about['confidence'])} interval"
-    ax.set(ylim=(-0.7, len(rows) - 0.3), xlabel=label)
-    left = f", best {most} of {many(len(ranked), 'measure')}" if len(ranked) > most else ""
-    titled(ax, f"Agreement of measures with {study._whose}{left}{_explained([*marks], 'the reference')}")
-    if compared.any():
-        dot = {"linestyle": "-", "marker": "o", "markersize": 5}
-        key(ax, {"reference of comparisons": {**dot, "color": SCORE}, "others": {**dot, "color": STAY,
-                 "markerfacecolor": ax.get_facecolor()}})  # fmt: skip
     return saved(ax, path)
 
 

@@ -59,7 +59,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .rating_correlations import above_group_means, coefficients, sample_and_resamples
 from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
 
@@ -853,25 +853,18 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
     numbers = all(isinstance(value, int | float) for value in values)
     x = np.array(values if numbers else range(len(values)), float)
     highest = None if data[column].isna().all() else data["measure"][data[column].idxmax()]
-    curves, looks = {}, {}
-    few = data["measure"].nunique() <= _FEW
+    curves, few = {}, data["measure"].nunique() <= _FEW
     for number, (name, rows) in enumerate(data.groupby("measure", sort=False)):
-        looks[name] = {of: look for of, look in measure_look(number).items() if of != "marker"}
         curves[name] = (x, rows[column].to_numpy())
         if few or name == highest:
-            colour = looks[name]["color"]
-            ends = rows[f"{column}_low"], rows[f"{column}_high"]
+            ends, colour = (rows[f"{column}_low"], rows[f"{column}_high"]), measure_look(number)["color"]
             ax.fill_between(x, *ends, label=name, color=colour, alpha=0.1, linewidth=0)
-        ax.plot(*curves[name], label=name, linewidth=1.8, **looks[name])
     if not numbers:
         name_columns(ax, x, [str(value) for value in values])
     elif x.min() > 0 and x.max() / x.min() >= 100:
         ax.set_xscale("log")
         ax.xaxis.set_major_formatter("{x:g}")
     parameter = in_picture(study.about["parameter"])
-    ax.set(xlim=(x.min(), x.max()), xlabel=parameter)
     band = "" if few or highest is None else f" · band: {in_picture(highest)}"
-    titled(ax, f"{what} by {parameter} · {title_of(study.about)}{band}")
-    label_ends(ax, curves, looks)
-    ax.set_ylabel(label)
-    return ax
+    title = f"{what} by {parameter} · {title_of(study.about)}{band}"
+    return plot_curves(ax, curves, title, xlim=(x.min(), x.max()), xlabel=parameter, ylabel=label)

@@ -24,11 +24,11 @@ import pandas as pd
 from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, near
 from ...errors.sanitise import in_picture
-from ...rendering.figures import GREY, SCORE, STAY, axes_of, key, name_rows, saved, text_colour, titled
+from ...rendering.figures import GREY, SCORE, STAY, axes_of, saved, text_colour
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows
 from .rating_correlations import above_group_means, standardised_columns
 
 if TYPE_CHECKING:
@@ -391,25 +391,20 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None, 
     matplotlib Axes
     """
     target = study.about["targets"][0] if target is None else target
-    rows = study.of(target).iloc[::-1]
+    rows, about = study.of(target), study.about
     ax = axes_of(ax, (7, _height(len(rows))))
-    y = np.arange(len(rows))
-    ax.hlines(y, rows["limit_low"], rows["limit_high"], color=STAY, linewidth=1.6)
-    ax.plot(rows["limit"], y, "o", color=STAY, markersize=6)
-    ax.plot(rows["repeated"], y, "x", color=text_colour(), markersize=5)
-    ax.plot(rows["across"], y, "s", color=SCORE, markersize=5, markerfacecolor="none")
     ax.axvline(0, color=GREY, linewidth=0.6)
-    name_rows(ax, y, list(rows["measure"]))
-    ax.set(ylim=(-0.6, len(rows) - 0.4), xlabel=f"correlation with {in_picture(target)}")
-    sizes = f"{study.about['queries']:,} queries, {study.about['configurations']:,} lists"
-    titled(ax, f"Do measures tell which of two virtual systems has more {in_picture(target)}? · {sizes}")
+    dot, cross = {"color": STAY, "marker": "o"}, {"color": text_colour(), "marker": "x"}
+    square = {"color": SCORE, "marker": "s", "markerfacecolor": "none"}
     marks = {
-        "limit, with interval": {"color": STAY, "marker": "o", "linestyle": "-"},
-        f"{study.about['repeats']:,} repetitions": {"color": text_colour(), "marker": "x", "linestyle": "none"},
-        "over all lists": {"color": SCORE, "marker": "s", "linestyle": "none", "markerfacecolor": "none"},
+        "limit, with interval": ({**dot, "markersize": 6}, *(rows[f"limit{end}"] for end in ("", "_low", "_high"))),
+        f"{about['repeats']:,} repetitions": ({**cross, "markersize": 5}, rows["repeated"]),
+        "over all lists": ({**square, "markersize": 5}, rows["across"]),
     }
-    key(ax, {name: {**look, "markersize": 5} for name, look in marks.items()})
-    return saved(ax, path)
+    sizes = f"{about['queries']:,} queries, {about['configurations']:,} lists"
+    title = f"Do measures tell which of two virtual systems has more {in_picture(target)}? · {sizes}"
+    xlabel = f"correlation with {in_picture(target)}"
+    return saved(plot_rows(ax, list(rows["measure"]), marks, title, xlabel=xlabel), path)
 
 
 def _height(measures: int) -> float:
