@@ -638,7 +638,6 @@ _SETTINGS = {
     "of_one_user": "ratings of one user only",
     "pool": "infAP's pool",
     "query_ids": "names of queries",
-    "rated": "what was rated",
     "run_names": "names of runs",
     "seed": "random seed",
     "seeds": "random draws of judgments",

@@ -56,7 +56,7 @@ from ..correlation import (
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows
 from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
-from .ratings import Rated, from_labels, why_left_out, why_reduced
+from .ratings import Rated, from_labels, why_not_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -247,8 +247,7 @@ class UserAgreement(Study):
             scores = scores_of_unanswered(about["measures"].values())
             sentences.append(f"Items without results {scores}: {many(about['without_results'], 'rating')}.")
         sentences += why_negated(about["less_is_better"])
-        sentences += why_reduced(about["labels"])
-        sentences += why_left_out(self.rated.left_out)
+        sentences += why_not_all(about)
         if constant := list(self.table.index[self.table["kind"] == "X"]):
             named = ", ".join(constant[:4]) + (", …" if len(constant) > 4 else "")
             sentences.append(f"The same score for all rated items (X): {many(len(constant), 'measure')} ({named}).")
@@ -266,7 +265,7 @@ class UserAgreement(Study):
                 "Errors of folds are not independent: the paired t-test over them is far too liberal. The"
                 f" corrected test roughly accounts for the overlap of folds, {of_users}."
             )
-        if self.rated.weights is not None:
+        if about["weighted"]:
             sentences.append(
                 "Coefficients whose names begin with weighted_ count each rating n times; all others count it once."
             )
@@ -286,9 +285,7 @@ class UserAgreement(Study):
         users = self.about["users"]
         sentences = [f"{self._whose.capitalize()} show nothing about other kinds of users, tasks and lists."]
         if users is None:
-            if "user" in self.rated.table:
-                sentences.append("All ratings are by one user: they show nothing about other users.")
-            elif "user" not in (self.rated.label_columns or ()):
+            if not {"user"} & {*self.rated.table, *(self.rated.label_columns or ())}:
                 sentences.append(
                     "Ratings count as independent: if users gave several, intervals are too short and p-values too"
                     " small; add a column 'user' to the ratings."
@@ -311,7 +308,7 @@ class UserAgreement(Study):
     @property
     def _whose(self) -> str:
         about = self.about
-        what = {"list": "rating", "session": "session rating", "pair": "preference"}[about["rated"]]
+        what = {"list": "rating", "session": "session rating", "pair": "preference"}[about["what"]]
         users = f" of {many(about['users'], 'user')}" if about["users"] else ""
         return f"{many(about['ratings'], what)}{from_labels(about['labels'])}{users}"
 
@@ -748,10 +745,7 @@ def user_agreement(
         "version": __version__,
         "measures": {name: repr(measure) for name, measure in named.items()},
         "less_is_better": lower,
-        "ratings": len(rated),
-        "users": None if rated.users is None else rated.units,
-        "rated": rated.what,
-        "labels": rated.label_counts,
+        **rated.about(weighted=rated.weights is not None),
         "without_results": rated.empty,
         "coefficient": coefficient,
         "confidence": confidence,
@@ -760,7 +754,6 @@ def user_agreement(
         "intervals": f"bootstrap over {rated.unit}s",
         "resamples": resamples,
         "seed": seed,
-        "input": rated.fingerprint(),
     }
     if rated.what != "pair":
         folds = cv if rated.users is None else min(cv, rated.units)

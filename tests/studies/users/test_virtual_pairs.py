@@ -224,7 +224,7 @@ def test_the_picture_shows_its_data():
     found = virtual_systems(made(), "clicks")
     axes = found.pictures()["virtual_systems_1"].draw(None)
     dots = next(line for line in axes.get_lines() if line.get_marker() == "o")
-    assert dots.get_xdata().tolist() == found.of("clicks")["limit"].tolist()[::-1]
-    assert [label.get_text() for label in axes.get_yticklabels()] == found.of("clicks")["measure"].tolist()[::-1]
+    assert dots.get_xdata().tolist() == found.of("clicks")["limit"].tolist()
+    assert [label.get_text() for label in axes.get_yticklabels()] == found.of("clicks")["measure"].tolist()
     assert plot_virtual_systems(found).get_xlabel().startswith("correlation with clicks")
     assert "two virtual systems" in str(found)
