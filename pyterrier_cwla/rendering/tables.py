@@ -18,7 +18,7 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ..errors.sanitise import harmless_segments
+from ..errors.sanitise import harmless_segments, sanitised
 from .latex import escaped, table_row, tabular, typeset
 from .numbers import fixed_point
 from .terminal import broken, paragraph, screen
@@ -196,6 +196,20 @@ class Table:
         columns = [TableColumn(head, itemgetter(at), kind) for at, (head, kind) in enumerate(zip(heads, kinds))]
         return cls(columns=columns, rows=cells)
 
+    @classmethod
+    def from_frame(cls, frame: Any) -> Table:
+        """Return a table of the columns of a data frame; floats have four significant digits."""
+        heads = ["\n".join(filter(None, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
+        kinds = ["number" if kind.kind in "iuf" else "name" for kind in frame.dtypes]
+        columns = [TableColumn(head, itemgetter(at), kind) for at, (head, kind) in enumerate(zip(heads, kinds))]
+        values = frame.itertuples(index=False, name=None)
+
+        def text(value: object) -> str:
+            return "NaN" if value != value else f"{value:.4g}" if isinstance(value, float) else str(value)
+
+        rows = [list(map(text, row)) for row in values]
+        return cls(columns=columns, rows={"": rows})
+
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for number, part in enumerate(self._parts(options.max_width)):
             for renderable in [Text(), part] if number else [part]:
@@ -350,6 +364,27 @@ class Table:
                 f"<tbody>{body}</tbody></table>"
             )
         return f'<div style="overflow-x: auto">{"".join(parts)}</div>'
+
+
+class Printed:
+    """Base of results that print as a title, a table and remarks, as text and HTML.
+
+    A subclass has the attribute ``title`` and the method ``shown``, which returns the table.
+    """
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """Sentences below the table."""
+        return ()
+
+    @sanitised
+    def __repr__(self: Any) -> str:
+        return "\n".join([self.title, "", self.shown().text(), *([""] if self.remarks else []), *self.remarks])
+
+    @sanitised
+    def _repr_html_(self: Any) -> str:
+        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
+        return f"<p><b>{escape(self.title)}</b></p>{self.shown().html()}{f'<ul>{remarks}</ul>' if remarks else ''}"
 
 
 def _lines(rows: Sequence[Any]) -> list[bool]:

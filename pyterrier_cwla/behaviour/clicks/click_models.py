@@ -20,7 +20,8 @@ from ...measures.declarations import followed
 from ...measures.named import CWLA, measure_of
 from ...measures.provider import prepare
 from ...model.language import float_or_int
-from ..logs.estimators import Bootstrap, Estimate, LogResult, estimates_of, printed
+from ...rendering.tables import Printed, Table
+from ..logs.estimators import Bootstrap, Estimate, LogResult, estimates_of
 from ..logs.log import SESSION, InteractionLog, as_log, highest
 
 #: Name of the group of results without a grade.
@@ -260,10 +261,11 @@ def four_digits(value: float) -> float:
 
 _PYTERRIERS = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
 _HALVINGS, _NEAR = 60, 1e-9
+_SHOWN = 20  # printed documents
 
 
-@dataclass(frozen=True, eq=False)
-class PredictedRelevance:
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictedRelevance(Printed):
     """Relevance of documents, predicted from clicks.
 
     Attributes
@@ -282,8 +284,20 @@ class PredictedRelevance:
     """R(g) of the grades that the log has."""
     converged: bool
 
-    def __repr__(self) -> str:
-        return printed(f"Relevance of {many(len(self.table), 'document')}", self.table.head(20))
+    @property
+    def title(self) -> str:
+        """Number of documents, as text."""
+        return f"Relevance of {many(len(self.table), 'document')}"
+
+    @property
+    def remarks(self) -> list[str]:
+        """The number of documents that are not printed, as text."""
+        more = len(self.table) - _SHOWN
+        return [f"… {more:,} more in .table"] if more > 0 else []
+
+    def shown(self) -> Table:
+        """Return the printed table for people: the first documents."""
+        return Table.from_frame(self.table.head(_SHOWN))
 
     @property
     def gain(self) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import pandas as pd
 
 from ...data.columns import Array
 from ...errors import BadLog, BadParameter, check_known, check_whole, many, near, some
-from ...errors.sanitise import in_picture, sanitised
+from ...errors.sanitise import in_picture
 from ...files.atomic import written
 from ...measures.calibrations import (
     COLUMNS,
@@ -28,7 +27,7 @@ from ...measures.calibrations import (
 from ...model.view import Documents
 from ...rendering.figures import COLOURS, GAIN, SCORE, STAY, axes_of, key, label_ends, saved, text_colour, titled
 from ...rendering.numbers import percent
-from ...rendering.tables import Table, TableColumn
+from ...rendering.tables import Printed, Table, TableColumn
 from ...rendering.terminal import broken
 from .calibration_estimates import check, elapsed, estimated
 from .estimators import SHAPES, Bootstrap, Estimate, ReadingTimeLine, StayDistribution, check_shape
@@ -46,21 +45,8 @@ _EXAMPLE = {"half_life": 224, "summary_seconds": 4.4, "seconds_per_word": 0.018,
             "p_click_relevant": 0.64, "p_click_nonrelevant": 0.39, "p_save": 0.77}  # fmt: skip
 
 
-class _Printed:
-    """Base of results with a title, a table and remarks, which print as text and HTML."""
-
-    @sanitised
-    def __repr__(self: Any) -> str:
-        return "\n".join([self.title, "", self.shown().text(), *([""] if self.remarks else []), *self.remarks])
-
-    @sanitised
-    def _repr_html_(self: Any) -> str:
-        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
-        return f"<p><b>{escape(self.title)}</b></p>{self.shown().html()}<ul>{remarks}</ul>"
-
-
 @dataclass(frozen=True, repr=False, eq=False)
-class Calibration(_Printed):
+class Calibration(Printed):
     """Parameters of time-biased gain, estimated from an interaction log.
 
     The calibration prints as a table, can be saved to a file, and can be used as a measure.
@@ -479,7 +465,7 @@ class Calibration(_Printed):
         return saved(ax, path)
 
 
-class Calibrations(_Printed, dict):
+class Calibrations(Printed, dict):
     """Calibrations by group, such as topic or class of users.
 
     A dict from group to :class:`Calibration` that prints the parameters side by side.
@@ -488,12 +474,9 @@ class Calibrations(_Printed, dict):
     ----------
     by : str
         Name of the grouping.
-    remarks : tuple of str
-        Empty; those of a group are its own.
     """
 
     by: str = ""
-    remarks: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:

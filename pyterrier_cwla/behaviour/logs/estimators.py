@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,8 +13,8 @@ import pandas as pd
 
 from ...data.columns import Array
 from ...errors import BadParameter, check_share, check_whole, many, near
-from ...errors.sanitise import harmless
 from ...evaluation.significance import intervals
+from ...rendering.tables import Printed, Table
 
 if TYPE_CHECKING:
     from .log import InteractionLog
@@ -53,14 +53,8 @@ class Estimate:
         return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}]" if known else f"{self.value:.3g}"
 
 
-def printed(title: str, table: Any, notes: Sized = ()) -> str:
-    """Return a title, a table and the number of notes as sanitised text."""
-    lines = [title, table.to_string(index=False, float_format=lambda value: f"{value:.4g}")]
-    return harmless("\n".join([*lines, *([f"({many(len(notes), 'note')}: see .notes)"] if notes else [])]))
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class LogResult:
+class LogResult(Printed):
     """Base of results of a log, which print as a title, a table and the number of notes.
 
     Attributes
@@ -83,8 +77,14 @@ class LogResult:
         """Numbers of sessions and users, as text."""
         return f"{many(self.sessions, 'session')} of {many(self.users, 'user')}"
 
-    def __repr__(self: Any) -> str:
-        return printed(self.title, self.table, self.notes)
+    @property
+    def remarks(self) -> list[str]:
+        """The number of notes, as text."""
+        return [f"({many(len(self.notes), 'note')}: see .notes)"] if self.notes else []
+
+    def shown(self: Any) -> Table:
+        """Return the printed table for people."""
+        return Table.from_frame(self.table)
 
 
 def estimates_of(*columns: Array) -> list[Estimate]:

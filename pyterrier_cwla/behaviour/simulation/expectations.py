@@ -27,7 +27,8 @@ from ...model.view import View, before
 from ...model.view_columns import packed, seen_part, view_of_ranks
 from ...rendering.figures import COLOURS, GAIN, GREY, STAY, axes_of, label_ends, saved, system_looks, titled
 from ...rendering.numbers import percent
-from ..logs.estimators import Bootstrap, Estimate, estimates_of, printed
+from ...rendering.tables import Printed, Table
+from ..logs.estimators import Bootstrap, Estimate, estimates_of
 from .user_paths import WHAT, ReadingTimes, Task, UserModel, clicks, habits_of, standard_error
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ _FEWER_CELLS = 1 << 15  # per chunk of several arrays
 _HALF_MINUTES = tuple(range(0, 1801, 30))
 
 
-@dataclass(frozen=True)
-class Progress:
+@dataclass(frozen=True, repr=False)
+class Progress(Printed):
     """Rank and gain over time of users who inspect the results in order and never leave.
 
     Attributes
@@ -59,11 +60,14 @@ class Progress:
     measure: str
     unit: str
 
-    def __repr__(self) -> str:
-        return printed(
-            f"{self.measure}: progress over time, over all runs and topics; time in {self.unit}",
-            self.by().reset_index(),
-        )
+    @property
+    def title(self) -> str:
+        """The measure and the unit of the times, as text."""
+        return f"{self.measure}: progress over time, over all runs and topics; time in {self.unit}"
+
+    def shown(self) -> Table:
+        """Return the printed table for people: rank and gain at each time, over all runs and topics."""
+        return Table.from_frame(self.by().reset_index())
 
     def by(self, *names: str) -> pd.DataFrame:
         """Return maximum, mean and minimum of rank and gain at each time, over runs or topics.

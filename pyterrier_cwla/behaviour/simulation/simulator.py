@@ -13,11 +13,12 @@ import pandas as pd
 from ..._version import __version__
 from ...data.columns import Array
 from ...errors import BadParameter, many, near
-from ...errors.sanitise import in_picture, sanitised
+from ...errors.sanitise import in_picture
 from ...files.inputs import one_run
 from ...files.memory_limit import refuse_beyond_memory
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, elided, key, name_rows, saved, system_looks, titled
 from ...rendering.numbers import percent
+from ...rendering.tables import Printed, Table
 from ..logs.log import NEEDED, InteractionLog
 from .user_paths import WHAT, Task, clicks, counts_unseen, standard_error
 
@@ -81,7 +82,7 @@ def _draw_users(ax: Any, y: int, values: Any, colour: str) -> tuple[float, float
 
 
 @dataclass(frozen=True, repr=False)
-class Simulation:
+class Simulation(Printed):
     """Gain, time, number of items and score of simulated users.
 
     Attributes
@@ -254,23 +255,16 @@ class Simulation:
     def _queries(self) -> int:
         return self.by_query.index.get_level_values("query_id").nunique()
 
-    @sanitised
-    def __repr__(self) -> str:
-        table = self._shown.to_string(float_format=lambda value: f"{value:.4g}")
-        return "\n".join([f"{self.title} ({self.made})", table, *self.notes])
-
-    @sanitised
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        table = self._shown.to_html(float_format=lambda value: f"{value:.4g}")
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return f"<p><b>{escape(self.title)}</b> ({escape(self.made)})</p>{table}{notes}"
-
     @property
-    def _shown(self) -> pd.DataFrame:
+    def remarks(self) -> list[str]:
+        """The notes, and how the users were simulated."""
+        return [*self.notes, f"Simulated with {self.made}."]
+
+    def shown(self) -> Table:
+        """Return the printed table for people."""
         columns = [name for what in ("gain", "time", "items") for name in (what, f"{what}_sd")]
-        return self.mean[[*columns, "score", "error", "analytic", "beyond", "never"]]
+        columns += ["score", "error", "analytic", "beyond", "never"]
+        return Table.from_frame(self.mean[columns].reset_index())
 
     @property
     def made(self) -> str:
