@@ -61,7 +61,7 @@ class Comparison:
     about: dict[str, Any]
     by_query: pd.DataFrame
     _runs: pd.DataFrame  # one row per run and measure
-    _pairs: pd.DataFrame  # one row per pair and measure, without the columns of deferred tests
+    _pairs: pd.DataFrame  # one row per pair and measure, without the columns of the tests of all pairs
 
     @cached_property
     def runs(self) -> list[Any]:
@@ -131,21 +131,31 @@ class Comparison:
 
     @cached_property
     def _all_pairs(self) -> pd.DataFrame:
-        """The pairs with the columns of deferred tests, after the wins, ties and losses."""
-        if not self._has_row_per_pair or self.about["baselines"] is not None:
+        """The pairs with the columns of the tests of all pairs of runs together, after the wins, ties and losses."""
+        about = self.about
+        if not self._has_row_per_pair or about["baselines"] is not None:
             return self._pairs
+        runs, settings = pairs_of(self.runs, None), (about["confidence"], about["resamples"], about["seed"])
         tested = []
         for measure, rows in self._pairs.groupby("measure", sort=False):
             values = self.by_query[measure].to_numpy(float).reshape(len(self.runs), -1)
-            deferred = all_pairs_tests(values, rows["difference"].to_numpy(), str(measure), self.about, deferred=True)
-            tested.append(pd.DataFrame(deferred, index=rows.index))
+            # Intervals of a mean; those of a sum are as many times as wide as there are topics.
+            times = {"mean": 1, "sum": values.shape[1]}.get(about["aggregates"][measure], np.nan)
+            found = pd.DataFrame(index=rows.index)
+            for test in TESTS.values():
+                if test.of_all_pairs:
+                    found[test.column], half = test.p_values(values, *runs, *settings)
+                    if half is not None:
+                        found[f"{test.name}_low"] = rows["difference"] - half * times
+                        found[f"{test.name}_high"] = rows["difference"] + half * times
+            tested.append(found)
         at = self._pairs.columns.get_loc("losses") + 1
         return pd.concat([self._pairs.iloc[:, :at], pd.concat(tested), self._pairs.iloc[:, at:]], axis=1)
 
     @cached_property
     def _marked(self) -> pd.DataFrame:
-        """The pairs with the columns ``mark`` and ``places``; deferred tests are read only if they decide on marks."""
-        pairs, about = self._all_pairs if self._test.deferred else self._pairs, self.about
+        """The pairs with the columns ``mark`` and ``places``; tests of all pairs are made only for marks."""
+        pairs, about = self._all_pairs if self._test.of_all_pairs else self._pairs, self.about
         marks = np.zeros(len(pairs), int)
         if not pairs.empty:
             of_pair = zip(pairs["run"], pairs["baseline"], pairs["measure"], strict=True)
@@ -803,38 +813,6 @@ def turned(rows: pd.DataFrame) -> pd.DataFrame:
     signed = other.columns.intersection(["difference", "effect", "mark", *lower, *upper])
     other[signed] = -other[signed]
     return other
-
-
-def all_pairs_tests(
-    scores: Array, differences: Array, measure: str, about: Mapping[str, Any], deferred: bool
-) -> dict[str, Array]:
-    """Return the p-values of the tests of all pairs of runs by a measure, and their simultaneous intervals.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_runs, n_queries)
-        Scores of queries.
-    differences : ndarray, shape (n_pairs,)
-        Differences of the scores of runs.
-    measure : str
-        Name of the measure.
-    about : dict
-        Settings of the comparison.
-    deferred : bool
-        Whether to compute those tests that are deferred, or the others.
-    """
-    runs = pairs_of(range(len(scores)), None)
-    # Intervals of a mean; those of a sum are as many times as wide as there are topics.
-    times = {"mean": 1, "sum": scores.shape[1]}.get(about["aggregates"][measure], np.nan)
-    found = {}
-    for test in TESTS.values():
-        if test.of_all_pairs and test.deferred == deferred:
-            p, half = test.p_values(scores, *runs, about["confidence"], about["resamples"], about["seed"])
-            found[test.column] = p
-            if half is not None:
-                width = half * times
-                found |= {f"{test.name}_low": differences - width, f"{test.name}_high": differences + width}
-    return found
 
 
 def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Array, Array]:

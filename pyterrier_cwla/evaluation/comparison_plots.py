@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
+_WIDTH = 7.0  # inches, of a new figure
 _LINE = 0.155  # inches per line of text of 8 points
 _LETTER = 0.065  # inches per character of 8 points
 _LEAST = 1.5  # inches per panel
@@ -136,10 +137,8 @@ def plot_topics(
     if finite.empty:
         raise BadParameter(f"{measure} of {a} and {b} has a finite difference for no topic, so nothing can be plotted.")
     n, new = len(finite), ax is None
-    ax = axes_of(ax)
+    ax = axes_of(ax, (_WIDTH, 1.7 + _TOPIC_ROW * min(n, _ALL_NAMED)))
     figure: Any = ax.figure
-    if new:
-        figure.set_figheight(1.7 + _TOPIC_ROW * min(n, _ALL_NAMED))
     letters = int(figure.get_figwidth() / (1.3 * _LETTER))
     shown = [elided(str(name), letters // 2) for name in (a, b)]
     a, b = shown if shown[0] != shown[1] else (a, b)
@@ -262,10 +261,8 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     cells = rows.reindex(pd.MultiIndex.from_product([order, columns], names=rows.index.names))
     values, marks = (cells[name].to_numpy(float).reshape(len(order), -1) for name in ("difference", "mark"))
     new = ax is None
-    ax = axes_of(ax)
+    ax = axes_of(ax, (_WIDTH, 1.6 + _ROW * min(len(order), _MOST_NAMES)))
     figure: Any = ax.figure
-    if new:
-        figure.set_figheight(1.6 + _ROW * min(len(order), _MOST_NAMES))
     largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
     finite = np.where(np.isfinite(values), values, np.nan)
     from matplotlib.colors import to_rgba
@@ -294,10 +291,8 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
         texts = [f"{sign}: significant differences, {found._significance}. Grey: not compared.", *found._about_opposed]
         _write_below(figure, " ".join(texts))
     count = int((rows["mark"] != 0).sum()) // 2  # each pair has a row for both directions
-    _write_title(
-        ax, f"{measure}{_less_is_better(found, measure)}: {many(count, 'significant pair')} of {len(rows) // 2:,}"
-    )
-    return ax
+    title = f"{measure}{_less_is_better(found, measure)}: {many(count, 'significant pair')} of {len(rows) // 2:,}"
+    return titled(ax, in_picture(title))
 
 
 def _write_below(figure: Any, text: str) -> None:
@@ -322,20 +317,11 @@ def _name(run: Any, letters: int) -> str:
     return in_picture(elided(str(run), letters))
 
 
-def _write_title(ax: Axes, text: str) -> None:
-    figure: Any = ax.figure
-    letters = int(figure.get_figwidth() / _LETTER / 1.4)
-    titled(ax, fill(in_picture(text), letters))
-
-
 def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax: Axes | None = None) -> Axes:
     """Plot wins, ties and losses by topic as bars; see :meth:`Comparison.plot_wins`."""
     shown = rows.loc[rows["difference"].abs().sort_values(ascending=False, kind="stable").index[:pairs]]
-    new = ax is None
-    ax = axes_of(ax)
+    ax = axes_of(ax, (_WIDTH, 1.5 + 0.3 * len(shown)))
     figure: Any = ax.figure
-    if new:
-        figure.set_figheight(1.5 + 0.3 * len(shown))
     width_of_figure = figure.get_figwidth()
     letters = int(np.clip(0.2 * width_of_figure / _LETTER, 6, _NAME))
     least = found.about["queries"] * 0.3 / max(0.9 * width_of_figure - 2 * letters * _LETTER, 0.5)  # room for a number
@@ -359,6 +345,5 @@ def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax:
     some = (
         f" ({len(shown)} of {len(rows):,} pairs, those with the largest differences)" if len(shown) < len(rows) else ""
     )
-    _write_title(ax, f"{measure}{_less_is_better(found, measure)}: wins, ties and losses by topic{some}")
     figure.legend(loc="outside lower right", ncols=3, fontsize=8, frameon=False)
-    return ax
+    return titled(ax, in_picture(f"{measure}{_less_is_better(found, measure)}: wins, ties and losses by topic{some}"))

@@ -24,7 +24,7 @@ from ..measures.labels import Measures, by_name
 from ..measures.named import measures_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from ..measures.wrappers import innermost
-from .comparison import Comparison, all_pairs_tests, pairs_of
+from .comparison import Comparison, pairs_of
 from .driver import scores_by_query
 from .significance import (
     PAIRED_TESTS,
@@ -228,18 +228,15 @@ def _compared(
         of_runs.append(pd.DataFrame(named | {"score": scores, "score_low": low[:runs], "score_high": high[:runs]}))
         in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
         wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
-        difference = of_both(values.mean(axis=1))[runs:]
         part = {
             "run": [names[run] for run in first],
             "baseline": [names[run] for run in second],
             "measure": measure,
-            "difference": difference,
+            "difference": of_both(values.mean(axis=1))[runs:],
             "difference_low": low[runs:],
             "difference_high": high[runs:],
             **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
         }
-        if baselines is None:
-            part |= all_pairs_tests(values, difference, measure, about, deferred=False)
         of_pairs.append(pd.DataFrame(part))
         differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
     pairs = pd.concat(of_pairs, ignore_index=True)

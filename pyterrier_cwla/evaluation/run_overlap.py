@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..data.columns import Array, Columns, run_columns
 from ..data.rankings import places_within
 from ..data.rows import Rows
-from ..errors import BadParameter, BadRun, many, naming, some, warn
+from ..errors import BadRun, check_whole, many, naming, some, warn
 from ..files import id_columns
 from ..files.arrow_arrays import chunks_of
 from ..files.inputs import loaded, one_run
@@ -93,8 +93,8 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
     import pandas as pd
 
     check_persistence(p)
-    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int | np.integer) or depth < 1):
-        raise BadParameter("must be a whole number of at least 1.", depth=depth)
+    if depth is not None:
+        check_whole(1, depth=depth)
     given = separate_runs(runs)
     if len(given) < (2 if other is None else 1):
         number = many(len(given) + (other is not None), "run")

@@ -425,8 +425,6 @@ class SignificanceTest:
         Assumptions and method, for reports.
     of_all_pairs : bool
         Whether the test is one of all pairs of runs together, which needs no further correction.
-    deferred : bool
-        Whether a test of all pairs takes so long that it is computed when the table is first read.
     opposed : callable, optional
         Function of differences that returns where their mean does not have the sign that the test is about.
     lowest_p : callable, optional
@@ -439,7 +437,6 @@ class SignificanceTest:
     p_values: Callable[..., Any]
     method: str = ""
     of_all_pairs: bool = False
-    deferred: bool = False
     opposed: Callable[[Array], Array] | None = None
     lowest_p: Callable[[int, int], tuple[str, float]] | None = None
 
@@ -479,7 +476,6 @@ TESTS = {
             "Tukey's HSD test, with topics as blocks",
             lambda scores, first, second, confidence, *_: tukey_hsd(scores, first, second, confidence),
             of_all_pairs=True,
-            deferred=True,
         ),
         SignificanceTest(
             "randomised_hsd",

@@ -141,7 +141,7 @@ def test_errors():
         with pytest.raises(BadParameter, match=r"the persistence must be between 0 and 1, such as 0\.9"):
             rbo(ONE, OTHER, p)
     for depth in (0, 1.5, True):
-        with pytest.raises(BadParameter, match=rf"depth={depth!r} must be a whole number of at least 1"):
+        with pytest.raises(BadParameter, match=rf"depth={depth!r} must be a whole number from 1"):
             rbo(ONE, OTHER, depth=depth)
 
 
