@@ -236,6 +236,9 @@ def test_search_engine_clicks_are_read_with_sessions_or_times(prints, says):
         clicks = clicks[names]
         clicks.to_parquet(name) if name.endswith("t") else clicks.to_csv(name, sep="\t", index=False)
         assert prints("calibrate", name, "--from", "clicks", "--resamples", 20) == expected
+    dated = clicks.assign(time="2026-01-01T10:00:05")
+    dated.to_csv("dated.csv", index=False)
+    assert "half_life" in prints("calibrate", "dated.csv", "--from", "clicks", "--resamples", 20)
     shown = clicks.drop(columns="session").assign(time="2026-01-01 10:00")
     shown.drop_duplicates(["user", "query"]).to_csv("times.csv", index=False)
     out = prints("calibrate", "times.csv", "--from", "clicks", "--resamples", 20)

@@ -16,7 +16,7 @@ from ...data.columns import judgment_columns, strings
 from ...errors import BadLog, BadParameter, MalformedFile, many, near, some
 from ...files.atomic import AnyPath
 from ...files.formats import text_of
-from .log import InteractionLog, frame_of, read
+from .log import InteractionLog, dates_in, frame_of, read
 
 _IMPRESSIONS = (
     *("id", "user", "topic_id", "query", "qid", "doc_id", "rank", "click", "time_spent", "actual_qrel_value"),
@@ -259,21 +259,9 @@ def read_clicks(path: AnyPath, broken: str = "error") -> InteractionLog:
             " and click."
         )
     if "session" not in rows:
-        times = [name for name in ("time", _CLICK_TIME) if name in rows]
-        return click_log(rows.assign(**{name: _numbers_or_dates(rows[name], path) for name in times}))
+        return click_log(rows)
     users = rows.get("user", rows["session"])
     return InteractionLog.of(rows.rename(columns={"query": "topic"}).assign(user=users), broken)
-
-
-def _numbers_or_dates(times: pd.Series, path: AnyPath) -> pd.Series:
-    values = times.mask(times == "", None)
-    try:
-        return pd.to_numeric(values)
-    except (TypeError, ValueError):
-        try:
-            return pd.to_datetime(values)
-        except ValueError as error:
-            raise MalformedFile(f"{path}: {times.name} must be seconds or dates ({error}).") from error
 
 
 def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
@@ -284,9 +272,9 @@ def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             f"the results shown have no column {missing[0]!r}. {near(missing[0], map(str, given.columns))}"
             f" Required columns: {some(_SHOWN, 6)}; optional: {_CLICK_TIME!r}."
         )
-    start = _seconds(given["time"], "time")
-    click = _seconds(given[_CLICK_TIME], _CLICK_TIME) if _CLICK_TIME in given else pd.Series(np.nan, given.index)
-    if click.notna().any() and (given["time"].dtype.kind == "M") != (given[_CLICK_TIME].dtype.kind == "M"):
+    times = [dates_in(given[name]) for name in ("time", _CLICK_TIME) if name in given]
+    start, click = ([*map(_seconds, times), pd.Series(np.nan, given.index)])[:2]
+    if click.notna().any() and (times[0].dtype.kind == "M") != (times[1].dtype.kind == "M"):
         raise BadLog("time and click_time must both be dates, or both be seconds.")
     if start.isna().any():
         raise BadLog(
@@ -310,17 +298,18 @@ def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     return rows, [str(c) for c in given.columns if c not in (*_SHOWN, _CLICK_TIME)]
 
 
-def _seconds(times: pd.Series, name: str) -> pd.Series:
+def _seconds(times: pd.Series) -> pd.Series:
     """Return times as seconds since an arbitrary origin; NaN if missing."""
     if times.dtype.kind == "M":
         return (pd.to_datetime(times, utc=True) - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    times = times.mask(times == "", None)
     seconds = pd.to_numeric(times, errors="coerce").astype(float)
     wrong = ((seconds.isna() & times.notna()) | np.isinf(seconds)).to_numpy()
     if wrong.any():
         row = wrong.argmax()
         raise BadLog(
-            f"row {times.index[row]}: {name} {times.iloc[row]!r} is neither a date nor a number of seconds;"
-            " convert texts with pandas.to_datetime."
+            f"row {times.index[row]}: {times.name} {times.iloc[row]!r} is neither a date nor a number of seconds;"
+            " convert texts of dates other than 2026-01-31T10:00:00 with pandas.to_datetime."
         )
     return seconds
 

@@ -148,7 +148,7 @@ COLUMNS = {
     "document_seconds": "seconds on the document; empty if not opened",
     "words": "length of the document in words; empty if unknown",
     "duplicate": "whether the user had seen another document with the same text",
-    "time": "seconds from the start of the session until the result was clicked or passed",
+    "time": "seconds from the start of the session until the result was clicked or passed, or dates",
     "cut_off": "whether the session was interrupted, for instance by a time limit; one value per session",
 }
 NEEDED = ("user", "session", "topic", "rank", "docno", "clicked")
@@ -474,8 +474,13 @@ class _Check:
 
     def _number(self, column: str) -> pd.Series:
         given = self.rows[column]
+        if column == "time":
+            given = dates_in(given)
+            if given.dtype.kind == "M":
+                first = given.groupby([self.rows[name] for name in SESSION], sort=False).transform("min")
+                return (given - first).dt.total_seconds()
         if given.dtype.kind in "mM":
-            raise BadLog(f"{column} of the log contains dates; it must contain seconds from the start of the session.")
+            raise BadLog(f"{column} of the log contains dates; it must contain seconds.")
         given = given.astype(object) if given.dtype == bool else given
         try:
             values = pd.to_numeric(given, errors="coerce")
@@ -483,6 +488,17 @@ class _Check:
             huge = given.map(lambda value: isinstance(value, int) and abs(value) > sys.float_info.max)
             values = pd.to_numeric(given.mask(huge), errors="coerce")
         return pd.Series(values.to_numpy(float, na_value=np.nan), given.index)
+
+
+def dates_in(times: pd.Series) -> pd.Series:
+    """Return texts of dates (ISO 8601) as dates; all other values unchanged, such as numbers and texts of numbers."""
+    known = times.where(~_unknown(times))
+    if times.dtype.kind in "biufmM" or pd.to_numeric(known, errors="coerce").notna().any():
+        return times
+    try:
+        return pd.to_datetime(known, format="ISO8601", utc=True)
+    except (TypeError, ValueError):
+        return times
 
 
 def _plain(value: Any) -> Any:
@@ -551,7 +567,7 @@ class InteractionLog:
             integer; negative or infinite seconds, lengths or times; a rank or a document twice in a session; two topics
             or two values of ``cut_off`` in a session; two grades of a document for the same topic; two lengths of a
             document; a document that was saved or took time without a click; a click on a result that was not seen.
-            Times may decrease with rank, because users can jump.
+            Times may decrease with rank, because users can jump. Dates count as seconds from the first of the session.
         BadParameter
             If `broken` has another value.
 

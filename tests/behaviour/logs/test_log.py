@@ -361,9 +361,19 @@ def test_an_empty_log_is_refused():
         InteractionLog.of(base(), broken="drop")
 
 
-def test_dates_are_no_seconds():
-    with pytest.raises(BadLog, match="time of the log contains dates"):
-        InteractionLog.of(base().assign(time=pd.Timestamp("2024-01-01")))
+def test_dates_of_clicks_are_seconds_from_the_first_of_the_session():
+    seconds = [9.0, 3.0, 0.0, 2.0, UNKNOWN, 4.0, 0.5]
+    dates = pd.Timestamp("2024-01-01T10:00:00+01:00") + pd.to_timedelta(seconds, "s")
+    rows = base()
+    first = rows.assign(time=seconds).groupby(["user", "session"])["time"].transform("min")
+    expected = InteractionLog.of(rows.assign(time=seconds - first)).rows
+    for times in (dates, dates.strftime("%Y-%m-%dT%H:%M:%S.%f")):
+        found = InteractionLog.of(rows.assign(time=times)).rows
+        pd.testing.assert_frame_equal(found, expected)
+    with pytest.raises(BadLog, match="time is not a number"):
+        InteractionLog.of(rows.assign(time="12,5"))
+    with pytest.raises(BadLog, match="summary_seconds of the log contains dates; it must contain seconds"):
+        InteractionLog.of(rows.assign(summary_seconds=pd.Timestamp("2024-01-01")))
 
 
 def test_users_jump_and_a_log_may_have_gaps_in_its_ranks():
