@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 
 #: Modules of commands with their commands, in the order of the help.
 _MODULES = {
-    "evaluation": ("evaluate", "compare", "rbo", "pages"),
+    "evaluation": ("evaluate", "compare", "rbo", "sessions", "pages"),
     "explanation": ("explain", "measures", "explore"),
-    "session": ("sessions",),
     "demo": ("demo",),
     "log": ("calibrate", "simulate"),
     "study": ("study",),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from ir_measures.measures import Measure
 
     from ..data.alignment import Judgments
-    from ..data.lengths import Lengths, Seconds
     from ..files.run_files import RunFiles
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -142,6 +143,39 @@ def help_without_command(context: typer.Context) -> None:
 
 
 @dataclass(frozen=True)
+class JudgedRuns:
+    """Judgments and runs of a command, which are read when they are needed."""
+
+    qrels: Qrels
+    runs: Runs
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Files and datasets of the runs, by name."""
+        return runs_by_name(self.runs)
+
+    @cached_property
+    def judgments(self) -> Judgments:
+        """The judgments."""
+        return judgments_of(self.qrels)
+
+    @property
+    def inputs(self) -> list[Path]:
+        """Paths as they are given."""
+        return [self.qrels, *self.runs]
+
+    @property
+    def notes(self) -> list[str]:
+        """A note if no judged document is relevant."""
+        return about_grades(self.qrels, self.judgments)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Version and judgments, for the metadata of saved results."""
+        return {"version": __version__, "qrels": displayed(str(self.qrels))}
+
+
+@dataclass(frozen=True)
 class BoundMeasures:
     """Measures of a command, with the options for documents and grades bound to those that read them.
 
@@ -155,12 +189,15 @@ class BoundMeasures:
         Sentences about the options for readers of the results.
     tables : dict of str to Path
         Files of ``lengths`` and ``seconds`` that a measure uses.
+    given : sequence of Path or None
+        Files of these options.
     """
 
     wanted: Sequence[Measure]
     measures: Sequence[Measure]
     notes: Sequence[str]
     tables: dict[str, Path]
+    given: Sequence[Path | None]
 
     @property
     def by_name(self) -> dict[str, Measure]:
@@ -168,11 +205,11 @@ class BoundMeasures:
         return {str(measure): measure for measure in self.measures}
 
     @property
-    def files(self) -> Iterator[str]:
-        """Files named in parameters of the measures."""
+    def files(self) -> list[Path | str | None]:
+        """Files of the options, and those named in parameters of the measures."""
         from ..measures.wrappers import files_of
 
-        return files_of(self.measures)
+        return [*self.given, *files_of(self.measures)]
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -219,6 +256,7 @@ class MeasureOptions:
         from ..measures.labels import by_name
         from ..measures.named import measures_of, split_measures
         from ..measures.provider import computed_here
+        from ..measures.wrappers import innermost_measures
 
         each: list[Any] = [one for text in texts for one in split_measures(text)]
         with warnings_as_sentences() as notes:
@@ -228,25 +266,28 @@ class MeasureOptions:
             wanted = list(by_name((parsed or computed_here)(each)).values())
         if self.rel is not None and not any(old is not new for old, new in zip(plain, each, strict=True)):
             notes.append("None of these measures takes rel from the command line: --rel has no effect.")
-        lengths = None if self.lengths is None else lengths_from(self.lengths)
-        seconds = None if self.seconds is None else seconds_from(self.seconds)
+        lengths, seconds = lengths_from(self.lengths), lengths_from(self.seconds, "Seconds")
 
-        def of_lengths(inner: Measure) -> dict[str, Any]:
+        def known(inner: Measure) -> dict[str, Any]:
+            """Return the parameters of an inner measure that the options give."""
             needs = needs_of(inner)
-            known = {"lengths": lengths} if lengths is not None and needs.lengths in ("run", "default") else {}
-            reads = (needs.lengths, needs.seconds) != ("none", "none")
-            return {**known, "missing": self.missing} if self.missing is not None and reads else known
+            values: dict[str, Any] = {}
+            if lengths is not None and needs.lengths in ("run", "default"):
+                values["lengths"] = lengths
+            if self.missing is not None and (needs.lengths, needs.seconds) != ("none", "none"):
+                values["missing"] = self.missing
+            if seconds is not None and needs.seconds == "run":
+                values["doc_seconds"] = seconds
+            return values
 
-        def of_costs(inner: Measure) -> dict[str, Any]:
-            return {"doc_seconds": seconds} if seconds is not None and needs_of(inner).seconds == "run" else {}
-
-        timed = [_under_one_name(measure, of_lengths) for measure in wanted]
-        measures = [_under_one_name(measure, of_costs) for measure in timed]
-        changed = [str(old) for old, new in zip(wanted, timed, strict=True) if old is not new]
-        costly = [str(old) for old, new in zip(timed, measures, strict=True) if old is not new]
+        read = {str(measure): {*chain.from_iterable(map(known, innermost_measures(measure)))} for measure in wanted}
+        changed = [name for name, values in read.items() if values & {"lengths", "missing"}]
+        costly = [name for name, values in read.items() if "doc_seconds" in values]
+        measures = [_under_one_name(measure, known) for measure in wanted]
         used = {"lengths": self.lengths if changed else None, "seconds": self.seconds if costly else None}
         notes += self._notes(changed, costly)
-        return BoundMeasures(wanted, measures, notes, {name: path for name, path in used.items() if path is not None})
+        tables = {name: path for name, path in used.items() if path is not None}
+        return BoundMeasures(wanted, measures, notes, tables, self.files)
 
     def bind_one(self, texts: Sequence[str]) -> BoundMeasures:
         """Parse and bind one measure; raise BadParameter if the texts contain several."""
@@ -294,24 +335,15 @@ def _under_one_name(measure: Measure, of_inner: Callable[[Measure], dict[str, An
     return bound if str(bound) == str(measure) else renamed(bound, str(measure))
 
 
-def lengths_from(path: Path) -> Lengths:
-    """Read a table of lengths at once, so that errors in it appear before the first run is scored."""
-    from ..data.lengths import Lengths
+def lengths_from(path: Path | None, kind: str = "Lengths") -> Any:
+    """Read a table of lengths, or one of known costs ("Seconds"), before the first run is scored; None without path."""
+    from ..data import lengths
 
-    return _read(Lengths, path)
-
-
-def seconds_from(path: Path) -> Seconds:
-    """Read a table of known costs at once, so that errors in it appear before the first run is scored."""
-    from ..data.lengths import Seconds
-
-    return _read(Seconds, path)
-
-
-def _read(kind: Any, path: Path) -> Any:
+    if path is None:
+        return None
     check_exists(path)
-    table = kind(str(path), path=str(path))
-    len(table)
+    table = getattr(lengths, kind)(str(path), path=str(path))
+    len(table)  # errors in the file appear now
     return table
 
 

@@ -85,7 +85,7 @@ def _on_files(
     from .score_tables import beginning
 
     files, judgments = runs_by_name([directory]), judgments_of(qrels)
-    table = None if lengths is None else lengths_from(lengths)
+    table = lengths_from(lengths)
     timed = table is not None or all(
         "doc_length" in beginning(source, ["doc_length"]).column_names for source in sources(files)
     )

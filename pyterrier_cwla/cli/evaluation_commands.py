@@ -1,4 +1,4 @@
-"""Commands ``evaluate``, ``compare``, ``rbo`` and ``pages``."""
+"""Commands ``evaluate``, ``compare``, ``rbo``, ``sessions`` and ``pages``."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from ..errors import BadParameter, near
 from ..rendering.notes import busy, note, resumable_from, warnings_as_sentences
 from ..tasks.progress import bar
 from .arguments import (
+    SESSIONS_HELP,
     ByQuery,
     CacheDir,
     Force,
+    JudgedBy,
+    JudgedRuns,
     MeasureOptions,
     Measures,
-    Qrels,
     Runs,
-    about_grades,
+    cells,
     command,
-    judgments_of,
     runs_by_name,
 )
 from .options import displayed
 from .output_formats import Format, ResultFile
 from .parameters import Parameters
-from .paths import check_exists, check_outputs, path_argument
+from .paths import check_exists, check_outputs, path_argument, resolved
 
 if TYPE_CHECKING:
-    from ..data.alignment import Judgments
+    import pandas as pd
+
     from ..files.table_writers import TableData
 
 DEFAULTS = ("nDCG@10", "AP", "RR")
@@ -50,8 +52,7 @@ _CHOOSE = " Choose others with -m; `pyterrier-cwla measures` lists them."
 
 @command()
 def evaluate(
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measures: Measures = None,
     given: MeasureOptions,
@@ -72,16 +73,14 @@ def evaluate(
     from ..files.table_writers import ROW_FORMATS, joined, write_rows
     from .score_tables import FileScores, scores_table
 
-    files = runs_by_name(runs)
-    judgments = judgments_of(qrels)
-    wanted, about = _or_defaults(measures, judgments, given, files)
+    files = judged.files
+    wanted, about = _or_defaults(measures, judged, given)
     bound = given.bind(wanted)
-    results.check([qrels, *runs, *given.files, *bound.files], [("--cache-dir", cache_dir)])
-    found = FileScores(qrels, judgments, dict(zip(bound.wanted, bound.measures, strict=True)))
+    results.check([*judged.inputs, *bound.files], [("--cache-dir", cache_dir)])
+    found = FileScores(judged.qrels, judged.judgments, dict(zip(bound.wanted, bound.measures, strict=True)))
     why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
-        "version": __version__,
-        "qrels": displayed(str(qrels)),
+        **judged.origin,
         "measures": {name: displayed(repr(measure)) for name, measure in found.measures.items()},
         "residuals": found.residuals,
         **bound.origin,
@@ -102,7 +101,7 @@ def evaluate(
         *warned,
         *bound.notes,
         *why_not,
-        *about_grades(qrels, judgments),
+        *judged.notes,
         *about,
     ]
     if results.format is not Format.table:
@@ -119,8 +118,7 @@ def evaluate(
 @command()
 def compare(
     context: typer.Context,
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measures: Measures = None,
     baseline: Annotated[
@@ -146,22 +144,20 @@ def compare(
     from ..evaluation.run_comparison import compare as compared
     from ..evaluation.run_comparison import computed_somewhere
 
-    files = runs_by_name(runs)
-    judgments = judgments_of(qrels)
-    wanted, about = _or_defaults(measures, judgments, given, files)
+    wanted, about = _or_defaults(measures, judged, given)
     bound = given.bind(wanted, computed_somewhere)
-    results.check([qrels, *runs, *given.files, *bound.files])
+    results.check([*judged.inputs, *bound.files])
     _check_needs_of_baseline(context, baseline, no_baseline, chosen["pairs"])
     baselines: Any = list(dict.fromkeys(baseline or ()))
     if len(baselines) < 2:
         baselines = baselines[0] if baselines else False if no_baseline else None
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
-        found = compared(judgments, files, bound.by_name, baselines, **chosen)
-    found.about.update(qrels=displayed(str(qrels)), **bound.origin)
+        found = compared(judged.judgments, judged.files, bound.by_name, baselines, **chosen)
+    found.about.update(**judged.origin, **bound.origin)
     first = found.about["baseline"]
     if baselines is None and first is not None:
         about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
-    notes = [*warned, *bound.notes, *about_grades(qrels, judgments), *about]
+    notes = [*warned, *bound.notes, *judged.notes, *about]
     if results.format not in (Format.table, Format.latex):
         notes = [*found.of_topics, *notes]
     results.write(found, found.about, notes)
@@ -184,7 +180,7 @@ def _check_needs_of_baseline(
 
 
 def _or_defaults(
-    measures: Sequence[str] | None, judgments: Judgments, given: MeasureOptions, files: Mapping[str, Path]
+    measures: Sequence[str] | None, judged: JudgedRuns, given: MeasureOptions
 ) -> tuple[Sequence[str], list[str]]:
     """Return the measures given with -m, or the default ones and a note about them.
 
@@ -192,6 +188,7 @@ def _or_defaults(
     """
     from ..files.run_files import have_all_lengths
 
+    files, judgments = judged.files, judged.judgments
     if measures:
         return measures, []
     rel = 1 if given.rel is None else given.rel
@@ -254,6 +251,67 @@ def _file_of(baseline: str, files: Mapping[str, Path]) -> Path:
         if baseline == name or Path(baseline) == file:
             return file
     raise BadParameter(f"--baseline {baseline}: no run has this name. {near(baseline, files)}")
+
+
+_OF_SESSIONS = ("nDCG@10", "sDCG@10", "nsDCG@10", "esNDCG@10")
+
+
+@command()
+def sessions(
+    judged: JudgedRuns,
+    *,
+    table: Annotated[
+        Path,
+        typer.Option(
+            "--sessions", metavar="FILE", help=SESSIONS_HELP.format(""), show_default=False, callback=resolved
+        ),
+    ],
+    judged_by: JudgedBy,
+    measures: Measures = None,
+    given: MeasureOptions,
+    by_session: Annotated[bool, typer.Option("--by-session", help="One line for each run and session.")] = False,
+    results: ResultFile,
+) -> None:
+    """Score search sessions: one line per run, with the mean of each measure over the sessions.
+
+    Example: pyterrier-cwla sessions qrels.txt run.txt --sessions sessions.csv -m sDCG
+    """
+    from ..errors import speaking_of
+    from ..measures.sessions import evaluate_sessions, of_sessions
+    from .score_tables import measure_column, scores_table
+
+    files = judged.files
+    bound = given.bind(measures or _OF_SESSIONS, of_sessions)
+    results.check([*judged.inputs, table, *bound.files])
+    judgments, asked = judged.judgments, cells(table)
+    columns = list(map(measure_column, bound.wanted))
+    counts = [column.cell for column in columns if not column.digits]
+    found: dict[str, pd.DataFrame] = {}
+    for name, file in files.items():
+        with speaking_of(judged.qrels, file):
+            found[name] = evaluate_sessions(judgments, file, asked, bound.by_name, judged_by)
+    notes = [*bound.notes, *judged.notes]
+    if not by_session:
+        notes.insert(0, _about_sessions(found, counts))
+    origin = {**judged.origin, "sessions": displayed(str(table)), "judged_by": judged_by, **bound.origin}
+    rows = _rows_of_sessions(found, counts, by_session)
+    results.write(scores_table(rows, columns, "session"), origin, notes)
+
+
+def _rows_of_sessions(found: dict[str, pd.DataFrame], counts: list[Any], by_session: bool) -> pd.DataFrame:
+    """Return one row per run and session, or the means over sessions (the sums of counts) of each run."""
+    import pandas as pd
+
+    if by_session:
+        return pd.concat(found, names=["run"]).reset_index()
+    totals = {run: scores.agg({name: "sum" if name in counts else "mean" for name in scores})
+              for run, scores in found.items()}  # fmt: skip
+    return pd.DataFrame(totals).T.rename_axis(index="run").reset_index()
+
+
+def _about_sessions(found: dict[str, pd.DataFrame], counts: list[Any]) -> str:
+    number = len(next(iter(found.values())))
+    return f"Means over {number:,} sessions" + (f"; sums of {', '.join(counts)}." if counts else ".")
 
 
 Page = Annotated[

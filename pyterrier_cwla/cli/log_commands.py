@@ -18,17 +18,13 @@ from ..rendering.notes import busy, note
 from .arguments import (
     ByQuery,
     Force,
+    JudgedRuns,
     MeasureOptions,
-    Qrels,
     RunName,
-    Runs,
-    about_grades,
     command,
-    judgments_of,
     read_one_run,
-    runs_by_name,
 )
-from .options import displayed, in_options, options_of
+from .options import in_options, options_of
 from .output_formats import Format, ResultFile
 from .parameters import Parameters
 from .paths import check_exists, check_outputs, path_argument
@@ -148,8 +144,7 @@ def _draw(found: Calibration, log: InteractionLog, folder: Path) -> None:
 @command()
 def simulate(
     context: typer.Context,
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measure: Annotated[
         list[str],
@@ -173,13 +168,13 @@ def simulate(
     from ..behaviour.simulation.simulator import simulate as simulated
     from .score_tables import scores_table
 
-    files = runs_by_name(runs)
+    files = judged.files
     if run_name is not None and len(files) > 1:
         raise errors.BadParameter(f"--run {run_name} chooses a run of one file, and {len(files)} are given.")
     bound = given.bind_one(measure)
-    results.check([qrels, *runs, *given.files, *bound.files])
-    judgments = judgments_of(qrels)
-    with errors.speaking_of(qrels, runs[0]) if len(files) == 1 else nullcontext():
+    results.check([*judged.inputs, *bound.files])
+    judgments = judged.judgments
+    with errors.speaking_of(judged.qrels, judged.runs[0]) if len(files) == 1 else nullcontext():
         found = simulated(
             judgments,
             {run_name or name: read_one_run(file, run_name) for name, file in files.items()},
@@ -187,8 +182,7 @@ def simulate(
             **chosen,
             progress=sys.stderr.isatty(),
         )
-    origin = {"version": found.version, "qrels": displayed(str(qrels)), "measure": found.measure, **chosen,
-              **bound.origin}  # fmt: skip
+    origin = {**judged.origin, "measure": found.measure, **chosen, **bound.origin}
     table = found.by_query if by_query else found.mean
     shown = list(_SHOWN if results.format is Format.table else table.columns)
     over = [
@@ -204,7 +198,7 @@ def simulate(
     ]
     table = table[shown].reset_index()
     columns = list(map(_column, shown))
-    results.write(scores_table(table, columns), origin, [*notes, *bound.notes, *about_grades(qrels, judgments)])
+    results.write(scores_table(table, columns), origin, [*notes, *bound.notes, *judged.notes])
 
 
 _MEANING = (

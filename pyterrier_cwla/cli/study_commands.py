@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -19,16 +19,14 @@ from .arguments import (
     SESSIONS_HELP,
     Commands,
     JudgedBy,
+    JudgedRuns,
     MeasureOptions,
     Measures,
-    Qrels,
-    Runs,
     app,
     cells,
     command,
     help_without_command,
     judgments_of,
-    runs_by_name,
 )
 from .parameters import Parameter, Parameters
 from .paths import check_exists, check_outside, files_in, path_argument
@@ -64,7 +62,7 @@ class ReportFolder:
     ] = False
 
     @contextmanager
-    def cached(self, inputs: Sequence[Path | None], measures: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    def cached(self, inputs: Sequence[Path | str | None]) -> Iterator[dict[str, Any]]:
         """Create the folder and yield the arguments for the cache in it; on Ctrl-C, print how to resume.
 
         The packages for the report and the folder are checked first: the report must not overwrite an input, nor
@@ -73,11 +71,9 @@ class ReportFolder:
         from ..studies.report import cannot_write, check_folder, check_packages
 
         check_packages()
-        from ..measures.wrappers import files_of
-
-        parts, read = self.output / _PARTS, [*inputs, *files_of(measures.values())]
-        check_outside([("-o", self.output)], read)
-        check_folder(self.output, self.force, files_in(read))
+        parts = self.output / _PARTS
+        check_outside([("-o", self.output)], inputs)
+        check_folder(self.output, self.force, files_in(inputs))
         try:
             self.output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -179,8 +175,7 @@ _PARTS = "parts"  # subfolder of finished work, from which an interrupted study 
 
 @command(group=study)
 def robustness(
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measures: Measures = None,
     holes: Annotated[
@@ -213,12 +208,12 @@ def robustness(
     """
     from ..studies.incomplete_judgments import robustness_study as incomplete
 
-    named = _named(measures, given) if measures else dict(incomplete.MEASURES)
-    judgments, files = judgments_of(qrels), runs_by_name(runs)
+    named, read = _named(measures, given) if measures else (dict(incomplete.MEASURES), given.files)
+    judgments, files = judged.judgments, judged.files
     if chosen["pool"] is None:  # the default differs between the three studies
         del chosen["pool"]
     found: Study
-    with report.cached([qrels, *runs, groups, *given.files], named) as how:
+    with report.cached([*judged.inputs, groups, *read]) as how:
         if holes is Holes.groups:
             shared = {name: value for name, value in chosen.items() if name in ("pool", "complete", "seed")}
             found = incomplete.groups_left_out(judgments, files, _groups(groups), named, depth=depth, **shared)
@@ -242,8 +237,7 @@ def _groups(path: Path | None) -> dict[str, str]:
 
 @command("next", study)
 def next_documents(
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measure: Annotated[
         str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to compare the runs by.")
@@ -267,19 +261,18 @@ def next_documents(
     """
     from ..studies.incomplete_judgments.judging_order import next_judgments
 
-    named = _named([measure], given)
+    named, read = _named([measure], given)
     if len(named) > 1:
         raise errors.BadParameter(f"-m {measure}: give one measure, not {len(named)}.")
-    judgments, files = judgments_of(qrels), runs_by_name(runs)
+    judgments, files = judged.judgments, judged.files
     predictions = None if predicted is None else judgments_of(predicted)
-    with report.cached([qrels, *runs, *given.files, predicted], named):
+    with report.cached([*judged.inputs, *read, predicted]):
         report.write(next_judgments(judgments, files, named, predicted=predictions, **chosen))
 
 
 @command(group=study)
 def power(
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measures: Measures = None,
     chosen: Annotated[
@@ -294,16 +287,15 @@ def power(
     """
     from ..studies.systems.power import discriminative_power
 
-    named = _named(measures or _OF_SYSTEMS, given)
-    judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with report.cached([qrels, *runs, *given.files], named) as how:
+    named, read = _named(measures or _OF_SYSTEMS, given)
+    judgments, files = judged.judgments, judged.files
+    with report.cached([*judged.inputs, *read]) as how:
         report.write(discriminative_power(judgments, files, named, **chosen, **how))
 
 
 @command(group=study)
 def agreement(
-    qrels: Qrels,
-    runs: Runs,
+    judged: JudgedRuns,
     *,
     measures: Measures = None,
     chosen: Annotated[
@@ -318,9 +310,9 @@ def agreement(
     """
     from ..studies.systems.metric_correlations import metric_agreement
 
-    named = _named(measures or _OF_SYSTEMS, given)
-    judgments, files = judgments_of(qrels), runs_by_name(runs)
-    with report.cached([qrels, *runs, *given.files], named):
+    named, read = _named(measures or _OF_SYSTEMS, given)
+    judgments, files = judged.judgments, judged.files
+    with report.cached([*judged.inputs, *read]):
         report.write(metric_agreement(judgments, files, named, **chosen))
 
 
@@ -349,8 +341,9 @@ def users(
     all_C = continuations(rel=1) if ratings.source is Published.tiangong else None  # rr of the table of the paper
     parsed = of_sessions if rated.what == "session" else None
     highest = rated.shown.judgments.pool.highest
-    wanted: Any = _named(measures, given, parsed) if measures else grid(all_C, max_rel=highest)
-    with report.cached([*ratings.files, *given.files], wanted):
+    wanted: Any
+    wanted, read = _named(measures, given, parsed) if measures else (grid(all_C, max_rel=highest), given.files)
+    with report.cached([*ratings.files, *read]):
         report.write(user_agreement(rated, wanted, **chosen))
 
 
@@ -391,7 +384,7 @@ def fit(
         raise errors.BadParameter(
             f"-t {template!r}: the shell has replaced the $names. Write the template in single quotes."
         )
-    with report.cached(ratings.files, _first(template, spans)) as how:
+    with report.cached([*ratings.files, *_files_of(template, spans)]) as how:
         try:
             found = fitted(template, spans, rated, default=values or None, **chosen, **how)
         except errors.MissingLength as error:  # there is no --lengths here
@@ -433,19 +426,21 @@ def _number(text: str) -> Any:
 
 def _named(
     texts: Sequence[str], given: MeasureOptions, parsed: Callable[[list[str]], list[Measure]] | None = None
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Sequence[Path | str | None]]:
+    """Return measures by name and the files that they read, and print the notes on them."""
     bound = given.bind(texts, parsed)
     for line in bound.notes:
         note(line)
-    return bound.by_name
+    return bound.by_name, bound.files
 
 
-def _first(template: str, spans: dict[str, Any]) -> dict[str, Any]:
-    """Return one measure of the template; nothing if the template is wrong, for which ``fit`` raises an error."""
+def _files_of(template: str, spans: dict[str, Any]) -> list[str]:
+    """Return the files that a template names; none if the template is wrong, for which ``fit`` raises an error."""
+    from ..measures.wrappers import files_of
     from ..studies.users.agreement_variation import Range, Template
 
     with suppress(errors.CWLAError):
         values = {name: Range.parse(span, name).value(0) for name, span in spans.items()}
         Template(template).check([*spans])
-        return {template: Template(template).measure(values)}
-    return {}
+        return [*files_of([Template(template).measure(values)])]
+    return []
