@@ -73,11 +73,6 @@ _HOST = "127.0.0.1"
 _MOST = 4_000_000  # bytes of a request
 _SECONDS = 30.0  # within which a request must arrive; also for sending its answer
 _OPEN = 32  # requests that are open at a time; browsers send six
-_ASK = """async (request) => {
-  const response = await fetch("ask" + location.search, {
-    method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(request)});
-  return response.json();
-}"""
 _HEADERS = {
     "Cache-Control": "no-store",
     "Referrer-Policy": "no-referrer",
@@ -148,7 +143,7 @@ class ExplorerServer(ThreadingHTTPServer):
         """Return the page."""
         with self.lock:
             start = self.exploration.start()
-        return page(start, _ASK, f"User models: {start['title']}", connect="'self'")
+        return page(start, "cwlaAskServer", f"User models: {start['title']}", connect="'self'")
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a request in a new thread, or close it if too many are open."""

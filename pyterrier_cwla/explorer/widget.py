@@ -12,42 +12,6 @@ from ..errors.sanitise import harmless
 from .exploration import Exploration
 from .page import SCRIPT, STYLE, source
 
-_SECONDS = 30  # after which an answer of the kernel is no longer awaited
-
-_RENDER = """
-export default {
-  render({ model, el }) {
-    const view = Math.random().toString(36);
-    const waiting = new Map();
-    let sent = 0;
-    const ask = (request) => new Promise((resolve, reject) => {
-      const number = ++sent;
-      const late = () => waiting.delete(number) && reject(new Error("the kernel does not answer"));
-      waiting.set(number, { resolve, timer: setTimeout(late, %d) });
-      model.send({ view, number, request });
-    });
-    const answered = (message) => {
-      if (message.view !== view || !waiting.has(message.number)) return;
-      const { resolve, timer } = waiting.get(message.number);
-      clearTimeout(timer);
-      waiting.delete(message.number);
-      resolve(message.answer);
-    };
-    model.on("msg:custom", answered);
-    const root = document.createElement("div");
-    // Keys are for the page: JupyterLab would move to another cell at the arrow keys of a slider.
-    root.addEventListener("keydown", (event) => event.stopPropagation());
-    el.append(root);
-    const stop = cwlaExplorer(root, model.get("start"), ask);
-    return () => {
-      model.off("msg:custom", answered);
-      for (const { timer } of waiting.values()) clearTimeout(timer);
-      stop();
-    };
-  },
-};
-"""
-
 
 class ExplorerWidget(anywidget.AnyWidget):
     """Widget with the explorer's page; the kernel answers its requests.
@@ -65,7 +29,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         What the page shows first.
     """
 
-    _esm = source(SCRIPT) + _RENDER % (1000 * _SECONDS)
+    _esm = source(SCRIPT) + source("widget.js")
     _css = source(STYLE)
     start = traitlets.Dict().tag(sync=True)
 

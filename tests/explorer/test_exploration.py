@@ -11,7 +11,7 @@ from pyterrier_cwla import evaluate, explain, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from pyterrier_cwla.explorer import Exploration
 from pyterrier_cwla.explorer.controls import ROWS
-from pyterrier_cwla.explorer.states import GO_ON, VALUE
+from pyterrier_cwla.measures.equations import descriptions
 from pyterrier_cwla.model.language import TABLES, BelowOne
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "z": 1}, "q2": {"a": 1, "d": 0}}
@@ -306,7 +306,7 @@ def test_users_are_described_in_plain_words(C, name):
 @pytest.mark.parametrize("kind", ["continuation", "aggregation"])
 def test_every_built_in_function_has_a_story(kind):
     names = {name for name, part in TABLES[kind].items() if part.built_in}
-    assert names == {*{"continuation": GO_ON, "aggregation": VALUE}[kind]}
+    assert names == {*descriptions()["users"][kind]}
 
 
 @pytest.mark.parametrize("name", ROWS)
