@@ -67,11 +67,11 @@ class Tuned(NamedTuple):
     @sanitised
     def _repr_html_(self) -> str:
         """Return the best value, its parameters, and the values of the trials."""
-        measures, trials = self.study.user_attrs["measures"], self.study.trials
+        measures, trials = self.study.user_attrs["measures"], self.trials
         values = [self.value] if len(measures) == 1 else list(self.value)
         found = ", ".join(f"{measure} {value:.4f}" for measure, value in zip(measures, values, strict=True))
-        unfinished = sum(trial.state.name != "COMPLETE" for trial in trials)
-        head = f"best of {many(len(trials), 'trial')}" + (f", {unfinished:,} of them pruned" if unfinished else "")
+        pruned = int(trials[measures[0]].isna().sum())
+        head = f"best of {many(len(trials), 'trial')}" + (f", {pruned:,} of them pruned" if pruned else "")
         if len(measures) > 1:
             front = many(len(self.study.best_trials), "setting")
             head += f" by {measures[0]}; {front} on the Pareto front, study.best_trials"
@@ -81,30 +81,28 @@ class Tuned(NamedTuple):
         )
         table = f"<table><tr><th>transformer</th><th>parameter</th><th>best value</th></tr>{rows}</table>"
         minimised = self.study.directions[0].name == "MINIMIZE"
-        return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials, measures[0], minimised)}"
+        return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials[measures[0]], minimised)}"
 
 
 def _written(value: Any) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def _picture(trials: Any, measure: str, minimised: bool) -> str:
+def _picture(values: pd.Series[float], minimised: bool) -> str:
     """Return a picture of the values of the trials and the best so far; empty if there is one trial."""
-    done = [trial for trial in trials if trial.state.name == "COMPLETE"]
-    if len(done) < 2:
+    best = (values.cummin() if minimised else values.cummax()).ffill()
+    if values.count() < 2:
         return ""
-    number = np.array([trial.number + 1 for trial in done])
-    values = np.array([trial.values[0] for trial in done])
-    best = (np.minimum if minimised else np.maximum).accumulate(values)
 
     def draw(ax: Any) -> None:
-        ax.plot(number, values, ".", color=GREY, markersize=5)
-        ax.step([*number, len(trials)], [*best, best[-1]], where="post", color=STAY, linewidth=1.6)
+        ax.plot(values.index + 1, values, ".", color=GREY, markersize=5)
+        ax.step(best.index + 1, best, where="post", color=STAY, linewidth=1.6)
         ax.locator_params(axis="x", integer=True)
         small_axes(ax, "trial (points: each trial; line: best so far)", "value")
 
-    said = f"{measure} by trial: first {values[0]:.4f}, best {best[-1]:.4f}, first reached in trial"
-    said += f" {number[values.tolist().index(best[-1])]:,} of {len(trials):,}."
+    reached = values.index[values == best.iloc[-1]][0] + 1
+    said = f"{values.name} by trial: first {values.dropna().iloc[0]:.4f}, best {best.iloc[-1]:.4f}, first reached in"
+    said += f" trial {reached:,} of {len(values):,}."
     return notebook_picture(draw, (4.2, 1.8), said) + f"<p><small>{escape(said)}</small></p>"
 
 

@@ -744,30 +744,23 @@ def notebook_formula(latex: str) -> str:
         return f"<p><code>{escape(latex)}</code></p>"
     from matplotlib import rc_context
     from matplotlib.figure import Figure
-    from matplotlib.font_manager import FontProperties
-    from matplotlib.mathtext import MathTextParser
 
     # matplotlib has \geq and \leq, and not their short names.
     lines = [re.sub(r"\\([gl])e(?![a-zA-Z])", r"\\\1eq", line.replace("&", "")) for line in latex.split(r"\\")]
     with page_colours(), rc_context({"mathtext.fontset": "stix"}):
-        parser, font = MathTextParser("path"), FontProperties(size=_FORMULA)
-        sizes = [parser.parse(f"${line}$", dpi=72, prop=font)[:2] for line in lines]
-        heights = [height + 0.5 * _FORMULA for _, height in sizes]
-        inches = (max(width for width, _ in sizes) / 72 + 0.1, sum(heights) / 72)
-        figure = Figure(figsize=inches)
-        top = 1.0
-        for line, height in zip(lines, heights, strict=True):
-            figure.text(0.05 / inches[0], top, f"${line}$", fontsize=_FORMULA, va="top")
-            top -= height / 72 / inches[1]
-        return _in_page(figure, latex, inches[0])
+        figure, top, widths = Figure(), 0.0, []
+        for line in lines:
+            box = figure.text(0, top, f"${line}$", fontsize=_FORMULA, va="top").get_window_extent()
+            top = (box.y0 - figure.dpi / 11) / figure.bbox.height  # half a line further down
+            widths.append(box.width / figure.dpi)
+        return _in_page(figure, latex, max(widths) + 0.1)
 
 
 def _in_page(figure: Any, label: str, width: float) -> str:
     """Return the figure in an element of at most `width` inches."""
-    svg = _without_what_no_reader_sees(inline_svg(figure, label, "notebook"))
+    svg = _without_what_no_reader_sees(svg_of(figure))
     ids = f"cwla-{crc32(svg.encode()):08x}"  # equal pictures have equal ids, and notebooks do not change when run again
-    svg = in_tags(r'( id="|href="#|url\(#)notebook-', rf"\g<1>{ids}-", svg)
-    return f'<div style="max-width: {96 * width:.0f}px; --page: transparent">{svg}</div>'
+    return f'<div style="max-width: {96 * width:.0f}px; --page: transparent">{inlined(svg, label, ids)}</div>'
 
 
 def _without_what_no_reader_sees(svg: str) -> str:
