@@ -20,7 +20,7 @@ from ..errors import BadParameter, near, some
 from ..rendering.notes import note, warnings_as_sentences
 from .options import displayed
 from .parameters import Parameter, with_options
-from .paths import check_exists, path_argument, resolved
+from .paths import check_exists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,35 +75,6 @@ def command(name: str | None = None, group: typer.Typer = app) -> Callable[[Call
     return lambda function: group.command(name, cls=Command)(with_options(function))
 
 
-Qrels = Annotated[
-    Path,
-    path_argument("QRELS", "Judgments: a TREC file or Parquet, compressed or not; - is standard input."),
-]
-Runs = Annotated[
-    list[Path],
-    path_argument(
-        "RUN",
-        "Runs in the same formats, or folders, whose files are all runs (names that begin with . or _ are left out);"
-        " - is standard input.",
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Replace an existing file, unless it is an input.")]
-Measures = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--measure", "-m", metavar="MEASURE", help="Measures, such as nDCG@10,AP, or label=measure; may be repeated."
-    ),
-]
-ByQuery = Annotated[bool, typer.Option("--by-query", help="One line for each run and query.")]
-LengthsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--lengths",
-        metavar="FILE",
-        help="Document lengths in words, for measures that need them; - is standard input.",
-        callback=resolved,
-    ),
-]
 WhereMissing = Annotated[
     str | None,
     Parameter(
@@ -112,10 +83,6 @@ WhereMissing = Annotated[
         default=None,
         help="Documents without a length or known cost: an error, or the mean.",
     ),
-]
-CacheDir = Annotated[
-    Path | None,
-    typer.Option("--cache-dir", metavar="DIR", help="Cache for finished work; the same command resumes from it."),
 ]
 
 
@@ -146,8 +113,8 @@ def help_without_command(context: typer.Context) -> None:
 class JudgedRuns:
     """Judgments and runs of a command, which are read when they are needed."""
 
-    qrels: Qrels
-    runs: Runs
+    qrels: Path
+    runs: list[Path]
 
     @cached_property
     def files(self) -> dict[str, Path]:
@@ -226,21 +193,10 @@ class BoundMeasures:
 class MeasureOptions:
     """Options for all measures of a command: the lowest relevant grade, and tables of documents."""
 
-    lengths: LengthsFile = None
-    seconds: Annotated[
-        Path | None,
-        typer.Option(
-            "--seconds",
-            metavar="FILE",
-            help="Known costs of documents in seconds, for efforts that read them; - is standard input.",
-            callback=resolved,
-        ),
-    ] = None
+    lengths: Path | None = None
+    seconds: Path | None = None
     missing: WhereMissing = None
-    rel: Annotated[
-        int | None,
-        typer.Option("--rel", min=0, metavar="N", help="Lowest relevant grade, for measures that state none."),
-    ] = None
+    rel: int | None = None
 
     @property
     def files(self) -> list[Path | None]:
@@ -387,7 +343,6 @@ def judgments_of(path: Path) -> Judgments:
         return prepare(read_qrels(path))
 
 
-SESSIONS_HELP = "Queries of the sessions{}, with columns session, query_id, order."
 JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by", metavar="COLUMN")]
 _IDS = ["query_id", "qid", "session", "user", "topic", "first", "second"]
 
@@ -404,11 +359,6 @@ def cells(path: Path) -> pd.DataFrame:
         with suppress(ValueError, TypeError):
             table[name] = pd.to_numeric(table[name])
     return table
-
-
-RunName = Annotated[
-    str | None, typer.Option("--run", metavar="NAME", help="Run to read from a Parquet file with a column run.")
-]
 
 
 def names_of_runs(paths: list[Path], run_name: str | None) -> list[str]:

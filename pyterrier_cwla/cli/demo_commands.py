@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from .. import errors
 from ..rendering.notes import busy, warnings_as_sentences
-from .arguments import Force, LengthsFile, WhereMissing, command, judgments_of, lengths_from, runs_by_name
+from .arguments import WhereMissing, command, judgments_of, lengths_from, runs_by_name
 from .parameters import Parameter, Parameters
 from .paths import check_outputs
 
@@ -26,18 +24,13 @@ _FEW = 12  # runs; tables of more runs show significance marks without p-values
 def demo(
     *,
     generated: Annotated[dict[str, Any], Parameters("demo.collection", "documents topics seed")],
-    runs: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Compare the runs in this folder instead of generated ones.")
-    ] = None,
-    qrels: Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments for --runs.")] = None,
-    lengths: LengthsFile = None,
+    runs: Path | None = None,
+    qrels: Path | None = None,
+    lengths: Path | None = None,
     missing: WhereMissing = None,
     baseline: Annotated[str | None, Parameter("demo.demonstrate", "baseline", metavar="NAME")],
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write the generated judgments, runs and lengths to files in this folder."),
-    ] = None,
-    force: Force = False,
+    save: Path | None = None,
+    force: bool = False,
 ) -> None:
     """Compare three systems on a generated collection, or your own runs, by nine measures.
 

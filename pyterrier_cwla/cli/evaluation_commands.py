@@ -15,15 +15,9 @@ from ..errors import BadParameter, near
 from ..rendering.notes import busy, note, resumable_from, warnings_as_sentences
 from ..tasks.progress import bar
 from .arguments import (
-    SESSIONS_HELP,
-    ByQuery,
-    CacheDir,
-    Force,
     JudgedBy,
     JudgedRuns,
     MeasureOptions,
-    Measures,
-    Runs,
     cells,
     command,
     runs_by_name,
@@ -31,7 +25,7 @@ from .arguments import (
 from .options import displayed
 from .output_formats import Format, ResultFile
 from .parameters import Parameters
-from .paths import check_exists, check_outputs, path_argument, resolved
+from .paths import check_exists, check_outputs
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,16 +48,11 @@ _CHOOSE = " Choose others with -m; `pyterrier-cwla measures` lists them."
 def evaluate(
     judged: JudgedRuns,
     *,
-    measures: Measures = None,
+    measures: list[str] | None = None,
     given: MeasureOptions,
-    by_query: ByQuery = False,
-    residuals: Annotated[
-        bool,
-        typer.Option(
-            "--residuals", help="Also print how much higher each score could be if all documents were judged."
-        ),
-    ] = False,
-    cache_dir: CacheDir = None,
+    by_query: bool = False,
+    residuals: bool = False,
+    cache_dir: Path | None = None,
     results: ResultFile,
 ) -> None:
     """Score runs: one line per run, one column per measure.
@@ -120,18 +109,13 @@ def compare(
     context: typer.Context,
     judged: JudgedRuns,
     *,
-    measures: Measures = None,
-    baseline: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Run to compare the others with; by default the first. May be repeated."),
-    ] = None,
+    measures: list[str] | None = None,
+    baseline: list[str] | None = None,
     chosen: Annotated[
         dict[str, Any],
         Parameters("evaluation.run_comparison.compare", "pairs least test correction confidence resamples seed"),
     ],
-    no_baseline: Annotated[
-        bool, typer.Option("--no-baseline", help="Only scores and their intervals, without a baseline.")
-    ] = False,
+    no_baseline: bool = False,
     given: MeasureOptions,
     results: ResultFile,
 ) -> None:  # fmt: skip
@@ -207,17 +191,14 @@ _ABOUT = (
 
 @command()
 def rbo(
-    runs: Runs,
+    runs: list[Path],
     *,
-    baseline: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Run to compare the others with; by default each pair is compared."),
-    ] = None,
+    baseline: str | None = None,
     chosen: Annotated[
         dict[str, Any],
         Parameters("evaluation.run_overlap.rbo", "p depth", p={"names": ["--persistence", "-p"]}),
     ],
-    by_query: ByQuery = False,
+    by_query: bool = False,
     results: ResultFile,
 ) -> None:
     """Compare the rankings of runs with each other: one line per pair, with their rank-biased overlap.
@@ -260,16 +241,11 @@ _OF_SESSIONS = ("nDCG@10", "sDCG@10", "nsDCG@10", "esNDCG@10")
 def sessions(
     judged: JudgedRuns,
     *,
-    table: Annotated[
-        Path,
-        typer.Option(
-            "--sessions", metavar="FILE", help=SESSIONS_HELP.format(""), show_default=False, callback=resolved
-        ),
-    ],
+    table: Path,
     judged_by: JudgedBy,
-    measures: Measures = None,
+    measures: list[str] | None = None,
     given: MeasureOptions,
-    by_session: Annotated[bool, typer.Option("--by-session", help="One line for each run and session.")] = False,
+    by_session: bool = False,
     results: ResultFile,
 ) -> None:
     """Score search sessions: one line per run, with the mean of each measure over the sessions.
@@ -314,21 +290,8 @@ def _about_sessions(found: dict[str, pd.DataFrame], counts: list[Any]) -> str:
     return f"Means over {number:,} sessions" + (f"; sums of {', '.join(counts)}." if counts else ".")
 
 
-Page = Annotated[
-    Path,
-    path_argument("RUN", "A run of cwl_eval: a TREC file whose second field is the type of each element."),
-]
-Costs = Annotated[
-    Path,
-    path_argument("COSTS", "The cost of each type, in lines of type and cost."),
-]
-Parquet = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Output file, a Parquet run.", show_default=False)
-]
-
-
 @command()
-def pages(run: Page, costs: Costs, output: Parquet, force: Force = False) -> None:
+def pages(run: Path, costs: Path, output: Path, force: bool = False) -> None:
     """Write a run of typed elements, as cwl_eval reads it, with the cost of each element.
 
     Example: pyterrier-cwla pages run.txt costs.txt -o pages.parquet

@@ -8,9 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..errors import MalformedFile
@@ -18,11 +16,7 @@ from ..errors.extras import needed
 from ..files.atomic import written
 from ..rendering.notes import note, warnings_as_sentences
 from .arguments import (
-    Force,
-    LengthsFile,
     MeasureOptions,
-    Qrels,
-    RunName,
     about_grades,
     command,
     judgments_of,
@@ -30,7 +24,7 @@ from .arguments import (
     names_of_runs,
     read_one_run,
 )
-from .paths import check_exists, check_outputs, path_argument, resolved
+from .paths import check_exists, check_outputs
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -41,43 +35,23 @@ if TYPE_CHECKING:
 
 _DEPTH = 20  # ranks of a table
 _SEARCHED = 4  # characters of the shortest text that is searched for in descriptions
-OneRun = Annotated[
-    Path,
-    path_argument("RUN", "A run in one of the same formats."),
-]
-Other = Annotated[
-    Path | None,
-    path_argument("OTHER", "A second run, to set beside it."),
-]
 Listing = StrEnum("Listing", ["table", "jsonl"])
 """Output format of a listing."""
 
 
 @command()
 def explain(
-    qrels: Qrels,
-    run: OneRun,
-    other: Other = None,
+    qrels: Path,
+    run: Path,
+    other: Path | None = None,
     *,
-    query: Annotated[str, typer.Option("--query", "-q", metavar="ID", help="Query id.", show_default=False)],
-    measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to explain.", show_default=False)
-    ],
-    run_name: RunName = None,
+    query: str,
+    measure: str,
+    run_name: str | None = None,
     given: MeasureOptions,
-    depth: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of ranks to show; by default 20, and in the picture those that 1 % of the users see.",
-        ),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Draw the explanation as an .svg, .png or .pdf file; needs matplotlib."),
-    ] = None,
-    force: Force = False,
+    depth: int | None = None,
+    plot: Path | None = None,
+    force: bool = False,
 ) -> None:
     """Explain a score rank by rank, or the scores of two runs side by side.
 
@@ -159,15 +133,8 @@ def _draw(explained: Explanation | ExplainedPair, path: Path, depth: int | None)
 
 @command()
 def measures(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="Describe these measures or functions; C, A, gain, effort … list all of that kind, and other words"
-            " those with the word in their description.",
-        ),
-    ] = None,
-    form: Annotated[Listing, typer.Option("--format", help="A table, or one line of JSON per entry.")] = Listing.table,
+    names: list[str] | None = None,
+    form: Listing = Listing.table,
 ) -> None:
     """List the measures, and the functions that new measures are composed of.
 
@@ -274,35 +241,16 @@ def _json_lines(path: str) -> tuple[Mapping[str, Sequence[Any]], Callable[[int],
 
 @command()
 def explore(
-    qrels: Qrels,
-    run: OneRun,
-    other: Other = None,
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            "--measure", "-m", metavar="MEASURE", help="Measure to begin with; by default RBP with graded gains."
-        ),
-    ] = None,
-    query: Annotated[
-        str | None,
-        typer.Option("--query", "-q", metavar="ID", help="Topic to begin with; by default the first of the judgments."),
-    ] = None,
-    run_name: RunName = None,
-    lengths: LengthsFile = None,
-    texts: Annotated[
-        Path | None,
-        typer.Option(
-            "--texts",
-            metavar="FILE",
-            help="Texts of documents: CSV, TSV, Parquet or JSON lines (.jsonl) with docno and text.",
-            callback=resolved,
-        ),
-    ] = None,
-    port: Annotated[
-        int,
-        typer.Option(metavar="N", min=0, max=65535, help="Port; by default a free one.", show_default=False),
-    ] = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address without opening it.")] = False,
+    qrels: Path,
+    run: Path,
+    other: Path | None = None,
+    measure: str | None = None,
+    query: str | None = None,
+    run_name: str | None = None,
+    lengths: Path | None = None,
+    texts: Path | None = None,
+    port: int = 0,
+    no_browser: bool = False,
 ) -> None:
     """Explore the users of a metric on your runs, in the browser.
 

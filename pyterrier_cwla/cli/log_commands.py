@@ -16,18 +16,15 @@ from .. import errors
 from ..files.atomic import written
 from ..rendering.notes import busy, note
 from .arguments import (
-    ByQuery,
-    Force,
     JudgedRuns,
     MeasureOptions,
-    RunName,
     command,
     read_one_run,
 )
 from .options import in_options, options_of
 from .output_formats import Format, ResultFile
 from .parameters import Parameters
-from .paths import check_exists, check_outputs, path_argument
+from .paths import check_exists, check_outputs
 
 if TYPE_CHECKING:
     from ..behaviour.logs.calibration import Calibration, Calibrations
@@ -37,51 +34,24 @@ if TYPE_CHECKING:
 
 Source = StrEnum("Source", ["log", "clicks", "chiir24"])
 """Storage format of a log."""
-LogFile = Annotated[
-    Path,
-    path_argument(
-        "LOG",
-        "CSV, TSV or Parquet with one row per result that a user saw, and the columns user, session, topic, rank,"
-        " docno, clicked (with --from clicks: session, query, document, rank, click); - is standard input.",
-    ),
-]
 
 
 @command()
 def calibrate(
     context: typer.Context,
-    log: LogFile,
+    log: Path,
     *,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file of the calibration (JSON).")
-    ] = None,
-    source: Annotated[
-        Source,
-        typer.Option(
-            "--from",
-            help="Type of LOG: our format, the clicks of a search engine (also with user and time in place of session),"
-            " or the folder of chiir24-satisfaction.",
-        ),
-    ] = Source.log,
-    broken: Annotated[
-        bool, typer.Option("--exclude-broken", help="Leave out inconsistent sessions, and print their number.")
-    ] = False,
-    by: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Print one calibration per value of this column, such as topic."),
-    ] = None,
+    output: Path | None = None,
+    source: Source = Source.log,
+    broken: bool = False,
+    by: str | None = None,
     chosen: Annotated[
         dict[str, Any],
         Parameters("behaviour.logs.calibration.calibrate",
                    "rel depth min_clicks max_seconds last_rank confidence resamples seed"),
     ],
-    pictures: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Also draw reading times, survival and progress, as SVG files; needs matplotlib."
-        ),
-    ] = None,
-    force: Force = False,
+    pictures: Path | None = None,
+    force: bool = False,
 ) -> None:  # fmt: skip
     """Calibrate time-biased gain from a log: every parameter with its confidence interval.
 
@@ -146,19 +116,14 @@ def simulate(
     context: typer.Context,
     judged: JudgedRuns,
     *,
-    measure: Annotated[
-        list[str],
-        typer.Option(
-            "--measure", "-m", metavar="MEASURE", help="Measure whose user model is simulated.", show_default=False
-        ),
-    ],
+    measure: list[str],
     chosen: Annotated[
         dict[str, Any],
         Parameters("behaviour.simulation.simulator.simulate", "users seed reading sampling"),
     ],
-    run_name: RunName = None,
+    run_name: str | None = None,
     given: MeasureOptions,
-    by_query: ByQuery = False,
+    by_query: bool = False,
     results: ResultFile,
 ) -> None:  # fmt: skip
     """Simulate users of a measure: their gain, their time, and the number of items they see.

@@ -7,14 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import BadParameter
 from ..files.atomic import AnyPath, written
 from ..rendering.notes import note
-from .arguments import Force
 from .paths import check_outputs
 
 if TYPE_CHECKING:
@@ -54,11 +51,9 @@ _SUFFIXES = {
 class ResultFile:
     """Options for the file that a command writes its results to, or standard output if none is given."""
 
-    form: Annotated[
-        Format | None, typer.Option("--format", help="Format of the results; by default from the extension of FILE.")
-    ] = None
-    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="Output file.")] = None
-    force: Force = False
+    form: Format | None = None
+    output: Path | None = None
+    force: bool = False
     format: Format = field(init=False)
     """Format from ``--format``, or else from the name of the file."""
 

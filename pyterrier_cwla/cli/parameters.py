@@ -1,4 +1,4 @@
-"""Options of commands: groups that commands share, and parameters of the functions that commands call."""
+"""Options of commands: their texts, groups that commands share, and parameters of the functions that commands call."""
 
 from __future__ import annotations
 
@@ -13,9 +13,15 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from .paths import resolved
+
 RECORDS = Path(__file__).with_name("parameters.json")
 """Types, defaults and descriptions of parameters, which ``docs/command_options.py`` reads from the functions. The
 help of a command imports none of these."""
+_TEXTS = RECORDS.with_name("options.json")
+"""Texts of other options and arguments, whose types and defaults stand in the signatures of commands: by the function
+of a command, the class of a group of options, or "shared". ``names`` are those on the command line, if not ``--name``;
+``stdin`` stands for files that may be standard input, ``-``; other entries are those of typer.Option."""
 _NAMES = {"n_jobs": ["--jobs"]}
 _TYPES: dict[str, Any] = {"bool": bool, "float": float, "int": int, "str": str}
 _VALUES = {"float": "NUMBER", "int": "N", "str": "NAME"}
@@ -23,8 +29,8 @@ _VALUES = {"float": "NUMBER", "int": "N", "str": "NAME"}
 
 
 @functools.cache
-def _records() -> dict[str, dict[str, dict[str, Any]]]:
-    found: dict[str, dict[str, dict[str, Any]]] = json.loads(RECORDS.read_text(encoding="utf-8"))
+def _records(path: Path) -> dict[str, dict[str, dict[str, Any]]]:
+    found: dict[str, dict[str, dict[str, Any]]] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
@@ -43,7 +49,7 @@ class Parameters:
     """
 
     def __init__(self, function: str, names: str, **differing: dict[str, Any]) -> None:
-        known = _records()[function]
+        known = _records(RECORDS)[function]
         self._records = {name: {**known.get(name, {}), **differing.get(name, {})} for name in names.split()}
         self.__signature__ = inspect.Signature([_option(name, **record) for name, record in self._records.items()])
 
@@ -90,8 +96,23 @@ def _option(
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 
+def _with_text(one: inspect.Parameter, owner: str) -> inspect.Parameter:
+    """Return a parameter of a command as an option or argument, with its names and help in ``options.json``."""
+    texts = _records(_TEXTS)
+    known = {**texts["shared"], **texts.get(owner, {})}
+    if one.name not in known:
+        return one.replace(kind=one.KEYWORD_ONLY)
+    record = {"show_default": one.default is not one.empty, **known[one.name]}
+    record["callback"] = resolved if record.pop("stdin", False) else None
+    if record.pop("argument", False):
+        option = typer.Argument(**record)
+    else:
+        option = typer.Option(*record.pop("names", [f"--{one.name.replace('_', '-')}"]), **record)
+    return one.replace(kind=one.KEYWORD_ONLY, annotation=Annotated[one.annotation, option])
+
+
 def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with options in place of those of its parameters that are groups of options.
+    """Return a command whose parameters have the names and texts of ``options.json``, and options in place of groups.
 
     A group is a parameter whose type is a dataclass, or that is annotated with :class:`Parameters`.
     """
@@ -103,7 +124,7 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(kind, type) and dataclasses.is_dataclass(kind):
             group = with_options(kind)
         if group is None:
-            options.append(one.replace(kind=one.KEYWORD_ONLY))
+            options.append(_with_text(one, command.__name__))
         else:
             groups[one.name] = group
             options += inspect.signature(group).parameters.values()

@@ -23,11 +23,6 @@ def resolved(context: typer.Context, value: Any) -> Any:
     return value if value is None else _file_of(context, Path(value))
 
 
-def path_argument(metavar: str, description: str) -> Any:
-    """Return an argument for one path or several, which are resolved."""
-    return typer.Argument(metavar=metavar, help=description, show_default=False, callback=resolved)
-
-
 def check_exists(path: Path, more: str = "") -> None:
     """Raise MalformedFile with near names in its folder if a path does not exist."""
     if path.exists():

@@ -16,12 +16,10 @@ from .. import errors
 from ..rendering.notes import note, resumable_from
 from .arguments import (
     HELP,
-    SESSIONS_HELP,
     Commands,
     JudgedBy,
     JudgedRuns,
     MeasureOptions,
-    Measures,
     app,
     cells,
     command,
@@ -29,7 +27,7 @@ from .arguments import (
     judgments_of,
 )
 from .parameters import Parameter, Parameters
-from .paths import check_exists, check_outside, files_in, path_argument
+from .paths import check_exists, check_outside, files_in
 
 if TYPE_CHECKING:
     from ir_measures.measures import Measure
@@ -47,19 +45,8 @@ Holes = StrEnum("Holes", ["fractions", "depth", "groups"])
 class ReportFolder:
     """Options for the folder that a study writes its report to."""
 
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="DIR",
-            help="Output folder. Finished work is stored there, and an interrupted study resumes from it.",
-            show_default=False,
-        ),
-    ]
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the files of a report in the folder; other files and inputs stay.")
-    ] = False
+    output: Path
+    force: bool = False
 
     @contextmanager
     def cached(self, inputs: Sequence[Path | str | None]) -> Iterator[dict[str, Any]]:
@@ -100,19 +87,9 @@ class ReportFolder:
 class RatingFiles:
     """Files with ratings of users and what they rated, or the folder of a published study."""
 
-    data: Annotated[
-        list[Path],
-        path_argument(
-            "QRELS RUN RATINGS",
-            "Judgments; the result lists that users saw (each list is a query of the run); and the ratings of"
-            " users: CSV, TSV or Parquet with query_id and rating (for sessions: session and rating; for pairs: first,"
-            " second and preference). With --from: one folder, or the file train_file.txt of tiangong.",
-        ),
-    ]
-    source: Annotated[
-        Published | None, typer.Option("--from", help="Published study whose folder or file is given.")
-    ] = None
-    sessions: Annotated[Path | None, typer.Option(metavar="FILE", help=SESSIONS_HELP.format(" that were rated"))] = None
+    data: list[Path]
+    source: Published | None = None
+    sessions: Path | None = None
     judged_by: JudgedBy = "session"
     one_per: Annotated[
         str | None,
@@ -177,15 +154,9 @@ _PARTS = "parts"  # subfolder of finished work, from which an interrupted study 
 def robustness(
     judged: JudgedRuns,
     *,
-    measures: Measures = None,
-    holes: Annotated[
-        Holes,
-        typer.Option(help="Judgments to remove: random fractions, those below a pool depth in all runs, or those that"
-                     " only one group of runs contributed."),
-    ] = Holes.fractions,
-    groups: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="For --holes groups: CSV with columns run and group.")
-    ] = None,
+    measures: list[str] | None = None,
+    holes: Holes = Holes.fractions,
+    groups: Path | None = None,
     depth: Annotated[
         int | None,
         Parameter("studies.incomplete_judgments.robustness_study.groups_left_out", "depth",
@@ -239,19 +210,14 @@ def _groups(path: Path | None) -> dict[str, str]:
 def next_documents(
     judged: JudgedRuns,
     *,
-    measure: Annotated[
-        str, typer.Option("--measure", "-m", metavar="MEASURE", help="Measure to compare the runs by.")
-    ] = "nDCG@10",
+    measure: str = "nDCG@10",
     chosen: Annotated[
         dict[str, Any],
         Parameters("studies.incomplete_judgments.judging_order.next_judgments", "baseline pairs depth max_rel topics",
                    baseline={"metavar": "RUN"},
                    topics={"names": ["--all-topics"], "flag": "all", "help": "Include topics without judgments."}),
     ],
-    predicted: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Predicted grades of unjudged documents, as judgments; may be decimal."),
-    ] = None,
+    predicted: Path | None = None,
     given: MeasureOptions,
     report: ReportFolder,
 ) -> None:  # fmt: skip
@@ -274,7 +240,7 @@ def next_documents(
 def power(
     judged: JudgedRuns,
     *,
-    measures: Measures = None,
+    measures: list[str] | None = None,
     chosen: Annotated[
         dict[str, Any], Parameters("studies.systems.power.discriminative_power", "alpha resamples seed n_jobs")
     ],
@@ -297,7 +263,7 @@ def power(
 def agreement(
     judged: JudgedRuns,
     *,
-    measures: Measures = None,
+    measures: list[str] | None = None,
     chosen: Annotated[
         dict[str, Any], Parameters("studies.systems.metric_correlations.metric_agreement", "resamples seed")
     ],
@@ -320,7 +286,7 @@ def agreement(
 def users(
     ratings: RatingFiles,
     *,
-    measures: Measures = None,
+    measures: list[str] | None = None,
     chosen: Annotated[
         dict[str, Any],
         Parameters("studies.users.agreement_study.user_agreement", "baseline coefficient span resamples cv seed",
@@ -351,20 +317,9 @@ def users(
 def fit(
     ratings: RatingFiles,
     *,
-    template: Annotated[
-        str,
-        typer.Option("--template", "-t", metavar="MEASURE", help="A measure with $names in place of parameters.",
-                     show_default=False),
-    ],
-    ranges: Annotated[
-        list[str],
-        typer.Option("--range", "-r", metavar="NAME=LOW:HIGH", help="Values to search for $NAME: numbers from LOW"
-                     " to HIGH, whole numbers (NAME=LOW:HIGH:STEP), or a list (NAME=A,B,C); once per name.",
-                     show_default=False),
-    ],
-    default: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Default value to compare with; once per name.")
-    ] = None,
+    template: str,
+    ranges: list[str],
+    default: list[str] | None = None,
     chosen: Annotated[
         dict[str, Any],
         Parameters("studies.fitting.parameter_fit.fit", "objective cv seed n_jobs"),

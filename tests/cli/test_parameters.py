@@ -9,7 +9,11 @@ import pytest
 
 pytest.importorskip("typer", reason="needs the extra [cli]")
 
+from pyterrier_cwla.cli.app import loaded_app
+from pyterrier_cwla.cli.arguments import JudgedRuns, MeasureOptions
+from pyterrier_cwla.cli.output_formats import ResultFile
 from pyterrier_cwla.cli.parameters import RECORDS, Parameters
+from pyterrier_cwla.cli.study_commands import RatingFiles, ReportFolder
 from pyterrier_cwla.evaluation.significance import CORRECTIONS, TESTS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
@@ -46,3 +50,16 @@ def test_values_of_options_are_arguments_of_the_function():
     depths = Parameters(LOG, "depth")
     seen = inspect.signature(depths).parameters["depth"].annotation.__origin__("seen")
     assert type(depths(depth=seen)["depth"]) is str
+
+
+def test_every_text_of_an_option_is_used():
+    """A table is named after a command's function or a group of options, and its entries after their parameters."""
+    app = loaded_app()
+    commands = [*app.registered_commands, *app.registered_groups[0].typer_instance.registered_commands]
+    functions = [inspect.unwrap(one.callback) for one in commands]
+    groups = [JudgedRuns, MeasureOptions, ResultFile, ReportFolder, RatingFiles]
+    known = {one.__name__: {*inspect.signature(one).parameters} for one in (*functions, *groups)}
+    texts = json.loads((RECORDS.parent / "options.json").read_text(encoding="utf-8"))
+    shared = texts.pop("shared")
+    assert {*shared} <= set().union(*known.values())
+    assert [(owner, name) for owner, of in texts.items() for name in of if name not in known.get(owner, ())] == []
