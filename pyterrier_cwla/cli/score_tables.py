@@ -105,8 +105,8 @@ class FileScores:
         self.columns = list(map(measure_column, measures))
         self.measures = {str(named): measure for named, measure in measures.items()}
         self.residuals: dict[str, str] = {}
-        self._unanswered: list[tuple[str, int]] = []
-        self._undefined: dict[str, dict[str, int]] = {}  # numbers of queries by measure and run
+        self._unanswered: dict[str, int] = {}  # numbers of queries by run
+        self._undefined: dict[str, dict[str, int]] = {}  # and by measure and run
         self._notes: dict[str, list[str]] = {}  # on runs scored so far with few judged documents
 
     def add_residuals(self, file: Path) -> list[str]:
@@ -155,8 +155,8 @@ class FileScores:
             evaluator = CWLAEvaluator(list(self.measures.values()), self.judgments)
         cache = None if cache_dir is None else ScoreCache(cache_dir, evaluator)
         for scored in checked(self._scored(evaluator, files, cache, progress), self._notice):
-            lacking = int((~scored.answered).sum())
-            self._unanswered += [(scored.run, lacking)] if lacking else []
+            if lacking := int((~scored.answered).sum()):
+                self._unanswered[scored.run] = lacking
             values = scored.values if by_query else {m: [v] for m, v in evaluator.means(scored.values).items()}
             queries = self.judgments.qids
             ids = {"run": [scored.run] * len(queries), "query_id": queries} if by_query else {"run": [scored.run]}
@@ -172,15 +172,11 @@ class FileScores:
         kinds = {name: aggregate_of(measure) for name, measure in self.measures.items()}
         text = f"Scores of {what}." if by_query else f"Means over {what}{other_than_means(kinds)}."
         if self._unanswered:
-            some = ", ".join(f"{name} ({lacking})" for name, lacking in self._unanswered[:3])
-            more = ", …" if len(self._unanswered) > 3 else ""
             scores = scores_of_unanswered(map(repr, self.measures.values()))
-            text += f" Topics that a run does not answer {scores}: {some}{more}."
+            text += f" Topics that a run does not answer {scores}: {_first(self._unanswered)}."
         for name, runs in self._undefined.items():
-            without = ", ".join(f"{run} ({count:,})" for run, count in list(runs.items())[:3])
-            more = ", …" if len(runs) > 3 else ""
             effect = "" if by_query else ", which the means leave out"
-            text += f" {name} has no value for some topics{effect}: {without}{more}."
+            text += f" {name} has no value for some topics{effect}: {_first(runs)}."
         return text
 
     def _scored(
@@ -205,6 +201,12 @@ class FileScores:
         notes = [*self._notes.values()]
         more = [f"{len(notes) - most:,} more runs have such notes."] if len(notes) > most else []
         return [*chain.from_iterable(notes[:most]), *more]
+
+
+def _first(counts: Mapping[str, int]) -> str:
+    """Return the first three runs with their counts."""
+    shown = [f"{run} ({count:,})" for run, count in counts.items()]
+    return ", ".join(shown[:3]) + ", …" * (len(shown) > 3)
 
 
 def beginning(source: RunFiles, extras: list[str]) -> pa.Table:

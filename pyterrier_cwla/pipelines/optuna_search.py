@@ -17,7 +17,6 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pyterrier as pt
-from ir_measures.measures import Measure
 
 from ..errors import BadJudgments, BadParameter, many, near, some
 from ..errors.extras import needed
@@ -208,13 +207,15 @@ def OptunaSearch(
     given = head.transform(judged) if head else judged
     ours = CWLAProvider()
     provider = ours if all(map(ours.supports, measures)) else ir_measures.DefaultPipeline
-    trial = _Trial(
-        tunables,
-        (pt.model.split_df(given, 5) if pruner else []) or [given],
-        tail if jobs == 1 else _parallel(tail, jobs),
-        provider.evaluator(measures, judgments),
-        measures,
-    )
+    evaluator = provider.evaluator(measures, judgments)
+    parts = (pt.model.split_df(given, 5) if pruner else []) or [given]
+    tried = tail if jobs == 1 else _parallel(tail, jobs)
+
+    def evaluated(runs: list[pd.DataFrame]) -> list[float]:
+        run = pt.model.coerce_dataframe_types(pd.concat(runs))
+        means = evaluator.calc_aggregate(pt.model.to_ir_measures(run))
+        return [float(means[measure]) for measure in measures]
+
     with _quiet() as optuna, _restored(tunables) as present:
         study = optuna.create_study(
             directions=["minimize" if better_of(one) == "lower" else "maximize" for one in measures],
@@ -224,7 +225,12 @@ def OptunaSearch(
         study.set_user_attr("measures", [str(measure) for measure in measures])
         _enqueue_present(study, tunables, present)
         with nullcontext(verbose) if hasattr(verbose, "update") else _bar("OptunaSearch", trials, verbose) as bar:
-            study.optimize(trial.values, trials, timeout, callbacks=[partial(_update_bar, bar)])
+            study.optimize(
+                partial(_values, tunables, parts, tried, evaluated),
+                trials,
+                timeout,
+                callbacks=[partial(_update_bar, bar)],
+            )
     found = study.best_trials
     if not found:
         raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}. Give more.")
@@ -419,36 +425,23 @@ def _parallel(pipeline: pt.Transformer, jobs: int) -> pt.Transformer:
             return pipeline.parallel(jobs)
 
 
-@dataclass(frozen=True)
-class _Trial:
-    """Retrieval and evaluation with the parameters of a trial."""
-
-    tunables: Sequence[_Tunable]
-    parts: Sequence[pd.DataFrame]
-    """Inputs of the pipeline: all topics, or several parts with pruning between them."""
-    pipeline: pt.Transformer
-    evaluator: Any
-    measures: Sequence[Measure]
-
-    def values(self, trial: Any) -> list[float]:
-        _set(self.tunables, [tunable.suggested(trial) for tunable in self.tunables])
-        runs: list[pd.DataFrame] = []
-        try:
-            for part in self.parts:
-                if runs:  # topics without results have one value in all trials
-                    trial.report(self._evaluated(runs)[0], len(runs))
-                    if trial.should_prune():
-                        raise _optuna().TrialPruned
-                runs.append(self.pipeline.transform(part.copy()))
-            return self._evaluated(runs)
-        except Exception as error:
-            error.add_note(f"In trial {trial.number}, with {trial.params}.")
-            raise
-
-    def _evaluated(self, runs: list[pd.DataFrame]) -> list[float]:
-        run = pt.model.coerce_dataframe_types(pd.concat(runs) if len(runs) > 1 else runs[0])
-        means = self.evaluator.calc_aggregate(pt.model.to_ir_measures(run))
-        return [float(means[measure]) for measure in self.measures]
+def _values(
+    tunables: Sequence[_Tunable], parts: Sequence[pd.DataFrame], pipeline: pt.Transformer, evaluated: Any, trial: Any
+) -> list[float]:
+    """Retrieve and evaluate with the parameters of a trial, in several parts if there is pruning between them."""
+    _set(tunables, [tunable.suggested(trial) for tunable in tunables])
+    runs: list[pd.DataFrame] = []
+    try:
+        for part in parts:
+            if runs:  # topics without results have one value in all trials
+                trial.report(evaluated(runs)[0], len(runs))
+                if trial.should_prune():
+                    raise _optuna().TrialPruned
+            runs.append(pipeline.transform(part.copy()))
+        return evaluated(runs)
+    except Exception as error:
+        error.add_note(f"In trial {trial.number}, with {trial.params}.")
+        raise
 
 
 def _enqueue_present(study: Any, tunables: Sequence[_Tunable], present: Sequence[Any]) -> None:

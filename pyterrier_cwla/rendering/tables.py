@@ -9,7 +9,7 @@ from html import escape
 from io import StringIO
 from itertools import chain
 from operator import attrgetter, itemgetter, ne
-from typing import Any, NamedTuple
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -142,16 +142,6 @@ class SumRow(dict[Any, Any]):
         self.style = style
 
 
-class _Layout(NamedTuple):
-    """Columns as they are shown on a screen of some width."""
-
-    blocks: list[list[TableColumn]]
-    """Columns of the tables that are printed one below the other."""
-    gap: int
-    longest: int
-    """Characters per line of a name."""
-
-
 @dataclass(frozen=True, eq=False)
 class Table:
     """Table for people, and its numbers. Without headings, it has no head.
@@ -223,21 +213,21 @@ class Table:
 
     def _parts(self, room: int) -> Iterator[RenderableType]:
         """Yield titles, tables with the columns that fit, and the notes, wrapped at 100 characters."""
-        layout = self._layout(room)
+        blocks, gap, longest = self._layout(room)
         for title, rows in self.rows.items():
             if title:
                 yield Text(title, style="bold")
-            for block in layout.blocks:
-                yield self._drawn(rows, block, layout)
-        shown = list(chain.from_iterable(layout.blocks))
+            for block in blocks:
+                yield self._drawn(rows, block, gap, longest)
+        shown = list(chain.from_iterable(blocks))
         notes = self._notes_on(shown)
         if left_out := {column.called or column.name: None for column in self._optional if column not in shown}:
             notes.append(f"Left out at this width: {', '.join(left_out)}.")
         if notes:
             yield Text("\n").join(paragraph(note, room) for note in notes)
 
-    def _layout(self, room: int) -> _Layout:
-        """Return how the columns fit into a screen of some width."""
+    def _layout(self, room: int) -> tuple[list[list[TableColumn]], int, int]:
+        """Return the columns of the tables one below the other, their gap, and the characters per line of a name."""
         names = [self._widths[column] for column in self.columns if column.kind == "name"]
         whole = _longest(names, room * len(names) // (len(names) + 1), 20)
         least = self.narrowest or (whole if not self._optional else 20 if len(names) == 1 else 12)
@@ -246,9 +236,9 @@ class Table:
             for gap in (2, 1):
                 free = room - self._width(shown, gap)
                 if sum(min(name, least) for name in names) <= free:
-                    return _Layout([shown], gap, _longest(names, free, least))
+                    return [shown], gap, _longest(names, free, least)
         if self._optional:
-            return _Layout([shown], 1, _longest(names, free, _LEAST))
+            return [shown], 1, _longest(names, free, _LEAST)
         number = 1 + max((at for at, column in enumerate(self.columns) if column.kind == "name"), default=-1)
         first, groups = list(self.columns[:number]), list[list[TableColumn]]()
         for column in self.columns[number:]:
@@ -258,7 +248,7 @@ class Table:
                 groups.append([column])
         free = room - self._width(first, 2) - sum(min(name, whole) for name in names)
         blocks = in_blocks([self._width(group, 2) + 2 for group in groups], free)
-        return _Layout([[*first, *chain.from_iterable(groups[block])] for block in blocks], 2, whole)
+        return [[*first, *chain.from_iterable(groups[block])] for block in blocks], 2, whole
 
     def _width(self, columns: Sequence[TableColumn], gap: int) -> int:
         """Return the width of columns side by side, less that of names."""
@@ -279,28 +269,26 @@ class Table:
         of_columns = (note for column in columns for note in column.notes)
         return list(dict.fromkeys(filter(None, [" · ".join(meanings), *self.notes, *of_columns])))
 
-    def _drawn(self, rows: Sequence[Any], columns: Sequence[TableColumn], layout: _Layout) -> RichTable:
+    def _drawn(self, rows: Sequence[Any], columns: Sequence[TableColumn], gap: int, longest: int) -> RichTable:
         """Return some rows as a table of rich; columns of numbers have the same widths for all rows."""
         table = RichTable(
             box=box.SIMPLE_HEAD,
             show_edge=False,
             pad_edge=False,
-            padding=(0, layout.gap - 1, 0, 0),
+            padding=(0, gap - 1, 0, 0),
             header_style="bold",
             show_header=any(column.heading for column in columns),
         )
-        heads = [
-            broken(column.heading, layout.longest) if column.kind == "name" else column.heading for column in columns
-        ]
+        heads = [broken(column.heading, longest) if column.kind == "name" else column.heading for column in columns]
         height = max(head.count("\n") for head in heads)
         for column, head in zip(columns, heads, strict=True):
             aligned = Text("\n" * (height - head.count("\n")) + head)
             if column.kind == "name":
-                table.add_column(aligned, overflow="fold", max_width=layout.longest)
+                table.add_column(aligned, overflow="fold", max_width=longest)
             else:
                 table.add_column(aligned, justify="right", no_wrap=True, min_width=self._widths[column])
         for row, line in zip(rows, [*_lines(rows), False]):
-            cells = (self._in_terminal(column, row, layout.longest) for column in columns)
+            cells = (self._in_terminal(column, row, longest) for column in columns)
             table.add_row(*cells, style=row.style if isinstance(row, SumRow) else None, end_section=line)
         return table
 
