@@ -187,8 +187,6 @@ Array = np.ndarray
 
 _LEAST = 1e-9  # share of a rank's gains that the other ranks must not explain
 _RIDGE = 1e-4  # penalty of the logistic model, per preference
-_ROUNDS = 100  # largest number of Newton steps; about ten are usual
-_CONVERGED = 1e-9  # relative size of the last step
 _DIGITS = 4  # significant digits of φ: its uncertainty is much larger
 
 
@@ -403,33 +401,21 @@ def _least_squares(x: Array, y: Array, counts: Array) -> Array:
 
 
 def _logistic(x: Array, counts: Array) -> Array:
-    """Return d ≥ 0, up to a factor, with the least mean of log(1 + exp(−x·d)) plus the ridge penalty.
-
-    Newton's method with a line search; each quadratic approximation is minimised by least squares with d ≥ 0.
-    """
-    from scipy.optimize import nnls
+    """Return d ≥ 0, up to a factor, with the least mean of log(1 + exp(−x·d)) plus the ridge penalty."""
+    from scipy.optimize import minimize
     from scipy.special import expit
 
     share = counts / counts.sum()
     x = x / (np.sqrt(share @ (x**2).mean(axis=1)) or 1.0)
 
-    def loss(d: Array) -> float:
-        return float(share @ np.logaddexp(0, -x @ d) + _RIDGE * d @ d)
+    def loss(d: Array) -> tuple[float, Array]:
+        apart = x @ d
+        gradient = 2 * _RIDGE * d - x.T @ (share * expit(-apart))
+        return share @ np.logaddexp(0, -apart) + _RIDGE * d @ d, gradient
 
-    d = np.zeros(x.shape[1])
-    for _ in range(_ROUNDS):
-        wrong = expit(-x @ d)
-        gradient = 2 * _RIDGE * d - x.T @ (share * wrong)
-        curvature = (x.T * (share * wrong * (1 - wrong))) @ x + 2 * _RIDGE * np.eye(len(d))
-        root = np.linalg.cholesky(curvature).T
-        step = nnls(root, root @ d - np.linalg.solve(root.T, gradient), maxiter=100 * len(d))[0] - d
-        if np.abs(step).max() <= _CONVERGED * max(np.abs(d).max(), 1):
-            break
-        length, now = 1.0, loss(d)
-        while length > _CONVERGED and loss(d + length * step) > now + 1e-4 * length * (gradient @ step):
-            length /= 2
-        d = d + length * step
-    return d
+    bounds, exact = [(0, None)] * x.shape[1], {"ftol": 1e-16, "gtol": 1e-12, "maxcor": 20}
+    found: Array = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options=exact).x
+    return found
 
 
 def _table(phi: Iterable[float]) -> str:
