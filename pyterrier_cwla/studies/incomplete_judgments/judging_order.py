@@ -103,7 +103,7 @@ class PairChanges:
         Parameters
         ----------
         compared : ndarray of int, shape (pairs, 2)
-            Pairs of runs, ordered by the first run.
+            Pairs of runs.
 
         Returns
         -------
@@ -116,18 +116,15 @@ class PairChanges:
         """
         shape = self.changes.shape[:2]
         largest, mean, pair = np.full(shape, -1.0), np.zeros(shape), np.zeros(shape, np.int64)
-        first, starts = np.unique(compared[:, 0], return_index=True)
         for level, of_grade in enumerate(self.changes):
-            for part in parts(len(of_grade), _CELLS // of_grade.shape[-1]):
-                changes, here = of_grade[part], (level, part)
-                for run, start, seconds in zip(first, starts, np.split(compared[:, 1], starts[1:])):
-                    apart = np.abs(changes[:, [run]] - changes[:, seconds])
-                    value = apart.max(axis=1)
-                    pair[here] = np.where(value > largest[here], start + apart.argmax(axis=1), pair[here])
-                    largest[here] = np.maximum(value, largest[here])
-                    mean[here] += apart.sum(axis=1) / len(compared)
+            by_run = np.ascontiguousarray(of_grade.T)
+            for number, (first, second) in enumerate(compared):
+                apart = np.abs(by_run[first] - by_run[second])
+                pair[level, apart > largest[level]] = number
+                np.maximum(apart, largest[level], out=largest[level])
+                mean[level] += apart
         grade = largest.argmax(axis=0)
-        return largest, mean, pair[grade, np.arange(len(grade))], grade
+        return largest, mean / len(compared), pair[grade, np.arange(len(grade))], grade
 
 
 def are_open(differences: Array, squares: Array) -> Array:
@@ -404,11 +401,6 @@ def grades_of(candidates: Candidates) -> tuple[float, ...]:
     return (*map(float, range(lowest, int(np.ceil(candidates.top)))), candidates.top)
 
 
-def _open_or_all(pairs: Array, still: Array) -> Array:
-    """Return the pairs [pairs × 2] that are still open, or all if none is."""
-    return pairs[still] if still.any() else pairs
-
-
 def _pairs(
     runs: list[str], means: Array, changes: PairChanges, baseline: str | None, pairs: str
 ) -> tuple[pd.DataFrame, Array]:
@@ -418,13 +410,19 @@ def _pairs(
         check_known("run", runs, baseline=baseline)
         own = runs.index(baseline)
         which = np.array([(own, other) for other in range(len(runs)) if other != own])
+    table, compared = _compared(which, means, changes, pairs)
+    names = pd.DataFrame(np.array(runs, object)[which], columns=["first", "second"])
+    return pd.concat([names, table], axis=1), compared
+
+
+def _compared(which: Array, means: Array, changes: PairChanges, pairs: str) -> tuple[pd.DataFrame, Array]:
+    """Return the differences of pairs of runs, and the pairs to compare: all, or the open ones if there are any."""
     first, second = which.T
     falls, rises, squares = (sums[first, second] for sums in changes.sums())
     difference = means[first] - means[second]
     still = are_open(difference, squares)
-    table = pd.DataFrame(np.array(runs, object)[which], columns=["first", "second"])
-    table = table.assign(difference=difference, lowest=difference + falls, highest=difference + rises, open=still)
-    return table, _open_or_all(which, still) if pairs == "open" else which
+    columns = {"difference": difference, "lowest": difference + falls, "highest": difference + rises, "open": still}
+    return pd.DataFrame(columns), which[still] if pairs == "open" and still.any() else which
 
 
 def _documents(candidates: Candidates, changes: PairChanges, compared: Array) -> pd.DataFrame:
@@ -717,10 +715,7 @@ def _orders(candidates: Candidates, seed: int) -> dict[str, Order]:
         def order(judged: Array, left: Array) -> Array:
             changes = PairChanges.from_candidates(candidates, judged, left, grades)
             means = candidates.scores(judged).mean(axis=1)
-            compared, (first, second) = which, which.T
-            if pairs == "open":
-                still = are_open(means[first] - means[second], changes.sums()[2][first, second])
-                compared = _open_or_all(which, still)
+            compared = _compared(which, means, changes, pairs)[1] if pairs == "open" else which
             largest, mean, *_ = changes.largest(compared)
             keys = [-rounded(values.max(axis=0)) for values in (mean, largest)]
             return changes.documents[np.lexsort([best[changes.documents], *keys])]

@@ -285,15 +285,8 @@ class Orders(ByLevel):
         return 1 - np.nan_to_num(tau(full, full, "a"))
 
     def interval(self, of: Array, resampled: Array) -> tuple[Array, Array]:
-        """Return ends of intervals: the values plus the deviations of the resamples from their own mean.
-
-        The mean of the resamples is not an estimate of the value, because topics drawn twice bias it slightly. In
-        simulations of 40 runs and 30 topics, intervals of 95 % contained the true τ in 94 to 98 of 100 cases, and those
-        of differences of τ in 97 to 99.
-        """
-        low, high = percentiles(resampled.reshape(len(resampled), -1).T, self.confidence).reshape(2, *np.shape(of))
-        centre = mean_of_known(resampled, axis=0)
-        return of + np.minimum(low - centre, 0), of + np.maximum(high - centre, 0)
+        """Return ends of intervals around values, by resamples [resamples × …]."""
+        return centred_interval(of, resampled, self.confidence)
 
     def table(self) -> pd.DataFrame:
         """Return a row for each level and measure: τ, its interval and range over seeds, τ_a, τ_b, discordant pairs."""
@@ -349,6 +342,18 @@ def mean_of_known(values: Array, axis: int = -1) -> Array:
     """
     with np.errstate(invalid="ignore"):
         return np.nansum(values, axis=axis) / (~np.isnan(values)).sum(axis=axis)
+
+
+def centred_interval(of: Array, resampled: Array, confidence: float) -> tuple[Array, Array]:
+    """Return ends of intervals: the values plus the deviations of the resamples [resamples × …] from their own mean.
+
+    The mean of the resamples is not an estimate of the value, because topics drawn twice bias it slightly. In
+    simulations of 40 runs and 30 topics, intervals of 95 % contained the true τ in 94 to 98 of 100 cases, and those
+    of differences of τ in 97 to 99.
+    """
+    low, high = percentiles(resampled.reshape(len(resampled), -1).T, confidence).reshape(2, *np.shape(of))
+    centre = mean_of_known(resampled, axis=0)
+    return of + np.minimum(low - centre, 0), of + np.maximum(high - centre, 0)
 
 
 def knee(levels: tuple[float, ...], curves: Array) -> Array:

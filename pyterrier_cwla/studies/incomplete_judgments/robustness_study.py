@@ -39,7 +39,6 @@ from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     TAUS,
     parts,
-    percentiles,
     rounded,
     sign_of_scores,
     tau,
@@ -55,6 +54,7 @@ from .missing_judgments import (
     Masking,
     Orders,
     best_ranks,
+    centred_interval,
     checked_groups,
     judgment_of,
     lacking,
@@ -673,7 +673,8 @@ def groups_left_out(
     )
     kept = np.concatenate([kept, np.ones((1, kept.shape[1]), bool)])
     scores = masking.scores(whole, kept).reshape(len(masking.measures), len(kept), len(masking.runs), queries)
-    changes = _changes(masking, names, group, scores)
+    topics = times_drawn(queries, resamples, seed) / queries
+    changes, falls = _changes(masking, names, group, scores, topics, confidence)
     about = {
         "version": __version__,
         "measures": {name: repr(measure) for name, measure in masking.measures.items()},
@@ -689,7 +690,6 @@ def groups_left_out(
         "seed": seed,
         "input": hash_of_input(masking),
     }
-    falls = _falls(masking, group, scores, changes, confidence, resamples, seed)
     return GroupsLeftOut(about, masking.measures, changes, lost, falls)
 
 
@@ -702,15 +702,31 @@ def _retrieved(masking: Masking, depth: int | None) -> Array:
     return found
 
 
-def _changes(masking: Masking, groups: list[str], group: Array, scores: Array) -> pd.DataFrame:
+def _changes(
+    masking: Masking, groups: list[str], group: Array, scores: Array, topics: Array, confidence: float
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the scores and ranks of runs with and without their group, and the mean numbers of ranks that they move.
+
+    ``topics`` [topics × resamples] are the weights of topics in resampled means, for the intervals.
+    """
     names = {"group": [groups[number] for number in group], "run": masking.runs}
-    frames = []
-    for (name, measure), means in zip(masking.measures.items(), scores.mean(axis=-1)):
-        rank, without = _ranks(means * sign_of_scores(measure), group)
+    changes, moves = [], []
+    for (name, measure), of_topics in zip(masking.measures.items(), scores):
+        sign, means = sign_of_scores(measure), of_topics.mean(axis=-1)
+        rank, without = _ranks(sign * means, group)
         columns = {"score": means[-1], "score_without": means[group, np.arange(len(group))]}
         columns |= {"rank": rank, "rank_without": without, "falls": without - rank}
-        frames.append(pd.DataFrame({"measure": name, **names, **columns}))
-    return pd.concat(frames, ignore_index=True)
+        changes.append(pd.DataFrame({"measure": name, **names, **columns}))
+        drawn_rank, drawn_without = _ranks(of_topics * sign @ topics, group)
+        both, drawn = (
+            np.array([falls.mean(axis=0), np.abs(falls).mean(axis=0)])
+            for falls in (without - rank, drawn_without - drawn_rank)
+        )
+        row: dict[str, Any] = {"measure": name}
+        for what, *ends in zip(("falls", "moves"), both, *centred_interval(both, drawn.T, confidence)):
+            row |= dict(zip((what, f"{what}_low", f"{what}_high"), ends))
+        moves.append(row | {"most": (without - rank).max()})
+    return pd.concat(changes, ignore_index=True), pd.DataFrame(moves)
 
 
 def _ranks(better: Array, group: Array) -> tuple[Array, Array]:
@@ -724,26 +740,6 @@ def _ranks(better: Array, group: Array) -> tuple[Array, Array]:
         for groups in (np.full(len(group), -1), group)
     )
     return by_all, without
-
-
-def _falls(
-    masking: Masking, group: Array, scores: Array, changes: pd.DataFrame, confidence: float, resamples: int, seed: int
-) -> pd.DataFrame:
-    """Return mean numbers of ranks by which runs fall and move, with percentile intervals centred on these means."""
-    topics = times_drawn(masking.queries, resamples, seed) / masking.queries
-    rows = []
-    for (name, measure), of_measure in zip(masking.measures.items(), scores):
-        rank, rank_without = _ranks(of_measure * sign_of_scores(measure) @ topics, group)
-        falls, mine = rank_without - rank, changes.loc[changes.measure == name, "falls"].to_numpy()
-        row: dict[str, Any] = {"measure": name}
-        for what, value, drawn in (
-            ("falls", mine.mean(), falls.mean(axis=0)),
-            ("moves", np.abs(mine).mean(), np.abs(falls).mean(axis=0)),
-        ):
-            low, high = percentiles(drawn[None], confidence)[:, 0] - drawn.mean()
-            row |= {what: value, f"{what}_low": value + low, f"{what}_high": value + high}
-        rows.append(row | {"most": mine.max()})
-    return pd.DataFrame(rows)
 
 
 def plot_falls(study: GroupsLeftOut, ax: Any = None, path: AnyPath | None = None) -> Axes:
