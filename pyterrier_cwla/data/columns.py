@@ -253,10 +253,6 @@ class NamedColumns:
         return self[name] if wanted and name in self._columns else None
 
     def __getitem__(self, name: str) -> Any:
-        (_, column), *others = self._columns[name]
-        if not others:
-            return column
-
         def refuse(sentence: str, row: int) -> CWLAError:
             known = {"query_id": "query", "doc_id": "document"}
             ids = [

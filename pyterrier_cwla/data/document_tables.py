@@ -396,14 +396,12 @@ def documents(
         If the texts cannot be read, or if an id or text is not a string.
     """
     total = texts.docs_count() if hasattr(texts, "docs_count") else len(texts) if isinstance(texts, Sized) else None
-    if isinstance(texts, Mapping):
+    if isinstance(texts, Mapping) or (hasattr(texts, "index") and hasattr(texts, "dtype")):
         texts = texts.items()
     elif hasattr(texts, "docs_iter"):
         texts = _of_records(texts.docs_iter(), fields)
     elif hasattr(texts, "columns") or isinstance(texts, pa.Table):
         texts = _of_frame(texts, fields or ("text",))
-    elif hasattr(texts, "index") and hasattr(texts, "dtype"):
-        texts = list(zip(_column(texts.index, "doc_id"), _column(texts, "text"), strict=True))
     elif isinstance(texts, Iterable) and not isinstance(texts, str | bytes):
         texts = _of_records(texts, fields)
     else:

@@ -274,8 +274,7 @@ def naming(run: str | None) -> Iterator[None]:
     except (BadParameter, BadRun, MissingLength, NoFiniteValue) as error:
         if run is None:
             raise
-        kind = NoFiniteValue if isinstance(error, NoFiniteValue) else type(error)
-        raise kind(f"{run}: {error}") from None
+        raise type(error)(f"{run}: {error}") from None
 
 
 def check_whole(least: int, **given: Any) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from ir_measures.measures import Measure
@@ -39,7 +39,36 @@ Derivatives = tuple[Array, Array]
 _SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
 
 
-class LambdaMART:
+class _OfGroups:
+    """Function of the labels and the group sizes of rows; what was computed for the last rows is kept."""
+
+    _most = 1
+    """Number of sets of rows for which it is kept."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Array, Array, Any]] = []
+
+    def _of_rows(self, y: Any, group: Any) -> Any:
+        """Return what was computed for rows of equal labels and groups, or compute it."""
+        y, sizes = np.asarray(y), sizes_of_groups(group, len(y))
+        for known_y, known_sizes, found in self._known:
+            if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
+                return found
+        found = self._computed(y, sizes)
+        self._known = [(y.copy(), sizes, found), *self._known[: self._most - 1]]
+        return found
+
+    def _computed(self, y: Array, sizes: Array) -> Any:
+        raise NotImplementedError
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self  # LightGBM copies its parameters often, and this object has arrays of all rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_known": []}  # computed again in the other process
+
+
+class LambdaMART(_OfGroups):
     """LambdaMART objective for LightGBM and XGBoost, for any metric that follows a user model.
 
     ``λ_ij = −σ·|ΔM_ij| / (1 + e^{σ(s_i − s_j)})`` for each pair of documents of a query in which i should be above j,
@@ -139,7 +168,7 @@ class LambdaMART:
                 if qrels is None
                 else f"qrels= are for intent-aware measures; the grades of {self.measure} are the labels of the rows."
             )
-        self._known: list[tuple[Array, Array, list[TrainingRows]]] = []
+        super().__init__()
 
     def bound(self, doc_length: Any = None, docno: Any = None, qid: Any = None) -> LambdaMART:
         """Return the same objective for other training rows.
@@ -205,12 +234,6 @@ class LambdaMART:
         """
         group, weight = groups_of_matrix(data)
         return self.gradients(data.get_label(), pred, group, weight)
-
-    def __deepcopy__(self, memo: Any) -> LambdaMART:
-        return self  # LightGBM copies its parameters often, and this object has arrays of all rows
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_known": []}  # computed again in the other process
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
@@ -352,10 +375,10 @@ class LambdaMART:
 
     def _prepared(self, y: Any, pred: Any, group: Any) -> tuple[list[TrainingRows], TrainingRows, Array]:
         """Return the training rows of each intent (of one without intents), the first of these, and predictions."""
-        intents = _of_equal_rows(self._known, y, group, self._training_rows, most=1)
+        intents = self._of_rows(y, group)
         return intents, intents[0], predictions(pred, len(intents[0].gain) - 1)
 
-    def _training_rows(self, y: Array, sizes: Array) -> list[TrainingRows]:
+    def _computed(self, y: Array, sizes: Array) -> list[TrainingRows]:
         if is_intent_aware(self.measure):
             return rows_by_intent(self.measure, y, sizes, self.doc_length, self.docno, self.qid, self.qrels)
         return [TrainingRows.from_labels(self.measure, y, sizes, self.doc_length, self.docno)]
@@ -369,7 +392,7 @@ _PARAMETERS = (
 )
 
 
-class EvalMeasure:
+class EvalMeasure(_OfGroups):
     """Evaluation metric for LightGBM and XGBoost, which they report after each round and use for early stopping.
 
     The object is the ``eval_metric`` of LightGBM's estimators, ``.lightgbm`` is the ``feval`` of ``lightgbm.train``,
@@ -398,13 +421,15 @@ class EvalMeasure:
     ('RR', 0.75, True)
     """
 
+    _most = 4
+
     def __init__(
         self, measure: Any, *, doc_length: Any = None, docno: Any = None, greater_is_better: bool | None = None
     ) -> None:
         (self.measure,) = pinned(computed_here([measure]))
         self.doc_length, self.docno = doc_length, docno
         self.greater_is_better = greater_is_better_of(self.measure, greater_is_better)
-        self._known: list[tuple[Array, Array, tuple[Samples, CWLAEvaluator]]] = []
+        super().__init__()
 
     def __call__(self, y: Any, pred: Any, weight: Any, group: Any) -> tuple[str, float, bool]:
         """Return name, value, and whether higher is better; all queries have the same weight."""
@@ -471,21 +496,15 @@ class EvalMeasure:
         -------
         float
         """
-        samples, prepared = _of_equal_rows(self._known, y, group, self._prepared, most=4)
+        samples, prepared = self._of_rows(y, group)
         rows = samples.judgments.scored(predictions(pred, len(samples.label)))
         [value] = prepared.means(prepared.tables([rows])[0]).values()
         return value
 
-    def __deepcopy__(self, memo: Any) -> EvalMeasure:
-        return self
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_known": []}
-
     def __repr__(self) -> str:
         return f"EvalMeasure({str(self.measure)!r})"
 
-    def _prepared(self, y: Array, sizes: Array) -> tuple[Samples, CWLAEvaluator]:
+    def _computed(self, y: Array, sizes: Array) -> tuple[Samples, CWLAEvaluator]:
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
         lengths = needs_of(self.measure).lengths
         if self.doc_length is None and (lengths == "run" or (lengths == "default" and self.docno is None)):
@@ -495,22 +514,6 @@ class EvalMeasure:
             )
         samples = samples_of_groups(y, sizes, **known)
         return samples, CWLAEvaluator([self.measure], samples.judgments)
-
-
-Found = TypeVar("Found")
-
-
-def _of_equal_rows(
-    known: list[tuple[Array, Array, Found]], y: Any, group: Any, compute: Callable[[Array, Array], Found], most: int
-) -> Found:
-    """Return what was computed for rows of equal labels and groups, or compute it; the last `most` values are kept."""
-    y, sizes = np.asarray(y), sizes_of_groups(group, len(y))
-    for known_y, known_sizes, found in known:
-        if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
-            return found
-    found = compute(y, sizes)
-    known[:] = [(y.copy(), sizes, found), *known[: most - 1]]
-    return found
 
 
 def _of_these(name: str, values: Any, rows: int) -> Any:

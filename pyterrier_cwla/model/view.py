@@ -19,10 +19,12 @@ Values = Floats | float
 class UnknownEffort(NoFiniteValue):
     """The effort of unseen documents is needed and is not known."""
 
-    def __init__(self) -> None:
-        super().__init__(
-            "the effort of unseen documents is needed for this value: give unseen=, their effort (such as 12 seconds)."
-        )
+    def __init__(
+        self,
+        message: str = "the effort of unseen documents is needed for this value: give unseen=, their effort (such as 12"
+        " seconds).",
+    ) -> None:
+        super().__init__(message)
 
 
 class Documents:

@@ -9,9 +9,10 @@ import pytest
 
 from pyterrier_cwla import compare, evaluate, explain, studies
 from pyterrier_cwla.behaviour import InteractionLog, calibrate, click_metrics, progress, simulate
-from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, speaking_of, warn
+from pyterrier_cwla.errors import BadRun, CannotScore, CWLAError, MalformedFile, NotWritten, naming, speaking_of, warn
 from pyterrier_cwla.errors.sanitise import harmless, in_picture
 from pyterrier_cwla.evaluation import stop_distribution
+from pyterrier_cwla.model.view import UnknownEffort
 from tests.measures.test_calibrated import rows
 
 HOSTILE = ["\x1b[31mred", "$x", "\u202etxt", "\x00", "$a_$b", "\x9b2J", "<b>$\\frac</b>", "l\u2028p"]
@@ -223,3 +224,9 @@ def test_tables_of_the_command_line(data, tmp_path, cli, monkeypatch):
         code, out, err = cli("explain", tmp_path / "qrels", runs[1], "-q", query, "-m", "AP", "--plot", tmp_path / "p.png", "--force")  # fmt: skip
         assert code == 0
         assert is_harmless(out + err)
+
+
+@pytest.mark.parametrize("named", [naming("bm25"), speaking_of("qrels", "bm25")], ids=["name", "file"])
+def test_an_unknown_effort_has_the_name_of_its_run(named):
+    with pytest.raises(UnknownEffort, match=r"^bm25: the effort of unseen documents is needed"), named:
+        raise UnknownEffort
