@@ -9,6 +9,7 @@ import ir_measures
 
 from ..errors import CWLAError, UnknownSpec, near
 from ..model.language import TABLES
+from . import sessions, wrappers  # noqa: F401  (they declare measures)
 from .declarations import DECLARATIONS
 from .entries import KINDS, Entry, EntryParameter, made_of, norms, of_measure, of_part
 from .named import measure_of
