@@ -165,15 +165,12 @@ def position_model(
     of = list(of)
     _check(rows, of)
     number = rows.groupby(of).ngroup().to_numpy()
-    cells, cell = np.unique(np.column_stack([number, rows["rank"].to_numpy()]), axis=0, return_inverse=True)
-    clicked = rows["clicked"].to_numpy(bool)
-    ranks, rank = np.unique(cells[:, 1], return_inverse=True)
-    views, clicks = np.bincount(cell), np.bincount(cell, clicked)
-    grid = _ViewCounts(cells[:, 0], rank, views, clicks, ranks, np.arange(len(cells)), int(number.max()) + 1)
+    user, rank, clicked = (rows[name].to_numpy() for name in ("user", "rank", "clicked"))
+    grid = _Views(user, number, rank, clicked, int(number.max()) + 1)
     identified = _identified_ranks(grid, of)
     fitted = grid.only(identified)
     a, b, steps, converged = fitted.fit()
-    low, high = fitted.intervals(a, b, rows, cell, clicked, Bootstrap(confidence, resamples, seed))
+    low, high = fitted.intervals(a, b, Bootstrap(confidence, resamples, seed))
     table = pd.DataFrame({"rank": grid.ranks, **_counts(grid, grid.rank)})
     for name, values in (("b", b / b[0]), ("low", low), ("high", high)):
         table[name] = np.nan
@@ -200,7 +197,7 @@ def _check(rows: pd.DataFrame, of: list[str]) -> None:
         )
 
 
-def _identified_ranks(grid: _ViewCounts, of: list[str]) -> Array:
+def _identified_ranks(grid: _Views, of: list[str]) -> Array:
     """Return a mask of the ranks that are identified relative to rank 1; raise `BadLog` if there are none."""
     identified, ranks = grid.connected_ranks(), grid.ranks
     if len(ranks) == 1:
@@ -216,12 +213,12 @@ def _identified_ranks(grid: _ViewCounts, of: list[str]) -> Array:
     return identified
 
 
-def _counts(grid: _ViewCounts, of: Array) -> dict[str, Array]:
+def _counts(grid: _Views, of: Array) -> dict[str, Array]:
     """Return the views and clicks of each rank, or of each item."""
     return {name: np.bincount(of, n).astype(int) for name, n in (("views", grid.views), ("clicks", grid.clicks))}
 
 
-def _notes(grid: _ViewCounts, fitted: _ViewCounts, identified: Array, converged: bool, low: Array) -> list[str]:
+def _notes(grid: _Views, fitted: _Views, identified: Array, converged: bool, low: Array) -> list[str]:
     """Return notes about unidentified and uncertain estimates."""
     notes = []
     if not identified.all():
@@ -247,24 +244,24 @@ def _notes(grid: _ViewCounts, fitted: _ViewCounts, identified: Array, converged:
     return notes
 
 
-@dataclass(frozen=True)
-class _ViewCounts:
-    """Views and clicks of each item at each rank where it was shown."""
+class _Views:
+    """Views of items at ranks, and the numbers of views and clicks of each item at each rank where it was shown.
 
-    item: Array
-    rank: Array
-    """Index into `ranks`."""
-    views: Array
-    clicks: Array
-    ranks: Array
-    cell: Array
-    """Number of the cell in the whole log."""
-    items: int
+    Parameters
+    ----------
+    user, number, position, clicked : ndarray, shape (n_views,)
+        User, number of the item, rank, and whether it was clicked.
+    items : int
+        Number of items.
+    """
 
-    @property
-    def clicked_items(self) -> Array:
-        """Mask of the items with at least one click."""
-        return np.bincount(self.item, self.clicks, self.items) > 0
+    def __init__(self, user: Array, number: Array, position: Array, clicked: Array, items: int) -> None:
+        self.of_views, self.items = (user, number, position, clicked), items
+        cells, self.cell = np.unique(np.column_stack([number, position]), axis=0, return_inverse=True)
+        self.item = cells[:, 0]
+        self.ranks, self.rank = np.unique(cells[:, 1], return_inverse=True)
+        self.views, self.clicks = np.bincount(self.cell), np.bincount(self.cell, clicked)
+        self.clicked_items = np.bincount(self.item, self.clicks, items) > 0
 
     def connected_ranks(self) -> Array:
         """Return a mask of the ranks that clicked items connect with rank 1."""
@@ -278,12 +275,11 @@ class _ViewCounts:
         part = connected_components(links, directed=False)[1][self.items :]
         return (part == part[0]) if self.ranks[0] == 1 else np.zeros(len(self.ranks), bool)
 
-    def only(self, identified: Array) -> _ViewCounts:
-        """Return the cells of the selected ranks."""
-        keep = identified[self.rank]
-        number = np.cumsum(identified) - 1
-        parts = self.item[keep], number[self.rank[keep]], self.views[keep], self.clicks[keep]
-        return _ViewCounts(*parts, self.ranks[identified], self.cell[keep], self.items)
+    def only(self, identified: Array) -> _Views:
+        """Return the views at the selected ranks."""
+        keep = identified[self.rank][self.cell]
+        user, number, position, clicked = (values[keep] for values in self.of_views)
+        return _Views(user, number, position, clicked, self.items)
 
     def fit(self) -> tuple[Array, Array, Array, bool]:
         """Fit a and b, both probabilities, by EM; return them, the log-likelihoods, and whether EM converged."""
@@ -311,9 +307,7 @@ class _ViewCounts:
         theta, steps, converged = em(expected, start, maximised, _TOLERANCE)
         return theta[: self.items], theta[self.items :], steps, converged
 
-    def intervals(
-        self, a: Array, b: Array, rows: pd.DataFrame, cell: Array, clicked: Array, bootstrap: Bootstrap
-    ) -> tuple[Array, Array]:
+    def intervals(self, a: Array, b: Array, bootstrap: Bootstrap) -> tuple[Array, Array]:
         """Compute the ends of the intervals of b/b_1.
 
         With η = ln a + ln b, a cell has the score (c − n·p)/(1 − p) and the information n·p/(1 − p). The profile score
@@ -337,13 +331,11 @@ class _ViewCounts:
         if not len(at) or np.linalg.cond(information) > _FLAT:
             return np.full(len(b), np.nan), np.full(len(b), np.nan)
         inverse = np.linalg.pinv(information)
-        keep = np.isin(cell, self.cell)
-        mine = np.searchsorted(self.cell, cell[keep])
-        user, names = pd.factorize(rows["user"].to_numpy()[keep])
-        score = (clicked[keep] - p[mine]) / np.maximum(1 - p[mine], 1e-12)
-        shape = len(names), len(b)
-        of_rank = csr_array((score, (user, self.rank[mine])), shape=shape).toarray()
-        of_item = csr_array((score, (user, self.item[mine])), shape=(len(names), self.items))
+        ids, _, _, clicked = self.of_views
+        user, names = pd.factorize(ids)
+        score = (clicked - p[self.cell]) / np.maximum(1 - p[self.cell], 1e-12)
+        of_rank = csr_array((score, (user, self.rank[self.cell])), shape=(len(names), len(b))).toarray()
+        of_item = csr_array((score, (user, self.item[self.cell])), shape=(len(names), self.items))
         scores = of_rank - (of_item @ follow.T).toarray()
 
         def moved(totals: Array) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -372,10 +372,13 @@ def simulate(
             size, f"users={users:,}, kept for {many(len(task.queries) * len(task.analytic), 'ranking')},"
         )
     of_queries = task.of_queries(partial(_of_query, shares=shares, keep=keep), progress, n_jobs)
-    index = pd.MultiIndex.from_product([task.analytic, task.queries], names=["run", "query_id"])
-    places = [(run, query) for run in range(len(task.analytic)) for query in range(len(task.queries))]
-    by_query = pd.DataFrame([of_queries[query][0][run] for run, query in places], index)
-    by_class = _by_class(task, [of_classes for _, of_classes, *_ in of_queries]) if task.mixed else None
+    found = dict(zip(task.queries, of_queries, strict=True))
+    pairs = [(run, qid) for run in task.analytic for qid in task.queries]
+    by_query = _indexed({pair: found[pair[1]].rows[pair[0]] for pair in pairs}, "run query_id")
+    by_class = None
+    if task.mixed:
+        rows = {(*pair, name): row for pair in pairs for name, row in found[pair[1]].by_class[pair[0]].items()}
+        by_class = _indexed(rows, "run query_id class")
     return Simulation(
         measure=str(task.measure),
         unit=task.unit,
@@ -385,9 +388,9 @@ def simulate(
         sampling=sampling,
         by_query=by_query,
         notes=(*_notes(task, by_query), *([] if by_class is None else [_note_of_classes(by_class)])),
-        kept={pair: of_queries[at][2][run] for pair, (run, at) in zip(index, places, strict=True)} if keep else {},
+        kept={(run, qid): found[qid].kept[run] for run, qid in pairs} if keep else {},
         by_class=by_class,
-        classes={qid: names for qid, (*_, names) in zip(task.queries, of_queries)} if keep and task.mixed else {},
+        classes={qid: one.names for qid, one in found.items()} if keep and task.mixed else {},
     )
 
 
@@ -556,26 +559,36 @@ def _shares(quantiles: Sequence[float]) -> Array:
     return shares
 
 
-_OfClasses = list[dict[str, dict[str, float]]]
-"""Statistics of each class of users, by run."""
+class _UsersOfQuery(NamedTuple):
+    """Statistics of the users of a query by run, and those of each class; the users and their classes if kept."""
+
+    rows: dict[str, dict[str, float]]
+    by_class: dict[str, dict[str, dict[str, float]]]
+    kept: dict[str, Array]
+    names: list[str]
 
 
-def _of_query(
-    task: Task, qid: str, shares: Array, keep: bool
-) -> tuple[list[dict[str, float]], _OfClasses, Array, list[str]]:
-    """Return a row of statistics per run, a row per run and class, and values and class of the users if kept."""
+def _of_query(task: Task, qid: str, shares: Array, keep: bool) -> _UsersOfQuery:
+    """Return the statistics of the users of a query."""
     values, beyond, never, of_class = task.outcomes(qid)
-    number, rows = task.judgments.index[qid], []
-    for of, analytic, further, staying in zip(values, task.analytic.values(), beyond, never, strict=True):
-        row = _statistics(of, shares, task.sampling) | {"analytic": float(analytic[number])}
-        rows.append({**row, "beyond": further / task.users, "never": staying / task.users})
+    by_run, number = dict(zip(task.analytic, values, strict=True)), task.judgments.index[qid]
+    rows = {
+        run: _statistics(of, shares, task.sampling)
+        | {"analytic": float(task.analytic[run][number])}
+        | {"beyond": further / task.users, "never": staying / task.users}
+        for (run, of), further, staying in zip(by_run.items(), beyond, never, strict=True)
+    }
     names = [one.name for one in task.classes[qid]]
-    mine = {name: of_class == at for at, name in enumerate(names)}
-    classes = [
-        {name: _statistics_of_class(np.compress(some, of, axis=1), task.users) for name, some in mine.items()}
-        for of in values
-    ]
-    return rows, classes, values if keep else values[:0], [names[at] for at in of_class.tolist()] if keep else []
+    by_class = {
+        run: {
+            name: _statistics_of_class(np.compress(of_class == at, of, axis=1), task.users)
+            for at, name in enumerate(names)
+        }
+        for run, of in by_run.items()
+        if task.mixed
+    }
+    kept, of_users = (by_run, [names[at] for at in of_class.tolist()]) if keep else ({}, [])
+    return _UsersOfQuery(rows, by_class, kept, of_users)
 
 
 def _statistics_of_class(values: Array, users: int) -> dict[str, float]:
@@ -585,15 +598,9 @@ def _statistics_of_class(values: Array, users: int) -> dict[str, float]:
     return {**dict(zip(WHAT, means.tolist(), strict=True)), "score_var": spread, "share": values.shape[1] / users}
 
 
-def _by_class(task: Task, of_queries: list[_OfClasses]) -> pd.DataFrame:
-    """Return the statistics of all classes, one row per run, query and class."""
-    rows = {
-        (run, qid, name): row
-        for number, run in enumerate(task.analytic)
-        for qid, of_runs in zip(task.queries, of_queries, strict=True)
-        for name, row in of_runs[number].items()
-    }
-    return pd.DataFrame([*rows.values()], pd.MultiIndex.from_tuples(rows, names=["run", "query_id", "class"]))
+def _indexed(rows: dict[tuple[str, ...], dict[str, float]], names: str) -> pd.DataFrame:
+    """Return rows as a frame with their keys as its index."""
+    return pd.DataFrame([*rows.values()], pd.MultiIndex.from_tuples(rows, names=names.split()))
 
 
 def _statistics(values: Array, shares: Array, sampling: str) -> dict[str, float]:
