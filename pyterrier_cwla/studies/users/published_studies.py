@@ -71,24 +71,12 @@ def jiang_ratings(folder: AnyPath) -> Rated:
     found["query_id"] = found["session"] + "-" + found["Qno"]
     found["order"] = _numbers(found, "Qno", folder / "results")
     results = found[found["rank"] != _NO_RESULTS]
-    named = {
-        "SessionID": "session",
-        "Performance": "rating",
-        "User": "user",
-        "Topic": "topic",
-        "Difficulty": "difficulty",
-    }
+    score = -_numbers(results, "rank", folder / "results")
     return Rated.sessions(
-        judged.rename(columns={"SessionID": "query_id", "URL": "doc_id"})[["query_id", "doc_id", "relevance"]],
-        pd.DataFrame(
-            {
-                "query_id": results["query_id"],
-                "doc_id": results["URL"],
-                "score": -_numbers(results, "rank", folder / "results"),
-            }
-        ),
+        _columns(judged, query_id="SessionID", doc_id="URL", relevance="relevance"),
+        _columns(results, query_id="query_id", doc_id="URL").assign(score=score),
         found[["session", "query_id", "order"]].drop_duplicates(),
-        rated.rename(columns=named)[list(named.values())],
+        _columns(rated, session="SessionID", rating="Performance", user="User", topic="Topic", difficulty="Difficulty"),
     )
 
 
@@ -162,27 +150,19 @@ def chiir24_ratings(folder: AnyPath, depth: int = 10) -> Rated:
     kept = feedback[whole | known]
     if kept.empty:
         raise BadRatings(f"{folder}: no rated list is known down to rank {depth}: give a smaller depth.")
-    name = kept["user"] + "/" + kept["topic_id"] + "-" + kept["qid"]
+    kept = kept.assign(
+        query_id=kept["user"] + "/" + kept["topic_id"] + "-" + kept["qid"], query=kept["query"].str.strip()
+    )
     shown = pd.concat([recorded[_has_query_of(recorded, feedback[whole])], there])
-    lists = kept[_QUERY].assign(query_id=name)
+    lists = kept[[*_QUERY, "query_id"]]
     run = shown[shown["rank"] <= depth].merge(lists, on=_QUERY)
     qrels = lists.merge(grades, on="topic_id")
     rated = Rated.lists(
-        qrels.rename(columns={"actual_qrel_value": "relevance"})[["query_id", "doc_id", "relevance"]],
+        _columns(qrels, query_id="query_id", doc_id="doc_id", relevance="actual_qrel_value"),
         run.assign(score=-run["rank"].astype(float))[["query_id", "doc_id", "score"]],
-        pd.DataFrame(
-            {
-                "query_id": name,
-                "rating": kept["feedback"],
-                "user": kept["user"],
-                "topic": kept["topic_id"],
-                "interface": kept["interface_type"],
-                "query": kept["query"].str.strip(),
-                "number": kept["number"],
-                "original_ndcg_10": kept["ndcg_10"],
-            }
-        ),
-    )
+        _columns(kept, query_id="query_id", rating="feedback", user="user", topic="topic_id",
+                 interface="interface_type", query="query", number="number", original_ndcg_10="ndcg_10"),
+    )  # fmt: skip
     return replace(rated, left_out={reason: int(rows.sum()) for reason, rows in reasons.items() if rows.any()})
 
 
@@ -240,20 +220,20 @@ def tiangong_ratings(path: AnyPath) -> Rated:
         raise MalformedFile(
             f"{path}:{unequal.idxmax() + 1}: clicks and usefulness must have one value for each result."
         )
-    rank = usefulness.groupby(level=0).cumcount().to_numpy() + 1
+    rank, clicked = usefulness.groupby(level=0).cumcount().to_numpy() + 1, (clicks > 0).groupby(level=0).sum()
     shown = pd.DataFrame({"query_id": (usefulness.index + 1).astype(str), "doc_id": rank.astype(str)})
     return Rated.lists(
         shown.assign(relevance=usefulness.to_numpy()),
         shown.assign(score=-rank.astype(float)),
-        pd.DataFrame(
-            {
-                "query_id": (table.index + 1).astype(str),
-                "rating": satisfaction,
-                "reformulation": table["reformulation"],
-                "clicks": (clicks > 0).groupby(level=0).sum().to_numpy(),
-            }
-        ),
+        table.assign(query_id=(table.index + 1).astype(str), rating=satisfaction, clicks=clicked)[
+            ["query_id", "rating", "reformulation", "clicks"]
+        ],
     )
+
+
+def _columns(table: pd.DataFrame, **names: str) -> pd.DataFrame:
+    """Return columns of the table under new names."""
+    return table[list(names.values())].set_axis(list(names), axis=1)
 
 
 def _labels(table: pd.DataFrame, column: str, path: Path) -> pd.Series:
