@@ -37,7 +37,7 @@ from ..correlation import (
 from ..report import About, Finding, Picture, Pictures, Table, Tables
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import resample_counts
-from ..users.ratings import Rated, better_scores, how_resampled, title_of, why_not_all
+from ..users.ratings import Rated, better_scores, how_resampled, what_was_rated, why_not_all
 from .parameter_fit import Fitted, Fitting
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def plot_discount(study: Any, ax: Any = None, path: AnyPath | None = None) -> Ax
     ticks = rows["rank"][:: -(-len(rows) // 10)]
     ax.set(ylim=(0, None), xlim=(0.5, len(rows) + 0.5), xticks=ticks)
     ax.set(xlabel="rank (documents)", ylabel="discount φ (highest = 1)")
-    titled(ax, f"Learned discount · {title_of(study.about)}")
+    titled(ax, f"Learned discount · {what_was_rated(study.about)}")
     key(ax, looks)
     return saved(ax, path)
 

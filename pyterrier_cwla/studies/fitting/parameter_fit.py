@@ -56,7 +56,7 @@ from ..users.rating_correlations import (
     objective_values,
     training_folds,
 )
-from ..users.ratings import Rated, title_of, what_was_rated, why_not_all
+from ..users.ratings import Rated, what_was_rated, why_not_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -618,7 +618,7 @@ def plot_parameter(study: Any, name: str, ax: Any = None, path: AnyPath | None =
     objective = about["objective"]
     unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
     ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
-    return saved(titled(ax, f"Agreement with ratings by {in_picture(name)} · {title_of(about)}"), path)
+    return saved(titled(ax, f"Agreement with ratings by {in_picture(name)} · {what_was_rated(about)}"), path)
 
 
 _TOGETHER = 128  # candidates scored per chunk

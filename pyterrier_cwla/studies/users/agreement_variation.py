@@ -61,7 +61,7 @@ from ..correlation import (
 )
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
 from .rating_correlations import above_group_means, coefficients, sample_and_resamples
-from .ratings import Rated, better_scores, how_resampled, title_of, why_not_all
+from .ratings import Rated, better_scores, how_resampled, what_was_rated, why_not_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -491,7 +491,7 @@ def plot_splits(study: Any, ax: Any = None, path: AnyPath | None = None) -> Axes
     """
     ax = axes_of(ax, (7, _height(study)))
     coefficient = LABELS[study.about["coefficient"]]
-    title = f"Agreement with ratings by {in_picture(study.about['by'])} · {title_of(study.about)}"
+    title = f"Agreement with ratings by {in_picture(study.about['by'])} · {what_was_rated(study.about)}"
     if study.about["bins"]:
         _columns(study, ax)
         ax.set_ylabel(coefficient)
@@ -866,5 +866,5 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
         ax.xaxis.set_major_formatter("{x:g}")
     parameter = in_picture(study.about["parameter"])
     band = "" if few or highest is None else f" · band: {in_picture(highest)}"
-    title = f"{what} by {parameter} · {title_of(study.about)}{band}"
+    title = f"{what} by {parameter} · {what_was_rated(study.about)}{band}"
     return plot_curves(ax, curves, title, xlim=(x.min(), x.max()), xlabel=parameter, ylabel=label)

@@ -577,12 +577,6 @@ def what_was_rated(about: About) -> str:
     return f"{many(about['ratings'], 'rated ' + about['what'])}{labels}{users}{weighted}"
 
 
-def title_of(about: About) -> str:
-    """Format the numbers of :meth:`Rated.about` as the title of a figure."""
-    users = f", {about['users']:,} users" if about["users"] else ""
-    return f"{about['ratings']:,} rated {about['what']}s{from_labels(about['labels'])}{users}"
-
-
 def how_resampled(about: About) -> str:
     """Return a caption that describes the ratings and the intervals."""
     return (

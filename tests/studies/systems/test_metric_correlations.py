@@ -195,7 +195,8 @@ def test_dollars_are_no_formulas_in_pictures_of_other_studies():
                "across": [0.3], "falls": [1.0], "correlation": [0.5], "ratings": [7], "part": ["P$x$"]}  # fmt: skip
     rows = pd.DataFrame({"measure": ["A$x$"], **numbers})
     about = {"measures": ["A$x$"], "targets": ["T$x$"], "repeats": 1, "queries": 2, "configurations": 3, "users": None,
-             "coefficient": "pearson", "bins": None, "by": "B$x$", "ratings": 7, "what": "list", "labels": None}  # fmt: skip
+             "coefficient": "pearson", "bins": None, "by": "B$x$", "ratings": 7, "what": "list", "labels": None,
+             "weighted": False}  # fmt: skip
     study = SimpleNamespace(about=about, of=lambda target: rows, changes=rows, parts=rows, _sizes="")
     for plot, names in ((plot_virtual_systems, "AT"), (plot_falls, "A"), (plot_splits, "ABP")):
         ax = plot(study, ax=Figure().subplots())

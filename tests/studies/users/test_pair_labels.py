@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.fitting.parameter_fit import fit
 from pyterrier_cwla.studies.users.agreement_study import user_agreement
-from pyterrier_cwla.studies.users.ratings import Rated, pair_numbers, reduced, title_of, what_was_rated, why_not_all
+from pyterrier_cwla.studies.users.ratings import Rated, pair_numbers, reduced, what_was_rated, why_not_all
 
 LISTS = [f"l{number}" for number in range(24)]
 MEASURES = ["ERR@3", "RR(rel=2)", "nDCG@5"]
@@ -249,7 +249,6 @@ def test_the_report_says_how_labels_were_reduced():
 def test_numbers_of_labels_are_said_of_fits_and_figures():
     about = preferences(labels()).about()
     assert what_was_rated(about) == "20 rated pairs from 60 labels"
-    assert title_of(about) == "20 rated pairs from 60 labels"
     lists = Rated.lists(QRELS, RUN, {name: float(number) for number, name in enumerate(LISTS)})
     assert lists.about()["labels"] is None
     assert what_was_rated(lists.about()) == "24 rated lists"

@@ -201,7 +201,7 @@ def test_pictures_show_their_data(rated):
     for found, at in ((quick(rated, RBP, by="kind"), "x"), (quick(rated, RBP, by="frequency", bins=4), "y")):
         axes = found.pictures()["splits"].draw(Figure().subplots())
         assert plot_splits(found).get_title(loc="left") == axes.get_title(loc="left")
-        assert axes.get_title(loc="left").endswith("60 rated lists, 12 users")
+        assert axes.get_title(loc="left").endswith("60 rated lists of 12 users")
         size = found.parts["part"].nunique()
         drawn = [
             line for line in axes.get_lines() if len(line.get_xdata()) == size and line.get_marker() not in ("", "None")
