@@ -216,6 +216,45 @@ def colour_on(cell: Any) -> str:
     return _ON_LIGHT if np.dot(cell[:3], (0.2126, 0.7152, 0.0722)) > 0.5 else _ON_DARK
 
 
+def heat_map(
+    ax: Any, values: Any, texts: Any, ends: tuple[float, float], size: float = 8, bold: Any = False, gap: float = 1
+) -> Any:
+    """Draw cells in the colours of their values, the first row on top, with texts; return what a colour bar needs.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Axes. Rows and columns are at 0, 1, 2, …
+    values : ndarray, shape (n_rows, n_columns)
+        Values; a cell without a value has no colour, and its text is grey.
+    texts : ndarray of str, shape (n_rows, n_columns)
+        Texts of the cells; empty for no text.
+    ends : tuple of float
+        Values of the lightest and of the darkest colour.
+    size : float, default=8
+        Font size of the texts.
+    bold : ndarray of bool, shape (n_rows, n_columns), or bool
+        Whether texts are bold.
+    gap : float, default=1
+        Width of the lines between cells in points.
+    """
+    edges = [np.arange(number + 1) - 0.5 for number in values.shape]
+    low, high = ends
+    image = ax.pcolormesh(*edges[::-1], values, cmap=cell_colours(), vmin=low, vmax=high,
+                          edgecolor=ax.get_facecolor(), linewidth=gap)  # fmt: skip
+    heavy = np.broadcast_to(bold, values.shape)
+    for row, column in np.argwhere(texts != ""):
+        value, weight = values[row, column], "bold" if heavy[row, column] else "normal"
+        colour = colour_on(image.to_rgba(value)) if np.isfinite(value) else GREY
+        ax.text(
+            column, row, texts[row, column], ha="center", va="center", fontsize=size, color=colour, fontweight=weight
+        )
+    ax.invert_yaxis()
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    return image
+
+
 def label_box(ax: Any) -> dict[str, Any]:
     """Return the background box of labels that lie on lines, in the colour of the axes' background."""
     return {"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1}

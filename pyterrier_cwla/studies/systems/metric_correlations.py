@@ -33,8 +33,7 @@ from ...rendering.figures import (
     GREY,
     SCORE,
     axes_of,
-    cell_colours,
-    colour_on,
+    heat_map,
     label_points,
     name_columns,
     name_rows,
@@ -493,30 +492,22 @@ def plot_correlations(study: MetricAgreement, kind: str = "tau_b", ax: Any = Non
     names, count = list(square), len(values)
     numbered = count > _NUMBERED
     lowest = np.nanmin(values) if np.isfinite(values).any() else 0.0
-    image = ax.pcolormesh(
-        values, cmap=cell_colours(), vmin=np.floor(10 * lowest) / 10 - 0.1, vmax=1, edgecolor=ax.get_facecolor(),
-        linewidth=0.2 if numbered else 1,
-    )  # fmt: skip
-    name_rows(ax, np.arange(count) + 0.5, [f"{name}  {at + 1}" if numbered else name for at, name in enumerate(names)])
     wide, _ = room_of(ax)
-    step = 1 if wide > 20 * count else 5
+    texts = np.where(np.isfinite(values), np.char.mod("%.2f", values), "–")
+    roomy = 0.5 * wide > 22 * count
+    texts[np.eye(count, dtype=bool) | (not roomy)] = ""
+    image = heat_map(ax, values, texts, (np.floor(10 * lowest) / 10 - 0.1, 1), gap=0.2 if numbered else 1)
+    name_rows(ax, range(count), [f"{name}  {at + 1}" if numbered else name for at, name in enumerate(names)])
     if numbered:
+        step = 1 if wide > 20 * count else 5
         columns = np.arange(step, count + 1, step)
-        ax.set_xticks(columns - 0.5, map(str, columns), fontsize=7)
+        ax.set_xticks(columns - 1, map(str, columns), fontsize=7)
     else:
-        name_columns(ax, np.arange(count) + 0.5, names)
-    if 0.5 * wide > 22 * count:
-        for (row, column), value in np.ndenumerate(values):
-            if row != column:
-                text, colour = (f"{value:.2f}", colour_on(image.to_rgba(value))) if np.isfinite(value) else ("–", GREY)
-                ax.text(column + 0.5, row + 0.5, text, ha="center", va="center", fontsize=8, color=colour)
-    else:
+        name_columns(ax, range(count), names)
+    if not roomy:
         bar = ax.figure.colorbar(image, ax=ax, shrink=0.5, aspect=16, pad=0.02)
         bar.outline.set_visible(False)
         bar.ax.tick_params(labelsize=7)
-    ax.invert_yaxis()
-    ax.tick_params(length=0)
-    ax.spines[:].set_visible(False)
     return saved(titled(ax, f"How similarly measures order the runs: {AGREEMENTS[kind][0]} · {_title(study)}"), path)
 
 

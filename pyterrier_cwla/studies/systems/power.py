@@ -345,8 +345,7 @@ class Power(Study):
         """
         check_known("test", POWER_TESTS, test=test)
         found = self.pairs[["measure", "first", "second"]].assign(p=self.pairs[f"p_{test}"])
-        by_measure = found.groupby("measure", sort=False)
-        found = pd.concat([rows.sort_values("p", kind="stable") for _, rows in by_measure], ignore_index=True)
+        found = found.iloc[np.lexsort((found["p"], pd.factorize(found["measure"])[0]))].reset_index(drop=True)
         return found.assign(place=found.groupby("measure").cumcount() + 1)
 
     def levels(self, test: str = "t") -> pd.DataFrame:
@@ -578,7 +577,7 @@ def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axe
     """
     data = study.shares()
     ax = axes_of(ax, (7, 1.2 + 0.3 * len(data)))
-    marks = {name: (look, 100 * data[test]) for test, (name, look) in _MARKS.items()}
+    marks: dict[str, tuple[Any, ...]] = {name: (look, 100 * data[test]) for test, (name, look) in _MARKS.items()}
     marks[_MARKS["t"][0]] += 100 * data["t_low"], 100 * data["t_high"]
     ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)

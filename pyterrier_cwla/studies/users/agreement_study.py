@@ -34,7 +34,7 @@ from ...rendering.figures import (
     STAY,
     axes_of,
     cell_colours,
-    colour_on,
+    heat_map,
     label_ends,
     room_of,
     saved,
@@ -449,31 +449,19 @@ def plot_cells(
     values = numbers.to_numpy(float)
     low, high = (np.nanmin(values), np.nanmax(values)) if np.isfinite(values).any() else (0.0, 1.0)
     low = min(low, 0.0)
-    shade = (values - low) / max(high - low, 1e-9)
-    colours = cell_colours()
-    rows, columns = values.shape
-    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
-    ax.pcolormesh(*edges, shade, cmap=colours, vmin=0, vmax=1.6, edgecolor=ax.get_facecolor())
-    ax.set_ylim(rows - 0.5, -0.5)
-    size = float(np.clip(room_of(ax)[0] * 0.85 / columns / 4.2, 5, 9))
-    highest = np.nan_to_num(values, nan=-np.inf).max(axis=1, keepdims=True)
-    best = values > highest - 1e-10
-    for i, j in np.ndindex(rows, columns):
-        number, _, mark = texts.iat[i, j].partition(" ")
-        text = number.replace("0.", ".") if size < _SMALL else number
-        ax.text(j, i, text + (f"$^{{\\mathrm{{{mark}}}}}$" if mark else ""), ha="center", va="center", fontsize=size,
-                color=colour_on(colours(shade[i, j] / 1.6)) if np.isfinite(shade[i, j]) else GREY,
-                fontweight="bold" if best[i, j] else "normal")  # fmt: skip
-        if best[i, j]:
-            corner = j - 0.47, i - 0.44
-            ax.add_patch(Rectangle(corner, 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4))
+    size = float(np.clip(room_of(ax)[0] * 0.85 / values.shape[1] / 4.2, 5, 9))
+    best = values > np.nan_to_num(values, nan=-np.inf).max(axis=1, keepdims=True) - 1e-10
+    heat_map(ax, values, texts.map(partial(_in_cell, short=size < _SMALL)).to_numpy(),
+             (low, low + 1.6 * max(high - low, 1e-9)), size, best)  # fmt: skip
+    for row, column in np.argwhere(best):
+        corner = column - 0.47, row - 0.44
+        ax.add_patch(Rectangle(corner, 0.94, 0.88, fill=False, edgecolor=SCORE, linewidth=1.4))
     below, above = ([in_picture(_short(name, names)) for name in names] for names in (numbers.index, numbers.columns))
     if size < _SMALL:
         above = [name.replace("(", "\n(", 1) for name in above]
-    ax.set_xticks(range(columns), above, fontsize=min(size + 1, 9))
-    ax.set_yticks(range(rows), below, fontsize=min(size + 1, 9))
-    ax.tick_params(length=0, top=False, bottom=False, labeltop=True, labelbottom=False)
-    ax.spines[["left", "bottom"]].set_visible(False)
+    ax.set_xticks(range(len(above)), above, fontsize=min(size + 1, 9))
+    ax.set_yticks(range(len(below)), below, fontsize=min(size + 1, 9))
+    ax.tick_params(labeltop=True, labelbottom=False)
     name = _mathematical(LABELS[coefficient or study.coefficient])
     ax.set_xlabel("how a score follows from the ranking (A)")
     ax.xaxis.set_label_position("top")
@@ -481,6 +469,12 @@ def plot_cells(
     return saved(
         titled(ax, f"{name} of scores with {study._whose}{_explained([*texts.to_numpy().ravel()], 'a')}"), path
     )
+
+
+def _in_cell(text: str, short: bool) -> str:
+    """Return the text of a cell with its mark as a superscript, and without leading zeros if it is short."""
+    number, _, mark = text.partition(" ")
+    return (number.replace("0.", ".") if short else number) + (f"$^{{\\mathrm{{{mark}}}}}$" if mark else "")
 
 
 def _explained(texts: Any, reference: str) -> str:

@@ -18,7 +18,6 @@ from ..correlation import (
     NRMSE,
     WEIGHTED_PEARSON,
     around,
-    is_weighted,
     plain_name,
     rounded,
     standardised,
@@ -257,7 +256,8 @@ def coefficients(
     found: dict[str, Array] = {}
     names = list(names)
     for name in names:
-        counts = samples * weights[:, None] if is_weighted(name) else samples
+        own = weights_of(name, weights)
+        counts = samples if own is None else samples * own[:, None]
         match plain_name(name):
             case "pearson":
                 found[name] = weighted_pearson(x, y, counts)
