@@ -75,15 +75,7 @@ def command(name: str | None = None, group: typer.Typer = app) -> Callable[[Call
     return lambda function: group.command(name, cls=Command)(with_options(function))
 
 
-WhereMissing = Annotated[
-    str | None,
-    Parameter(
-        "demo.demonstrate",
-        "missing",
-        default=None,
-        help="Documents without a length or known cost: an error, or the mean.",
-    ),
-]
+WhereMissing = Annotated[str | None, Parameter("demo.demonstrate", "missing")]
 
 
 def _version(wanted: bool) -> None:
@@ -343,7 +335,7 @@ def judgments_of(path: Path) -> Judgments:
         return prepare(read_qrels(path))
 
 
-JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by", metavar="COLUMN")]
+JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by")]
 _IDS = ["query_id", "qid", "session", "user", "topic", "first", "second"]
 
 
@@ -410,23 +402,14 @@ def _names(source: RunFiles) -> list[str]:
     return list(dict.fromkeys(name for table in tables for name in table["run"].unique().to_pylist()))
 
 
-def _with_plain_ids(table: pa.Table) -> pa.Table:
-    from ..files.id_columns import written
-
-    for name in ("query_id", "doc_id"):
-        table = table.set_column(table.column_names.index(name), name, written(table[name]))
-    return table
-
-
 def _rows_of(source: RunFiles, name: str) -> pa.Table:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from ..files.id_columns import written
 
-    found = [
-        table.filter(pc.equal(written(table["run"]), name)).drop_columns("run")
-        for part in source.parts
-        for table in part.tables()
-    ]
-    return pa.concat_tables([_with_plain_ids(table) for table in found])
+    tables = (table for part in source.parts for table in part.tables())
+    rows = pa.concat_tables(table.filter(pc.equal(written(table["run"]), name)).drop_columns("run") for table in tables)
+    for column in ("query_id", "doc_id"):
+        rows = rows.set_column(rows.column_names.index(column), column, written(rows[column]))
+    return rows

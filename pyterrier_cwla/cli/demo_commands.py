@@ -28,7 +28,7 @@ def demo(
     qrels: Path | None = None,
     lengths: Path | None = None,
     missing: WhereMissing = None,
-    baseline: Annotated[str | None, Parameter("demo.demonstrate", "baseline", metavar="NAME")],
+    baseline: Annotated[str | None, Parameter("demo.demonstrate", "baseline")],
     save: Path | None = None,
     force: bool = False,
 ) -> None:

@@ -196,7 +196,7 @@ def rbo(
     baseline: str | None = None,
     chosen: Annotated[
         dict[str, Any],
-        Parameters("evaluation.run_overlap.rbo", "p depth", p={"names": ["--persistence", "-p"]}),
+        Parameters("evaluation.run_overlap.rbo", "p depth"),
     ],
     by_query: bool = False,
     results: ResultFile,

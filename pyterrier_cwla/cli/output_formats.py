@@ -20,24 +20,8 @@ if TYPE_CHECKING:
     from ..rendering.tables import Table
 
 
-class Format(StrEnum):
-    """Output format of results."""
-
-    table = "table"
-    csv = "csv"
-    jsonl = "jsonl"
-    parquet = "parquet"
-    latex = "latex"
-
-    @classmethod
-    def from_path(cls, path: Path) -> Format:
-        """Return the format for the extension of a file; raise BadParameter if it is unknown."""
-        known = {suffix: form for form, suffix in _SUFFIXES.items()}
-        if path.suffix.lower() not in known:
-            raise BadParameter(f"-o {path}: the name must end in {', '.join(known)}, or give the format with --format.")
-        return known[path.suffix.lower()]
-
-
+Format = StrEnum("Format", ["table", "csv", "jsonl", "parquet", "latex"])
+"""Output format of results."""
 _SUFFIXES = {
     Format.csv: ".csv",
     Format.jsonl: ".jsonl",
@@ -45,6 +29,14 @@ _SUFFIXES = {
     Format.latex: ".tex",
     Format.table: ".txt",
 }
+
+
+def _format_of(path: Path) -> Format:
+    """Return the format for the extension of a file; raise BadParameter if it is unknown."""
+    known = {suffix: form for form, suffix in _SUFFIXES.items()}
+    if path.suffix.lower() not in known:
+        raise BadParameter(f"-o {path}: the name must end in {', '.join(known)}, or give the format with --format.")
+    return known[path.suffix.lower()]
 
 
 @dataclass
@@ -58,7 +50,7 @@ class ResultFile:
     """Format from ``--format``, or else from the name of the file."""
 
     def __post_init__(self) -> None:
-        self.format = self.form or (Format.from_path(self.output) if self.output else Format.table)
+        self.format = self.form or (_format_of(self.output) if self.output else Format.table)
         if self.format is Format.parquet and self.output is None:
             raise BadParameter(f"--format {self.format} needs a file: -o FILE.")
         if self.output is not None and not self.output.parent.is_dir():

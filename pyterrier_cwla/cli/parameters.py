@@ -21,7 +21,8 @@ help of a command imports none of these."""
 _TEXTS = RECORDS.with_name("options.json")
 """Texts of other options and arguments, whose types and defaults stand in the signatures of commands: by the function
 of a command, the class of a group of options, or "shared". ``names`` are those on the command line, if not ``--name``;
-``stdin`` stands for files that may be standard input, ``-``; other entries are those of typer.Option."""
+``stdin`` stands for files that may be standard input, ``-``; other entries are those of typer.Option. Entries of a
+function in RECORDS come before those there; ``flag`` is the value that an option stands for if it is given."""
 _NAMES = {"n_jobs": ["--jobs"]}
 _TYPES: dict[str, Any] = {"bool": bool, "float": float, "int": int, "str": str}
 _VALUES = {"float": "NUMBER", "int": "N", "str": "NAME"}
@@ -43,14 +44,11 @@ class Parameters:
         Module and name of the function, such as ``"evaluation.run_overlap.rbo"``.
     names : str
         Names of the parameters, with blanks between them.
-    **differing : dict
-        By parameter: settings of ``typer.Option`` that differ from the function's, ``names`` on the command line,
-        ``default``, and ``flag``, the value that the option stands for if it is given.
     """
 
-    def __init__(self, function: str, names: str, **differing: dict[str, Any]) -> None:
-        known = _records(RECORDS)[function]
-        self._records = {name: {**known.get(name, {}), **differing.get(name, {})} for name in names.split()}
+    def __init__(self, function: str, names: str) -> None:
+        known, texts = _records(RECORDS)[function], _records(_TEXTS).get(function, {})
+        self._records = {name: {**known.get(name, {}), **texts.get(name, {})} for name in names.split()}
         self.__signature__ = inspect.Signature([_option(name, **record) for name, record in self._records.items()])
 
     def __call__(self, **given: Any) -> Any:
@@ -67,9 +65,6 @@ class Parameters:
 
 class Parameter(Parameters):
     """Parameter of a function as an option of a command, which receives its value."""
-
-    def __init__(self, function: str, name: str, **differing: Any) -> None:
-        super().__init__(function, name, **{name: differing})
 
     def __call__(self, **given: Any) -> Any:
         """Return the value of the option."""

@@ -93,12 +93,7 @@ class RatingFiles:
     judged_by: JudgedBy = "session"
     one_per: Annotated[
         str | None,
-        Parameter(
-            "studies.users.ratings.Rated.preferences",
-            "one_per",
-            help="For pairs with several labels: one preference per pair (the sign of the mean label; default), per"
-            " user and pair, or per label.",
-        ),
+        Parameter("studies.users.ratings.Rated.preferences", "one_per"),
     ] = None
 
     @property
@@ -159,16 +154,13 @@ def robustness(
     groups: Path | None = None,
     depth: Annotated[
         int | None,
-        Parameter("studies.incomplete_judgments.robustness_study.groups_left_out", "depth",
-                  help="For --holes groups: pool depth of the runs; by default whole runs."),
+        Parameter("studies.incomplete_judgments.robustness_study.groups_left_out", "depth"),
     ],
     chosen: Annotated[
         dict[str, Any],
-        Parameters("studies.incomplete_judgments.robustness_study.robustness", "pool seeds pairs complete seed n_jobs",
-                   pool={"default": None},
-                   pairs={"help": "Number of random pairs of runs to test; 0 for none."},
-                   complete={"names": ["--all-runs"], "flag": None,
-                             "help": "Include runs that retrieve less than 95 % of the maximum."}),
+        Parameters(
+            "studies.incomplete_judgments.robustness_study.robustness", "pool seeds pairs complete seed n_jobs"
+        ),
     ],
     given: MeasureOptions,
     report: ReportFolder,
@@ -213,9 +205,9 @@ def next_documents(
     measure: str = "nDCG@10",
     chosen: Annotated[
         dict[str, Any],
-        Parameters("studies.incomplete_judgments.judging_order.next_judgments", "baseline pairs depth max_rel topics",
-                   baseline={"metavar": "RUN"},
-                   topics={"names": ["--all-topics"], "flag": "all", "help": "Include topics without judgments."}),
+        Parameters(
+            "studies.incomplete_judgments.judging_order.next_judgments", "baseline pairs depth max_rel topics"
+        ),
     ],
     predicted: Path | None = None,
     given: MeasureOptions,
@@ -289,8 +281,7 @@ def users(
     measures: list[str] | None = None,
     chosen: Annotated[
         dict[str, Any],
-        Parameters("studies.users.agreement_study.user_agreement", "baseline coefficient span resamples cv seed",
-                   baseline={"metavar": "MEASURE"}),
+        Parameters("studies.users.agreement_study.user_agreement", "baseline coefficient span resamples cv seed"),
     ],
     given: MeasureOptions,
     report: ReportFolder,

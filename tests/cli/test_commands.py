@@ -29,7 +29,7 @@ pytest.importorskip("typer", reason="needs the extra [cli]")
 import typer
 
 from pyterrier_cwla.cli.app import loaded_app
-from pyterrier_cwla.cli.output_formats import Format
+from pyterrier_cwla.cli.output_formats import _format_of
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
 from pyterrier_cwla.rendering.numbers import fixed_point
@@ -123,7 +123,7 @@ def test_every_format_tells_the_same(files, prints, cli):
 @pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl", "scores.parquet", "scores.tex", "scores.txt"])
 def test_the_name_of_the_file_says_the_format(files, prints, name):
     assert prints("evaluate", "qrels.txt", "runs", "-m", "AP", "-o", name) == ""
-    assert Format.from_path(Path(name)) != "table" or "run" in Path(name).read_text()
+    assert _format_of(Path(name)) != "table" or "run" in Path(name).read_text()
     start = {".csv": b"run,AP\n", ".jsonl": b'{"run": "bad"', ".parquet": b"PAR1", ".tex": b"% \\use", ".txt": b"run "}
     assert Path(name).read_bytes().startswith(start[Path(name).suffix])
 

@@ -44,16 +44,19 @@ def test_choices_in_docstrings_are_those_of_the_functions():
 
 
 def test_values_of_options_are_arguments_of_the_function():
-    group = Parameters(COMPARE, "correction pairs", pairs={"flag": "all"})
-    assert group(correction="none", pairs=False) == {"correction": None}
-    assert group(correction="holm", pairs=True) == {"correction": "holm", "pairs": "all"}
+    corrected = Parameters(COMPARE, "correction")
+    assert corrected(correction="none") == {"correction": None}
+    assert corrected(correction="holm") == {"correction": "holm"}
+    listed = Parameters("studies.incomplete_judgments.judging_order.next_judgments", "depth topics")
+    assert listed(depth=5, topics=False) == {"depth": 5}
+    assert listed(depth=5, topics=True) == {"depth": 5, "topics": "all"}
     depths = Parameters(LOG, "depth")
     seen = inspect.signature(depths).parameters["depth"].annotation.__origin__("seen")
     assert type(depths(depth=seen)["depth"]) is str
 
 
 def test_every_text_of_an_option_is_used():
-    """A table is named after a command's function or a group of options, and its entries after their parameters."""
+    """A table is named after a command's function, a group of options, or a function that a command calls."""
     app = loaded_app()
     commands = [*app.registered_commands, *app.registered_groups[0].typer_instance.registered_commands]
     functions = [inspect.unwrap(one.callback) for one in commands]
@@ -61,5 +64,7 @@ def test_every_text_of_an_option_is_used():
     known = {one.__name__: {*inspect.signature(one).parameters} for one in (*functions, *groups)}
     texts = json.loads((RECORDS.parent / "options.json").read_text(encoding="utf-8"))
     shared = texts.pop("shared")
+    described = json.loads(RECORDS.read_text(encoding="utf-8"))
+    known |= {function: {*of} for function, of in described.items()}
     assert {*shared} <= set().union(*known.values())
     assert [(owner, name) for owner, of in texts.items() for name in of if name not in known.get(owner, ())] == []
