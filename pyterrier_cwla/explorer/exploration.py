@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from ir_measures.measures import Measure
-from scipy.optimize import brentq
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Columns, Floats, run_columns
@@ -34,6 +33,7 @@ from .controls import Control, changed, control_of
 from .states import Topic, check_highest, state_of, texts_of
 
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
+_HALVINGS = 30  # of the interval between two values of a slider, to find where the order changes
 
 
 def sweep_of(slider: Control, at: Callable[[str], Measure], topic: Topic) -> dict[str, Any]:
@@ -128,37 +128,27 @@ def _flips(
     """Return the values at which the order changes."""
     known = np.flatnonzero(np.isfinite(signs) & (signs != 0)).tolist()
 
-    def difference(value: float) -> float:
-        first, second = _scores(at(repr(value)), topic)
-        return float(second - first)
+    def edge(near: int, far: int) -> str:
+        """Return where the ranking that wins at one value stops winning, on the way to another value."""
+        wins, other = float(values[near]), float(values[far])
+        for _ in range(_HALVINGS):
+            middle = (wins + other) / 2
+            same = _signs(_scores(at(repr(middle)), topic)) == signs[near]
+            wins, other = (middle, other) if same else (wins, middle)
+        return f"{other:.4g}"
 
-    def edge(signed: float, equal: float) -> str:
-        """Return where equal scores begin or end, between a value with a difference and one without."""
-        for _ in range(40):
-            middle = (signed + equal) / 2
-            signed, equal = (middle, equal) if abs(difference(middle)) > _NOISE else (signed, middle)
-        return f"{equal:.4g}"
-
-    numbers = [float(value) for value in values]
     found = []
     for low, high in pairwise(known):
         if signs[low] == signs[high]:
             continue
-        adjacent = high == low + 1
+        between = values[low + 1 : high]
         if np.isnan(signs[low:high]).any():  # no scores in between
             first, last = values[low], values[high]
-        elif adjacent and whole:
-            first = last = values[high]
-        elif whole:  # equal scores in between
-            first, last = values[low + 1], values[high - 1]
-        elif not adjacent:
-            first, last = edge(numbers[low], numbers[low + 1]), edge(numbers[high], numbers[high - 1])
+        elif whole:
+            first, last = (between[0], between[-1]) if between else (values[high], values[high])
         else:
-            try:
-                first = last = f"{brentq(difference, numbers[low], numbers[high], xtol=1e-10):.4g}"
-            except ValueError:  # a user's function that gives other values each time
-                continue
-        found.append(_Flip(int(signs[low] > 0), first, last, wins_there=adjacent and whole))
+            first, last = edge(low, low + 1), edge(high, high - 1)
+        found.append(_Flip(int(signs[low] > 0), first, last, wins_there=whole and not between))
     return found
 
 
