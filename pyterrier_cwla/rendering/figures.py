@@ -489,12 +489,11 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
     frame, pixels = ax.get_window_extent(), ax.figure.dpi / 72
     taken: list[Any] = []  # boxes of labels
     lines = np.empty((0, 2))
-    for name, place in labels.items():
-        point = ax.transData.transform(place)
+    for (name, place), point in zip(labels.items(), named, strict=True):
         word = ax.text(*place, in_picture(name), fontsize=_SIZE)
         extent = word.get_window_extent()
         word.remove()
-        half = np.array([extent.width, extent.height]) / 2
+        half = extent.size / 2
         tried = []
         for far, turn in product((4, 9, 16, 25, 36, 50), np.arange(16) * np.pi / 8):  # points, radians
             side = np.array([np.cos(turn), np.sin(turn)])
@@ -503,11 +502,9 @@ def label_points(ax: Any, labels: Mapping[str, tuple[float, float]], points: Any
             line = np.linspace(point, middle - side * half, 20)
             covered = box.padded(3 * pixels)
             cost = far + 20 * covered.count_contains(dots) + 500 * covered.count_contains(named)
-            cost += 5_000 * (min(*(box.min - frame.min), *(frame.max - box.max)) < 0)
-            cost += 10_000 * sum(map(box.overlaps, taken)) + 1_000 * sum(
-                other.count_contains(line) > 0 for other in taken
-            )
-            cost += 1_000 * (box.count_contains(lines) > 0)
+            cost += 5_000 * (frame.count_contains(box.corners()) < 4) + 10_000 * box.count_overlaps(taken)
+            crossed = sum(other.count_contains(line) > 0 for other in taken) + (box.count_contains(lines) > 0)
+            cost += 1_000 * crossed
             tried.append((cost, far, side, box, line, (middle - point) / pixels))
         _, far, side, box, line, offset = min(tried, key=itemgetter(0))
         taken.append(box)

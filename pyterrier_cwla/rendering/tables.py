@@ -179,10 +179,13 @@ class Table:
 
     @classmethod
     def from_cells(
-        cls, cells: Mapping[str, Sequence[Sequence[TableCell]]], heads: Sequence[str], names: int = 1
+        cls,
+        cells: Mapping[str, Sequence[Sequence[TableCell | str]]],
+        heads: Sequence[str],
+        kinds: Sequence[str] = ("name",),
     ) -> Table:
-        """Return a table of given cells; the first columns have names."""
-        kinds = ["name"] * names + ["number"] * (len(heads) - names)
+        """Return a table of given cells; columns have the given kinds, or else numbers."""
+        kinds = [*kinds, *["number"] * (len(heads) - len(kinds))]
         columns = [TableColumn(head, itemgetter(at), kind) for at, (head, kind) in enumerate(zip(heads, kinds))]
         return cls(columns=columns, rows=cells)
 
@@ -191,14 +194,12 @@ class Table:
         """Return a table of the columns of a data frame; floats have four significant digits."""
         heads = ["\n".join(filter(None, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
         kinds = ["number" if kind.kind in "iuf" else "name" for kind in frame.dtypes]
-        columns = [TableColumn(head, itemgetter(at), kind) for at, (head, kind) in enumerate(zip(heads, kinds))]
-        values = frame.itertuples(index=False, name=None)
 
         def text(value: object) -> str:
             return "NaN" if value != value else f"{value:.4g}" if isinstance(value, float) else str(value)
 
-        rows = [list(map(text, row)) for row in values]
-        return cls(columns=columns, rows={"": rows})
+        rows = [list(map(text, row)) for row in frame.itertuples(index=False, name=None)]
+        return cls.from_cells({"": rows}, heads, kinds)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for number, part in enumerate(self._parts(options.max_width)):
