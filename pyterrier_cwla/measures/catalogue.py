@@ -76,15 +76,14 @@ class Row(Declaration):
         The paper, with the equation.
     C, A, gain, effort : str or callable
         Continuation, aggregation, gain and effort in the notation of the language, or a function from the values of
-        the parameters to that notation.
+        the parameters to that notation. The cutoff @k cuts the ranking, unless the text of C has ``cutoff`` as a
+        parameter.
     norm : str, default="none"
         The normaliser, one of "none", "ideal", "all", "mean" and "unlimited".
     end : {"open", "stop"} or int, default="open"
         The end of the list: none, the last retrieved item, or a rank.
     max_rel : int, optional
         The highest grade of judgments; None if a parameter gives it or none is needed.
-    cuts : bool, default=True
-        Whether @k cuts the ranking. Otherwise the cutoff is a parameter of C.
     units, range : str
         The unit and the interval of the scores.
     other_grades : callable
@@ -104,7 +103,6 @@ class Row(Declaration):
     norm: str = "none"
     end: str | int = "open"
     max_rel: int | None = None
-    cuts: bool = True
     units: str = ""
     range: str = "[0, 1]"
     other_grades: Callable[[Measure], OtherGrades | None] = _relevant_from_0
@@ -151,7 +149,8 @@ class Row(Declaration):
             text = getattr(self, role)
             parts[role] = parse(text(named) if callable(text) else text, kind, named)
         options = {"norm": self.norm, "end": self.end, "max_rel": self.max_rel, **named}
-        kept = [name for name in OPTIONS if name in options and (self.cuts or name != "cutoff")]
+        of_C = isinstance(self.C, str) and "cutoff" in self.C
+        kept = [name for name in OPTIONS if name in options and not (name == "cutoff" and of_C)]
         return Metric(**parts, **{name: options[name] for name in kept})
 
     def computation(self, measure: Measure) -> Computation:
@@ -375,9 +374,9 @@ _OURS = (
         parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", Named("effort"), "grade_time"), _GAIN,
                     *_FRAME, _DOC_SECONDS)),
     _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
-              "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K, cuts=False),
+              "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K),
     _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
-              "prec(cutoff)", "erg", _GAIN_GIVEN, _THRESHOLDS, cutoff=_K, cuts=False),
+              "prec(cutoff)", "erg", _GAIN_GIVEN, _THRESHOLDS, cutoff=_K),
     _adaptive("AdaptiveAP", "Average precision, with each precision per effort.", "Table 1",
               "ap2(rel=rel)", "avg", "binary(rel)", REL),
     _adaptive("AdaptiveGAP", "Graded average precision, with each precision per effort.", "Eq. 3",
@@ -392,9 +391,9 @@ _OURS = (
     _adaptive("AdaptiveERR", "Expected inverse of the effort to the document that satisfies the user.", "Eq. 4",
               "rr", "err", "exponential", _MAX_REL, units="1/effort"),
     _adaptive("AdaptiveDCG", "Discounted gain per discounted effort.", "Eq. 5",
-              "dcg(cutoff)", "erg", "burges", cuts=False),
+              "dcg(cutoff)", "erg", "burges"),
     _adaptive("AdaptivenDCG", "Discounted gain per discounted effort, divided by that of the ideal ranking.",
-              "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", cuts=False, units="share of the ideal"),
+              "section 2.3", "dcg(cutoff)", "erg", "burges", norm="ideal", units="share of the ideal"),
     Row("Cascade", "Expected utility of the rank at which a user is satisfied; some users give up after each item.",
         "Chapelle et al. (2009), sections 4 and 7.2", "cascade(gamma)",
         lambda given: utility(given["phi"]), _GAIN_GIVEN, end="stop", units="utility",
@@ -413,7 +412,7 @@ _OURS = (
     _rate_of_gain("IFT", "Information foraging with both the goal and the rate model.", _IFT_SOURCE,
                   "product(ift_goal(T, b1, R1), ift_rate(A, b2, R2))", parameters=(*_GOAL, *_RATE, *_IFT)),
     _rate_of_gain("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
-                  "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)", cuts=False,
+                  "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)",
                   parameters=(Parameter("beta", In("(0, 1]"), 0.5), _LINEAR, _EFFORT,
                               *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
     Row("TrAP", "Average precision over the relevant documents that are retrieved.",
@@ -490,22 +489,22 @@ _THEIRS = (
     _ir_row("AP", "Average precision.", "Moffat et al. (2022), Eq. 11", "ap2", "avg", "binary(rel)",
             units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, CUTOFF)),
     _ir_row("P", "Precision at k.", "Moffat et al. (2022), Eq. 7", "prec(cutoff)", "erg", "binary(rel)",
-            units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
+            units=_PER_DOCUMENT, parameters=(REL_OR_0, JUDGED_ONLY, _K)),
     _ir_row("R", "Recall at k.", _IR, "prec(cutoff)", "etg", "binary(rel)", norm="all",
-            units="share of the relevant documents", parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
+            units="share of the relevant documents", parameters=(REL_OR_0, JUDGED_ONLY, _K)),
     _ir_row("RR", "Reciprocal rank.", "Moffat et al. (2022), Eq. 12", "rr", "err", "binary(rel)",
             units="1/documents", parameters=(REL_OR_0, JUDGED_ONLY, CUTOFF)),
     _ir_row("Success", "Whether a relevant document is among the first k.", "Moffat et al. (2022), Table 3",
             "prec(cutoff)", "max", "binary(rel)", units="share of the topics",
-            parameters=(REL_OR_0, JUDGED_ONLY, _K), cuts=False),
+            parameters=(REL_OR_0, JUDGED_ONLY, _K)),
     _ir_row("nDCG", "Discounted cumulative gain, divided by that of the ideal ranking.",
-            "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal", cuts=False,
+            "Järvelin and Kekäläinen (2002)", "dcg(cutoff)", "etg", _ndcg_gain, norm="ideal",
             units="share of the ideal", elsewhere=False, other_grades=_gains_as_grades,
             parameters=(Parameter("dcg", OneOf("log2", "exp-log2"), "log2"), Parameter("gains", Kind(""), None),
                         JUDGED_ONLY, CUTOFF)),
     _ir_row("SDCG", "Discounted cumulative gain, divided by that of k documents of the highest grade.",
             "Moffat et al. (2022), Table 3", "dcg(cutoff)", "erg", "linear(min_rel)", units=_PER_DOCUMENT,
-            parameters=(_K, _LOG2, *_GRADES), cuts=False, elsewhere=False),
+            parameters=(_K, _LOG2, *_GRADES), elsewhere=False),
     _ir_row("RBP", "Rank-biased precision over 1000 ranks.", "Moffat and Zobel (2008)", "rbp(p)", "erg",
             lambda given: "binary" if given["rel"] is None else "binary(rel)", end=_SEES_1000, units=_PER_DOCUMENT,
             parameters=(_P, Parameter("rel", REL_OR_0.allowed, None), CUTOFF), elsewhere=False,
@@ -516,12 +515,12 @@ _THEIRS = (
     _of_cwl_eval("INSQ", "INSQ over 1000 ranks.", "Moffat, Scholer and Thomas (2012)", "insq(T)",
                  parameters=(_T, *_GRADES), elsewhere=False),
     _of_cwl_eval("BPM", "Bejeweled player model with a target of gain, down to rank k.", "Zhang et al. (2017)",
-                 "bpm(T, cutoff)", cuts=False,
+                 "bpm(T, cutoff)",
                  parameters=(_K, Parameter("T", In("(0, inf)"), 1.0), *_GRADES)),
     _of_cwl_eval("NERR8", "Expected rate of gain of ERR's users on the first k items.", _NERR,
-                 "product(rr, prec(cutoff))", parameters=(_K, *_GRADES), cuts=False),
+                 "product(rr, prec(cutoff))", parameters=(_K, *_GRADES)),
     _of_cwl_eval("NERR9", "Expected rate of gain of ERR's users, with an additional C(i) = i/(i+1), on the first k"
-                 " items.", _NERR, "product(rr, carterette1(cutoff))", parameters=(_K, *_GRADES), cuts=False),
+                 " items.", _NERR, "product(rr, carterette1(cutoff))", parameters=(_K, *_GRADES)),
     _of_cwl_eval("NERR10", "Expected rate of gain of ERR's users with the patience of RBP.", _NERR,
                  "product(rr, rbp(p))", parameters=(Parameter("p", In("[0, 1)"), 0.9), *_GRADES)),
     _of_cwl_eval("NERR11", "Expected rate of gain of ERR's users with the patience of INSQ.", _NERR,
