@@ -124,10 +124,7 @@ def on_ranks(spec: Spec, view: View, queries: int = 1) -> Floats:
     BadParameter
         If a user's function returns anything else.
     """
-    return _two_axes(spec, spec(view), view, queries)
-
-
-def _two_axes(spec: Spec, values: Any, view: View, queries: int) -> Floats:
+    values = spec(view)
     if not spec.part.built_in:
         return checked_numbers(spec, values, (queries, view.i.shape[-1]))
     return matrix(values)
@@ -158,11 +155,10 @@ def warn_of_own_sums(spec: Spec) -> None:
     longer, beyond = _short_list(r_longer), _short_list(r).beyond(np.arange(1.0, zeros + 1)[None, :])
     try:
         with np.errstate(all="ignore"):
-            answers = spec(longer), spec(beyond)
+            explicit, unseen = on_ranks(spec, longer), on_ranks(spec, beyond)
     except ValueError:
         same = False
     else:
-        explicit, unseen = (_two_axes(spec, of, view, 1) for of, view in zip(answers, (longer, beyond), strict=True))
         explicit = np.broadcast_to(explicit, r_longer.shape)[:, r.shape[1] :]
         same = np.allclose(explicit, unseen, rtol=1e-9, atol=1e-12, equal_nan=True)
     if not same:
