@@ -67,12 +67,23 @@ def _of_ir_measures(measure: Measure) -> Computation:
     return declaration.computation(measure)
 
 
+_EXAMPLES = {"max_rel": 3, "cutoff": 10, "recall": 0.1}
+
+
 def refuse_missing_parameters(measure: Measure) -> None:
     """Raise BadParameter if a parameter of a measure of ir_measures is missing that has no default value."""
     declaration = declaration_of(measure)
-    if declaration is not None and declaration.kind == "ir_measures":
-        for name in lacking(declaration.parameters, measure.params):
-            raise BadParameter(f"{measure.NAME} needs {name}=, as in {measure.NAME}@{0.1 if name == 'recall' else 20}.")
+    declared = () if declaration is None else lacking(declaration.parameters, measure.params)
+    known = measure.SUPPORTED_PARAMS
+    missing = [name for name in known if name not in measure.params and (known[name].required or name in declared)]
+    if not missing or hasattr(measure, "DECLARATION"):
+        return
+    example = ""
+    if {*missing} <= {*_EXAMPLES}:
+        example = f", as in {measure(**{name: _EXAMPLES[name] for name in missing})!r}"
+        if "max_rel" in missing:
+            example += ", with the highest grade of the judgments in place of 3"
+    raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in missing)}{example}.")
 
 
 def better_of(measure: Measure) -> Better | None:

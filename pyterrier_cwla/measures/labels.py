@@ -14,7 +14,7 @@ from ir_measures.util import parse_trec_measure
 
 from ..errors import BadParameter, CWLAError, UnknownSpec, near, near_parameter, shown, some, warn
 from ..model.language import LONGEST, read_call, read_value, shortened, tree_of
-from .declarations import is_computed_here, row_of
+from .declarations import is_computed_here, refuse_missing_parameters, row_of
 
 _TREC_EVAL = {
     "gm_map": "GMAP",
@@ -278,9 +278,7 @@ def validated(measure: Measure) -> Measure:
         small = isinstance(value, int) and abs(value) < 2**53
         if small and not known[name].validate(value) and known[name].validate(float(value)):
             measure = measure(**{name: float(value)})
-    lacking = [name for name, parameter in known.items() if parameter.required and name not in measure.params]
-    if lacking:
-        raise BadParameter(f"{measure.NAME} needs {' and '.join(f'{name}=' for name in lacking)}{_example(measure)}.")
+    refuse_missing_parameters(measure)
     for name, parameter in known.items():
         if name in measure.params and not parameter.validate(measure.params[name]):
             row = row_of(measure)
@@ -289,21 +287,6 @@ def validated(measure: Measure) -> Measure:
             what = allowed or parameter.desc or "of another type"
             raise BadParameter(f"{measure.NAME}({name}={measure.params[name]!r}): {name} must be {what}.")
     return measure
-
-
-_EXAMPLES: dict[str, Any] = {"max_rel": 3, "cutoff": 10, "recall": 0.1}
-
-
-def _example(measure: Measure) -> str:
-    """Return an example of a measure with the parameters that it needs."""
-    lacking = [name for name, parameter in measure.SUPPORTED_PARAMS.items() if parameter.required]
-    if not {*lacking} <= {*_EXAMPLES, *measure.params}:
-        return ""
-    example = measure(**{**{name: _EXAMPLES[name] for name in lacking if name in _EXAMPLES}, **measure.params})
-    meaning = (
-        ", with the highest grade of the judgments in place of 3" if "max_rel" in {*lacking} - {*measure.params} else ""
-    )
-    return f", as in {example!r}{meaning}"
 
 
 def unknown_parameter(measure: Measure, name: str) -> BadParameter:

@@ -288,7 +288,7 @@ def test_judgments_by_intent(how):
     pd.testing.assert_frame_equal(found.by_query, evaluate(qrels, runs, measures, by_query=True))
     assert found.about["unanswered"] == {"two": 1}
     assert "Topics that a run does not answer score 0: two (1)." in repr(found)
-    with pytest.raises(BadParameter, match="ERR_IA needs cutoff=, as in ERR_IA@20"):
+    with pytest.raises(BadParameter, match="ERR_IA needs cutoff=, as in ERR_IA@10"):
         compare(qrels, runs, ["ERR_IA"], **how)
 
 
