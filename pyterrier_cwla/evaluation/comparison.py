@@ -371,6 +371,10 @@ class Comparison:
         list of str
             Sentences.
         """
+        return self._notes(self.measures, interval, marks)
+
+    def _notes(self, measures: Sequence[str], interval: str | None, marks: tuple[str, str]) -> list[str]:
+        """Return the sentences that explain a table of some measures."""
         baseline, kind = self.about["baseline"], self._kind(interval)
         means, *unanswered = self.of_topics
         notes = [means, *self._about_intervals(kind)]
@@ -380,7 +384,7 @@ class Comparison:
             than = "" if baseline is None else f" than {baseline}"
             notes.append(f"{marks[0]} {marks[1]}: significantly higher or lower{than}, {self._significance}.")
         if self._has_row_per_pair:
-            lower = [name for name in self.measures if self.about["better"][name] == "lower"]
+            lower = [name for name in measures if self.about["better"][name] == "lower"]
             notes += [f"Less is better: {', '.join(lower)}."] if lower else []
         elif kind == "difference":
             notes += self._not_corrected
@@ -497,7 +501,7 @@ class Comparison:
         ]
         return Table.from_cells({"": rows}, ["", *measures])
 
-    def _long(self, measures: Iterable[str], marks: tuple[str, str] = ("▲", "▼"), bold: Iterable[str] = ()) -> Table:
+    def _long(self, measures: Sequence[str], marks: tuple[str, str] = ("▲", "▼"), bold: Iterable[str] = ()) -> Table:
         """Return a table with one row per pair, or with one row per run if there is one baseline or none."""
         columns = [TableColumn("run", lambda row: TableCell(str(row["run"]), below=self._tag(row["run"])), "name")]
         if self._has_row_per_pair:
@@ -510,7 +514,7 @@ class Comparison:
         rows = self._marked if self._has_row_per_pair else self._by_run
         parts = {name: rows[rows["measure"] == name].to_dict("records") for name in measures}
         columns += self._columns_of_pairs() if self.baselines else []
-        return Table(columns=columns, rows=parts, notes=[*self.notes(None, marks), *bold])
+        return Table(columns=columns, rows=parts, notes=[*self._notes(measures, None, marks), *bold])
 
     def _columns_of_pairs(self) -> list[TableColumn]:
         """Return the columns of differences, their intervals and effect sizes, wins, and p-values."""
@@ -601,7 +605,7 @@ class Comparison:
             notes = table.all_notes
         else:
             table = self._wide(measures, interval)
-            notes = [*self.notes(interval, arrows), *self._about_wide(measures)]
+            notes = [*self._notes(measures, interval, arrows), *self._about_wide(measures)]
         if layout != "runs":
             notes = [f"{measures[0]}.", *notes]
         text = typeset(" ".join(notes)) if caption is None else caption
@@ -630,7 +634,8 @@ class Comparison:
         if not self._has_row_per_pair:
             return "\n".join([self.wide().to_string(), *self.notes()])
         parts = [f"{measure}\n{self.wide(measure).to_string()}\n" for measure in self.measures]
-        return "\n".join([*parts, *self.notes(), _OF_MATRIX, "Wins, ties and losses by topic: .wins(measure)."])
+        more = "Wins, ties and losses by topic: .wins(measure). Picture of the differences: .plot_pairs(measure)."
+        return "\n".join([*parts, *self.notes(), _OF_MATRIX, more])
 
     # ---- pictures
 
@@ -639,7 +644,8 @@ class Comparison:
 
         With one baseline, the bars are the confidence intervals of the differences to the baseline, drawn at the
         scores; the dashed line is the score of the baseline. Otherwise, they are the confidence intervals of the
-        scores. Runs are sorted by the first measure, the best at the top.
+        scores. Runs are sorted by the first measure, the best at the top. For pairs of runs, :meth:`plot_pairs` draws
+        the differences.
 
         Parameters
         ----------

@@ -356,6 +356,10 @@ def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
     found = compare(QRELS, RUNS, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
     assert "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons" in repr(found)
     assert "Less is better: ESL." in repr(found)
+    assert ".plot_pairs(measure)" in repr(found)
+    for layout in ("matrix", "list"):
+        assert "Less is better: ESL." in found.to_latex("ESL", layout=layout)
+        assert "Less is better" not in found.to_latex("AP", layout=layout)
 
 
 def test_less_is_better_changes_wins_and_not_differences():
