@@ -105,11 +105,26 @@ Pictures = dict[str, Picture]
 _ROWS, _NOTEBOOK_COLUMNS = 10, 8  # of a table in a notebook
 
 
-def plot_curves(ax: Any, curves: Mapping[str, tuple[np.ndarray, np.ndarray]], title: str, **of_axes: Any) -> Any:
-    """Plot lines without marks and with their names at their ends, on axes with these properties; return the axes."""
-    looks = {name: {**measure_look(number), "marker": ""} for number, name in enumerate(curves)}
-    for name, curve in curves.items():
-        ax.plot(*curve, **looks[name], label=name, linewidth=1.5)
+_FEW = 12  # points of a curve that have marks
+
+
+def plot_curves(
+    ax: Any,
+    curves: Mapping[str, tuple[Any, Any]],
+    title: str,
+    bands: Mapping[str, tuple[Any, Any]] = {},
+    **of_axes: Any,
+) -> Any:
+    """Plot lines with their names at their ends, on axes with these properties; return the axes.
+
+    ``bands`` has the ends of intervals of some of the curves.
+    """
+    looks = {name: measure_look(number) for number, name in enumerate(curves)}
+    for name, (x, y) in curves.items():
+        look = looks[name] if len(x) <= _FEW else {**looks[name], "marker": ""}
+        ax.plot(x, y, **look, label=name, linewidth=1.5, markersize=4)
+        if name in bands:
+            ax.fill_between(x, *bands[name], label=name, color=look["color"], alpha=0.13, linewidth=0)
     ax.set(**of_axes)
     titled(ax, title)
     label_ends(ax, curves, looks)

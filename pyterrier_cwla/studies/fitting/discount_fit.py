@@ -21,9 +21,8 @@ import pandas as pd
 from ir_measures.measures import Measure
 
 from ...errors import BadParameter, BadRatings, check_share, check_whole, many
-from ...errors.sanitise import in_picture
 from ...model.language import parse
-from ...rendering.figures import GREY, STAY, axes_of, key, saved, titled
+from ...rendering.figures import axes_of, saved
 from ...rendering.numbers import percent
 from ..correlation import (
     AGREED,
@@ -34,7 +33,7 @@ from ..correlation import (
     weights_of,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Pictures, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Table, Tables, plot_curves
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import resample_counts
 from ..users.ratings import Rated, better_scores, how_resampled, what_was_rated, why_not_all
@@ -167,19 +166,20 @@ def plot_discount(study: Any, ax: Any = None, path: AnyPath | None = None) -> Ax
     -------
     matplotlib Axes
     """
-    ax = axes_of(ax)
     rows = study.discounts
-    ax.fill_between(rows["rank"], rows["phi_low"], rows["phi_high"], color=STAY, alpha=0.2, linewidth=0)
-    ax.plot(rows["rank"], rows["phi"], "o-", color=STAY, linewidth=1.8, markersize=5)
-    looks = {"learned, with interval": {"color": STAY, "marker": "o", "linestyle": "-"}}
-    if "default" in rows:
-        ax.plot(rows["rank"], rows["default"], "--", color=GREY, linewidth=1.2)
-        looks[in_picture(str(study.about["default"]))] = {"color": GREY, "linestyle": "--"}
-    ticks = rows["rank"][:: -(-len(rows) // 10)]
-    ax.set(ylim=(0, None), xlim=(0.5, len(rows) + 0.5), xticks=ticks)
-    ax.set(xlabel="rank (documents)", ylabel="discount φ (highest = 1)")
-    titled(ax, f"Learned discount · {what_was_rated(study.about)}")
-    key(ax, looks)
+    names = {"phi": "learned, with interval", "default": str(study.about["default"])}
+    curves = {name: (rows["rank"], rows[column]) for column, name in names.items() if column in rows}
+    ax = plot_curves(
+        axes_of(ax),
+        curves,
+        f"Learned discount · {what_was_rated(study.about)}",
+        {names["phi"]: (rows["phi_low"], rows["phi_high"])},
+        ylim=(0, None),
+        xlim=(0.5, len(rows) + 0.5),
+        xticks=rows["rank"][:: -(-len(rows) // 10)],
+        xlabel="rank (documents)",
+        ylabel="discount φ (highest = 1)",
+    )
     return saved(ax, path)
 
 

@@ -853,12 +853,11 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
     numbers = all(isinstance(value, int | float) for value in values)
     x = np.array(values if numbers else range(len(values)), float)
     highest = None if data[column].isna().all() else data["measure"][data[column].idxmax()]
-    curves, few = {}, data["measure"].nunique() <= _FEW
-    for number, (name, rows) in enumerate(data.groupby("measure", sort=False)):
+    curves, bands, few = {}, {}, data["measure"].nunique() <= _FEW
+    for name, rows in data.groupby("measure", sort=False):
         curves[name] = (x, rows[column].to_numpy())
         if few or name == highest:
-            ends, colour = (rows[f"{column}_low"], rows[f"{column}_high"]), measure_look(number)["color"]
-            ax.fill_between(x, *ends, label=name, color=colour, alpha=0.1, linewidth=0)
+            bands[name] = (rows[f"{column}_low"], rows[f"{column}_high"])
     if not numbers:
         name_columns(ax, x, [str(value) for value in values])
     elif x.min() > 0 and x.max() / x.min() >= 100:
@@ -867,4 +866,4 @@ def _drawn(study: Any, column: str, ax: Any, what: str, label: str) -> Any:
     parameter = in_picture(study.about["parameter"])
     band = "" if few or highest is None else f" · band: {in_picture(highest)}"
     title = f"{what} by {parameter} · {what_was_rated(study.about)}{band}"
-    return plot_curves(ax, curves, title, xlim=(x.min(), x.max()), xlabel=parameter, ylabel=label)
+    return plot_curves(ax, curves, title, bands, xlim=(x.min(), x.max()), xlabel=parameter, ylabel=label)
