@@ -306,8 +306,8 @@ class Judgments:
         return intents
 
     def only(self, rows: Array) -> Judgments:
-        """Return some rows of the judgments, with the same queries."""
-        return Judgments(self.columns.taken(rows), qids=self.qids)
+        """Return some rows of the judgments, with the same queries and without intents."""
+        return Judgments(replace(self.columns.taken(rows), iteration=None), qids=self.qids)
 
     def side(self, all_judged: bool) -> JudgedPairs:
         """Return the judged pairs to match runs with: all pairs, or those with a grade above 0."""
@@ -556,12 +556,10 @@ def _without_copies(columns: Columns) -> Columns:
     n = int(like_first[1]) if len(like_first) > 1 else len(columns)
     others = len(columns) - n
     if (
-        others % n
+        not others
+        or others % n
         or not (query.slice(n).equals(query.slice(0, others)) and document.slice(n).equals(document.slice(0, others)))
         or not np.array_equal(grade[n:], grade[:others])
     ):
         return columns
-    intent = columns.iteration
-    return Columns(
-        query.slice(0, n), document.slice(0, n), grade[:n], iteration=None if intent is None else intent.slice(0, n)
-    )
+    return columns.taken(np.arange(n))

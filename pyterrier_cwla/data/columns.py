@@ -112,13 +112,13 @@ class Columns:
         return f"topic {query!r}: {document!r}"
 
     def taken(self, order: Array) -> Columns:
-        """Return some rows of a run or of judgments, without their intents."""
+        """Return some rows of a run or of judgments."""
         rows = of_numbers(order)
         return Columns(
             **{
                 name: column[order] if isinstance(column, np.ndarray) else column.take(rows)
                 for name, column in vars(self).items()
-                if column is not None and name != "iteration"
+                if column is not None
             }
         )
 

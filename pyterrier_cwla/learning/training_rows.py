@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -17,7 +17,6 @@ from ..data.lengths import Lengths, Seconds
 from ..data.rankings import Pool
 from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown, some
 from ..files import id_columns
-from ..files.arrow_arrays import of_numbers
 from ..files.inputs import loaded
 from ..measures.declarations import followed
 from ..measures.provider import judged
@@ -221,22 +220,18 @@ def rows_by_intent(
         row = int(np.argmax(pairs.duplicated()))
         raise BadParameter(f"row {row}: document {documents[row]!r} occurs twice in query {queries[row]!r}.")
     judgments = judged(loaded(qrels, "qrels"))
-    here = np.flatnonzero(_rows_of(judgments, pairs) >= 0)
+    here = np.flatnonzero(_pairs_of(judgments).isin(pairs))
     if not len(here):
         raise BadJudgments(
             f"qrels= judge none of the rows: the rows have the queries {some(queries)}, the judgments"
             f" {some(judgments.qids)}."
         )
-    columns = judgments.columns
-    judgments.intents  # noqa: B018  (raises if there are none)
-    intent: Any = columns.iteration
-    some_columns = replace(columns.taken(here), iteration=intent.take(of_numbers(here)))
-    judgments = Judgments(some_columns, qids=judgments.qids)
+    judgments = Judgments(judgments.columns.taken(here), qids=judgments.qids)
     of_group = np.array([judgments.index.get(one, -1) for one in query[start]])
     intents = []
     for (_, own), shares in zip(judgments.intents, measure.weights.of(judgments), strict=True):
-        grades = np.zeros(len(y), own.columns.value.dtype)
-        grades[_rows_of(own, pairs)] = np.maximum(own.columns.value, 0)
+        judged_grades = pd.Series(np.maximum(own.columns.value, 0), _pairs_of(own))
+        grades = judged_grades.reindex(pairs, fill_value=0).to_numpy()
         share = np.append(shares, 0.0)[of_group]
         intents.append(TrainingRows.from_labels(measure.inner, grades, sizes, doc_length, docno, share))
     return intents
@@ -312,8 +307,9 @@ def _ids(values: Any, name: str, rows: int) -> list[str]:
     return texts(found, name).to_pylist()
 
 
-def _rows_of(judgments: Judgments, pairs: pd.MultiIndex) -> Array:
-    """Return the training row of each judgment, -1 for judgments of other documents."""
+def _pairs_of(judgments: Judgments) -> pd.MultiIndex:
+    """Return the query and the document of each judgment."""
     columns = judgments.columns
-    ids = [id_columns.written(one).to_pylist() for one in (columns.query_id, columns.doc_id)]
-    return np.asarray(pairs.get_indexer(pd.MultiIndex.from_arrays(ids)))
+    return pd.MultiIndex.from_arrays(
+        [id_columns.written(one).to_pylist() for one in (columns.query_id, columns.doc_id)]
+    )
