@@ -23,19 +23,10 @@ WEIGHTS = "'uniform', or a table of probabilities: a name, {query: {intent: p}},
 class IntentWeights(Resource):
     """Probabilities of intents, P(t|q): uniform over the intents with relevant documents, or from a table.
 
-    Parameters
-    ----------
-    name : str
-        Name that measures use.
-    table : dict, optional
-        Probabilities by (query, intent); uniform by default.
+    Content is the probabilities by (query, intent), or None for uniform ones.
     """
 
     parameter, _has_files = "weights", False
-
-    def __init__(self, name: str, table: Mapping[tuple[str, str], float] | None = None) -> None:
-        super().__init__(name, table)
-        self.table = table
 
     @classmethod
     def _from_content(cls, content: Any) -> IntentWeights:
@@ -72,13 +63,14 @@ class IntentWeights(Resource):
         BadJudgments
             If a judged query or intent has no weight.
         """
-        if self.table is None:
+        table = self.loaded
+        if table is None:
             relevant = [
                 np.bincount(own.pool.positive[0], minlength=len(judgments.qids)) > 0 for _, own in judgments.intents
             ]
             intents = np.maximum(sum(relevant, np.zeros(len(judgments.qids))), 1)
             return [some_relevant / intents for some_relevant in relevant]
-        weighted = {query for query, _ in self.table}
+        weighted = {query for query, _ in table}
         unknown = [qid for qid in judgments.qids if qid not in weighted]
         if unknown:
             raise BadJudgments(
@@ -89,12 +81,12 @@ class IntentWeights(Resource):
         for P, (called, _) in zip(weights, judgments.intents, strict=True):
             for query, intent in called.items():
                 qid = judgments.qids[query]
-                if (qid, intent) not in self.table:
+                if (qid, intent) not in table:
                     raise BadJudgments(
                         f"topic {qid!r}: the judged intent {intent!r} has no weight in {self.name!r}: give it one, 0"
                         " if no user has this intent."
                     )
-                P[query] = self.table[qid, intent]
+                P[query] = table[qid, intent]
         return weights
 
 

@@ -184,7 +184,7 @@ def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
         case DocumentTable() if _is_ours(value):
             return [value.parameter, value.name, value.content]
         case IntentWeights() if _is_ours(value):
-            return [value.name, sorted((*key, weight) for key, weight in (value.table or {}).items())]
+            return [value.name, sorted((*key, weight) for key, weight in (value.loaded or {}).items())]
         case Measure() if _is_ours(value):
             content = getattr(value, "content", ())
             if isinstance(content, dict):

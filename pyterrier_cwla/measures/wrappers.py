@@ -596,7 +596,7 @@ class _IntentAware(Wrapper):
     @property
     def named_content(self) -> object:
         """Table of the weights."""
-        return self.weights.table
+        return self.weights.loaded
 
 
 class _ByTopic(Combination, Wrapper):
