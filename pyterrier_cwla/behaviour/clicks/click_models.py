@@ -22,7 +22,7 @@ from ...measures.provider import prepare
 from ...model.language import float_or_int
 from ...rendering.tables import Printed, Table
 from ..logs.estimators import Bootstrap, Estimate, LogResult, estimates_of
-from ..logs.log import SESSION, InteractionLog, as_log, highest
+from ..logs.log import SESSION, InteractionLog, as_log, highest, numbered_sessions
 
 #: Name of the group of results without a grade.
 UNJUDGED = "unjudged"
@@ -89,7 +89,7 @@ class ClickedLists:
         return self.decided & (self._ranks == self.last)
 
     @cached_property
-    def _known(self) -> tuple[Array, Array, Array, int]:
+    def observed(self) -> tuple[Array, Array, Array, int]:
         """Observed counts by parameter: clicks, skips above a click, clicks that did not satisfy; and continuations."""
         passed = (self._ranks < self.last) & ~self.clicked & (self.code >= 0)
         earlier = self.decided & ~self.of_last
@@ -121,7 +121,7 @@ class ClickedLists:
         tail = np.where(self.last > 0, below[np.maximum(self.last - 1, 0), lists], silent[0])
         decided = (self.last > 0) & (self.last < self.n)
         tail = np.where(decided, at_last + (1 - at_last) * tail, tail)
-        clicks, passed, earlier, moves = self._known
+        clicks, passed, earlier, moves = self.observed
         log_likelihood = (
             xlogy(clicks, a[:-1]).sum()
             + xlog1py(passed, -a[:-1]).sum()
@@ -181,13 +181,12 @@ class ClickedLists:
         return replace(self, user=np.zeros_like(self.user), users=1)
 
 
-def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedLists:
+def listed(log: InteractionLog, code: Array, names: tuple, gaps: str) -> ClickedLists:
     """Return the lists of a log as arrays.
 
     Parameters
     ----------
-    rows : DataFrame
-        Rows of the log.
+    log : InteractionLog
     code : ndarray of int, shape (n_rows,)
         Parameter index of each row.
     names : tuple
@@ -204,25 +203,23 @@ def listed(rows: pd.DataFrame, code: Array, names: tuple, gaps: str) -> ClickedL
     BadLog
         If a rank is missing and `gaps` is "error".
     """
-    sessions = rows.groupby(["user", "session"], sort=False)
-    number, place = sessions.ngroup().to_numpy(), sessions.cumcount().to_numpy()
-    rank = rows["rank"].to_numpy()
+    rows, (number, user) = log.rows, numbered_sessions(log)
+    lists, rank = len(user), rows["rank"].to_numpy()
+    first = np.searchsorted(number, np.arange(lists))
+    place = np.arange(len(rows)) - first[number]
     missing = rank - 1 - place
     if gaps == "error" and missing.any():
-        first, last = int(np.flatnonzero(missing)[0]), sessions.tail(1).index.to_numpy()
-        user, session = rows["user"][first], rows["session"][first]
+        row, above = int(np.flatnonzero(missing)[0]), missing[np.append(first[1:], len(rows)) - 1]
         raise BadLog(
-            f"{missing[last].sum():,} results are missing above the last rows of {(missing[last] > 0).sum():,} of"
-            f" {len(last):,} lists (first above rank {rank[first]} of session {session!r} of user {user!r}):"
+            f"{above.sum():,} results are missing above the last rows of {(above > 0).sum():,} of {lists:,} lists"
+            f" (first above rank {rank[row]} of session {rows['session'][row]!r} of user {rows['user'][row]!r}):"
             " with gaps='passed' they count as shown but not clickable, with gaps='closed' as not in the list."
         )
     column = place if gaps == "closed" else rank - 1
-    lists = int(number.max()) + 1
     row, clicked = np.full((column.max() + 1, lists), -1), np.zeros((column.max() + 1, lists), bool)
     row[column, number], clicked[column, number] = np.arange(len(rows)), rows["clicked"]
     n = highest(number, column + 1, lists)
-    user, users = pd.factorize(rows["user"].to_numpy()[sessions.head(1).index])
-    return ClickedLists(row, np.append(code, -1)[row], clicked, n, user, names, len(users))
+    return ClickedLists(row, np.append(code, -1)[row], clicked, n, user, names, int(user.max()) + 1)
 
 
 def em(
@@ -441,7 +438,7 @@ def _errors(lists: ClickedLists, theta: Array, prior: float, middle: Array) -> A
     (examined, satisfied, _), clicked = lists.expected(theta), lists.clicked
     a, s = theta[:documents], theta[documents:-1]
     passed = lists.by(lists.code, ~clicked * examined**2)[:, 0]
-    clicks, earlier = (lists.by(lists.code, which)[:, 0] for which in (clicked, lists.decided & ~lists.of_last))
+    clicks, _, earlier, _ = lists.observed
     apart = (satisfied - np.append(s, 0.0)[lists.last_code]) ** 2
     at_last = lists.by(lists.code, lists.of_last * apart)[:, 0]
     m_a, m_s = middle[:documents], middle[documents:-1]
@@ -783,7 +780,7 @@ def _lists_of(log: InteractionLog, gaps: str) -> tuple[ClickedLists, Interaction
     grades = np.sort(rows["grade"].dropna().unique())
     code = np.where(rows["grade"].isna(), len(grades), np.searchsorted(grades, rows["grade"]))
     names = *map(float_or_int, grades), *([UNJUDGED] if rows["grade"].isna().any() else [])
-    return listed(rows, code, names, gaps), log
+    return listed(log, code, names, gaps), log
 
 
 def _model(

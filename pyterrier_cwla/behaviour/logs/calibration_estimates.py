@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -63,6 +63,8 @@ class Events(NamedTuple):
         Whether the session was interrupted.
     deepest : ndarray of int, shape (n_sessions,)
         Rank of the last result seen.
+    row : ndarray of int, shape (n_events,)
+        Row of the log of each event.
     session : ndarray of int, shape (n_events,)
         Number of the session of each event.
     clicked : ndarray of bool, shape (n_events,)
@@ -84,6 +86,7 @@ class Events(NamedTuple):
     clicks_in_all: Array
     cut_off: Array
     deepest: Array
+    row: Array
     session: Array
     clicked: Array
     begin: Array
@@ -238,7 +241,7 @@ def events_of(log: InteractionLog) -> Events:
     clicks = np.cumsum(clicked)
     before = np.maximum.accumulate(np.where(first, clicks - clicked, 0)) if len(clicks) else clicks
     complete, clicks = ~np.isnan(read), clicks - before
-    return Events(user, clicks_in_all, cut_off, deepest, session, clicked, begin, time, end, complete, clicks)
+    return Events(user, clicks_in_all, cut_off, deepest, kept, session, clicked, begin, time, end, complete, clicks)
 
 
 def _leaving_times(events: Events, until: str, min_clicks: int) -> tuple[Array, Array, Array]:
@@ -259,7 +262,7 @@ def _leaving_times(events: Events, until: str, min_clicks: int) -> tuple[Array, 
     return lower, upper, entry
 
 
-def forward_clicks(log: InteractionLog) -> tuple[Array, Array, list[str]]:
+def forward_clicks(log: InteractionLog, events: Events) -> tuple[Array, Array, list[str]]:
     """Compare the rank of each click with that of the previous click of its session, in the order of ``time``.
 
     The first click of a session has no previous click. Three kinds of clicks are excluded, because their order is
@@ -283,29 +286,24 @@ def forward_clicks(log: InteractionLog) -> tuple[Array, Array, list[str]]:
     --------
     >>> log = InteractionLog.of([dict(user="ann", session="1", topic="q", rank=r, docno=f"d{r}", clicked=True, time=t)
     ...                          for r, t in [(1, 5), (2, 60), (3, 30)]])
-    >>> forward_clicks(log)[1]  # from rank 1 to 3, and back to 2
+    >>> forward_clicks(log, events_of(log))[1]  # from rank 1 to 3, and back to 2
     array([ True, False])
     """
-    session, _ = numbered_sessions(log)
-    clicked, time, rank = log.flags("clicked"), log.floats("time"), log.rows["rank"].to_numpy()
-    unknown = np.bincount(session, clicked & np.isnan(time)) > 0
-    row = np.flatnonzero(clicked & ~unknown[session])
-    row = row[np.lexsort((time[row], session[row]))]
-    before, after = row[:-1], row[1:]
-    alike = session[before] == session[after]
-    tied = np.zeros(len(log), bool)
-    together = alike & (time[before] == time[after])
-    tied[before[together]] = tied[after[together]] = True
-    ordered = alike & ~tied[before] & ~tied[after]
+    row, session, time = (values[events.clicked] for values in (events.row, events.session, events.time))
+    rank, alike = log.rows["rank"].to_numpy()[row], session[1:] == session[:-1]
+    together = alike & (time[1:] == time[:-1])
+    tied = np.append(together, False) | np.append(False, together)
+    ordered = alike & ~tied[1:] & ~tied[:-1]
     clicks = log.floats("clicks")
-    repeated = int((clicks - clicked)[~np.isnan(clicks)].sum())
+    repeated = int((clicks - log.flags("clicked"))[~np.isnan(clicks)].sum())
+    unknown = events.clicks_in_all > np.bincount(session, minlength=len(events.user))
     counts = (
         (unknown.sum(), "session", "with clicks at unknown times"),
         ((alike & ~ordered).sum(), "click", "at the time of another click or next to one"),
         (repeated, "repeated click", "on the same results, whose times are unknown"),
     )
     excluded = [f"{many(int(number), what)} {why}" for number, what, why in counts if number]
-    return after[ordered], rank[after[ordered]] > rank[before[ordered]], excluded
+    return row[1:][ordered], (rank[1:] > rank[:-1])[ordered], excluded
 
 
 class Part(NamedTuple):
@@ -360,6 +358,11 @@ class LogEstimates:
         self.grade = log.floats("grade")
         self.judged = ~np.isnan(self.grade)
         self.relevant = self.grade >= rel
+
+    @cached_property
+    def events(self) -> Events:
+        """Events of all sessions."""
+        return events_of(self.log)
 
     def by_user(self, which: Any, values: Any = None) -> Array:
         """Return the number of these rows, or the sum of their values, for each user."""
@@ -585,7 +588,7 @@ def _forward_clicks(found: LogEstimates) -> None:
     if not log.has("time"):
         found.missing[name] = "the log has no column 'time', so the order of clicks is unknown"
         return
-    row, forward, excluded = forward_clicks(log)
+    row, forward, excluded = forward_clicks(log, found.events)
     clicks, forward = (np.bincount(found.user[row], each, found.users) for each in (np.ones(len(row)), forward))
     if not found.two_ways(name, forward, clicks, "unweighted"):
         found.missing[name] = "no session has two clicks at different known times"
@@ -746,7 +749,7 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[Stays | No
             "The log has no column 'time': times are sums of the seconds on summaries and documents, which assumes that"
             " users inspect the results in rank order."
         )
-    events = events_of(log)
+    events = found.events
     corrected = stays(events, **chosen)
     h = half_life(corrected)
     reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())

@@ -693,11 +693,11 @@ class StayDistribution:
 
     shape: str
     parameters: tuple[float, ...]
-    half_life: float
-    log_likelihood: float
-    aic: float
-    distance: float
-    r_squared: float
+    half_life: float = math.nan
+    log_likelihood: float = math.nan
+    aic: float = math.nan
+    distance: float = math.nan
+    r_squared: float = math.nan
 
     @property
     def continuation(self) -> str:
@@ -796,7 +796,7 @@ def fit(stays: Stays, shape: str = "exponential") -> StayDistribution:
         bounds = [(-5.0, 8.0), (first[1] - 12, first[1] + 12)]
         best = minimize(loss, first, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-13, "gtol": 1e-7})
         parameters = tuple(np.exp(best.x).tolist()) if best.fun < 1e299 else (np.nan, np.nan)
-    found = StayDistribution(shape, parameters, np.nan, np.nan, np.nan, np.nan, np.nan)
+    found = StayDistribution(shape, parameters)
     if not np.isfinite(parameters).all():
         return found
     value, curve = log_likelihood(stays, shape, parameters), survival_curve(stays)

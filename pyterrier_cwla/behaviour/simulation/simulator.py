@@ -185,10 +185,8 @@ class Simulation(Printed):
             if value is not None and value not in known:
                 raise BadParameter(f"no {name} {value!r} in the simulation. {near(str(value), known)}")
         chosen = [pair for pair in self.kept if pair[0] == (run or runs[0]) and qid in (None, pair[1])]
-        index = pd.MultiIndex.from_tuples(
-            [(*pair, user) for pair in chosen for user in range(self.n_users)], names=["run", "query_id", "user"]
-        )
-        users = pd.DataFrame(np.concatenate([self.kept[pair] for pair in chosen], axis=1).T, index, list(WHAT))
+        frames = {pair: pd.DataFrame(self.kept[pair].T, columns=list(WHAT)) for pair in chosen}
+        users = pd.concat(frames, names=["run", "query_id", "user"])
         return users.assign(**{"class": [c for _, q in chosen for c in self.classes[q]]}) if self.classes else users
 
     def plot(
