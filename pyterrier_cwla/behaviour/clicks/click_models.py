@@ -209,10 +209,10 @@ def listed(log: InteractionLog, code: Array, names: tuple, gaps: str) -> Clicked
     place = np.arange(len(rows)) - first[number]
     missing = rank - 1 - place
     if gaps == "error" and missing.any():
-        row, above = int(np.flatnonzero(missing)[0]), missing[np.append(first[1:], len(rows)) - 1]
+        gap, above = int(np.flatnonzero(missing)[0]), missing[np.append(first[1:], len(rows)) - 1]
         raise BadLog(
             f"{above.sum():,} results are missing above the last rows of {(above > 0).sum():,} of {lists:,} lists"
-            f" (first above rank {rank[row]} of session {rows['session'][row]!r} of user {rows['user'][row]!r}):"
+            f" (first above rank {rank[gap]} of session {rows['session'][gap]!r} of user {rows['user'][gap]!r}):"
             " with gaps='passed' they count as shown but not clickable, with gaps='closed' as not in the list."
         )
     column = place if gaps == "closed" else rank - 1

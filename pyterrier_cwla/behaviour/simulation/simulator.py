@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -596,7 +596,7 @@ def _statistics_of_class(values: Array, users: int) -> dict[str, float]:
     return {**dict(zip(WHAT, means.tolist(), strict=True)), "score_var": spread, "share": values.shape[1] / users}
 
 
-def _indexed(rows: dict[tuple[str, ...], dict[str, float]], names: str) -> pd.DataFrame:
+def _indexed(rows: Mapping[Any, dict[str, float]], names: str) -> pd.DataFrame:
     """Return rows as a frame with their keys as its index."""
     return pd.DataFrame([*rows.values()], pd.MultiIndex.from_tuples(rows, names=names.split()))
 
