@@ -192,6 +192,9 @@ _PARAMETERS_ELSEWHERE = {  # names in other packages, by name here
     "p": ("phi", "persistence", "patience"),
     "lengths": ("doc_length", "doc_lengths", "words"),
     "doc_seconds": ("costs", "cost"),
+    "qid": ("groups", "group", "query", "query_id", "queries", "qids"),
+    "docno": ("doc_id", "docid", "doc_ids", "docnos"),
+    "doc_length": ("doc_lengths", "words"),
 }
 
 

@@ -12,7 +12,7 @@ from ir_measures.measures import Measure
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.columns import Array
-from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near
+from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near_parameter
 from ..evaluation.run_comparison import by_other_providers, computed_somewhere
 from ..measures.computing import Needs
 from ..measures.declarations import better_of, computation_of, needs_of
@@ -21,13 +21,6 @@ from ..measures.provider import CWLAEvaluator, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
 from .row_columns import of_rows, scores
-
-#: Parameters of the array functions under the names that other packages give them.
-_NAMES_ELSEWHERE = {
-    **dict.fromkeys(("groups", "group", "query", "query_id", "queries", "qids"), "qid"),
-    **dict.fromkeys(("doc_lengths", "words"), "doc_length"),
-    **dict.fromkeys(("doc_id", "docid", "doc_ids", "docnos"), "docno"),
-}
 
 
 def measure_score(
@@ -85,11 +78,10 @@ def measure_score(
     0.5
     """
     for name in unknown:
-        ours = _NAMES_ELSEWHERE.get(name)
-        known = near(name, ("qid", "doc_length", "docno", "average"))
-        sizes = " (not the sizes of groups)" if ours == "qid" else ""
-        way_out = f": pass {ours}=, one value per row{sizes}." if ours else f". {known}"
-        raise BadParameter(f"measure_score has no parameter {name!r}{way_out}")
+        way_out = near_parameter(name, ("qid", "doc_length", "docno", "average"))
+        if way_out.startswith("Write "):
+            way_out += f" It has one value per row{' (not the sizes of groups)' * ('qid' in way_out)}."
+        raise BadParameter(f"measure_score has no parameter {name!r}. {way_out}")
     if any(isinstance(values, str | Measure) for values in (y_true, y_score)):
         raise BadParameter("the measure comes first: measure_score('nDCG@10', y_true, y_score).")
     [one] = computable([measure_of(measure)])

@@ -741,12 +741,12 @@ def test_what_arrays_cannot_be_scored(y_true, y_score, more, error, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda **data: measure_score("TBG", groups=[1, 1], **data), r"measure_score has no parameter 'groups': pass qid=, one value per row \(not the sizes of groups\)"),
-        (lambda **data: measure_score("ERR", group=[2], **data), "no parameter 'group': pass qid="),
-        (lambda **data: measure_score("ERR", query_id=[1, 1], **data), "no parameter 'query_id': pass qid="),
-        (lambda **data: measure_score("AP", groups=[1, 1], **data), "measure_score has no parameter 'groups': pass qid="),
-        (lambda **data: measure_score("AP", doc_id=[1, 1], **data), r"no parameter 'doc_id': pass docno=, one value per row\."),
-        (lambda **data: measure_score("TBG", words=[1, 1], **data), "no parameter 'words': pass doc_length="),
+        (lambda **data: measure_score("TBG", groups=[1, 1], **data), r"measure_score has no parameter 'groups'. Write qid=. It has one value per row \(not the sizes of groups\)"),
+        (lambda **data: measure_score("ERR", group=[2], **data), "no parameter 'group'. Write qid="),
+        (lambda **data: measure_score("ERR", query_id=[1, 1], **data), "no parameter 'query_id'. Write qid="),
+        (lambda **data: measure_score("AP", groups=[1, 1], **data), "measure_score has no parameter 'groups'. Write qid="),
+        (lambda **data: measure_score("AP", doc_id=[1, 1], **data), r"no parameter 'doc_id'. Write docno=. It has one value per row\."),
+        (lambda **data: measure_score("TBG", words=[1, 1], **data), "no parameter 'words'. Write doc_length="),
         (lambda **data: measure_score("AP", avrage=False, **data), "no parameter 'avrage'. Near: 'average'"),
     ],
 )  # fmt: skip
