@@ -613,8 +613,8 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None, path: AnyPath | N
     curves = {name: (rows["level"].to_numpy(), 100 * rows["share"].to_numpy()) for name, rows in by_measure}
     ax.axvline(study.about["alpha"], color=GREY, linewidth=0.7, zorder=2.1)
     title, across = f"Pairs told apart by the level of the test · {_title(study)}", POWER_TESTS[test]
-    labels = {"xlabel": f"level of significance ({across})", "ylabel": "pairs of runs told apart (%)"}
-    return saved(plot_curves(ax, curves, title, xscale="log", xlim=_LEVELS[[0, -1]], **labels), path)
+    x, y = f"level of significance ({across})", "pairs of runs told apart (%)"
+    return saved(plot_curves(ax, curves, title, xscale="log", xlim=_LEVELS[[0, -1]], xlabel=x, ylabel=y), path)
 
 
 def _title(study: Power) -> str:
