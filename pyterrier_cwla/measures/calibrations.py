@@ -69,7 +69,7 @@ CURVES = {"exponential": 1, "Weibull": 2, "log-logistic": 2, "log-normal": 2, "h
 _POINTS = {"words": _NUMBER, "seconds": _NUMBER, "views": int, "duplicate": bool}
 CURVE = {"seconds": _NUMBER, "share": _NUMBER, "at_risk": int}
 _TOP: Fields = {"format": str, "version": int, "about": dict, "excluded": dict, "missing": dict, "notes": list,
-        "reading": (dict, type(None)), "shapes": list, "table": list, "points": list, "curve": list}  # fmt: skip
+        "reading": dict | None, "shapes": list, "table": list, "points": list, "curve": list}  # fmt: skip
 
 
 def read_calibration(path: Any) -> Fields:
@@ -172,7 +172,11 @@ def checked(content: Any, where: str) -> Fields:
     import pandas as pd
 
     read = _Reader(where)
-    read.top(content)
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise read.wrong("this is not a calibration that Calibration.save wrote.")
+    if content.get("version") != VERSION:
+        raise read.wrong(f"a calibration of version {content.get('version')!r}; this package reads version {VERSION}.")
+    content = read.record(content, "", _TOP)
     about, reading = read.record(content["about"], "about", _ABOUT), content["reading"]
     if not about["rel"] > 0:
         raise read.wrong(f"about.rel must be a grade above 0, not {shown(about['rel'])}.")
@@ -202,18 +206,6 @@ class _Reader:
         """Return an error that names the file."""
         return MalformedFile(f"{self.where}: {what}")
 
-    def top(self, content: Any) -> None:
-        """Check the format, the version and the fields at the top."""
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise self.wrong("this is not a calibration that Calibration.save wrote.")
-        version = content.get("version")
-        if version != VERSION:
-            raise self.wrong(f"a calibration of version {version!r}; this package reads version {VERSION}.")
-        self._keys(content, "", _TOP)
-        for key, kind in _TOP.items():
-            if not isinstance(content[key], kind):
-                raise self.wrong(f"{key} has the wrong type.")
-
     def table(self, records: Any) -> list[Fields]:
         """Return the rows of the table, with names, ranges and intervals checked; one per name and grade is used."""
         rows, used = self.records(records, "table", TABLE), set()
@@ -233,7 +225,8 @@ class _Reader:
             used |= {key} if row["used"] else set()
         return rows
 
-    def _keys(self, record: Any, place: str, kinds: Mapping[str, Any]) -> None:
+    def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> Fields:
+        """Return an object with exactly the fields of ``kinds``, checked; the place of the whole file is empty."""
         prefix = f"{place}." if place else ""
         if not isinstance(record, dict):
             raise self.wrong(f"{place} must be an object.")
@@ -244,11 +237,7 @@ class _Reader:
             if key not in kinds:
                 name = key if encodable(str(key)) else shown(key)
                 raise self.wrong(f"{prefix}{name} is not a field of a calibration. {near(str(key), kinds)}")
-
-    def record(self, record: Any, place: str, kinds: Mapping[str, Any]) -> Fields:
-        """Return an object with exactly the fields of ``kinds``, checked."""
-        self._keys(record, place, kinds)
-        return {key: self.value(record[key], f"{place}.{key}", kind) for key, kind in kinds.items()}
+        return {key: self.value(record[key], f"{prefix}{key}", kind) for key, kind in kinds.items()}
 
     def records(self, records: Any, place: str, kinds: Mapping[str, Any]) -> list[Fields]:
         """Return a list of objects, checked."""
@@ -290,9 +279,8 @@ class _Reader:
 
     def mapping(self, values: Any, place: str, kind: type) -> Fields:
         """Return an object with values of one kind, checked."""
-        if not isinstance(values, dict):
-            raise self.wrong(f"{place} must be an object.")
-        return {self._text(key, place): self.value(value, f"{place}.{key}", kind) for key, value in values.items()}
+        kinds = dict.fromkeys(values, kind) if isinstance(values, dict) else {}
+        return {self._text(key, place): value for key, value in self.record(values, place, kinds).items()}
 
 
 def _without_nan(value: Any) -> Any:

@@ -800,7 +800,7 @@ def broken(**changes):
         (broken(version=2), "of version 2; this package reads version 1"),
         (broken(extra=1), "extra is not a field of a calibration"),
         ({k: v for k, v in broken().items() if k != "table"}, "table is missing"),
-        (broken(table={}), "table has the wrong type"),
+        (broken(table={}), "table must be of type list, not"),
         (broken(table__0__value="224"), r"table\[0\].value must be a number, not '224'"),
         (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
         (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
