@@ -272,9 +272,10 @@ def _showings(given: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             f"the results shown have no column {missing[0]!r}. {near(missing[0], map(str, given.columns))}"
             f" Required columns: {some(_SHOWN, 6)}; optional: {_CLICK_TIME!r}."
         )
-    times = [dates_in(given[name]) for name in ("time", _CLICK_TIME) if name in given]
-    start, click = ([*map(_seconds, times), pd.Series(np.nan, given.index)])[:2]
-    if click.notna().any() and (times[0].dtype.kind == "M") != (times[1].dtype.kind == "M"):
+    shown_at = dates_in(given["time"])
+    clicked_at = dates_in(given.get(_CLICK_TIME, pd.Series(np.nan, given.index)))
+    start, click = _seconds(shown_at), _seconds(clicked_at)
+    if click.notna().any() and (shown_at.dtype.kind == "M") != (clicked_at.dtype.kind == "M"):
         raise BadLog("time and click_time must both be dates, or both be seconds.")
     if start.isna().any():
         raise BadLog(

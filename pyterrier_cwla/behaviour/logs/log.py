@@ -492,12 +492,13 @@ class _Check:
 
 def dates_in(times: pd.Series) -> pd.Series:
     """Return texts of dates (ISO 8601) as dates; all other values unchanged, such as numbers and texts of numbers."""
-    known = times.where(~_unknown(times))
-    if times.dtype.kind in "biufmM" or pd.to_numeric(known, errors="coerce").notna().any():
+    if times.dtype.kind in "biufmM":
         return times
+    known = times.where(~_unknown(times))
     try:
-        return pd.to_datetime(known, format="ISO8601", utc=True)
-    except (TypeError, ValueError):
+        numbers = pd.to_numeric(known, errors="coerce").notna().any()
+        return times if numbers else pd.to_datetime(known, format="ISO8601", utc=True)
+    except (TypeError, ValueError, OverflowError):
         return times
 
 
