@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -195,8 +195,23 @@ class Pieces:
         layout : Layout
             Names, kinds and shapes of the arrays of a piece.
         """
-        work = {name: partial(compute, name) for name in names}
-        found = dict(bar(self.done(work, lambda _: layout), self.progress, label, len(work), unit))
+        return self._in_order(names, [partial(compute, name) for name in names], label, unit, layout)
+
+    def of_arrays(
+        self, arrays: Sequence[np.ndarray], compute: Callable[[Any], Piece], label: str, unit: str, layout: Layout
+    ) -> list[Piece]:
+        """Return the piece that `compute` makes of each array, in order; hashes of the arrays are names in the cache.
+
+        The other parameters are those of :meth:`each`.
+        """
+        names = [fingerprint(array) for array in arrays]
+        return self._in_order(names, [partial(compute, array) for array in arrays], label, unit, layout)
+
+    def _in_order(
+        self, names: Sequence[str], work: Iterable[Callable[[], Piece]], label: str, unit: str, layout: Layout
+    ) -> list[Piece]:
+        of = dict(zip(names, work, strict=True))
+        found = dict(bar(self.done(of, lambda _: layout), self.progress, label, len(of), unit))
         return [found[name] for name in names]
 
     def done(

@@ -36,7 +36,6 @@ from ...evaluation.significance import (
 from ...measures.labels import Measures
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, saved
 from ...rendering.numbers import percent
-from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, half_width, parts, times_drawn
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, plot_rows
@@ -53,15 +52,13 @@ _CELLS = 1 << 20  # resampled numbers per chunk
 _FEWER = 1000  # resamples that suffice for a standard error
 
 
-def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples: int, seed: int) -> Piece:
+def pairs_tested(scores: Array, alpha: float, resamples: int, seed: int) -> Piece:
     """Test all pairs of runs by one measure.
 
     Parameters
     ----------
-    name : str
-        Key of the measure in ``values``.
-    values : mapping of str to ndarray, shape (runs, queries)
-        Scores by each measure.
+    scores : ndarray, shape (runs, queries)
+        Scores by the measure.
     alpha : float
         Level of significance.
     resamples, seed : int
@@ -72,7 +69,6 @@ def pairs_tested(name: str, values: Mapping[str, Array], alpha: float, resamples
     dict of str to ndarray
         Arrays described by :func:`layout_of_pairs`.
     """
-    scores = values[name]
     first, second = np.triu_indices(len(scores), 1)
     largest = float(np.abs(scores).max())
     differences = without_noise(scores[first] - scores[second], largest)
@@ -252,7 +248,11 @@ def discriminative_power(
     if len(cube.queries) < 3:
         raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more queries.")
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
-    found = _tested(cube, Pieces(identity, cache_dir, progress, n_jobs), alpha, resamples, seed)
+    compute = partial(pairs_tested, alpha=alpha, resamples=resamples, seed=seed)
+    pieces = Pieces(identity, cache_dir, progress, n_jobs).of_arrays(
+        list(cube.values), compute, "testing all pairs", "measures", layout_of_pairs(len(cube.runs), resamples)
+    )
+    found = dict(zip(cube.measures, pieces))
     pairs = [_pairs(name, of, found[name], cube.runs) for name, of in zip(cube.measures, cube.values)]
     table = pd.DataFrame([_row(name, piece, alpha, correction, len(cube.queries)) for name, piece in found.items()])
     contrasts = _contrasts(table, found, len(cube.queries))
@@ -270,16 +270,6 @@ def discriminative_power(
         "intervals": "95 %, standard error of the bootstrap over queries, with Student's t",
     }
     return Power(table, contrasts, pd.concat(pairs, ignore_index=True), about)
-
-
-def _tested(cube: Cube, pieces: Pieces, alpha: float, resamples: int, seed: int) -> dict[str, Piece]:
-    """Return the tests of all pairs by measure; cache keys are the measure's text and scores."""
-    keys = [f"{text} {fingerprint(of)}" for text, of in zip(cube.measures.values(), cube.values)]
-    values = dict(zip(keys, cube.values))
-    compute = partial(pairs_tested, values=values, alpha=alpha, resamples=resamples, seed=seed)
-    layout = layout_of_pairs(len(cube.runs), resamples)
-    found = dict(zip(values, pieces.each(list(values), compute, "testing all pairs", "measures", layout=layout)))
-    return {name: found[key] for name, key in zip(cube.measures, keys)}
 
 
 def _pairs(measure: str, scores: Array, piece: Piece, runs: list[str]) -> pd.DataFrame:

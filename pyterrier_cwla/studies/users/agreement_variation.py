@@ -44,7 +44,6 @@ from ...rendering.figures import (
     titled,
 )
 from ...rendering.numbers import fixed_point, percent
-from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     CORRELATIONS,
@@ -625,11 +624,9 @@ def sensitivity(
     pieces = Pieces(identity, cache_dir, progress, n_jobs)
     numbered = [{str(k): measure for k, measure in enumerate(of)} for of in measures.values()]
     scores = [better_scores(rated, of).to_numpy().T.copy() for of in numbered]
-    # Cache keys are hashes of scores, because the meaning of a measure's text may change.
-    texts = [fingerprint(of) for of in scores]
     kinds = with_weighted(CORRELATIONS) if rated.weights is not None else list(CORRELATIONS)
-    compute = partial(_curve, dict(zip(texts, scores)), rated, kinds, resamples, confidence, seed)
-    found = pieces.each(texts, compute, "correlating", "measures", layout=_layout(len(grid), kinds))
+    compute = partial(_curve, rated, kinds, resamples, confidence, seed)
+    found = pieces.of_arrays(scores, compute, "correlating", "measures", _layout(len(grid), kinds))
     tables = [
         pd.DataFrame({"measure": name, parameter: grid, "text": list(map(str, measures[name])), **columns})
         for name, columns in zip(named, found)
@@ -781,13 +778,11 @@ def _layout(values: int, kinds: list[str]) -> Layout:
     return {what + end: ("f", (values,)) for what in drawn for end in ("", "_low", "_high")}
 
 
-def _curve(
-    scores: dict[str, Array], rated: Rated, kinds: list[str], resamples: int, confidence: float, seed: int, name: str
-) -> Piece:
+def _curve(rated: Rated, kinds: list[str], resamples: int, confidence: float, seed: int, scores: Array) -> Piece:
     """Return the columns of one measure, computed from its scores [values × ratings]."""
     samples = sample_and_resamples(len(rated), rated.users, resamples, seed)
     columns: Piece = {}
-    for kind, values in coefficients(kinds, scores[name], rated.ratings, samples, rated.weights).items():
+    for kind, values in coefficients(kinds, scores, rated.ratings, samples, rated.weights).items():
         for what, drawn, most in ((kind, values, 1), (f"{kind}_change", values - values[0], 2)):
             low, high = around(drawn[:, 0], drawn[:, 1:], confidence, rated.units, -most, most)
             columns |= {what: drawn[:, 0], f"{what}_low": low, f"{what}_high": high}
