@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from inspect import Parameter as InspectParameter
 from inspect import Signature, cleandoc
-from operator import is_
 from pathlib import Path
 from sys import getsizeof
 from typing import Any, Self, cast
@@ -164,7 +163,10 @@ class CWLAMeasure(ShownMeasure):
     @property
     def objects(self) -> list[Any]:
         """Functions, tables and measures behind the names in the parameters."""
-        return _flat(self.bound)
+        objects: list[Any] = []
+        for bound in self.bound.values():
+            objects += bound.values() if isinstance(bound, dict) else [bound]
+        return objects
 
     def given(self, name: str, example: str) -> Any:
         """Return the object behind a required parameter; raise BadParameter if it is missing."""
@@ -216,7 +218,7 @@ class CWLAMeasure(ShownMeasure):
                 return one.pinned(known)
             return _as_now(one, known) if getattr(one, "follows_a_file", False) else one
 
-        return self._rebound(now)
+        return self if all(now(one) is one for one in self.objects) else self._rebound(now)
 
     def with_parts(self, change: Change) -> Self:
         """Return the measure with ``change`` applied to the measures among its parameters, and with its label."""
@@ -226,8 +228,7 @@ class CWLAMeasure(ShownMeasure):
         def changed(bound: Any) -> Any:
             return {name: change(one) for name, one in bound.items()} if isinstance(bound, dict) else change(bound)
 
-        other = {name: changed(bound) for name, bound in self.bound.items()}
-        return self if all(map(is_, self.objects, _flat(other))) else cast(Self, self(**other)._renamed(self.label))
+        return cast(Self, self(**{name: changed(bound) for name, bound in self.bound.items()})._renamed(self.label))
 
     def _renamed(self, label: str | None) -> Self:
         return self._with(label=label)
@@ -294,10 +295,6 @@ class CWLAMeasure(ShownMeasure):
         given = ",".join(f"{k}={self._param_repr(v)}" for k, v in params.items() if k != self.AT_PARAM)
         cutoff = f"@{params[self.AT_PARAM]}" if self.AT_PARAM in params else ""
         return f"{self.__name__}({given}){cutoff}" if given else f"{self.__name__}{cutoff}"
-
-
-def _flat(bound: Mapping[str, Any]) -> list[Any]:
-    return [one for value in bound.values() for one in (value.values() if isinstance(value, dict) else [value])]
 
 
 def _with_names(bound: Any, value: Any) -> Any:
