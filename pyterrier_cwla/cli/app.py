@@ -17,7 +17,7 @@ from ..errors import CWLAError, MalformedFile, MissingLength, MissingSeconds, Un
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
-from .options import displayed, options_of, said, unknown_option, wrong_value
+from .options import displayed, in_options, options_of, unknown_option, wrong_value
 
 if TYPE_CHECKING:
     import typer
@@ -114,7 +114,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except MalformedFile as error:
         return _fail(f"{error}{_way_out_of_folder(str(error), words)}")
     except CWLAError as error:
-        return _fail(said(error, options_of(typer.main.get_command(app), words)))
+        return _fail(in_options(str(error), options_of(typer.main.get_command(app), words)))
     except usage_error as error:
         message = unknown_option(error, typer.main.get_command(loaded_app())) or wrong_value(error)
         return _fail(message if message.endswith((".", "?")) else f"{message}.")

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ..errors import BadParameter, CWLAError, near
+from ..errors import near
 
 #: Parameters of measures that are also options of some commands. Errors about them name the option already.
 _OF_MEASURES = {"measure", "measures", "lengths", "seconds", "missing", "output"}
@@ -96,17 +96,8 @@ def _by_command(group: Any, before: str = "") -> Iterator[tuple[str, set[str]]]:
         yield f"{before}{name}", {option for parameter in command.params for option in parameter.opts}
 
 
-def said(error: CWLAError, options: Mapping[str, str]) -> str:
-    """Return the message of an error, with the options in place of the parameters of functions."""
-    given = getattr(error, "given", {})
-    by_option = {options[name]: value for name, value in given.items() if name in options}
-    if not isinstance(error, BadParameter) or not by_option:
-        return in_options(str(error), options)
-    return in_options(error.about(f"{option} {value}" for option, value in by_option.items()), options)
-
-
 def in_options(text: str, options: Mapping[str, str]) -> str:
-    """Replace parameters in a hint, such as ``give seed=1``, by options, but not within a measure.
+    """Replace parameters in an error or hint, such as ``give seed=1``, by options, but not within a measure.
 
     >>> in_options("for AP(rel=1), give rel=2, or complete=None.", {"rel": "--rel", "complete=": "--all-runs"})
     'for AP(rel=1), give --rel 2, or --all-runs.'
@@ -114,6 +105,7 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
     for name, option in options.items():
         if name.endswith("="):  # an option without a value
             text = re.sub(rf"{_OUTSIDE}{name}[\w']*", option, text)
+        text = re.sub(rf"{_OUTSIDE}{name}='([^']*)'", rf"{option} \1", text)
         text = re.sub(rf"{_OUTSIDE}{name}={_BEFORE_VALUE}", f"{option} ", text)
         text = re.sub(rf"{_OUTSIDE}{name}=", option, text)
     return text

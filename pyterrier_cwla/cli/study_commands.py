@@ -338,15 +338,13 @@ def fit(
         report.write(found)
 
 
-def _assigned(written: str, what: str) -> tuple[str, str]:
-    name, equals, text = written.partition("=")
-    if not (name and equals and text):
-        raise errors.BadParameter(f"{written!r}: write {what}.")
-    return name.removeprefix("$"), text
-
-
 def _by_name(given: list[str], what: str) -> dict[str, str]:
-    found = dict(_assigned(written, what) for written in given)
+    found = {}
+    for written in given:
+        name, equals, text = written.partition("=")
+        if not (name and equals and text):
+            raise errors.BadParameter(f"{written!r}: write {what}.")
+        found[name.removeprefix("$")] = text
     if len(found) < len(given):
         raise errors.BadParameter(f"{', '.join(given)}: give each name once.")
     return found

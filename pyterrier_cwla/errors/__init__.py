@@ -41,12 +41,8 @@ class BadParameter(CWLAError):
     """
 
     def __init__(self, message: str, /, **given: object) -> None:
-        self.message, self.given = message, given
-        super().__init__(self.about({f"{name}={shown(value)}": value for name, value in given.items()}))
-
-    def about(self, subject: Iterable[str]) -> str:
-        """Return the message as a sentence about a subject."""
-        return "".join([*subject, "" if self.message.startswith(":") or not self.given else " ", self.message])
+        subject = "".join(f"{name}={shown(value)}" for name, value in given.items())
+        super().__init__(f"{subject}{'' if message.startswith(':') or not given else ' '}{message}")
 
 
 class RefutedFact(BadParameter):

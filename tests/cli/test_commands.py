@@ -1055,6 +1055,7 @@ def test_parameters_in_the_words_of_the_command_line():
         ("alpha=2.0 must be", "--alpha 2.0 must be"), ("give cv=5.", "give --cv 5."), ("set cv=, or", "set --cv, or"),
         ("max_seconds=-1 is", "--max-seconds -1 is"), ("RBP(p=2): wrong", "RBP(p=2): wrong"), ("A(x=1,p=2)", "A(x=1,p=2)"),
         ("R($p=1)", "R($p=1)"), ("C='f(alpha=1)'", "C='f(alpha=1)'"), ("beta=1", "beta=1"), ("my_cv=3", "my_cv=3"),
+        ("cv='x y' is no number", "--cv x y is no number"),
     ]:  # fmt: skip
         assert in_options(python, known) == written
 
