@@ -33,7 +33,7 @@ from pyterrier_cwla.measures.labels import parsed
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.provider import computed_here
 from pyterrier_cwla.model import parse
-from pyterrier_cwla.rendering.latex import escaped
+from pyterrier_cwla.rendering.tables import escaped
 
 PACKAGE = Path(pyterrier_cwla.__file__).parent
 READERS = (

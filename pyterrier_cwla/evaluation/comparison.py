@@ -17,13 +17,8 @@ from ..errors import BadParameter, check_known, near
 from ..errors.sanitise import sanitised
 from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import saved
-from ..rendering.latex import floating_table, typeset
 from ..rendering.numbers import decimals, fixed_point, interval_of, level, percent, probability
-from ..rendering.tables import (
-    Table,
-    TableCell,
-    TableColumn,
-)
+from ..rendering.tables import Table, TableCell, TableColumn, floating_table, typeset
 from ..rendering.terminal import other_than_means
 from .comparison_plots import plot_pairs, plot_scores, plot_topics, plot_wins
 from .significance import CORRECTIONS, PAIRED_TESTS, TESTS, Array, SignificanceTest, unit_of, without_noise
