@@ -488,8 +488,8 @@ class Fit(Fitted):
                 f"Nearly best: values within {self._nearly} of the best on all ratings. {where}",
                 self.parameters(),
             ),
-            "folds": Table("Parameters chosen without each fold, evaluated on it", where, self.folds),
-            "candidates": Table("All candidates", f"The objective on all ratings. {where}", self.candidates),
+            "folds": Table("Parameters chosen without each fold, evaluated on it", where, flat(self.folds)),
+            "candidates": Table("All candidates", f"The objective on all ratings. {where}", flat(self.candidates)),
         }  # fmt: skip
 
     def pictures(self) -> Pictures:
@@ -500,7 +500,7 @@ class Fit(Fitted):
                 f"Other parameters as fitted; marks at the bottom: values chosen without each of"
                 f" {many(len(self.folds), 'fold')}. {self.how_folded}",
                 partial(plot_parameter, self, name),
-                self.curve(name),
+                flat(self.curve(name)),
             )
             for number, name in enumerate(self.ranges, 1)
             if len(self.curve(name)) > 1
