@@ -48,14 +48,10 @@ class DocumentTable(Resource):
         Description of the origin of the table.
     digest : str, optional
         Hash of the file.
-
-    Attributes
-    ----------
-    column : str
-        Name of the column of values in runs.
     """
 
-    column: ClassVar[str]
+    _column: ClassVar[str]
+    """Name of the column of values in runs."""
     _kind: ClassVar[TableKind]
     """Kind of the files of these tables, with the names of their columns."""
     _reserved: ClassVar[str] = ""
@@ -99,11 +95,11 @@ class DocumentTable(Resource):
         if isinstance(table, cls):
             return cls(name or table.name, table.loaded, about=table.about)
         ids, values, called, column = cls._pairs(table)
-        doc_id = strings(ids, called, cls.parameter, BadParameter)
+        doc_id = strings(ids, called, cls._parameter, BadParameter)
         if pc.count_distinct(doc_id).as_py() < len(doc_id):
             seen = pc.value_counts(doc_id)
             double = seen.field("values").filter(pc.greater(seen.field("counts"), 1))[0].as_py()
-            raise BadParameter(f"the {cls.parameter} have {double!r} twice: keep one row of each document.")
+            raise BadParameter(f"the {cls._parameter} have {double!r} twice: keep one row of each document.")
         columns = cls._checked(doc_id, values, column)
         return cls(name or cls._content_name(columns), columns, about=about)
 
@@ -127,8 +123,8 @@ class DocumentTable(Resource):
     def _unknown(cls, name: str, registered: list[str]) -> str:
         near_name = near(name, registered) + " " if registered else ""
         return (
-            f"{cls.parameter}={name!r} is neither a file nor the name of a table."
-            f" {near_name}register_{cls.parameter}(name, table) names one."
+            f"{cls._parameter}={name!r} is neither a file nor the name of a table."
+            f" {near_name}register_{cls._parameter}(name, table) names one."
         )
 
     @classmethod
@@ -160,7 +156,7 @@ class DocumentTable(Resource):
         """Write the table to a Parquet file, with ``about`` in its metadata."""
         import pyarrow.parquet
 
-        metadata = {_KEY: json.dumps(self.about | {"table": self.parameter, "version": __version__})}
+        metadata = {_KEY: json.dumps(self.about | {"table": self._parameter, "version": __version__})}
         rows = self._rows().replace_schema_metadata(metadata)
         with written(path) as place:
             pyarrow.parquet.write_table(rows, place, write_page_checksum=True)
@@ -189,13 +185,13 @@ class DocumentTable(Resource):
         return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
 
     def __repr__(self) -> str:
-        return f"<{self.parameter} {self.name!r}>"
+        return f"<{self._parameter} {self.name!r}>"
 
     @classmethod
     def _pairs(cls, table: Any) -> tuple[Any, Any, str, str]:
         """Return document ids, their values, and the names of both columns."""
         if isinstance(table, Mapping):
-            return list(table), list(table.values()), IDS[0], cls.column
+            return list(table), list(table.values()), IDS[0], cls._column
         if hasattr(table, "columns") or isinstance(table, pa.Table):
             columns, found = columns_of_table(table), dict[str, list[Named]]()
             for name, meaning in cls._kind.names.items():
@@ -205,21 +201,21 @@ class DocumentTable(Resource):
             if ids is None or given is None:
                 lacking = " or ".join(name for name in cls._kind.names if (name in IDS) == (ids is None))
                 names = [name for name, _ in columns]
-                raise BadParameter(f"the table of {cls.parameter} has no column {lacking}; there is {some(names, 8)}.")
+                raise BadParameter(f"the table of {cls._parameter} has no column {lacking}; there is {some(names, 8)}.")
 
             def refuse(sentence: str, row: int) -> BadParameter:
-                return BadParameter(f"the table of {cls.parameter} {sentence} in row {row}. Keep one of the two.")
+                return BadParameter(f"the table of {cls._parameter} {sentence} in row {row}. Keep one of the two.")
 
             def refuse_values(sentence: str, row: int) -> BadParameter:
-                document = strings(doc_id, ids[0][0], cls.parameter, BadParameter)[row].as_py()
+                document = strings(doc_id, ids[0][0], cls._parameter, BadParameter)[row].as_py()
                 return refuse(f"{sentence} for document {document!r}", row)
 
             doc_id = the_only(ids, refuse)
             return doc_id, the_only(given, refuse_values), ids[0][0], given[0][0]
         if hasattr(table, "index") and hasattr(table, "dtype"):
-            return table.index, table, IDS[0], cls.column
+            return table.index, table, IDS[0], cls._column
         raise BadParameter(
-            f"{cls.parameter}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
+            f"{cls._parameter}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
         )
 
     @classmethod

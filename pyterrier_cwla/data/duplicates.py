@@ -151,7 +151,7 @@ class Duplicates(DocumentTable):
     2
     """
 
-    parameter, _kind, column, _reserved = "duplicates", DUPLICATES, "duplicate_of", RUN
+    _parameter, _kind, _column, _reserved = "duplicates", DUPLICATES, "duplicate_of", RUN
 
     def __len__(self) -> int:
         """Return the number of duplicates, without their originals."""
@@ -259,19 +259,19 @@ class Duplicates(DocumentTable):
             codes = _codes(_only(pc.not_equal(names, ""), names))
             _, first, cluster = np.unique(codes, return_index=True, return_inverse=True)
             return _components(doc_id, doc_id.take(of_numbers(first[cluster])))
-        original = strings(values, column, cls.parameter, BadParameter, holes=True)
+        original = strings(values, column, cls._parameter, BadParameter, holes=True)
         return _components(doc_id, _named_or(original, doc_id))
 
     @classmethod
     def _content(cls, columns: Clusters) -> tuple[str, Ids, NDArray[np.uint64]]:
         doc_id, cluster, original = columns
-        return cls.parameter, doc_id, hashes(original, salt=1)[cluster]
+        return cls._parameter, doc_id, hashes(original, salt=1)[cluster]
 
     @classmethod
     def _read(cls, path: str) -> Clusters:
         table = read_table(path, DUPLICATES)
         column = table.column_names[1]  # duplicate_of, if there are both
-        return cls._checked(strings(table["doc_id"], "doc_id", cls.parameter, BadParameter), table[column], column)
+        return cls._checked(strings(table["doc_id"], "doc_id", cls._parameter, BadParameter), table[column], column)
 
     def _rows(self) -> pa.Table:
         doc_id, cluster, original = self.loaded

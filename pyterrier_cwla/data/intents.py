@@ -26,7 +26,7 @@ class IntentWeights(Resource):
     Content is the probabilities by (query, intent), or None for uniform ones.
     """
 
-    parameter, _has_files = "weights", False
+    _parameter, _has_files = "weights", False
 
     @classmethod
     def _from_content(cls, content: Any) -> IntentWeights:

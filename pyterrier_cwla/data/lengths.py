@@ -29,37 +29,30 @@ class NumberTable(DocumentTable):
     """Numbers of 0 or more by document id: lengths in words, or known costs in seconds.
 
     The classes of tables also stand for the number itself, which efforts read from a table or from a column of runs.
-
-    Attributes
-    ----------
-    noun, nouns : str
-        Names of one number and of several.
-    unit : str
-        Unit of the numbers.
-    readers : str
-        Efforts that read the numbers, as the subject of a sentence.
-    ways : str
-        Ways to give the numbers, besides a table.
-    error : type of MissingLength
-        Class of errors about documents without a number.
     """
 
-    noun: ClassVar[str]
-    nouns: ClassVar[str]
-    unit: ClassVar[str]
-    readers: ClassVar[str]
-    ways: ClassVar[str]
-    error: ClassVar[type[MissingLength]]
+    _noun: ClassVar[str]
+    """Name of one number."""
+    _nouns: ClassVar[str]
+    """Name of several numbers."""
+    _unit: ClassVar[str]
+    """Unit of the numbers."""
+    _readers: ClassVar[str]
+    """Efforts that read the numbers, as the subject of a sentence."""
+    _ways: ClassVar[str]
+    """Ways to give the numbers, besides a table."""
+    _error: ClassVar[type[MissingLength]]
+    """Class of errors about documents without a number."""
 
     @classmethod
-    def key(cls, metric: Any) -> tuple[Hashable, ...]:
+    def _key(cls, metric: Any) -> tuple[Hashable, ...]:
         """Return the key of these numbers in caches of values of a metric."""
-        return cls.column, cls.of_metric(metric), metric.default_lengths, metric.missing
+        return cls._column, cls._of_metric(metric), metric.default_lengths, metric.missing
 
     @classmethod
-    def of_metric(cls, metric: Any, prefix: str = "") -> Self | None:
+    def _of_metric(cls, metric: Any, prefix: str = "") -> Self | None:
         """Return the table of a metric with these numbers; with the prefix "default_", that for runs without column."""
-        return cast("Self | None", getattr(metric, prefix + cls.parameter, None))
+        return cast("Self | None", getattr(metric, prefix + cls._parameter, None))
 
     def __len__(self) -> int:
         return len(self.loaded[1])
@@ -69,11 +62,11 @@ class NumberTable(DocumentTable):
             number = len(self.current)
             mean = self.mean if number else np.nan
         except CWLAError:  # the file is missing or is not a table
-            return f"<{self.nouns} {self.name!r}: the file cannot be read>"
-        of_mean = f", mean {mean:,.1f} {self.unit}" if number else ""
+            return f"<{self._nouns} {self.name!r}: the file cannot be read>"
+        of_mean = f", mean {mean:,.1f} {self._unit}" if number else ""
         tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
         content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
-        return f"<{self.nouns} {self.name!r}: {content}>"
+        return f"<{self._nouns} {self.name!r}: {content}>"
 
     @property
     def mean(self) -> float:
@@ -103,12 +96,13 @@ class NumberTable(DocumentTable):
     @classmethod
     def _checked(cls, doc_id: Ids, values: Any, column: str) -> tuple[Ids, Floats]:
         found = np.array(
-            numbers(values, column, cls.parameter, BadParameter, lambda row: shown(doc_id[row].as_py())), float
+            numbers(values, column, cls._parameter, BadParameter, lambda row: shown(doc_id[row].as_py())), float
         )
         if len(found) and not (np.isfinite(found).all() and found.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
             raise BadParameter(
-                f"the {cls.noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls.nouns} are {cls.unit}, 0 or more."
+                f"the {cls._noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls._nouns} are {cls._unit}, 0 or"
+                " more."
             )
         return doc_id, found
 
@@ -119,10 +113,10 @@ class NumberTable(DocumentTable):
     @classmethod
     def _read(cls, path: str) -> tuple[Ids, Floats]:
         table = read_table(path, cls._kind)
-        return strings(table["doc_id"], "doc_id", cls.nouns, cls.error), to_numpy(table[cls.column])
+        return strings(table["doc_id"], "doc_id", cls._nouns, cls._error), to_numpy(table[cls._column])
 
     def _rows(self) -> pa.Table:
-        return pa.table(dict(zip(("docno", self.column), self.loaded, strict=True)))
+        return pa.table(dict(zip(("docno", self._column), self.loaded, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -164,16 +158,16 @@ class ReplacedLengths:
             return None
         example = f"{shown(self.document)} of query {shown(self.query)}"
         of = self.of
-        source = f"the column {of.column}" if self.table is None else f"the table of {of.nouns} {self.table}".rstrip()
+        source = f"the column {of._column}" if self.table is None else f"the table of {of._nouns} {self.table}".rstrip()
         if self.replaced == self.documents and self.table is not None:
-            raise of.error(
+            raise of._error(
                 f"none of {self.documents:,} documents of {run} is in {source}, such as {example}. Is the table of"
                 " another collection, or are the ids written differently?"
             )
         share = 100 * self.replaced / self.documents
         return (
-            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no {of.noun} in {source},"
-            f" such as {example}: missing='mean' replaces them by the mean."
+            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no {of._noun} in"
+            f" {source}, such as {example}: missing='mean' replaces them by the mean."
         )
 
 
@@ -194,9 +188,9 @@ class Lengths(NumberTable):
     225.0
     """
 
-    parameter, _kind, column = "lengths", LENGTHS, "doc_length"
-    noun, nouns, unit, readers, error = "length", "lengths", "words", "time as effort", MissingLength
-    ways = (
+    _parameter, _kind, _column = "lengths", LENGTHS, "doc_length"
+    _noun, _nouns, _unit, _readers, _error = "length", "lengths", "words", "time as effort", MissingLength
+    _ways = (
         "or a column doc_length in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures"
         " with register_lengths(words)."
     )
@@ -375,9 +369,9 @@ class Seconds(NumberTable):
     22.5
     """
 
-    parameter, _kind, column = "doc_seconds", SECONDS, "doc_seconds"
-    noun, nouns, unit, readers, error = "cost", "costs", "seconds", "an effort of known seconds", MissingSeconds
-    ways = "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it)."
+    _parameter, _kind, _column = "doc_seconds", SECONDS, "doc_seconds"
+    _noun, _nouns, _unit, _readers, _error = "cost", "costs", "seconds", "an effort of known seconds", MissingSeconds
+    _ways = "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it)."
 
 
 def register_doc_seconds(name: str, table: Any) -> Seconds:

@@ -63,14 +63,10 @@ class Resource(ABC):
         File of the resource, instead of content.
     digest : str, optional
         Hash of the file.
-
-    Attributes
-    ----------
-    parameter : str
-        Name of the parameter of measures, such as "lengths".
     """
 
-    parameter: ClassVar[str]
+    _parameter: ClassVar[str]
+    """Name of the parameter of measures, such as "lengths"."""
     _has_files: ClassVar[bool] = True
     """Whether the parameter accepts the path of a file."""
     _read_at_once: ClassVar[bool] = False
@@ -110,7 +106,7 @@ class Resource(ABC):
         if name in cls._named:
             return cast(Self, cls._named[name])
         if cls._has_files and not _FILES.get():
-            raise BadParameter(f"{cls.parameter}={name!r} names no registered table, and files are not read here.")
+            raise BadParameter(f"{cls._parameter}={name!r} names no registered table, and files are not read here.")
         if cls._has_files and os.path.isfile(name):
             found = cls(name, path=name)
             if cls._read_at_once:
@@ -121,7 +117,7 @@ class Resource(ABC):
     @classmethod
     def _held(cls, value: Any) -> Any:
         """Return the resource that an object has as an attribute, as artifacts do; otherwise the object itself."""
-        held = getattr(value, cls.parameter, None)
+        held = getattr(value, cls._parameter, None)
         return held if isinstance(held, cls) else value
 
     @property
@@ -133,7 +129,7 @@ class Resource(ABC):
         if not self.follows_a_file:
             return self
         path = str(self.path)
-        return cast(Self, _with_digest(type(self), self.name, path, hash_of_file(path, self.parameter)))
+        return cast(Self, _with_digest(type(self), self.name, path, hash_of_file(path, self._parameter)))
 
     @property
     def anonymous(self) -> bool:
@@ -156,9 +152,9 @@ class Resource(ABC):
 
     def _unchanged(self, found: Any) -> Any:
         """Return what was read from the file; raise MalformedFile if its hash is no longer `digest`."""
-        if hash_of_file(str(self.path), self.parameter) != self.digest:
+        if hash_of_file(str(self.path), self._parameter) != self.digest:
             raise MalformedFile(
-                f"{self.path}: the file of {self.parameter}= was changed during the evaluation: start it again."
+                f"{self.path}: the file of {self._parameter}= was changed during the evaluation: start it again."
             )
         return found
 

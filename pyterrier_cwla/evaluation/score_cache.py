@@ -182,7 +182,7 @@ def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
             values = [[name, _identity(one, lacking, f"parameter {name} of {what}")] for name, one in value.values]
             return [part.kind, part.name, *own, values]
         case DocumentTable() if _is_ours(value):
-            return [value.parameter, value.name, value.content]
+            return [value._parameter, value.name, value.content]
         case IntentWeights() if _is_ours(value):
             return [value.name, sorted((*key, weight) for key, weight in (value.loaded or {}).items())]
         case Measure() if _is_ours(value):

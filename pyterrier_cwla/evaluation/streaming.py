@@ -421,7 +421,7 @@ def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
         needs = needs_of(measure)
         if needs.mean_length or needs.mean_seconds:
             quantity = Lengths if needs.mean_length else Seconds
-            raise quantity.error(
-                f"{measure} needs the mean {quantity.noun} of a whole run, and runs are read in parts here: give"
-                f" {quantity.parameter}=, a table, or evaluate the run as a frame."
+            raise quantity._error(
+                f"{measure} needs the mean {quantity._noun} of a whole run, and runs are read in parts here: give"
+                f" {quantity._parameter}=, a table, or evaluate the run as a frame."
             )

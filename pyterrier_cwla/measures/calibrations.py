@@ -299,7 +299,7 @@ class BoundCalibration(Resource):
     The content is the parameters of ``TBG`` and those of ``GradedTBG``.
     """
 
-    parameter, _read_at_once = "calibration", True
+    _parameter, _read_at_once = "calibration", True
 
     def __repr__(self) -> str:
         return f"<calibration {self.name!r}>"
@@ -382,7 +382,7 @@ class TopicParameters(Resource):
     tables in text, whose first line has the names of the columns, separated by tabs or commas.
     """
 
-    parameter, _read_at_once = "parameters", True
+    _parameter, _read_at_once = "parameters", True
 
     def __repr__(self) -> str:
         return f"<parameters by topic {self.name!r}>"

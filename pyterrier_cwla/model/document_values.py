@@ -50,7 +50,7 @@ def words_of_items(
         flat = rankings.of_rows(lambda rows: words_in_rank_order(metric, rows, quantity))
         return flat if copies is None else np.where(rankings.repeats(copies), 0.0, flat)
 
-    flat = remembered(rankings.views, (*quantity.key(metric), copies), words)
+    flat = remembered(rankings.views, (*quantity._key(metric), copies), words)
     return rankings.at_ranks(flat, queries, width)
 
 
@@ -60,7 +60,7 @@ def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] 
     Below the last rank that the metric reads, documents of a run may have no length. Their words are then 0. Labelled
     rows need all lengths, so that it does not depend on the scores whether these can be evaluated.
     """
-    key = quantity.key(metric)
+    key = quantity._key(metric)
     last = None if metric.judged_only or metric.missing == "mean" else metric.last_that_counts
     try:
         return remembered(rows.in_order, key, lambda: rows.in_rank_order(words_of_rows(metric, rows, quantity)))
@@ -96,7 +96,7 @@ def words_of_rows(metric: Metric, rows: Rows, quantity: type[NumberTable] = Leng
     MissingSeconds
         The same for seconds.
     """
-    return remembered(rows.memory, quantity.key(metric), lambda: _words_of_columns(metric, rows, quantity))
+    return remembered(rows.memory, quantity._key(metric), lambda: _words_of_columns(metric, rows, quantity))
 
 
 def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], read: Array | None = None) -> Floats:
@@ -106,18 +106,18 @@ def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], r
         needed &= read
     if not needed.any():
         return np.zeros(len(needed))
-    doc_id, column = rows.columns.doc_id, getattr(rows.columns, quantity.column)
-    table = quantity.of_metric(metric)
+    doc_id, column = rows.columns.doc_id, getattr(rows.columns, quantity._column)
+    table = quantity._of_metric(metric)
     if table is None and column is None:
-        table = quantity.of_metric(metric, "default_")
+        table = quantity._of_metric(metric, "default_")
     if table is not None:
         words = np.full(len(needed), np.nan) if doc_id is None else table.of_documents(doc_id)
     elif column is not None:
         words = np.asarray(column, float)
     else:
-        raise quantity.error(
-            f"the {quantity.nouns} of documents are needed: give {quantity.parameter}=, a table, a path or a name,"
-            f" {quantity.ways}"
+        raise quantity._error(
+            f"the {quantity._nouns} of documents are needed: give {quantity._parameter}=, a table, a path or a name,"
+            f" {quantity._ways}"
         )
     if metric.missing == "mean" and read is None:
         _note_replaced(rows, np.isnan(words) & needed, int(needed.sum()), table, quantity)
@@ -143,7 +143,7 @@ def _note_replaced(
     replaced = ReplacedLengths(len(holes), documents, *first, name, quantity)
     if rows.order is not None and (about := replaced.about("these rows")):
         warn(about)
-    rows.replaced_lengths[key if quantity is Lengths else f"{quantity.column} {key}"] = replaced
+    rows.replaced_lengths[key if quantity is Lengths else f"{quantity._column} {key}"] = replaced
 
 
 def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:
@@ -155,14 +155,14 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable
         If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
     """
     pool = rankings.pool
-    columns, table = pool.columns, quantity.of_metric(metric)
-    retrieved = None if columns is None else getattr(columns, quantity.column)  # of labelled rows
+    columns, table = pool.columns, quantity._of_metric(metric)
+    retrieved = None if columns is None else getattr(columns, quantity._column)  # of labelled rows
     if table is None and rankings.rows and not rankings.have_doc_length:
-        table = quantity.of_metric(metric, "default_")
+        table = quantity._of_metric(metric, "default_")
     if columns is None or not rankings.rows or (table is None and retrieved is None):
-        raise quantity.error(
-            f"norm='ideal' needs the {quantity.noun} of every judged document, retrieved or not: give"
-            f" {quantity.parameter}=, a table. A column {quantity.column} of the run has the {quantity.nouns} of"
+        raise quantity._error(
+            f"norm='ideal' needs the {quantity._noun} of every judged document, retrieved or not: give"
+            f" {quantity._parameter}=, a table. A column {quantity._column} of the run has the {quantity._nouns} of"
             " retrieved documents only."
         )
     if table is None or columns.doc_id is None:
@@ -174,8 +174,8 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable
         repeated = duplicates.repeated(columns.doc_id)[pool.rows]
         words = np.where(repeated, 0.0, words)  # an upper bound: copies take no time
     if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
-        raise quantity.error(
-            f"no judged document is in the table of {quantity.nouns}. Is the table of another collection?"
+        raise quantity._error(
+            f"no judged document is in the table of {quantity._nouns}. Is the table of another collection?"
         )
     # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
     needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
@@ -199,9 +199,9 @@ def _without_holes(
     odd = np.flatnonzero((words < 0) | np.isinf(words))
     if len(odd):
         topic, document = describe(int(odd[0]))
-        raise quantity.error(
-            f"topic {topic!r}: the {quantity.noun} of {document!r} is {words[odd[0]]:g}: {quantity.nouns} are"
-            f" {quantity.unit}, 0 or more."
+        raise quantity._error(
+            f"topic {topic!r}: the {quantity._noun} of {document!r} is {words[odd[0]]:g}: {quantity._nouns} are"
+            f" {quantity._unit}, 0 or more."
         )
     holes = np.isnan(words)
     if not holes.any():
@@ -210,8 +210,8 @@ def _without_holes(
         known = words[~holes]
         mean = table.mean if table is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):
-            noun = quantity.noun
-            raise quantity.error(f"no document has a {noun}, so there is no mean {noun} for missing='mean'.")
+            noun = quantity._noun
+            raise quantity._error(f"no document has a {noun}, so there is no mean {noun} for missing='mean'.")
         return np.where(holes, mean, words)
     lacking = np.flatnonzero(holes & needed)
     if not len(lacking):
@@ -222,8 +222,8 @@ def _without_holes(
     question = " Is the table of another collection?" if almost_none else ""
     rank = known_to(lacking) if known_to is not None else 0
     limit = f" (all are known down to rank {rank:,})" if rank else ""
-    raise quantity.error(
-        f"{quantity.readers} needs the {quantity.noun} of every document, and {len(lacking):,} of"
+    raise quantity._error(
+        f"{quantity._readers} needs the {quantity._noun} of every document, and {len(lacking):,} of"
         f" {int(needed.sum()):,} have none (topic {topic!r}: {some(examples, 2)}).{question} Give"
-        f" {quantity.parameter}=, a table that has them, read fewer documents with @k{limit}, or give missing='mean'."
+        f" {quantity._parameter}=, a table that has them, read fewer documents with @k{limit}, or give missing='mean'."
     )

@@ -29,7 +29,7 @@ class _TableArtifact(pt.Artifact):
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
-        setattr(self, self._kind.parameter, self._read(Path(path)))
+        setattr(self, self._kind._parameter, self._read(Path(path)))
 
     @classmethod
     def save(cls, table: Any, path: str | Path, *, overwrite: bool = False) -> Self:
@@ -88,11 +88,11 @@ class _TableArtifact(pt.Artifact):
 
     @classmethod
     def _file(cls, folder: Path) -> Path:
-        return folder / f"{cls._kind.parameter}.parquet"
+        return folder / f"{cls._kind._parameter}.parquet"
 
     @classmethod
     def _read(cls, folder: Path) -> Any:
-        what, expected = cls._kind.parameter, (cls.ARTIFACT_TYPE, cls.ARTIFACT_FORMAT)
+        what, expected = cls._kind._parameter, (cls.ARTIFACT_TYPE, cls.ARTIFACT_FORMAT)
         if not folder.is_dir():
             raise BadParameter(f"{folder}: there is no such folder.")
         try:

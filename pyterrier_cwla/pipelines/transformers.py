@@ -95,8 +95,8 @@ def _shown(value: Any) -> str:
     """Return the text of a value in one line, without folders of files and without hashes."""
     if isinstance(value, DocumentTable):
         name = value.name if value.path is None else os.path.basename(value.path)
-        unnamed = is_by_content(value.name) or name == f"{value.parameter}.parquet"  # the file of an artifact
-        return f"<{len(value):,} {value.parameter}>" if unnamed else repr(name)
+        unnamed = is_by_content(value.name) or name == f"{value._parameter}.parquet"  # the file of an artifact
+        return f"<{len(value):,} {value._parameter}>" if unnamed else repr(name)
     if callable(value) and hasattr(value, "__qualname__"):
         return str(value.__qualname__)
     return " ".join(repr(value).split())

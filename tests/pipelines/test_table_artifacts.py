@@ -29,20 +29,20 @@ def test_a_saved_table_is_found_by_pyterrier(artifact, table, tmp_path):
     saved = artifact.save(table, tmp_path / "table")
     for loaded in (saved, pt.Artifact.load(str(tmp_path / "table")), artifact.load(tmp_path / "table")):
         assert type(loaded) is artifact
-        held = getattr(loaded, table.parameter)
+        held = getattr(loaded, table._parameter)
         assert held.content == table.content
         assert held.about.items() >= table.about.items()
     assert repr(saved) == f"{artifact.__name__}({str(tmp_path / 'table')!r})"
     metadata = json.loads((tmp_path / "table" / "pt_meta.json").read_text())
     assert metadata == {
-        "type": f"document_{table.parameter}",
+        "type": f"document_{table._parameter}",
         "format": "cwla",
         "package_hint": "pyterrier-cwla",
         "rows": len(table),
         **table.about,
     }
     assert pt.inspect.artifact_type_format(artifact) == (metadata["type"], "cwla")
-    assert {path.name for path in (tmp_path / "table").iterdir()} == {"pt_meta.json", f"{table.parameter}.parquet"}
+    assert {path.name for path in (tmp_path / "table").iterdir()} == {"pt_meta.json", f"{table._parameter}.parquet"}
 
 
 def test_entry_points_name_the_classes():
@@ -59,7 +59,7 @@ def test_a_package_brings_the_table_elsewhere(artifact, table, tmp_path):
     with LZ4FrameFile(package) as file, tarfile.open(fileobj=file, mode="r|") as archive:
         archive.extractall(tmp_path / "elsewhere", filter="data")
     shutil.rmtree(tmp_path / "table")
-    assert getattr(pt.Artifact.load(str(tmp_path / "elsewhere")), table.parameter).content == table.content
+    assert getattr(pt.Artifact.load(str(tmp_path / "elsewhere")), table._parameter).content == table.content
 
 
 def test_measures_and_transformers_take_artifacts(tmp_path):
