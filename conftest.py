@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import inspect
+from collections import defaultdict
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 ROOT = Path(__file__).parent
+CASES = 4  # of a parametrised test, from the first to the last; the nightly tests run all of them
 
 # No deadlines: the duration of an example depends on the load of the machine.
 settings.register_profile("development", deadline=None, max_examples=5)
@@ -25,6 +27,20 @@ def pytest_configure(config: pytest.Config) -> None:
             f"{changed} has changed since the package was installed, and some tests run the installed package. Install"
             " it again: python -m pip install -e '.[test]'. With -e, later changes need no installation."
         )
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave all but some cases of a test to the nightly tests, unless the test has the mark ``every_case``."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("every_case") is None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    for several in cases.values():
+        kept = {round(number * (len(several) - 1) / (CASES - 1)) for number in range(CASES)}
+        for place, item in enumerate(several):
+            if place not in kept:
+                item.add_marker("nightly")
 
 
 def changed_since_installation(root: Path) -> str | None:

@@ -151,7 +151,7 @@ def _with_text(lines: list[str], first: int, text: str) -> Iterator[tuple[int, i
 
 def search(entries: list[Entry], place: str, modules: list[str], jobs: int, budget: float) -> None:
     """Search a test that kills each mutant among those of a folder, and record its name."""
-    files = [place, "-m", "not slow"]
+    files = [place, "-m", "not slow and not nightly"]
     if mine := _present(entries):
         choice = Choice(_measured(files, modules, jobs), budget)
         for mutant, became, by in _outcomes(list(mine), files, choice, jobs):

@@ -32,6 +32,8 @@ from tests.support.commands import all_commands
 from tests.support.generated import collection
 from tests.support.strategies import BUILT_IN
 
+pytestmark = pytest.mark.every_case
+
 ROOT = Path(pyterrier_cwla.__file__).parents[1]
 KINDS = ("measure", "ir_measures", "session")
 TESTS = "\n".join(path.read_text() for path in (ROOT / "tests" / "measures").glob("test_*.py"))
@@ -153,6 +155,7 @@ def read_json_lines(path, kind):
     return pyarrow.json.read_json(path)
 
 
+@pytest.mark.slow
 def test_a_format_is_one_entry(cli, tmp_path, monkeypatch):
     """Its files are runs of a folder, are named without the suffix, and are evaluated at once and in parts."""
     entry = formats.FileFormat("JSON lines", ".jsonl", b"{", read=read_json_lines)

@@ -477,6 +477,7 @@ def frozen():
     return json.loads(FILE.read_text("utf-8"))
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in RESULTS])
 def test_printed_numbers(name):
     changed = differences(frozen()[name], numbers_of(RESULTS[name]()))

@@ -29,6 +29,7 @@ INPUTS = {"logs": 50, "adapters": 15, "provider": 50, "calibration": 100, "measu
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 
 
+@pytest.mark.every_case
 @pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_inputs_of_each_target(target):
@@ -77,6 +78,7 @@ command.plainly("stub", 10, 0, 0)
 """
 
 
+@pytest.mark.slow
 def test_hangs_and_crashes_are_found_and_nothing_is_left(tmp_path):
     (tmp_path / "stub.py").write_text(STUB)
     environment = {**os.environ, "PYTHONPATH": str(Path(fuzz.__file__).parent.parent)}

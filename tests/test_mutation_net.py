@@ -26,6 +26,7 @@ def module(tmp_path, monkeypatch):
     return tmp_path / "data" / "module.py"
 
 
+@pytest.mark.slow
 def test_mutants_are_distinct_and_seeds_draw_them_again(module, tmp_path):
     drawn = net.drawn("data", [], 6)
     texts = [(entry["scope"], entry["was"], entry["now"]) for entry in drawn]

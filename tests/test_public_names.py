@@ -15,6 +15,8 @@ import pytest
 import pyterrier_cwla
 from pyterrier_cwla.errors import RENAMED
 
+pytestmark = pytest.mark.every_case
+
 MEASURES = """
     AP11pt AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
     AdaptivenDCG ByTopic CWLA Cascade DynamicBPM ESL ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility
@@ -161,6 +163,7 @@ def test_modules_are_imported_when_first_used(imported, name, module):
     assert run(code) == ["False", "True"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code",
     [

@@ -163,6 +163,7 @@ def test_hostile_measures_and_files_execute_nothing(audited):
     assert not (folder / "mark").exists()
 
 
+@pytest.mark.slow
 def test_hostile_measures_and_files_open_what_they_name_and_nothing_else(audited):
     folder, events = audited
     opened = {name for event, name in events if event == "open"}
@@ -332,6 +333,7 @@ def test_deep_and_long_measures_are_errors(text):
     assert len(str(refused.value)) < 5000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["P.5" + ",5" * 500_000, "AP," * 300_000 + "AP", "a=" * 500_000, "nDCG(gains={" + "1:1," * 250_000 + "})"]
 )

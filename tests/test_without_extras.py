@@ -121,6 +121,15 @@ def test_the_package_without_extras(tmp_path):
     assert (tmp_path / "report" / "report.html").is_file()
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("extra", without_extras.NEED)
+def test_each_extra_alone(extra, tmp_path):
+    environment = Environment(tmp_path)
+    environment.install(f"pyterrier-cwla[{extra}] @ {environment.wheel().as_uri()}")
+    message = environment.script("messages")[extra]
+    assert message is None or "Install the extra" not in message
+
+
 def ndcg_of_ir_measures():
     qrels = without_extras.QRELS.set_axis(["query_id", "doc_id", "relevance"], axis=1)
     run = without_extras.RUN.set_axis(["query_id", "doc_id", "score"], axis=1)

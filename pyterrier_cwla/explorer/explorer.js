@@ -980,10 +980,3 @@ function cwlaExplorer(root, start, ask) {
   onScroll.observe(scores);
   return () => [onWidth, onScroll].forEach((one) => one.disconnect());
 }
-
-/* Send a request to the local server that sent the page. */
-async function cwlaAskServer(request) {
-  const headers = { "Content-Type": "application/json" };
-  const response = await fetch("ask" + location.search, { method: "POST", headers, body: JSON.stringify(request) });
-  return response.json();
-}

@@ -143,7 +143,7 @@ class ExplorerServer(ThreadingHTTPServer):
         """Return the page."""
         with self.lock:
             start = self.exploration.start()
-        return page(start, "cwlaAskServer", f"User models: {start['title']}", connect="'self'")
+        return page(start, source("server.js"), f"User models: {start['title']}", connect="'self'")
 
     def process_request(self, request: Any, client_address: Any) -> None:
         """Answer a request in a new thread, or close it if too many are open."""

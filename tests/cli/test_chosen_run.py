@@ -32,6 +32,7 @@ def parquet(path, runs):
     frame.to_parquet(path, row_group_size=2)  # runs begin within a row group
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("explain", "-q", "q1"), ("simulate", "--users", 5)])
 def test_one_run_of_a_file_is_as_in_its_own_file(files, prints, command):
     for name in ROWS:
@@ -41,6 +42,7 @@ def test_one_run_of_a_file_is_as_in_its_own_file(files, prints, command):
         assert prints(command[0], "qrels.txt", f"{name}.txt", "--run", name, "-m", "AP", *command[1:]) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("explain", "-q", "q1"), ("simulate",)])
 def test_a_file_of_several_runs_needs_a_name(files, says, command):
     def message(path, *more):

@@ -106,6 +106,7 @@ def test_scores_by_query(files, prints):
     assert found == [{"run": "good", "query_id": "q1", "RR": 1.0}, {"run": "good", "query_id": "q2", "RR": 1.0}]
 
 
+@pytest.mark.slow
 def test_every_format_tells_the_same(files, prints, cli):
     arguments = ("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", MAX)
     expected = pd.DataFrame(records(prints(*arguments, "--format", "jsonl")))
@@ -167,6 +168,7 @@ def test_without_measures_it_says_which_it_takes(files, prints):
     assert "Without -m: nDCG@10, AP, RR, and RBP with p=0.8" in out
 
 
+@pytest.mark.slow
 def test_with_lengths_the_default_measures_include_time_and_users(files, prints):
     """The highest grade of the judgments is max_rel. No column and no note but that of --lengths has a path."""
     cell = "CWLA(C='inst(2)',A='max',max_rel=3)"
@@ -183,6 +185,7 @@ def test_with_lengths_the_default_measures_include_time_and_users(files, prints)
     assert "with document lengths" in " ".join(compared.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lengths", "timed"), [([1.0, 2.0], True), ([1, 2], True), ([1.0, None], False), (None, False)]
 )
@@ -207,6 +210,7 @@ def test_a_measure_asked_for_twice_is_one_column(files, prints):
         "run", "AP"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
     """Columns keep the names given with -m; a measure's own table takes precedence over --lengths."""
     Path("short.tsv").write_text("d1 0\nd2 0\nd3 0\nd4 0\nd9 0\n")
@@ -220,6 +224,7 @@ def test_lengths_are_bound_to_measures_that_need_them(files, prints, cli):
     assert "TBG: with the lengths of words.tsv." in prints(*arguments)
 
 
+@pytest.mark.slow
 def test_labels_are_columns_heads_and_titles(files, prints, tmp_path):
     """``-m label=measure`` names a measure; names show no file."""
     chosen = flags(["quick users=TBG(half_life=60)", "TBG", "early=nDCG@5", "AP"])
@@ -252,6 +257,7 @@ def test_lengths_that_nobody_asks_for_are_mentioned(files, prints):
     assert "None of these measures uses the lengths of words.tsv." in out
 
 
+@pytest.mark.slow
 def test_missing_lengths(files, prints, says):
     Path("few.tsv").write_text("d1 100\nd2 200\n")
     arguments = ("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "few.tsv")
@@ -262,6 +268,7 @@ def test_missing_lengths(files, prints, says):
     assert "documents without a value have the mean" in prints(*arguments, "--missing", "mean")
 
 
+@pytest.mark.slow
 def test_residuals_stand_next_to_their_measures(files, prints, cli):
     """A note says whether a residual is a bound: for C(rank) with a rising A it is; for inst+pe no bound is known."""
     arguments = ("evaluate", "qrels.txt", "runs/good.txt", *flags(["AP", MAX, PEAK]), "--residuals")
@@ -286,6 +293,7 @@ def test_a_run_without_rows_is_an_error(files, cli, more):
     assert "nothing.parquet: empty; there are no rows in it." in err
 
 
+@pytest.mark.slow
 def test_measures_without_a_residual_say_why(files, cli):
     code, _, err = cli("evaluate", "qrels.txt", "runs", *flags(["TBG", MAX]), "--lengths", "words.tsv",
                          "--residuals", "--format", "csv")  # fmt: skip
@@ -301,6 +309,7 @@ def test_measures_without_a_residual_say_why(files, cli):
     assert "No residual of Bpref: Residual(measure=) takes a measure that follows a user model, such as 'RBP(r" in err
 
 
+@pytest.mark.slow
 def test_residuals_of_measures_of_ir_measures(files, cli):
     """P, ERR, RBP and INST follow a user model and have a maximum grade."""
     names = ["P@5", "ERR@20", "RBP(rel=1)", "INST(max_rel=4)"]
@@ -362,6 +371,7 @@ def test_tables_fit_the_screen(files, prints, monkeypatch, width, more):
 LONG = "SPLADE_P_P_ENSEMBLE_DISTIL"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_names_of_runs_are_complete_where_there_is_room(files, prints, monkeypatch, width):
     """A table is divided before a name of up to half the width is broken; compare fills the whole width first."""
@@ -401,12 +411,14 @@ def test_columns_are_divided_among_tables():
     assert in_blocks([11, 3, 3, 4, 1], 10) == [slice(0, 1), slice(1, 4), slice(4, 5)]
 
 
+@pytest.mark.slow
 def test_a_pipe_is_as_wide_as_the_table(files, prints):
     measures = ["nDCG@10", *(f"CWLA(C='rbp(0.{i})',A='max',max_rel=3)" for i in range(1, 20))]
     out = prints("evaluate", "qrels.txt", "runs", *flags(measures))
     assert sum(line.startswith("good ") for line in out.splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
     class Terminal(io.StringIO):
         def isatty(self):
@@ -428,6 +440,7 @@ def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
 # ---- compare
 
 
+@pytest.mark.slow
 def test_the_first_run_is_the_baseline_and_a_note_says_so(files, prints, says, cli):
     Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
     arguments = ("compare", "qrels.txt", "runs/good.txt", "runs/bad.run", "-m", "AP", "--resamples", 100)
@@ -472,6 +485,7 @@ def stdin(monkeypatch):
     return put
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_a_dash_is_standard_input(files, prints, stdin, pack):
     """A run is named like a file with the name stdin; results are those of the file."""
@@ -499,6 +513,7 @@ def test_standard_input_is_copied_for_the_time_of_a_command(files, prints, stdin
     assert origin["qrels"] == "stdin"
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_standard_input(files, says, stdin, monkeypatch):
     stdin(b"q1 Q0 d1 1 9.5\n")
     assert says("evaluate", "qrels.txt", "-", "-m", "AP").startswith("stdin:1: expected 6 fields")
@@ -516,6 +531,7 @@ def test_what_is_wrong_with_standard_input(files, says, stdin, monkeypatch):
     assert says("evaluate", "qrels.txt", "-").startswith("-: standard input is a terminal.")
 
 
+@pytest.mark.slow
 def test_patterns_that_the_shell_did_not_expand(files, prints, says):
     """A path is a path first: brackets may be part of a name."""
     expected = prints("evaluate", "qrels.txt", "runs/bad.run", "runs/good.txt", "-m", "AP")
@@ -589,6 +605,7 @@ def test_ranks_that_were_not_retrieved_have_no_document(files, prints):
     assert out.count("not retrieved") == 2
 
 
+@pytest.mark.slow
 def test_an_explanation_of_time(files, prints, monkeypatch):
     """Effort of a non-relevant document of 200 words: 4.4 + 0.39·(0.018·200 + 7.8) = 8.846 s.
 
@@ -606,6 +623,7 @@ def test_an_explanation_of_time(files, prints, monkeypatch):
     assert "Left out at this width: discount" in narrow
 
 
+@pytest.mark.slow
 def test_an_explanation_has_the_score_of_the_evaluation(files, prints):
     """The mean length is that of the whole run, including d9, which only another query retrieves."""
     frame = pd.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["d2", "d3", "d9"], "score": [2.0, 1.0, 1.0],
@@ -616,6 +634,7 @@ def test_an_explanation_has_the_score_of_the_evaluation(files, prints):
     assert f"in run: {scores[0]['TBG']:.4f}\n" in prints("explain", *arguments, "-q", "q1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP", "RR", MAX, PEAK, "RBP(rel=1)"])
 def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure):
@@ -648,6 +667,7 @@ def test_the_picture_has_the_ranks_that_matter(files, prints, more, last, monkey
     assert round(drawn[0].axes[0].get_xlim()[1] - 0.6) == last
 
 
+@pytest.mark.slow
 def test_two_runs_are_explained_side_by_side(files, prints, monkeypatch):
     monkeypatch.setenv("COLUMNS", "120")
     Path("other.txt").write_text("q1 Q0 d1 1 3 r\nq1 Q0 d9 2 2 r\n")
@@ -666,6 +686,7 @@ def test_two_runs_are_explained_side_by_side(files, prints, monkeypatch):
     assert first in [" ".join(line.split()) for line in short.splitlines()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
 @pytest.mark.parametrize("measure", ["nDCG@10", MAX, PEAK])
 def test_explanations_of_two_runs_fit_the_screen(files, prints, monkeypatch, width, measure):
@@ -676,6 +697,7 @@ def test_explanations_of_two_runs_fit_the_screen(files, prints, monkeypatch, wid
     assert max(map(len, lines)) <= width
 
 
+@pytest.mark.slow
 def test_what_two_runs_cannot_be(files, says):
     arguments = ("-q", "q1", "-m", "AP")
     same = says("explain", "qrels.txt", "runs/good.txt", "runs/../runs/good.txt", *arguments)
@@ -726,6 +748,7 @@ def test_functions_are_listed_with_what_they_need():
     assert [found[name] for name in names] == ["bpm(T, K, …)", "rbp(phi)", "etg", "time(…)", "TBG[@k]", "pe(beta)"]
 
 
+@pytest.mark.slow
 def test_several_are_described(prints, says):
     assert prints("measures", "TBG", "ERR") == f"{prints('measures', 'TBG')}\n{prints('measures', 'ERR')}"
     assert prints("measures", "effort") == f"{prints('measures', 'efforts')}{_described_effort(prints)}"
@@ -750,6 +773,7 @@ def test_the_listing_as_records(prints):
     assert found["continuation", "rbp"]["signature"] == "rbp(phi)"
 
 
+@pytest.mark.slow
 def test_one_of_them_with_its_formula(prints):
     out = prints("measures", "rbp")
     for text in ("C(i) = φ. Static. V⁺ = 1/(1−φ).", '>>> score([1, 0, 1], C="rbp(0.5)", A="erg")', "a number in [0, 1)",
@@ -792,6 +816,7 @@ def test_every_entry_can_be_shown(prints):
         assert prints("measures", entry.name)
 
 
+@pytest.mark.slow
 def test_words_are_searched_for_in_descriptions(prints, says):
     assert "Also with 'time' in the description: TBG," in prints("measures", "time")
     listed = prints("measures", "reciprocal rank")
@@ -871,6 +896,7 @@ def test_files_of_the_demonstration_have_its_scores(files, prints, says):
     assert "leave out --runs" in says("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt", "--save", "x")
 
 
+@pytest.mark.slow
 def test_the_demonstration_of_own_runs(files, prints, says):
     pytest.importorskip("pyterrier")
     Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
@@ -1093,6 +1119,7 @@ def test_ctrl_c_is_quiet(cli, monkeypatch):
 # ---- run as a process
 
 
+@pytest.mark.slow
 def test_without_arguments_and_with_help(cli):
     code, out, err = cli()
     assert (code, err) == (0, "")
@@ -1141,6 +1168,7 @@ class TestRealRuns:
         paths = [DL19 / "runs" / f"{run}.txt" for run in runs] or [DL19 / "runs"]
         return ("evaluate", DL19 / "qrels.txt", *paths, "-m", "TBG", "--lengths", DL19 / "doclens.tsv")
 
+    @pytest.mark.slow
     def test_a_deep_run_has_documents_without_a_length(self, says):
         """REP_LLAMA has 1,000 ranks; doclens.tsv covers only the documents of runs of depth 100."""
         for arguments in (self.arguments(), self.arguments("REP_LLAMA")):
@@ -1149,10 +1177,12 @@ class TestRealRuns:
             assert "31,794 of 43,000 have none" in line
             assert "--missing mean" in line
 
+    @pytest.mark.slow
     def test_the_others_have_none(self, prints):
         found = records(prints(*self.arguments(*(r for r in self.RUNS if r != "REP_LLAMA")), "--format", "jsonl"))
         assert len(found) == 5
 
+    @pytest.mark.slow
     def test_all_with_the_mean_where_a_length_is_missing(self, prints):
         """Runs without missing lengths keep their scores."""
         found = records(prints(*self.arguments(), "--missing", "mean", "--format", "jsonl"))
@@ -1160,17 +1190,20 @@ class TestRealRuns:
         without = records(prints(*self.arguments("BM25", "OPEN_AI_ADA2"), "--format", "jsonl"))
         assert [row for row in found if row["run"] in ("BM25", "OPEN_AI_ADA2")] == without
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("width", [80, 120, 200])
     def test_a_real_table_fits_the_screen(self, prints, monkeypatch, width):
         monkeypatch.setenv("COLUMNS", str(width))
         lines = prints(*self.arguments(), "--missing", "mean", *flags(["nDCG@10", MAX, PEAK, "RR"]), "--residuals")
         assert max(map(len, lines.splitlines())) <= width
 
+    @pytest.mark.slow
     def test_a_real_explanation(self, prints):
         out = prints("explain", DL19 / "qrels.txt", DL19 / "runs" / "REP_LLAMA.txt", "-q", "1037798", "-m", "nDCG")
         assert "… 980 more" in out
 
 
+@pytest.mark.slow
 def test_one_lowest_relevant_grade_for_all_measures(files, prints):
     """Measures with their own rel keep it, also inside others; measures without the parameter are as before."""
     given = prints(
@@ -1192,12 +1225,14 @@ def test_one_lowest_relevant_grade_for_all_measures(files, prints):
     assert "early" in prints("compare", "qrels.txt", "runs", "-m", "early=P@2", "--rel", 3, "--resamples", 100)
 
 
+@pytest.mark.slow
 def test_what_a_list_of_trec_eval_leaves_out_is_a_note(files, cli):
     code, out, err = cli("evaluate", "qrels.txt", "runs", "-m", "all_trec")
     assert (code, err) == (0, "")
     assert "The list all_trec is read without Rndcg" in out
 
 
+@pytest.mark.slow
 def test_an_explanation_stops_at_the_cutoff_of_the_measure(files, prints):
     for others in ((), ("runs/bad.run",)):
         lines = prints("explain", "qrels.txt", "runs/good.txt", *others, "-q", "q1", "-m", "nDCG@2").splitlines()
@@ -1206,6 +1241,7 @@ def test_an_explanation_stops_at_the_cutoff_of_the_measure(files, prints):
         assert not [line for line in lines if "more" in line.split()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 100])
 def test_a_simulation_fits_the_screen(files, prints, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))

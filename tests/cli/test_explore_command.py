@@ -38,6 +38,7 @@ def run(folder, *words):
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
 
 
+@pytest.mark.slow
 def test_it_serves_until_interrupted(files):
     words = [
         "qrels.txt",
@@ -76,6 +77,7 @@ def test_it_serves_until_interrupted(files):
     assert [ranking["score"] for ranking in answer["rankings"]] == [f"{value:.4f}" for value in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -98,6 +100,7 @@ def test_errors_come_before_the_page(files, words, message):
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_a_port_in_use_is_one_line_with_the_way_out(files):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = run(files, "qrels.txt", "old.txt", "--port", str(taken.getsockname()[1]))
@@ -118,6 +121,7 @@ def explored(cli, files, monkeypatch):
     return lambda *words: cli("explore", *words)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("opens", [True, False])
 def test_the_browser_is_opened_beside_the_server(explored, monkeypatch, opens):
     addresses, begun, done = [], threading.Event(), threading.Event()
@@ -147,6 +151,7 @@ def test_a_missing_browser_is_mentioned(monkeypatch, capsys):
     assert "open the address yourself" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_no_browser_opens_none(explored, monkeypatch):
     monkeypatch.setattr("webbrowser.open", lambda address: pytest.fail("opened"))
     code, out, err = explored("qrels.txt", "old.txt", "--no-browser")
@@ -154,6 +159,7 @@ def test_no_browser_opens_none(explored, monkeypatch):
     assert out.endswith("Stop it with Ctrl-C.\nStopped.\n")
 
 
+@pytest.mark.slow
 def test_judgments_without_relevant_documents_are_mentioned(explored, files):
     (files / "qrels.txt").write_text("q1 0 a 0\nq1 0 b 0\n")
     assert "no document is relevant" in explored("qrels.txt", "old.txt", "--no-browser")[2]

@@ -63,6 +63,7 @@ def test_text_in_a_file_named_as_packed():
         read_run("cut.gz")
 
 
+@pytest.mark.slow
 def test_other_files_in_a_folder_of_runs_are_named(says, prints):
     Path("runs").mkdir()
     Path("runs/a.txt").write_text(RUN)
@@ -108,6 +109,7 @@ def test_judgments_of_beir_come_with_a_command_that_converts_them(says):
     assert read_qrels("qrels.txt").to_pylist() == [{"query_id": "q1", "doc_id": "d1", "relevance": 2}]
 
 
+@pytest.mark.slow
 def test_judgments_without_relevant_documents_are_mentioned(prints):
     Path("none.txt").write_text("q1 0 d1 0\nq1 0 d2 -1\nq2 0 d4 0\n")
     note = "none.txt: all grades are 0 or negative, so no document is relevant."
@@ -116,6 +118,7 @@ def test_judgments_without_relevant_documents_are_mentioned(prints):
     assert "all grades" not in prints("evaluate", "qrels.txt", "a.txt", "-m", "AP")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("option", [("--test", "t"), ("--correction", "holm")])
 def test_options_of_tests_without_a_baseline_are_an_error(says, prints, option):
     arguments = ("compare", "qrels.txt", "a.txt", "b.txt", "-m", "AP", "--resamples", 100)

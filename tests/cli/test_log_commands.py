@@ -127,6 +127,7 @@ def test_what_cannot_be_calibrated_is_said_in_one_line(says, arguments, message)
     assert message in says("calibrate", *arguments)
 
 
+@pytest.mark.slow
 def test_simulated_users_are_those_of_the_package(prints, tmp_path):
     options = [
         "-m",
@@ -168,6 +169,7 @@ def test_whom_nobody_can_simulate_is_said_in_one_line(says, arguments, message):
     assert message in says("simulate", "qrels.txt", "good.txt", *arguments)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -182,6 +184,7 @@ def test_a_simulation_explains_its_columns_and_fits_the_screen(prints, monkeypat
     assert "of a topic. score" in " ".join(prints(*arguments, "--by-query").split())
 
 
+@pytest.mark.slow
 def test_users_follow_one_measure_at_a_time(says):
     for two in (("AP", "-m", "ERR"), ("AP,ERR",)):
         assert "takes one measure, and -m gives 2: AP, ERR." in says("simulate", "qrels.txt", "good.txt", "-m", *two)
@@ -194,6 +197,7 @@ def test_a_broken_log_is_excluded_by_the_options_own_name(says):
     assert "--exclude-broken leaves out" in says("calibrate", "log.csv")
 
 
+@pytest.mark.slow
 def test_jensens_inequality_is_noted_beyond_the_error():
     """With few users, the mean may be below the measure, or above it within the standard error."""
     qrels, run, noted = {"q": {"a": 1, "b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, set()
@@ -226,6 +230,7 @@ def test_antithetic_users_may_be_any_number():
         simulate("qrels.txt", "good.txt", "AP", users=10**5000 + 1, sampling="antithetic")
 
 
+@pytest.mark.slow
 def test_search_engine_clicks_are_read_with_sessions_or_times(prints, says):
     clicks = rows().rename(columns={"topic": "query", "docno": "document", "clicked": "click"})
     table = rows()[["user", "session", "topic", "rank", "docno", "clicked", "grade"]]

@@ -116,6 +116,7 @@ def content():
     return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 @pytest.mark.parametrize("text", READERS)
 def test_pipes_and_devices_are_no_inputs(text, files, cli, monkeypatch):
@@ -182,6 +183,7 @@ def test_no_command_writes_onto_an_input(name, files, says):
         assert content() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     place = Path("old.svg" if name == "explain" else "old.txt")
@@ -197,6 +199,7 @@ def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     assert place.stat().st_size
 
 
+@pytest.mark.slow
 def test_the_demo_replaces_files_with_force_only(files, says, prints):
     pytest.importorskip("bm25s", reason="the demo needs bm25s")
     small = ("demo", "--documents", "60", "--topics", "3", "--save", "made")
@@ -273,6 +276,7 @@ def test_a_study_goes_to_its_own_folder_again(files, prints, cli):
 INSIDE = {**WRITERS, **FOLDERS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in INSIDE if " runs " in INSIDE[name]])
 def test_no_command_writes_into_an_input_folder(name, files, cli):
     """The next call of the command would read the output as input."""

@@ -30,6 +30,7 @@ def expected(run, measures):
     return evaluate_sessions("qrels.txt", run, table, measures, judged_by="topic")
 
 
+@pytest.mark.slow
 def test_scores_of_sessions_and_their_means(files, prints):
     measures = {"users": USERS, "RR": "RR", "NumRet": "NumRet"}
     options = [word for name, text in measures.items() for word in ("-m", f"{name}={text}" if name != text else text)]
@@ -46,6 +47,7 @@ def test_scores_of_sessions_and_their_means(files, prints):
         assert row["NumRet"] == scores["NumRet"].sum()
 
 
+@pytest.mark.slow
 def test_texts_say_what_the_lines_are(files, prints):
     text = prints(*GIVEN, "-m", "sDCG,NumRet")
     assert "Means over 2 sessions; sums of NumRet." in text

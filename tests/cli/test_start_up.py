@@ -41,6 +41,7 @@ def folder(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -61,6 +62,7 @@ def test_no_command_of_scores_imports_pandas(folder, arguments):
     assert imported(COMMAND, HEAVY, *arguments, cwd=folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("--version",), ("compare", "-h"), ("study",), ("study", "fit", "-h"), ("explore", "-h")]
 )
@@ -68,17 +70,20 @@ def test_the_help_needs_no_measures(arguments):
     assert imported(COMMAND, ("ir_measures", "numpy", "pyarrow", "rich"), *arguments) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--help",), ("explain", "qrels.txt", "run.txt", "-q", "q1", "-m", "AP")])
 def test_only_explore_imports_the_explorer(folder, arguments):
     names = ("pyterrier_cwla.explorer", "anywidget", "http.server", "webbrowser")
     assert imported(COMMAND, names, *arguments, cwd=folder) == []
 
 
+@pytest.mark.slow
 def test_the_package_is_imported_without_pandas():
     code = "import json, sys, pyterrier_cwla\nnames = json.loads(sys.argv[1])\n" + COMMAND.splitlines()[-1]
     assert imported(code, [*HEAVY, "ir_measures"]) == ["ir_measures"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments, owned", [([], True), ([["--version"]], False)], ids=["own process", "called"])
 def test_only_a_process_of_the_command_line_changes_garbage_collection(arguments, owned):
     code = f"""

@@ -82,6 +82,7 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
     assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_sentences_of_a_study_fit_the_screen(collection, prints, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -117,6 +118,7 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()
 
 
+@pytest.mark.slow
 def test_next_documents_with_predicted_grades(collection, prints, says, tmp_path):
     rows = (collection / "qrels.txt").read_text().splitlines(keepends=True)
     hidden = [row for row in rows if row.startswith("q3 ") and row.split()[2] in ("d1", "d2", "d3")]
@@ -239,6 +241,7 @@ def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
 # ---- errors name options
 
 
+@pytest.mark.slow
 def test_errors_of_a_study_name_options(collection, says, tmp_path):
     qrels, runs = collection / "qrels.txt", collection / "runs"
     short = tmp_path / "runs"

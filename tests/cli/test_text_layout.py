@@ -33,6 +33,7 @@ def test_sums_are_not_called_means(two_runs, prints):
     assert "Scores of the 2 judged topics." in prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("colours", "runs", "said"), [("1", "two.txt", 1), ("", "two.txt", 0), ("1", "same.txt", 0)])
 def test_bold_is_explained_where_it_is_shown(two_runs, prints, monkeypatch, colours, runs, said):
     """Pipes and files have no bold type; no score is bold if all are equal."""
@@ -46,6 +47,7 @@ def test_bold_is_explained_where_it_is_shown(two_runs, prints, monkeypatch, colo
     assert ("Bold" in latex) == ("textbf" in latex) == (runs == "two.txt")
 
 
+@pytest.mark.slow
 def test_a_figure_is_drawn_before_the_table_is_printed(two_runs, cli, monkeypatch):
     """A reader such as `head` may close the pipe at the table."""
     pytest.importorskip("matplotlib")
@@ -82,6 +84,7 @@ def test_help_fits_the_screen(prints, monkeypatch, command):
     assert "weighted_pearson" in " ".join(lines)
 
 
+@pytest.mark.slow
 def test_narrow_gaps_save_a_second_table(two_runs, prints, monkeypatch):
     arguments = ("simulate", "qrels.txt", "one.txt", "-m", "RBP(rel=1)", "--users", 5)
     width = max(len(line) for line in prints(*arguments).splitlines() if line.startswith("──"))

@@ -54,6 +54,7 @@ def bound(table, **more):
     return value(TBG(lengths=table, **more))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_default_lengths_equal_a_bound_table_and_change_at_once(use):
     """Some uses have a cache, which must not return values of the table of before."""
@@ -219,6 +220,7 @@ def test_pickles_carry_it_and_copies_do_not():
     assert value(pickle.loads(plain[2])) == expected[2]
 
 
+@pytest.mark.slow
 def test_new_processes_need_no_default_of_their_own():
     register_lengths(WORDS)
     found = Parallel(n_jobs=2)(delayed(evaluate)(QRELS, RUN, [TBG, TBG(half_life=h)]) for h in (30, 60))

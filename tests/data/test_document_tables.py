@@ -82,6 +82,7 @@ def values(use, measure):
     return door.values(door.of(Data(RUN, JUDGED)), [measure], Path()).to_numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_a_measure_follows_its_file(use):
     found = []

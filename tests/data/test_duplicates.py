@@ -290,6 +290,7 @@ def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):
     assert found > 10
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.lists(st.sampled_from("abc"), max_size=6).map(" ".join), max_size=8),
     st.sampled_from([1.0, 2 / 3, 0.5, 0.25]),
@@ -302,6 +303,7 @@ def test_few_short_texts(texts, similarity, size):
     assert of(found, [*texts]) == all_pairs(texts, similarity, size)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("similarity", [1.0, 0.6])
 def test_the_original_is_the_first_and_the_order_changes_nothing_else(similarity):
     texts = generated_texts(7)
@@ -317,6 +319,7 @@ def test_the_original_is_the_first_and_the_order_changes_nothing_else(similarity
     assert find_duplicates(texts, similarity, 2).name == find_duplicates(texts, similarity, 2).name
 
 
+@pytest.mark.slow
 def test_containment_is_no_duplicate():
     """The first text contains all shingles of the second text, but not conversely."""
     texts = {"long": "one two three four", "short": "two three"}
@@ -379,7 +382,7 @@ def vaswani(data):
     return dict(re.findall(r"<DOCNO>(.*?)</DOCNO>\n(.*?)</DOC>", raw, re.DOTALL))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 @pytest.mark.parametrize("similarity, size", [(1.0, 10), (0.8, 3)])
 def test_the_near_duplicates_of_vaswani(vaswani, similarity, size):

@@ -33,6 +33,7 @@ def alone(run, measures, qrels=QRELS):
     return found.to_numpy(), answered[0], [str(one.message).replace("run", "") for one in caught]
 
 
+@pytest.mark.slow
 @given(st.lists(RUN.filter(bool), min_size=2, max_size=5))
 def test_values_are_those_of_each_run_alone(runs):
     named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}
@@ -51,6 +52,7 @@ def table_of(run, seed):
     return table.astype({"score": float}).sample(frac=1, random_state=seed)  # queries are scattered
 
 
+@pytest.mark.slow
 @given(st.lists(RUN, min_size=2, max_size=4), st.integers(0, 9))
 def test_tables_are_aligned_together(runs, seed):
     named = {f"run{number}": table_of(run, seed) for number, run in enumerate(runs)}
@@ -84,6 +86,7 @@ def test_large_whole_scores_beside_floats_are_rounded_once():
     pd.testing.assert_frame_equal(found, evaluate(QRELS, {"whole": whole}, ["RR"], by_query=True).loc["whole"])
 
 
+@pytest.mark.slow
 @given(st.lists(RUN.filter(bool), min_size=1, max_size=4))
 def test_aggregates_are_those_of_each_run_alone(runs):
     named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}

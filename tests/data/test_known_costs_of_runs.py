@@ -50,6 +50,7 @@ def value(name, run, measure, folder):
     return DOORS[name].values(DOORS[name].of(Data(run, QRELS)), [measure], folder).to_numpy().mean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("door", doors_of(MEASURE(doc_seconds=COSTS)))
 def test_all_doors_read_the_column_and_the_table(door, tmp_path):
     part = DOORS[door].of(Data(RUN, QRELS))
@@ -71,6 +72,7 @@ def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
     assert values[0] > values[1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Experiment Pipeline Validation Report")  # PyTerrier's, of the missing column
 @pytest.mark.parametrize("door", doors_of(MEASURE, whole=True))
 def test_missing_costs_are_errors_or_the_mean_of_a_table(door, tmp_path):
@@ -196,6 +198,7 @@ def unwrapped(text):
     return "".join(text.split())
 
 
+@pytest.mark.slow
 def test_commands_take_a_file_of_costs(cli, tmp_path):
     qrels, run, costs = written(tmp_path)
     measure = "known=CWLA(C='decay(30)',A='etg',gain='raw',effort='seconds',unseen=6)"

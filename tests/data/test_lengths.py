@@ -107,6 +107,7 @@ def test_random_texts_have_the_words_they_were_made_of():
     assert lengths_of_texts(texts).words(ids).tolist() == counts.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_words_of_vaswani_are_those_of_its_table(data):
     raw = (data / "vaswani" / "doc-text.trec").read_text()

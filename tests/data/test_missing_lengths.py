@@ -35,6 +35,7 @@ def warned(name, measure, folder):
     return DOORS[name].told(Data(RUN, QRELS), [measure, measure(half_life=9)], folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*doors_of(TBG, whole=True), "stop_distribution"])
 def test_lengths_that_the_mean_of_a_table_replaces_are_counted(name, tmp_path):
     some = {doc_id: words for number, (doc_id, words) in enumerate(WORDS.items()) if number % 3}
@@ -46,6 +47,7 @@ def test_lengths_that_the_mean_of_a_table_replaces_are_counted(name, tmp_path):
     assert not warned(name, TBG(lengths=WORDS, missing="mean"), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*doors_of(TBG, whole=True), "stop_distribution"])
 def test_a_table_of_another_collection_is_an_error(name, tmp_path):
     with pytest.raises(MissingLength, match=rf"none of {len(JUDGED)} documents of .* is in the table of lengths, such"):
@@ -83,6 +85,7 @@ def test_the_command_notes_replaced_lengths(tmp_path, capsys):
     assert "1 of 2 documents of one (50.0 %) have no length in" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by_table", "door"),
     [

@@ -56,6 +56,7 @@ def warned(name, run, folder):
     return door.told(Data(run, QRELS), [measure for measure in (AP, nDCG, RBP) if door.takes(measure)], folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_none_of_whose_documents_is_judged(name, tmp_path):
     (message,) = warned(name, renamed(), tmp_path)
@@ -66,6 +67,7 @@ def test_a_run_none_of_whose_documents_is_judged(name, tmp_path):
     assert message.endswith("Are the ids of documents written alike?")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_whose_top_ten_is_hardly_judged(name, tmp_path):
     """The threshold is 1 %: one judged document of 110 is below it."""
@@ -74,12 +76,14 @@ def test_a_run_whose_top_ten_is_hardly_judged(name, tmp_path):
     assert " 1 are judged, less than 1 %: for query" in message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_two_judged_documents_of_110_are_enough(name, tmp_path):
     """One of the two is relevant."""
     assert not warned(name, few(RUN, 2), tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_ordinary_run_is_no_warning(name, tmp_path):
     assert not warned(name, RUN, tmp_path)
@@ -90,6 +94,7 @@ def test_judged_documents_that_are_not_relevant_count():
     assert not told(lambda: evaluate(QRELS.assign(relevance=-1), RUN, ["Judged@10"]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in ("compared", "explain")])
 def test_no_query_in_common(name, tmp_path):
     message, *again = warned(name, RUN.assign(query_id="x" + RUN.query_id), tmp_path)
@@ -106,6 +111,7 @@ def test_every_run_without_a_judged_query_is_named(cache_dir, tmp_path):
     assert two.startswith("run and judgments have no query in common: two has 'x")
 
 
+@pytest.mark.slow
 def test_an_experiment_warns_once_of_each_run():
     def frames(run):
         return pt.model.add_ranks(run.rename(columns={"query_id": "qid", "doc_id": "docno"}))
@@ -124,6 +130,7 @@ def test_long_ids_are_shortened_and_sanitised():
     assert "\x1b" not in message
 
 
+@pytest.mark.slow
 def test_runs_have_names_and_parts_of_a_run_add_up(tmp_path, monkeypatch):
     (message,) = told(lambda: evaluate(QRELS, {"good": RUN, "bad": renamed()}, ["AP"]))
     assert message.startswith("no document of bad is judged")
@@ -148,6 +155,7 @@ def test_parts_count_all_judged_documents_in_the_top_ten(scores):
     assert sum(judgments.overlaps_of_parts(rows)[0].judged for rows in parts) == expected.judged > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
 def test_the_command_line_says_it_beside_the_scores(command, tmp_path, capsys):
     lines = [f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in QRELS.itertuples()]

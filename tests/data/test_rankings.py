@@ -121,6 +121,7 @@ def test_any_order_of_rows_ties_and_infinities(run, qrels):
     assert per_query(SLOW, qrels_frame(qrels), run_frame(run)) == pytest.approx(slowly(SLOW, qrels, run), abs=1e-9)
 
 
+@pytest.mark.slow
 @given(triples(SCORES), triples(GRADES), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_bit(run, qrels, random):
     before = per_query(SLOW, qrels_frame(qrels), run_frame(run))
@@ -260,6 +261,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_form_gives_the_same_bits(form, seed):
@@ -274,6 +276,7 @@ def test_every_form_carries_doc_length(form):
     assert per_query(SLOW_WITH_WORDS, qrels, FORMS[form](run)) == per_query(SLOW_WITH_WORDS, qrels, run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int64", "int8", "uint8", "float16", "float32", "float64", "Int64", "Float64"])
 def test_numbers_of_every_kind(kind):
     run, qrels = collection(5, queries=12, grades=(0, 1, 2, 3))
@@ -292,6 +295,7 @@ def test_judgments_that_change_in_place_are_read_again():
     assert set(per_query(["AP"], qrels, run).values()) == {0.0} != set(before.values())
 
 
+@pytest.mark.slow
 def test_large_runs_are_matched_piece_by_piece(monkeypatch):
     """Scores do not depend on the number of rows per piece."""
     frames = collection(3, queries=40, depth=30)

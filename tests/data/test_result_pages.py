@@ -79,6 +79,7 @@ def test_the_order_of_the_file_is_that_of_the_page(files):
     assert page.score.tolist() == [-1.0 - i for i in range(len(first))]
 
 
+@pytest.mark.slow
 def test_the_command_writes_costs_that_others_read(cli, files, tmp_path):
     gains, pages, costs = files
     code, _, told = cli("pages", pages, costs, "-o", tmp_path / "run.parquet")

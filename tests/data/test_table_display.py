@@ -15,6 +15,7 @@ def cells(page, kind="td"):
     return re.findall(f"<{kind}>(?:<span>)?(.*?)(?:</span>)?</{kind}>", page)
 
 
+@pytest.mark.slow
 def test_lengths_show_their_quantiles():
     pytest.importorskip("matplotlib")
     table = Lengths.of({f"d{number}": number for number in range(1, 101)}, name="mine")
@@ -25,6 +26,7 @@ def test_lengths_show_their_quantiles():
     assert 'aria-label="Lengths of 100 documents in words: median 50, mean 50."' in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[0], [7], [0, 0], [1, 10**6], [0.5, 2.25, 1000]])
 def test_few_and_extreme_lengths(words):
     page = Lengths.of({f"d{number}": length for number, length in enumerate(words)})._repr_html_()
@@ -38,6 +40,7 @@ def test_an_empty_table_has_no_quantiles():
     assert not cells(empty._repr_html_())
 
 
+@pytest.mark.slow
 def test_of_many_lengths_a_share_is_read_and_said(monkeypatch):
     monkeypatch.setattr(table_display, "_MOST", 10)
     words = {f"d{number}": number for number in range(101)}
@@ -69,6 +72,7 @@ def test_the_table_of_the_run_has_no_rows():
     assert "column duplicate_of of the run" in Duplicates._named["run"]._repr_html_()
 
 
+@pytest.mark.slow
 def test_ids_and_names_are_escaped():
     page = Duplicates.of({"<script>\x1b": "<b>"}, name="run_x")._repr_html_()
     assert "<script" not in page
@@ -78,6 +82,7 @@ def test_ids_and_names_are_escaped():
     assert "<i>" not in page
 
 
+@pytest.mark.slow
 def test_the_picture_has_all_documents(monkeypatch):
     drawn = []
 

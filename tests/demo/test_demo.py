@@ -26,6 +26,7 @@ def systems(collection):
     return demo.systems(collection)
 
 
+@pytest.mark.slow
 def test_a_seed_gives_one_collection():
     small = {"documents": 150, "topics": 5}
     for frame in ("documents", "topics", "qrels"):
@@ -34,6 +35,7 @@ def test_a_seed_gives_one_collection():
         assert not one.equals(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents, topics", [(2000, 50), (300, 7), (9, 1)])
 def test_it_is_as_large_as_asked(documents, topics):
     made = demo.collection(documents=documents, topics=topics)
@@ -46,6 +48,7 @@ def test_it_is_as_large_as_asked(documents, topics):
     assert not made.qrels.duplicated(["qid", "docno"]).any()
 
 
+@pytest.mark.slow
 def test_lengths_are_those_of_the_texts_and_have_a_long_tail(collection):
     lengths = collection.documents["doc_length"]
     assert (lengths == collection.documents["text"].str.split().str.len()).all()
@@ -85,6 +88,7 @@ def test_judgments_have_holes(collection, systems):
         assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
 
 
+@pytest.mark.slow
 def test_systems_return_ranked_documents_with_lengths(collection, systems):
     assert len(systems) == 3
     lengths = collection.documents.set_index("docno")["doc_length"]
@@ -109,6 +113,7 @@ def test_systems_beat_chance_and_leave_room(collection, systems):
         assert 3 * chance < found < 0.8
 
 
+@pytest.mark.slow
 def test_an_experiment_accepts_the_systems(collection, systems):
     """validate="error" requires that every transformer declares its input and output columns."""
     table = pt.Experiment(
@@ -124,12 +129,14 @@ def test_an_experiment_accepts_the_systems(collection, systems):
         assert {"score", "doc_length"} <= set(pt.inspect.transformer_outputs(system, ["qid", "query"]))
 
 
+@pytest.mark.slow
 def test_a_cutoff_after_retrieval_is_retrieval_of_fewer(collection, systems):
     bm25 = systems["BM25"]
     topics = collection.topics.head(5)
     assert (bm25 % 10).compile()(topics).equals((bm25 % 10)(topics).reset_index(drop=True))
 
 
+@pytest.mark.slow
 def test_queries_without_a_known_word_find_nothing(systems):
     for system in systems.values():
         assert system(pd.DataFrame({"qid": ["1", "2"], "query": ["x", ""]})).empty
@@ -170,6 +177,7 @@ def test_what_to_install_is_said(collection, monkeypatch):
         demo.systems(collection)
 
 
+@pytest.mark.slow
 def test_ir_measures_reads_the_collection_as_it_is(collection, systems):
     """All judgments and retrieved documents are read; scores equal those of trec_eval for the same dicts."""
     retrieved = systems["BM25"](collection.topics)

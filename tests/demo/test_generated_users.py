@@ -17,6 +17,7 @@ def test_ratings_without_noise_follow_the_measure(generated):
     assert set(rated.ratings) == {1, 2, 3, 4, 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("generated", [demo.rated_sessions, demo.rated_lists])
 def test_noise_lowers_the_correlation(generated):
     r = [generated(noise=noise).scores(["RBP(p=0.8,rel=1)"]).iloc[:, 0] for noise in (0.2, 3)]
@@ -44,6 +45,7 @@ def test_lists_may_have_grades():
     assert (binary.ratings == rated.ratings).all()  # the relevant documents are the same
 
 
+@pytest.mark.slow
 def test_the_parameters_of_clicks_are_estimated():
     model = dbn_from_clicks(demo.clicks(unjudged=0), resamples=100)
     truth = {"attraction": {0: 0.2, 1: 0.5, 2: 0.8}, "satisfaction": {0: 0.1, 1: 0.4, 2: 0.7}}

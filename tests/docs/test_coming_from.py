@@ -135,6 +135,7 @@ def test_numbers_of_cwl_eval(metric, theirs, mine):
         assert float(text) == pytest.approx(value, abs=0.51 * 10 ** -len(text.split(".")[1]))
 
 
+@pytest.mark.slow
 def test_equivalents_of_cwl_eval():
     """The table of names: the same values for EU, ETU, total cost and depth."""
     for A, expected in zip(("erg", "etg", "effort", "items"), cwl_eval(RBPCWLMetric(0.8), GAINS)):

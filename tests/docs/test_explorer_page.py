@@ -19,6 +19,8 @@ from pyterrier_cwla import explain  # noqa: E402
 from pyterrier_cwla.measures.named import measures_of  # noqa: E402
 from tests.support.browsing import seen, serious_violations  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SMALL = [explorer_page.MEASURES[0], next(one for one in explorer_page.MEASURES if one.name == "TBG")]
 PAIRS = [pair.name for pair in explorer_page.PAIRS]
 ABOUT = {pair.name: pair.about for pair in explorer_page.PAIRS}
@@ -208,13 +210,11 @@ class Shown:
             assert self.texts(of("adds"))[: len(shown)] == digits(one.contributions[:12])
 
 
-@pytest.mark.slow
 def test_the_page_is_small_and_has_forty_presets(page, known):
     assert page.stat().st_size < 2_000_000
     assert sum(len(answers) for answers in known["answers"].values()) == 40
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("topic", PAIRS)
 def test_presets_show_explain_s_numbers_at_both_ends(browser, page, known, topic):
     texts = {(name, at): text for text, (name, at) in known["texts"].items()}
@@ -230,7 +230,6 @@ def test_presets_show_explain_s_numbers_at_both_ends(browser, page, known, topic
                 shown.agrees_with_explain(topic)
 
 
-@pytest.mark.slow
 def test_sweeps_and_topics_follow_the_measure_and_the_topic(browser, page, known):
     with seen(browser, page):
         shown = Shown(browser)
@@ -244,7 +243,6 @@ def test_sweeps_and_topics_follow_the_measure_and_the_topic(browser, page, known
         shown.until(lambda: shown.texts("[data-topic]") == of_topics)
 
 
-@pytest.mark.slow
 def test_the_keyboard_moves_sliders_and_opens_topics(browser, page):
     from selenium.webdriver import Keys
 
@@ -265,7 +263,6 @@ def test_the_keyboard_moves_sliders_and_opens_topics(browser, page):
         shown.agrees_with_explain(PAIRS[3])
 
 
-@pytest.mark.slow
 def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
     browser.get_log("browser")
     with seen(browser, page):
@@ -282,7 +279,6 @@ def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
         assert "computed" in shown.texts(".cwla-note")[0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
 def test_the_page_fits_the_window_and_axe_finds_no_serious_violation(browser, page, width, scheme):

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
-FIRST = "compare_your_own_runs"
 WIDGET = "application/vnd.jupyter.widget-view+json"
-each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-slow_but_the_first = pytest.mark.parametrize(
-    "path",
-    [pytest.param(path, id=path.stem, marks=[] if path.stem == FIRST else pytest.mark.slow) for path in NOTEBOOKS],
-)
+
+
+def each_notebook(test):
+    return pytest.mark.every_case(pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)(test))
 
 
 def cells(path, kind):
@@ -63,7 +61,7 @@ class Tables(HTMLParser):
 
 
 def test_there_is_a_notebook_for_the_readers_own_data():
-    assert FIRST in {path.stem for path in NOTEBOOKS}
+    assert "compare_your_own_runs" in {path.stem for path in NOTEBOOKS}
 
 
 @each_notebook
@@ -134,7 +132,8 @@ def run(path, data, monkeypatch, folder):
     return notebook
 
 
-@slow_but_the_first
+@pytest.mark.slow
+@each_notebook
 def test_a_notebook_runs_without_data_and_gives_its_stored_outputs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONWARNINGS", "ignore:IProgress not found")  # tqdm without ipywidgets
     (tmp_path / "no data").mkdir()
@@ -143,7 +142,7 @@ def test_a_notebook_runs_without_data_and_gives_its_stored_outputs(path, tmp_pat
     assert [kinds(cell) for cell in code] == [kinds(cell) for cell in cells(path, "code")]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 @pytest.mark.parametrize(
     "path",

@@ -1,16 +1,9 @@
-"""Tests of the site: what builds its pages, and, on a built site, links, names of pictures, width and accessibility.
-
-PYTERRIER_CWLA_SITE names the folder of a built site, and PYTERRIER_CWLA_AXE the file axe.min.js of axe-core. ``.ci/run``
-sets both.
-"""
+"""Tests of what builds the pages of the site."""
 
 import json
-import os
 import re
 import sys
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -20,37 +13,8 @@ sys.path.insert(0, str(DOCS))
 import notebook_pages  # noqa: E402
 import pages  # noqa: E402
 
-from tests.support.browsing import seen, serious_violations  # noqa: E402
 
-#: One page of each type.
-TYPES = (
-    "index",
-    "tutorials/index",
-    "tutorials/first_comparison",
-    "examples/index",
-    "examples/rankings/explain_a_score",
-    "notebooks/index",
-    "notebooks/compare_your_own_runs",
-    "guide",
-    "explorer",
-    "explore",  # the explorer itself, with computed answers
-    "learning",
-    "measures/index",
-    "measures/TBG",
-    "parts/continuations",
-    "api",
-    "api/group-evaluation",
-    "api/behaviour.InteractionLog",
-    "contributing",
-    "benchmarks",
-    "search",
-    "genindex",
-)
-
-
-# ---- what builds the pages
-
-
+@pytest.mark.slow
 def test_pages_in_the_package_have_no_blocks_of_the_site():
     shipped = pages.shipped()
     assert {"index.rst", "tutorials/index.rst", "tutorials/add_time.rst"} <= shipped.keys()
@@ -121,100 +85,3 @@ def test_pages_of_removed_examples_go_and_others_stay(tmp_path):
         (tmp_path / file).write_text("")
     gallery_pictures.remove_stale(tmp_path / "gallery", tmp_path / "examples")
     assert sorted(path.name for path in (tmp_path / "examples" / "a").iterdir()) == ["index.rst", "kept.rst"]
-
-
-# ---- the built site
-
-
-@pytest.fixture(scope="module")
-def site():
-    """Return the folder of the built site; skip the test without one."""
-    folder = os.environ.get("PYTERRIER_CWLA_SITE")
-    if not folder:
-        pytest.skip("PYTERRIER_CWLA_SITE does not name a built site (sphinx-build docs build/docs)")
-    return Path(folder).resolve()
-
-
-class Page(HTMLParser):
-    """Links, ids, and elements of a page that show something from elsewhere."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.links, self.ids, self.loaded, self.nameless = [], set(), [], []
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attrs):
-        of = dict(attrs)
-        self.ids |= {of[name] for name in ("id", "name") if of.get(name)}
-        if tag == "a" and of.get("href"):
-            self.links.append(of["href"])
-        if tag in ("img", "script", "iframe") and of.get("src"):
-            self.loaded.append(of["src"])
-        if tag == "link" and "stylesheet" in (of.get("rel") or ""):
-            self.loaded.append(of["href"])
-        if tag == "img" and of.get("alt") is None:
-            self.nameless.append(of.get("src"))
-        if tag == "svg" and of.get("role") == "img" and not of.get("aria-label"):
-            self.nameless.append("svg")
-
-
-@pytest.fixture(scope="module")
-def parsed(site):
-    return {path: Page(path) for path in sorted(site.rglob("*.html"))}
-
-
-@pytest.mark.slow
-def test_internal_links_and_anchors_exist(site, parsed):
-    broken = set()
-    for path, found in parsed.items():
-        for link in [*found.links, *found.loaded]:
-            parts = urlsplit(link)
-            if parts.scheme or parts.netloc or link.startswith("data:"):
-                continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
-            exists = target.is_file() and target.is_relative_to(site)
-            anchor = unquote(parts.fragment)
-            if not exists or (anchor and target in parsed and anchor not in parsed[target].ids):
-                broken.add((str(path.relative_to(site)), link))
-    assert not broken
-
-
-@pytest.mark.slow
-def test_nothing_is_loaded_from_the_network_and_no_measure_is_a_mail_address(parsed):
-    assert {src for found in parsed.values() for src in found.loaded if urlsplit(src).netloc} == set()
-    assert {link for found in parsed.values() for link in found.links if link.startswith("mailto:")} == set()
-
-
-@pytest.mark.slow
-def test_each_picture_has_a_name(site, parsed):
-    assert {str(path.relative_to(site)): found.nameless for path, found in parsed.items() if found.nameless} == {}
-
-
-@pytest.mark.slow
-def test_each_page_has_one_title(site, parsed):
-    titles = {path: len(re.findall(r"<h1[ >]", path.read_text(encoding="utf-8"))) for path in parsed}
-    wrong = {str(path.relative_to(site)) for path, number in titles.items() if number != 1}
-    assert wrong <= {"search.html"}  # its script writes the title
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [1280, 400])
-@pytest.mark.parametrize("page", TYPES)
-def test_pages_fit_the_window(browser, site, page, width):
-    with seen(browser, site / f"{page}.html", width):
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-        cut = browser.execute_script("""
-            const clipped = (e) => e && e !== document.body
-                && (/auto|scroll/.test(getComputedStyle(e).overflowX) || clipped(e.parentElement));
-            return [...document.querySelectorAll("article *")].filter((e) => e.getClientRects().length
-                && e.getBoundingClientRect().right > innerWidth + 1 && !clipped(e)).map((e) => e.outerHTML.slice(0, 200))""")
-    assert cut == []  # wide tables, code and pictures scroll within the page
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", TYPES)
-def test_axe_finds_no_serious_violation(browser, site, page, scheme):
-    for width in (1280, 400):
-        with seen(browser, site / f"{page}.html", width, scheme):
-            assert serious_violations(browser) == {}, f"at {width} px"

@@ -42,7 +42,7 @@ def numbers(text):
     return [float(number) for number in NUMBER.findall(text)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 def test_the_code_prints_what_the_page_says(data, tmp_path, monkeypatch):
     folder = data / "lightgbm-lambdarank"

@@ -60,13 +60,20 @@ def check(door, data, texts, folder):
     assert not lines, f"{len(lines)} of {len(measures)} measures differ\n" + "\n".join(lines)
 
 
-def marked(names):
-    """Return the names as parameters; all but the data that have each property are slow."""
-    return [pytest.param(name, marks=() if name == "together" else pytest.mark.slow) for name in names]
+FAST = {"as_dicts", "provider", "scorers", "several_runs"}
 
 
-@pytest.mark.parametrize("data", marked(DATA))
-@pytest.mark.parametrize("door", DOORS)
+def of_each_door(doors, data):
+    """Mark the tests: fast ones are of few doors, slow ones of all, both with the data that have each property."""
+
+    def marks(door, name):
+        return pytest.mark.nightly if name != "together" else [pytest.mark.slow] * (door not in FAST)
+
+    cases = [pytest.param(door, name, marks=marks(door, name)) for door in doors for name in data]
+    return lambda test: pytest.mark.every_case(pytest.mark.parametrize(("door", "data"), cases)(test))
+
+
+@of_each_door(DOORS, DATA)
 def test_rows(door, data, folder):
     check(DOORS[door], DATA[data], table.of_rows, folder)
 
@@ -74,8 +81,7 @@ def test_rows(door, data, folder):
 INTENTS = {name: with_intents(data) for name, data in DATA.items()}
 
 
-@pytest.mark.parametrize("data", marked(INTENTS))
-@pytest.mark.parametrize("door", [name for name, door in DOORS.items() if door.takes(IntentAware(measure="RR"))])
+@of_each_door([name for name, door in DOORS.items() if door.takes(IntentAware(measure="RR"))], INTENTS)
 def test_intents(door, data, folder):
     check(DOORS[door], INTENTS[data], table.of_intents, folder)
 
@@ -119,6 +125,7 @@ def test_measures_that_frames_refuse_are_refused(door, folder):
             DOORS[door].values(data, [measure], folder)
 
 
+@pytest.mark.slow
 def test_every_name_is_in_the_table(folder):
     texts = " ".join([*table.of_rows(), *table.of_intents(), *table.of_sessions()])
     kinds = ("measure", "ir_measures", "session", *TABLES)

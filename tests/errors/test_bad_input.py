@@ -86,6 +86,7 @@ def test_a_document_twice_in_scattered_rows():
     )
 
 
+@pytest.mark.slow
 def test_a_relevant_document_twice_is_found_in_a_large_run_too():
     judgments, _ = large()
     topic, document = next((q, d) for q, d, g in judgments.itertuples(index=False) if g > 0 and q != "1")
@@ -109,6 +110,7 @@ FORMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measures", [["AP"], ["AP", "Judged@10"], ["NumRet"]])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rows", [1000, 10_000, 10_001, 40_000])
@@ -179,6 +181,7 @@ def test_a_pair_judged_twice_names_topic_and_document(grades):
     assert message == "topic '301': 'a' is judged twice: keep one row."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1), (0, 0), (0, -1)])
 def test_a_pair_judged_twice_is_found_in_large_judgments_too(grades):
     frames = collection(2, queries=801, depth=20)
@@ -188,6 +191,7 @@ def test_a_pair_judged_twice_is_found_in_large_judgments_too(grades):
     assert "topic '5': 'new' is judged twice" in complaint(BadJudgments, judgments, frames.run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [10, 801])
 def test_the_same_said_twice_counts_once(queries):
     """PyTerrier's KFoldGridSearch passes the whole frame of judgments once per fold."""

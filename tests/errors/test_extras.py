@@ -113,6 +113,7 @@ def calls_of_needed():
                 yield path.name, ast.literal_eval(node.keywords[0].value)
 
 
+@pytest.mark.slow
 def test_every_extra_that_the_code_names_exists():
     used = {extra for _, extra in calls_of_needed()}
     assert used == {

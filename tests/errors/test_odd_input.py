@@ -138,6 +138,7 @@ def test_numbers_that_are_written_out_in_a_file(tmp_path):
 NOTHING = [None, float("nan"), pd.NA, Decimal("NaN"), Decimal("sNaN"), np.float32("nan")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
 @pytest.mark.parametrize("nothing", NOTHING, ids=repr)
 @pytest.mark.parametrize("value", KINDS)

@@ -24,7 +24,7 @@ from pyterrier_cwla.files.run_files import sources
 from pyterrier_cwla.pipelines import OptunaSearch
 from pyterrier_cwla.studies import robustness
 
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +73,6 @@ STUDIES = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("study", STUDIES)
 def test_studies_and_simulations_find_the_same(study, client):
     expected = STUDIES[study](1)
@@ -139,7 +138,6 @@ def collection():
     return demo.collection(documents=120, topics=6)
 
 
-@pytest.mark.slow
 def test_pyterriers_searches_by_our_measures(collection, client):
     words = {
         docno: len(text.split()) for docno, text in collection.documents[["docno", "text"]].itertuples(index=False)
@@ -152,7 +150,6 @@ def test_pyterriers_searches_by_our_measures(collection, client):
         assert (found, same, setting) == (value, name, best)
 
 
-@pytest.mark.slow
 def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
     monkeypatch.setattr(pt.java, "parallel_init", lambda *given: __import__("os").environ.update(JAVA_WOULD="run"))
 
@@ -242,7 +239,6 @@ def test_means_are_those_of_frames(expected, qrels, runs, client):
     pd.testing.assert_frame_equal(found, expected[1], check_exact=True)
 
 
-@pytest.mark.slow
 def test_threads_of_a_worker_change_nothing(expected, qrels, runs):
     with Client(
         processes=False, n_workers=1, threads_per_worker=2, dashboard_address=":0", set_as_default=False
@@ -250,7 +246,6 @@ def test_threads_of_a_worker_change_nothing(expected, qrels, runs):
         same(expected, qrels, dataframe.from_pandas(as_one(runs), npartitions=5, sort=False), two)
 
 
-@pytest.mark.slow
 def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, runs, client, tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
@@ -267,7 +262,6 @@ def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, ru
     assert found.to_dict() == {"AP": {"other": expected[1].loc["bm25", "AP"]}}
 
 
-@pytest.mark.slow
 def test_cut_queries_meet_in_as_many_places_as_needed(expected, qrels, runs, client, monkeypatch):
     from pyterrier_cwla.evaluation import cluster
 
@@ -340,7 +334,6 @@ def test_values_of_earlier_files_stay_after_an_interruption(qrels, runs, client,
 # ---- errors and killed workers
 
 
-@pytest.mark.slow
 def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
     run = runs["bm25"]
 
@@ -434,7 +427,6 @@ def test_a_dask_frame_that_changes_while_scored_is_an_error(later, says, client,
         cluster.evaluate({"q0": {"d0": 1}}, run, ["AP"], client=client)
 
 
-@pytest.mark.slow
 def test_errors_without_client_or_dask_name_the_way_out():
     code = """
 import sys
@@ -455,7 +447,6 @@ assert 'pip install "dask[dataframe]' in said()
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tmp_path):
     """One worker is killed during its work. ``python -m benchmarks.cluster --kill 20`` runs more trials."""
@@ -483,7 +474,6 @@ def test_work_that_kills_every_worker_is_an_error_that_says_so(client):
         raise KilledWorker("work", "worker", 3)
 
 
-@pytest.mark.slow
 def test_dask_knows_the_size_of_shared_arguments():
     """joblib's Dask backend scatters arguments above one kilobyte, so that each worker receives them once."""
     from functools import partial

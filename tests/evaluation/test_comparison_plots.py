@@ -99,12 +99,14 @@ def test_where_less_is_better_the_lowest_is_bold(found):
     assert "Bold: the lowest, since less is better." in generated(2, measures=[SECONDS]).to_latex()
 
 
+@pytest.mark.slow
 def test_numbers_of_documents_have_no_best():
     found = generated(3, measures=["NumRet", "NumRet(rel=1)"])
     assert {name for (_, name), cell in found.cells().items() if cell.bold} == {"NumRet(rel=1)"}
     assert "Bold" not in generated(2, measures=["NumRet"]).to_latex()
 
 
+@pytest.mark.slow
 def test_of_many_runs_a_notebook_shows_the_best():
     found = generated(25, queries=5, measures=["AP", SECONDS], baseline="system 24")
     page = found._repr_html_()
@@ -127,6 +129,7 @@ def labels(ax):
     return [label.get_text() for label in ax.get_yticklabels()]
 
 
+@pytest.mark.slow
 def test_panels_have_the_scores_and_marks_of_the_table(found):
     axes = found.plot().axes
     order = ranked(found, "nDCG@10")
@@ -150,6 +153,7 @@ def test_bars_are_intervals_of_differences_at_the_scores(found):
     np.testing.assert_allclose(drawn, expected)
 
 
+@pytest.mark.slow
 def test_without_a_baseline_bars_are_intervals_of_scores():
     found = generated(3, measures=["AP"], baseline=False)
     ax = found.plot().axes[0]
@@ -166,6 +170,7 @@ def test_the_measure_that_sorts_is_the_first_shown(found):
         assert [label.split("\n")[0] for label in labels(found.plot(measure).axes[0])] == ranked(found, measure)
 
 
+@pytest.mark.slow
 def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
     colours = [ax.lines[-1].get_color() for ax in found.plot().axes]
     assert [found.plot([measure]).axes[0].lines[-1].get_color() for measure in found.measures] == colours
@@ -182,6 +187,7 @@ def test_only_chosen_runs_are_shown(found):
         found.plot([])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 7.0])
 def test_forty_systems_with_long_names_can_be_read(width):
     made = collection(0, queries=6, lengths=True)
@@ -191,6 +197,7 @@ def test_forty_systems_with_long_names_can_be_read(width):
     assert_readable(found.plot(width=width))
 
 
+@pytest.mark.slow
 def test_one_run_and_equal_scores_can_be_drawn():
     assert_readable(generated(1).plot())
     made = collection(0)
@@ -198,6 +205,7 @@ def test_one_run_and_equal_scores_can_be_drawn():
     assert_readable(found.plot())
 
 
+@pytest.mark.slow
 def test_infinite_scores_are_written_and_not_drawn(found):
     runs = found._runs.copy()
     row = (runs.measure == "seconds for ten") & (runs.run == "system 2")
@@ -207,6 +215,7 @@ def test_infinite_scores_are_written_and_not_drawn(found):
     assert_readable(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["plot", "plot_pairs", "plot_wins", "plot_topics"])
 def test_plots_are_saved_and_return_a_figure_of_panels_or_axes(found, tmp_path, name):
     runs = ("system 2", "system 1") if name == "plot_topics" else ()
@@ -218,6 +227,7 @@ def test_plots_are_saved_and_return_a_figure_of_panels_or_axes(found, tmp_path, 
 # ---- topic by topic
 
 
+@pytest.mark.slow
 def test_bars_are_the_differences_and_the_title_counts_them(found):
     apart = found.differences("system 2", "system 1", "AP")
     ax = found.plot_topics("system 2", "system 1", "AP")
@@ -258,6 +268,7 @@ def test_geometric_means_are_differences_of_logarithms():
 TEXTS = {str(q): f"a long question of the kind that people ask, number {q}" for q in range(1, 21)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "topics",
     [
@@ -288,6 +299,7 @@ def test_topics_that_do_not_fit_are_an_error(found, topics, message):
         found.plot_topics("system 2", "system 1", topics=topics)
 
 
+@pytest.mark.slow
 def test_of_many_topics_the_outermost_have_names():
     found = generated(2, queries=120, measures=["AP"])
     apart = found.differences("system 0", "system 1")
@@ -297,6 +309,7 @@ def test_of_many_topics_the_outermost_have_names():
     assert_readable(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 7.0])
 def test_topic_names_take_no_room_from_the_title(width):
     names = [f"neural_cross-encoder-distil_v{number}_k1000_rerank" for number in range(2)]
@@ -307,6 +320,7 @@ def test_topic_names_take_no_room_from_the_title(width):
     assert_readable(compare(qrels, runs, ["AP"], resamples=100).plot_topics(*names, ax=ax).figure)
 
 
+@pytest.mark.slow
 def test_half_a_column_is_enough(found):
     for height in (5, 2.5, 1.9):  # fewer names in less height
         _, ax = pyplot.subplots(figsize=(3.3, height), layout="constrained")
@@ -314,6 +328,7 @@ def test_half_a_column_is_enough(found):
         assert_readable(ax.figure)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [3, 31, 32])
 def test_few_topics_and_equal_ones_can_be_drawn(queries):
     made = collection(0, queries=queries)
@@ -336,6 +351,7 @@ def test_undefined_differences_are_counted_and_not_drawn(found):
         changed.plot_topics("system 1", "system 0", "AP")
 
 
+@pytest.mark.slow
 def test_texts_of_users_are_harmless():
     made = collection(0, queries=4)
     found = compare(made.qrels, {"$a_b": made.run, "c\x1b": made.run.assign(score=1.0)}, ["AP"], "$a_b", resamples=100)
@@ -347,6 +363,7 @@ def test_texts_of_users_are_harmless():
         assert "\x1b" not in "".join(text.get_text() for text in figure.findobj(pyplot.Text))
 
 
+@pytest.mark.slow
 def test_real_runs_can_be_read(data):
     folder = data / "dl19"
     runs = {path.stem: path for path in sorted((folder / "runs").glob("*.txt"))}
@@ -356,6 +373,7 @@ def test_real_runs_can_be_read(data):
     assert_readable(found.plot_topics("SPLADE_P_P_ENSEMBLE_DISTIL", "BM25").figure)
 
 
+@pytest.mark.slow
 def test_small_figures_without_layout_are_laid_out():
     made = collection(0, queries=8)
     names = ["the_system_with_a_long_name_A", "the_system_with_a_long_name_B"]

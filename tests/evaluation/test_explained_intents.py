@@ -22,6 +22,7 @@ def with_an_unjudged_intent(qrels):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["uniform", "given", "unjudged"])
 @pytest.mark.parametrize("inner", MEASURES)
 def test_columns_add_up_to_the_score(inner, weights):
@@ -42,6 +43,7 @@ def test_columns_add_up_to_the_score(inner, weights):
     assert scores.max() > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", ["uniform", "given", "unjudged"])
 @pytest.mark.parametrize("inner", ["ERR", "INST(max_rel=3)", CELL.format("rbp(0.8)", "erg")])
 def test_users_stop_where_stop_distribution_says(inner, weights):
@@ -54,6 +56,7 @@ def test_users_stop_where_stop_distribution_says(inner, weights):
         np.testing.assert_allclose(found, stops.loc[query, [*found.index]].astype(float), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_explanation_of_an_intent_is_that_of_its_judgments_alone():
     run, qrels = diversity(6, GRADED)
     shares = given(qrels)
@@ -65,6 +68,7 @@ def test_the_explanation_of_an_intent_is_that_of_its_judgments_alone():
         assert found.totals.loc[intent, "score"] == alone.score
 
 
+@pytest.mark.slow
 def test_worked_example_by_loops():
     """ERR-IA of two intents (Chapelle et al., 2009, section 7.5), with grades 1 of 4 levels and R = (2^g − 1)/2^4."""
     judged = [("q", "a", 4, "x"), ("q", "b", 2, "y"), ("q", "a", 0, "y"), ("q", "c", 3, "y")]
@@ -103,6 +107,7 @@ def test_users_who_find_nothing_add_nothing():
         assert found.table["V"].iloc[0] == 1
 
 
+@pytest.mark.slow
 def test_lengths_and_on_the_command_line(tmp_path, capsys, monkeypatch):
     pytest.importorskip("typer", reason="the command line is the extra [cli]")
     from pyterrier_cwla.cli.app import main

@@ -19,6 +19,7 @@ MIXTURES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MIXTURES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_columns_add_up_to_the_score(name, seed):
@@ -40,6 +41,7 @@ def test_columns_add_up_to_the_score(name, seed):
         assert totals.loc["total", "share"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_classes_with_and_without_discounts_add_values_of_users_who_stop():
     """Weighted gains and values for users who stop are two decompositions of a score: one column has only one."""
     measures = {"linear": CELL.format("rbp(0.8)", "etg"), "best": CELL.format("rbp(0.9)", "max")}
@@ -91,6 +93,7 @@ def _with_words(run, words):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length"])
 
 
+@pytest.mark.slow
 def test_by_topic_is_explained_by_the_measure_of_the_topic():
     frames = collection(3)
     measure = ByTopic(measure="RBP(rel=1)", parameters={"2": {"p": 0.5}}, other="measure", label="own")
@@ -115,6 +118,7 @@ def test_errors():
         explain(qrels, run, "q", measure)
 
 
+@pytest.mark.slow
 def test_on_the_command_line(tmp_path, cli):
     (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b 1\n")
     (tmp_path / "run").write_text("q Q0 a 0 2 t\nq Q0 x 0 1.5 t\nq Q0 b 0 1 t\n")

@@ -113,6 +113,7 @@ def explained(text, effort):
     return table["discount"].reindex(range(len(GRADES)), fill_value=0.0).tolist()  # 0 below a cutoff
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", TIMES)
 def test_the_effective_discounts_of_every_adaptive_row(effort):
     """Jiang and Allan (2016), Eq. 8: P_examine(i)/E(effort) for M1, Σ_{j≥i} P_stop(j)/e_stop(j) for M2."""
@@ -190,6 +191,7 @@ def test_discounts_of_many_ranks_are_those_of_few(C, A, end, effort, monkeypatch
     np.testing.assert_allclose(many, few, rtol=1e-10, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_million_ranks_take_memory_for_a_million_ranks():
     evaluated = evaluate(QRELS, RUN, ["nDCG@1000000"], by_query=True).loc[("run", "1")].iloc[0]
     tracemalloc.start()
@@ -229,6 +231,7 @@ def test_contributions_of_linear_measures_add_up_to_the_score(measure):
         assert adds.sum() + explanation.beyond / explanation.divisor == pytest.approx(explanation.score, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_html_is_escaped():
     qrels = {"<q>": {"<b>a</b>": 1}}
     html = explain(qrels, {"<q>": {"<b>a</b>": 1.0}}, "<q>", "RR")._repr_html_()
@@ -242,6 +245,7 @@ def test_a_long_explanation_prints_its_first_ranks():
     assert "A: value for users who leave here" in shown
 
 
+@pytest.mark.slow
 def test_notebooks_show_ten_ranks_and_the_picture():
     shown = explain_gains([1] * 300, C="rbp(0.5)", A="erg")._repr_html_()
     assert all(f"<span>{rank}<" in shown for rank in range(1, 11))
@@ -253,6 +257,7 @@ def test_notebooks_show_ten_ranks_and_the_picture():
     assert "cost of examining" not in shown  # every document has the effort 1
 
 
+@pytest.mark.slow
 def test_notebooks_show_time_with_its_unit():
     shown = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS))._repr_html_()
     assert "T: effort before this rank" in shown
@@ -260,6 +265,7 @@ def test_notebooks_show_time_with_its_unit():
     assert "a user gains" in shown  # without unseen=, nobody knows how long users stay
 
 
+@pytest.mark.slow
 def test_a_picture_in_a_notebook_is_small():
     qrels = {"q": {f"d{number}": number % 3 for number in range(0, 100, 2)}}
     run = {"q": {f"d{number}": -float(number) for number in range(100)}}

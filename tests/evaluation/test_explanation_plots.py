@@ -46,6 +46,7 @@ def last_rank(ax):
     return round(ax.get_xlim()[1] - 0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "documents", "last"),
     [
@@ -61,6 +62,7 @@ def test_the_ranks_that_matter(measure, documents, last):
     assert last_rank(explained(measure, documents).plot()) == last
 
 
+@pytest.mark.slow
 def test_the_user_chooses_another_depth():
     found = explained("nDCG")
     assert last_rank(found.plot(depth=80)) == 80
@@ -87,6 +89,7 @@ def test_both_panels_show_the_values_of_the_table():
     assert stops == pytest.approx(table["L"].tolist())
 
 
+@pytest.mark.slow
 def test_texts_say_what_is_shown_and_what_is_left_out():
     found = explained("nDCG")
     upper, lower = panels(found.plot())
@@ -103,6 +106,7 @@ def test_texts_say_what_is_shown_and_what_is_left_out():
     assert [text.get_text() for text in lower.get_legend().get_texts()] == ["see the rank (V)", "stop there (L)"]
 
 
+@pytest.mark.slow
 def test_percentages_above_the_bars_are_the_largest_that_fit():
     found = explained("nDCG@20")
     upper = found.plot()
@@ -121,6 +125,7 @@ def test_users_below_the_list_are_mentioned():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("measure", "label"),
     [
@@ -144,6 +149,7 @@ def test_no_effort_where_every_document_has_effort_1():
     assert len(panels(explained("nDCG@10").plot())) == 2
 
 
+@pytest.mark.slow
 def test_documents_on_request():
     found = explained("nDCG@5")
     assert not any("doc-" in text.get_text() for text in explained("nDCG@5").plot().texts)
@@ -153,6 +159,7 @@ def test_documents_on_request():
         explain_gains([1, 0], C="rbp(0.5)", A="erg").plot(docnos=True)
 
 
+@pytest.mark.slow
 def test_the_documents_that_add_most_are_named_where_not_all_fit():
     found = explained("nDCG")
     table, adds = found.table.head(50), found.contributions.head(50)
@@ -163,17 +170,20 @@ def test_the_documents_that_add_most_are_named_where_not_all_fit():
         assert max(adds[other] for other in (rank - 1, rank + 1) if other in named) >= adds[rank]
 
 
+@pytest.mark.slow
 def test_ranks_without_a_document_are_not_unjudged():
     found = explained("INST(max_rel=3,T=2)", 9)  # this user model has more ranks than the list
     (crosses,) = found.plot().lines
     assert crosses.get_xdata().tolist() == [9]
 
 
+@pytest.mark.slow
 def test_more_than_five_grades_have_one_shade():
     upper = explained("CWLA(C='rbp(0.8)',A='erg',gain='raw')", grades=range(12)).plot()
     assert upper.get_legend().get_texts()[0].get_text() == "gain"
 
 
+@pytest.mark.slow
 def test_panels_take_the_place_of_given_axes():
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
     assert explained("nDCG@10").plot(left) is left
@@ -201,6 +211,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("docnos", [False, True])
 @pytest.mark.parametrize("width", [None, 3.3])
 @pytest.mark.parametrize("case", CASES)
@@ -209,12 +220,14 @@ def test_no_text_lies_on_another_or_is_cut(case, width, docnos):
     assert_readable(CASES[case](ax, docnos=docnos).figure)
 
 
+@pytest.mark.slow
 def test_colours_of_texts_are_those_of_the_style():
     with plt.style.context("dark_background"):
         texts = drawn_texts(explained("nDCG@10").plot().figure)
     assert {text.get_color() for text, _ in texts} == {"white", "#d05320"}
 
 
+@pytest.mark.slow
 def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     found = pair("nDCG@20")
     first, second, scores = panels(found.plot())
@@ -227,6 +240,7 @@ def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 
+@pytest.mark.slow
 def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
     for measure, label, head in (("nDCG", "gain (colour: added to the score)", "adds"),
                                  ("CWLA(C='rbp(0.8)',A='max',max_rel=3)", "gain (colour: L·A / N)", "L·A / N")):  # fmt: skip
@@ -236,6 +250,7 @@ def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
         assert f" {head}" in str(found)
 
 
+@pytest.mark.slow
 def test_pictures_are_saved(tmp_path):
     qrels, run, _ = collection()
     explained("nDCG").plot(path=tmp_path / "one.svg")
@@ -245,11 +260,13 @@ def test_pictures_are_saved(tmp_path):
     assert ax.get_title(loc="left").startswith("Where users")
 
 
+@pytest.mark.slow
 def test_a_pair_shows_the_users_where_they_differ():
     assert len(panels(pair("INST(max_rel=3,T=2)").plot())) == 4
     assert len(panels(pair("nDCG").plot())) == 3
 
 
+@pytest.mark.slow
 def test_the_picture_of_a_pair_has_one_scale_of_contributions():
     found = pair("nDCG@20")
     ratios = []
@@ -259,12 +276,14 @@ def test_the_picture_of_a_pair_has_one_scale_of_contributions():
     assert ratios == pytest.approx([ratios[0]] * len(ratios))
 
 
+@pytest.mark.slow
 def test_stops_are_readable_at_half_a_column():
     qrels, run, _ = collection()
     _, ax = plt.subplots(figsize=(3.3, 2.5), layout="constrained")
     assert_readable(plot_stops(stop_distribution(qrels, run, "ERR"), ax).figure)
 
 
+@pytest.mark.slow
 def test_names_that_differ_in_their_middle_are_distinct():
     names = tuple(f"neural_cross-encoder-v{number}_k1000_rerank" for number in range(2))
     panels = pair(names=names).plot().figure.axes[:2]
@@ -272,6 +291,7 @@ def test_names_that_differ_in_their_middle_are_distinct():
     assert [name in key for name, key in zip(names, keys, strict=True)] == [True, True]
 
 
+@pytest.mark.slow
 def test_a_title_says_where_a_difference_is_not_shown():
     ranking = {f"d{i}": 100.0 - i for i in range(60)}
     other = {**ranking, "d59": 41.05, "d58": 41.0}  # the last two change places

@@ -374,6 +374,7 @@ def again(computed):
     return number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", ROLES)
 def test_results_are_cached_under_a_version(role, tmp_path, computed):
     one = in_each_role("1")[role]
@@ -439,6 +440,7 @@ def test_streams_say_so_too(tmp_path, monkeypatch):
     assert found[str(measure)].tolist() == expected[str(measure)].tolist()
 
 
+@pytest.mark.slow
 def test_parameters_count_and_so_do_their_defaults(tmp_path):
     """The text of a measure does not contain defaults."""
     found = []
@@ -542,6 +544,7 @@ def test_studies_compute_anew_what_has_no_version(version, tmp_path):
             assert all(one.filename == __file__ for one in told)
 
 
+@pytest.mark.slow
 def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
     from pyterrier_cwla.studies.fitting import parameter_fit
     from pyterrier_cwla.studies.incomplete_judgments.robustness_study import Work

@@ -37,6 +37,7 @@ def scores(found, measure):
 # ---- values
 
 
+@pytest.mark.slow
 def test_each_pair_has_a_row_with_the_tests_of_scipy(every):
     assert len(every.table) == 10 * 3
     for row in every.table.itertuples():
@@ -50,6 +51,7 @@ def test_each_pair_has_a_row_with_the_tests_of_scipy(every):
         assert (row.wins, row.ties, row.losses) == ((gaps > 0).sum(), (gaps == 0).sum(), (gaps < 0).sum())
 
 
+@pytest.mark.slow
 def test_p_values_are_corrected_over_all_pairs_and_measures(every):
     from statsmodels.stats.multitest import multipletests
 
@@ -58,6 +60,7 @@ def test_p_values_are_corrected_over_all_pairs_and_measures(every):
         assert every.table[f"p_{test}_corrected"].tolist() == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_tukeys_hsd_is_that_of_the_two_way_model(every, measure):
     """The mean square of the errors and its degrees of freedom are those of statsmodels' linear model."""
@@ -76,6 +79,7 @@ def test_tukeys_hsd_is_that_of_the_two_way_model(every, measure):
     assert (significant == (rows["p_tukey"] < 0.05)).all()
 
 
+@pytest.mark.slow
 def test_tukeys_hsd_is_computed_when_it_is_shown(monkeypatch):
     calls = []
     monkeypatch.setattr(significance, "tukey_hsd", lambda *given: calls.append(1) or (np.full(10, 0.01), 0.1))
@@ -90,6 +94,7 @@ def test_tukeys_hsd_is_computed_when_it_is_shown(monkeypatch):
     assert len(calls) == 6
 
 
+@pytest.mark.slow
 def test_without_differences_between_topics_tukeys_hsd_is_that_of_scipy():
     """One-way: topics whose means are equal explain nothing; their degrees of freedom alone differ."""
     rng = np.random.default_rng(0)
@@ -170,6 +175,7 @@ def test_a_list_of_one_baseline_adds_wins_and_losses():
 # ---- tables
 
 
+@pytest.mark.slow
 def test_matrices_mirror_each_other(every):
     rows = every.rows("AP")
     for a, b in itertools.permutations("abcde", 2):
@@ -182,6 +188,7 @@ def test_matrices_mirror_each_other(every):
     assert wins.loc["c", "c"] == "·"
 
 
+@pytest.mark.slow
 def test_marks_are_those_of_the_chosen_test():
     qrels = {f"{q}": {"x": 1} for q in range(12)}
     best, worst = ({q: {"x": -rank, "y": -1.5} for q in qrels} for rank in (1.0, 2.0))
@@ -207,6 +214,7 @@ def test_each_measure_has_a_table_in_latex(every):
     assert every.to_latex("AP") in every.to_latex()
 
 
+@pytest.mark.slow
 def test_names_are_no_markup_and_no_control_characters():
     runs = {"[red]a[/red]": RUNS["a"], "b\x1b[31m": RUNS["b"]}
     found = compare(QRELS, runs, ["AP"], pairs=True, resamples=100)
@@ -228,6 +236,7 @@ def test_differences_up_to_least_are_ties():
     assert "differ by at most 0.7" in found.to_latex()
 
 
+@pytest.mark.slow
 def test_the_bars_of_wins_are_of_one_measure():
     found = compare(QRELS, RUNS, ["AP", "P@1"], pairs=True, resamples=100)
     for measure in ("AP", "P@1"):
@@ -244,6 +253,7 @@ def test_least_is_in_the_unit_of_geometric_means():
     assert found.wins(found.measures[1]).equals(found.wins("AP"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [dict(baseline="low"), dict(baseline=["low"]), dict(pairs=True)], ids=str)
 def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     """Recall is 0.6 against 0.5 on 18 topics, and 0 against 1 on two: the rank sum is positive, the mean negative."""
@@ -271,6 +281,7 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     assert "Without a mark" not in repr(by_t_test)
 
 
+@pytest.mark.slow
 def test_differences_by_topic_are_those_of_a_comparison(every):
     pd.testing.assert_frame_equal(
         every.differences("a", "b", "AP"), compare(QRELS, RUNS, MEASURES).differences("a", "b", "AP")
@@ -292,6 +303,7 @@ def test_judgments_by_intent(how):
         compare(qrels, runs, ["ERR_IA"], **how)
 
 
+@pytest.mark.slow
 def test_the_title_of_the_heat_map_counts_each_pair_once():
     pytest.importorskip("matplotlib")
     qrels = {f"{q}": {"x": 1} for q in range(12)}
@@ -345,6 +357,7 @@ def test_one_more_record_is_one_more_test(monkeypatch):
         compare(QRELS, RUNS, ["AP"], test="sing")
 
 
+@pytest.mark.slow
 def test_geometric_means_have_no_intervals_of_tukey():
     runs = {name: RUNS[name] for name in "abc"}
     console = Console(file=io.StringIO(), width=120)
@@ -352,6 +365,7 @@ def test_geometric_means_have_no_intervals_of_tukey():
     assert "nan" not in console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
     found = compare(QRELS, RUNS, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
     assert "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons" in repr(found)
@@ -362,6 +376,7 @@ def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
         assert "Less is better" not in found.to_latex("AP", layout=layout)
 
 
+@pytest.mark.slow
 def test_less_is_better_changes_wins_and_not_differences():
     found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["ESL"], pairs=True, resamples=100)
     (row,) = found.table.itertuples()
@@ -415,6 +430,7 @@ def test_one_run_has_no_pair():
 # ---- the command
 
 
+@pytest.mark.slow
 def test_the_command_compares_pairs(prints, tmp_path):
     for name in "abc":
         run = RUNS[name]

@@ -79,6 +79,7 @@ def test_scores_are_those_of_evaluate():
     assert list(zip(table.run, table.measure)) == list(itertools.product(RUNS, measures))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queries", [5, 12, 20, 60])
 def test_p_values_are_those_of_scipy_called_one_by_one(queries):
     """Cases: fewer than 13 queries, zeros and ties, more than 50 queries."""
@@ -112,6 +113,7 @@ def mean_ranks(values):
     return [sum(w < v for w in values) + (1 + sum(w == v for w in values)) / 2 for v in values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_exact_tests_are_plain_loops_over_all_signs(seed):
     """The differences include zeros, ties and values that cancel."""
@@ -229,6 +231,7 @@ def test_the_correction_is_over_runs_and_measures_together(found, test):
     assert rows[f"p_{test}_corrected"].tolist() == pytest.approx(holm(rows[f"p_{test}"].tolist()), abs=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("correction", significance.CORRECTIONS)
 @given(
     st.lists(
@@ -267,6 +270,7 @@ def test_corrections_by_name():
         assert p.between(0, 1).all()
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_a_plain_loop_over_the_same_resamples():
     scores = by_query()
     n = len(scores["a"])
@@ -320,6 +324,7 @@ def test_geometric_means_are_compared_on_their_logarithms():
 # ---- invariants
 
 
+@pytest.mark.slow
 def test_swapping_the_runs_negates_the_difference():
     one, other = (
         compared(quickly(QRELS, RUNS, MEASURES, baseline=baseline).table, baseline).set_index(["run", "measure"])
@@ -355,6 +360,7 @@ def test_a_constant_moves_scores_and_no_difference():
     assert significance.t_test(d) == significance.t_test(moved)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_table():
     one, same, other = (quickly(QRELS, RUNS, MEASURES, baseline="a", seed=seed, resamples=500) for seed in (1, 1, 2))
     pd.testing.assert_frame_equal(one.table, same.table, check_exact=True)
@@ -396,6 +402,7 @@ def test_equal_differences_of_different_scores_tie():
     assert np.abs(significance.without_noise(raw, largest=0.7)).tolist() == [[0.25, 0.25, 0.25]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [0.2, 1 / 3, 1 / 7])
 def test_equal_sums_of_different_differences_tie(part):
     """Sums such as 1/3 + 1/3 and 2/3 tie as in integer arithmetic, even where their floats differ."""
@@ -496,6 +503,7 @@ def test_what_is_wrong_is_said(given, error, message):
         compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given})
 
 
+@pytest.mark.slow
 def test_the_first_run_is_the_baseline_unless_there_is_none():
     by_default = quickly(QRELS, RUNS, ["AP"])
     pd.testing.assert_frame_equal(by_default.table, quickly(QRELS, RUNS, ["AP"], baseline="a").table)
@@ -592,6 +600,7 @@ def test_notes_say_test_correction_comparisons_and_queries(clear):
                      " (tested on logarithms).")  # fmt: skip
 
 
+@pytest.mark.slow
 def test_numbers_of_any_size_are_readable():
     runs = {"a": RUNS["a"], "b": RUNS["b"].groupby("query_id").head(7)}
     wide = quickly(QRELS, runs, ["NumRet", "NumRet(rel=1)", "AP"], baseline="a").wide(interval="score")
@@ -754,6 +763,7 @@ def test_wide_terminals_show_everything(clear):
     assert expected.replace(" -", " −").replace("[-", "[−") in [" ".join(line.split()) for line in text.split("\n")]
 
 
+@pytest.mark.slow
 def test_narrow_terminals_say_what_is_left_out(clear):
     pytest.importorskip("rich")
     others = [f"p by {name}" for name in TESTED if name != "t"]
@@ -845,6 +855,7 @@ def test_the_command_prints_a_table(files, cli):
     assert "Without -m: nDCG@10, AP, RR" in cli()[1]
 
 
+@pytest.mark.slow
 def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
     _, out, err = cli("-m", "TBG", "--lengths", "words.tsv", "-o", "c.parquet")
     assert (out, err.count("TBG: with the lengths of words.tsv.")) == ("", 1)
@@ -1026,6 +1037,7 @@ def runs_in_files(folder):
     return [str(folder / "two.parquet"), str(folder / "c.txt")], frames
 
 
+@pytest.mark.slow
 def test_each_run_of_files_and_folders_is_a_row(tmp_path):
     qrels = {q: {"x": 1, "y": 0} for q in "1234"}
     paths, frames = runs_in_files(tmp_path)

@@ -168,6 +168,7 @@ def folder(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_the_command_prints_and_writes_pairs(folder, prints, says, tmp_path):
     text = prints("rbo", folder, "-p", "0.8")
     lines = [line.split() for line in text.splitlines()]

@@ -71,6 +71,7 @@ def scored(*, runs="runs", measures=MEASURES, cache_dir="kept", **more):
     return evaluate("qrels.txt", runs, measures, by_query=True, cache_dir=cache_dir, **more)
 
 
+@pytest.mark.slow
 def test_a_second_call_computes_nothing_and_says_the_same(collection, computed):
     expected = scored(cache_dir=None)
     assert again(computed) == ["AP,CWLA,nDCG"] * 3
@@ -82,6 +83,7 @@ def test_a_second_call_computes_nothing_and_says_the_same(collection, computed):
     pd.testing.assert_frame_equal(streamed, expected, check_exact=True, check_index_type=False)
 
 
+@pytest.mark.slow
 def test_only_what_is_new_or_changed_is_computed(collection, computed):
     scored()
     again(computed)
@@ -149,6 +151,7 @@ def test_a_run_with_no_query_in_common_is_not_kept(collection):
             scored(runs="other.txt")
 
 
+@pytest.mark.slow
 def test_contents_of_tables_count(collection):
     """The text of a measure contains only the name of its table."""
     for words in (100, 200):
@@ -179,6 +182,7 @@ def test_broken_pieces_are_done_again(collection, computed):
     assert again(computed) == []
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_a_piece_is_noticed(tmp_path):
     kept, layout = ResultCache(tmp_path, {}), {"values": ("f", (3,))}
     kept.put("piece", {"values": np.arange(3.0)})
@@ -290,6 +294,7 @@ def test_measures_that_are_equal_have_one_name():
     assert len(set(names.values())) == len(measures)
 
 
+@pytest.mark.slow
 def test_the_command_line_keeps_too(collection, prints, computed):
     arguments = ("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--format", "csv")
     expected = prints(*arguments)

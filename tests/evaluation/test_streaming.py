@@ -84,6 +84,7 @@ def small(monkeypatch):
     return pieces
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, data):
     """Varies the order of rows, row groups, files, dictionaries, sizes of pieces, and whether the rows fit into memory."""
@@ -138,6 +139,7 @@ def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
         same(evaluate(qrels, tmp_path / "parquet" / "run 2.parquet", measures, by_query), alone)
 
 
+@pytest.mark.slow
 def test_ids_in_dictionaries_give_what_strings_give():
     qrels, runs = _collection(2)
     expected = evaluate(qrels, runs, MEASURES, by_query=True)
@@ -172,6 +174,7 @@ def test_a_dictionary_may_hold_a_string_twice():
     assert evaluate(qrels, whole, ["RR"], by_query=True)["RR"].tolist() == [1 / 3, 1 / 2]
 
 
+@pytest.mark.slow
 def test_results_come_as_they_are_ready_and_the_unanswered_last(tmp_path, small):
     qrels = {f"q{n}": {"a": 1} for n in range(6)}
     rows = [(f"q{n}", d, s) for n in (3, 0, 1, 2) for d, s in (("a", 1.0), ("b", 2.0))]
@@ -196,6 +199,7 @@ def _scattered(path):
     return _write(frame.assign(run=["a"] * 8 + ["b"] * 8) if path.name == "all.parquet" else frame, path, 4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x y.run", "x.run.gz", "x.parquet", "all.parquet"])
 def test_runs_larger_than_memory_need_whole_queries(tmp_path, small, monkeypatch, name):
     """The error names the query, the run and the row, and its command sorts the file."""
@@ -226,6 +230,7 @@ def test_unjudged_queries_may_be_scattered_in_a_run_larger_than_memory(tmp_path,
     same(evaluate({"q": {"d1": 1}}, {"x": path}, ["AP"]), expected)
 
 
+@pytest.mark.slow
 def test_whether_a_run_fits_into_memory_is_known_first(tmp_path, monkeypatch):
     frame = pd.DataFrame({"query_id": "q", "doc_id": [f"d{n}" for n in range(200_000)], "score": 1.0})
     (tmp_path / "x.run").write_text(_text(frame))
@@ -260,6 +265,7 @@ def test_names_of_runs(tmp_path):
         evaluate(qrels, {"y": frame, "x": both}, ["AP"])
 
 
+@pytest.mark.slow
 def test_a_file_has_one_name_however_it_is_given(tmp_path):
     (tmp_path / "runs").mkdir()
     path = tmp_path / "runs" / "bm25.txt"
@@ -311,6 +317,7 @@ def test_notes_on_the_data_are_no_runs(tmp_path):
     assert [*evaluate({"q": {"a": 1}}, tmp_path, ["AP"]).index] == ["x"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1 << 20, 2])
 def test_other_types_of_numbers_are_read_or_named(tmp_path, small, rows):
     small(rows)
@@ -435,6 +442,7 @@ def test_rows_added_to_a_file_before_its_turn_count(tmp_path, monkeypatch, small
     assert again["second"].to_dict() == {"q": 1 / 6, "r": 1 / 6}
 
 
+@pytest.mark.slow
 def test_queries_may_be_split_over_files_of_other_columns(tmp_path):
     """In one file document ids repeat; in the other each occurs once."""
     often = pd.DataFrame(
@@ -457,6 +465,7 @@ def test_queries_may_be_split_over_files_of_other_columns(tmp_path):
         list(stream(qrels, tmp_path / "x.parquet", ["TBG"]))
 
 
+@pytest.mark.slow
 def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
     """Unused columns are ignored, whether the file is read whole or in pieces."""
     path = _write(_run(np.random.default_rng(0)).assign(duplicate_of=1), tmp_path / "x.parquet")
@@ -470,6 +479,7 @@ def test_what_no_measure_asks_for_is_not_read(tmp_path, small):
                 evaluate(qrels, path, [*measures, "TBG(duplicates='run')"])
 
 
+@pytest.mark.slow
 def test_a_length_that_is_none_matters_where_its_query_is_judged(tmp_path, small):
     rows = _run(np.random.default_rng(0)).drop(columns="duplicate_of")
     rows.loc[rows["query_id"] == "q9", "doc_length"] = -1
@@ -511,6 +521,7 @@ def test_a_small_file_that_holds_much_is_read_in_pieces(tmp_path, monkeypatch):
     assert list(found.index) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 def test_mixed_runs_in_a_file_are_whole_for_their_mean(tmp_path, monkeypatch):
     qrels, runs = _collection(8)
     rows = _all({n: f.assign(doc_length=f["doc_length"].where(f.index % 5 > 0)) for n, f in runs.items()})
@@ -537,6 +548,7 @@ def test_open_files_are_refused(tmp_path):
                 next(stream({"q": {"a": 1}}, runs, ["RR"]))
 
 
+@pytest.mark.slow
 def test_a_truncated_file_is_an_error(tmp_path, small):
     small(2, 300)
     path = _write(ROWS, tmp_path / "x.parquet", 2)

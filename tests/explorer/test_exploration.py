@@ -38,6 +38,7 @@ def digits(value):
     return None if np.isnan(value) else f"{value:.4f}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("topic", ["q1", "q2"])
 def test_a_state_shows_what_explain_returns(measure, topic):
@@ -61,6 +62,7 @@ def test_a_state_shows_what_explain_returns(measure, topic):
     assert state["difference"]["value"] == f"{second - first:+.4f}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "measure", [*MEASURES, "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rbp(0.8)',A='pe(0.5)',max_rel=2)"]
 )
@@ -71,6 +73,7 @@ def test_ranks_and_the_rest_add_up_to_the_score(measure):
             assert total == pytest.approx(float(ranking["score"]), abs=1e-4 * (len(ranking["columns"]["adds"]) + 2))
 
 
+@pytest.mark.slow
 def test_answers_are_json():
     start = explored().start()
     assert json.loads(json.dumps(start, allow_nan=False)) == start
@@ -116,6 +119,7 @@ def test_upper_is_the_score_with_the_residual():
     assert [one["upper"] for one in state["rankings"]] == [digits(expected[name]) for name in RUNS]
 
 
+@pytest.mark.slow
 def test_flips_are_where_the_scores_are_equal():
     """RBP with 1 at rank 1, and with 1 at ranks 2, 3 and 4: 1 = φ + φ² + φ³ at φ = 0.5437."""
     exploration = Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]})
@@ -129,6 +133,7 @@ def test_flips_are_where_the_scores_are_equal():
     assert sweep["difference"][at] == "-0.0625"
 
 
+@pytest.mark.slow
 def test_small_differences_of_scores_are_no_rounding():
     """B has one more relevant document, at rank 25, which 2⁻²⁴ of the users see if half leave at each rank."""
     exploration = Exploration.of_grades({"A": [1, *[0] * 24], "B": [1, *[0] * 23, 1]})
@@ -138,6 +143,7 @@ def test_small_differences_of_scores_are_no_rounding():
     assert sweep["sentence"].startswith("B scores higher for half life from 1 to ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("A", "B", "says", "flip"),
     [
@@ -155,6 +161,7 @@ def test_flips_of_whole_numbers_say_who_wins_there(A, B, says, flip):
     assert sweep["flips"][0]["sentence"] == "At " + flip.replace(":", " the order changes:")
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_the_scores_of_evaluate():
     sweep = explored().answer({"measure": "nDCG@3", "want": "sweep", "sweep": "cutoff"})
     for k in (1, 2, 3, 4):
@@ -309,6 +316,7 @@ def test_every_built_in_function_has_a_story(kind):
     assert names == {*descriptions()["users"][kind]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_every_measure_with_a_user_model_has_a_state_and_sweeps(name):
     exploration = explored()
@@ -358,6 +366,7 @@ def test_a_function_that_is_defined_again_is_used():
     assert after == digits(score([2, 0, None, 1], C="rbp(0.3)", A="erg", max_rel=2))
 
 
+@pytest.mark.slow
 def test_values_without_a_score_are_no_part_of_the_sentence():
     @pyterrier_cwla.continuation
     def my_broken_reader(view, share: BelowOne = 0.8):
@@ -372,6 +381,7 @@ def test_values_without_a_score_are_no_part_of_the_sentence():
     assert sweep["sentence"] == "A scores higher for share below 0.3; B for share above 0.7."
 
 
+@pytest.mark.slow
 def test_ends_of_equal_scores_are_found_between_values():
     exploration = Exploration.of_grades(
         {"A": [2, 0, 1, 0], "B": [0, 1, 2, 1]}, measure="CWLA(C='bpm(2,10)',A='erg',max_rel=2)"

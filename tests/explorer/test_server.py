@@ -27,6 +27,7 @@ def ask(server, path="/ask", token=None):
     return f"http://127.0.0.1:{server.server_port}{path}?token={server.token if token is None else token}"
 
 
+@pytest.mark.slow
 def test_it_sends_the_page(server):
     status, headers, html = fetched(server.address)
     assert status == 200
@@ -125,6 +126,7 @@ def test_failures_are_told_to_the_page_and_the_terminal(server, monkeypatch, cap
     assert "in a function of a user" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_page_that_was_closed_is_no_error(server, monkeypatch, capfd):
     answered = threading.Event()
     monkeypatch.setattr(server.exploration, "answer", lambda request: {"long": "x" * 20_000_000})
@@ -137,6 +139,7 @@ def test_a_page_that_was_closed_is_no_error(server, monkeypatch, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_one_request_is_answered_at_a_time(server, monkeypatch):
     busy, most = [], []
 
@@ -157,6 +160,7 @@ def connected(server):
     return socket.create_connection(("127.0.0.1", server.server_port), timeout=10)
 
 
+@pytest.mark.slow
 def test_requests_that_do_not_arrive_are_closed(server, monkeypatch):
     """Also one of which a byte arrives from time to time."""
     monkeypatch.setattr("pyterrier_cwla.explorer.page._SECONDS", 0.2)
@@ -174,6 +178,7 @@ def test_requests_that_do_not_arrive_are_closed(server, monkeypatch):
     assert time.monotonic() < begin + 5
 
 
+@pytest.mark.slow
 def test_few_requests_are_open_at_a_time():
     with served(Exploration.of_grades([1])) as server, ExitStack() as several:
         before = threading.active_count()

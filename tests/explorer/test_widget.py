@@ -30,6 +30,7 @@ def ask(widget, **request):
     widget._handle_custom_msg({"view": "v", "number": 7, "request": request}, [])
 
 
+@pytest.mark.slow
 def test_the_kernel_answers_each_view():
     widget = explore([2, 0, 1], measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)")
     sent = answers_of(widget)
@@ -39,6 +40,7 @@ def test_the_kernel_answers_each_view():
     assert sent[0]["answer"]["rankings"][0]["score"] == f"{expected:.4f}"
 
 
+@pytest.mark.slow
 def test_its_state_is_the_start_of_the_page():
     widget = explore(QRELS, RUNS)
     assert widget.start == widget.exploration.start()
@@ -46,12 +48,14 @@ def test_its_state_is_the_start_of_the_page():
     assert ".cwla-explorer" in str(widget._css)
 
 
+@pytest.mark.slow
 def test_it_has_a_text():
     assert repr(explore([2, 0, 1])) == "<explorer of CWLA(C='rbp(0.8)',A='erg',max_rel=2) with ranking>"
     both = explore({"q": {"a": 1}, "p": {"a": 1}}, {"A": {"q": {"a": 1.0}, "p": {"a": 1.0}}}, measure="AP")
     assert repr(both) == "<explorer of AP with A on 2 topics>"
 
 
+@pytest.mark.slow
 def test_pages_without_widgets_have_the_first_state_in_words():
     html = explore(QRELS, RUNS, measure="RBP(p=0.5,rel=1)")._repr_html_()
     assert "<code>RBP(p=0.5,rel=1)</code>" in html
@@ -69,6 +73,7 @@ def test_texts_and_topics_need_runs(name):
         explore([1, 0], **{name: "1"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, TBG(half_life=60), pyterrier_cwla.CWLA(C="rr", A="err", max_rel=1)])
 def test_measures_can_be_explored(measure):
     widget = explore(measure=measure)
@@ -77,6 +82,7 @@ def test_measures_can_be_explored(measure):
     assert explore(QRELS, RUNS, measure, lengths={HOSTILE: 10, "b": 20}).start["runs"] == ["A", "B"]
 
 
+@pytest.mark.slow
 def test_examples_have_a_note_on_their_lengths():
     assert explore(measure=TBG).start["state"]["notes"][:1] == ["Documents have 500 words."]
     assert explore().start["state"]["notes"] == []
@@ -216,6 +222,7 @@ def test_it_fits_a_narrow_page(shown, scheme):
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= 400
 
 
+@pytest.mark.slow
 def test_failures_are_answered_too(monkeypatch):
     widget = explore([1, 0])
     sent = answers_of(widget)

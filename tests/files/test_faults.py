@@ -103,6 +103,7 @@ def test_rows_of_row_groups_that_do_not_add_up(monkeypatch):
         evaluate(QRELS, "run.parquet", MEASURES)
 
 
+@pytest.mark.slow
 def test_a_last_line_that_was_cut_anywhere():
     """A line cut before its tag is an error; a line cut within its tag has the scores of the whole line."""
     last = TEXT.rindex("\n", 0, -1) + 1
@@ -126,6 +127,7 @@ def test_judgments_whose_last_line_was_cut():
         assert evaluate("qrels.txt", run, ["AP"]).loc["run", "AP"] == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [0, 100, 239])
 def test_a_file_that_shrinks_while_it_is_read(monkeypatch, rows):
     def write(count):
@@ -183,6 +185,7 @@ def files():
     Path("qrels.txt").write_text("".join(f"{q} 0 {d} {grade}\n" for q, d, grade in rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_command_without_room_leaves_what_was_there(files, says, name):
     Path(name).write_text("old")

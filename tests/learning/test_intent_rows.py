@@ -61,6 +61,7 @@ INNER = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::pyterrier_cwla.errors.CWLAWarning")
 @pytest.mark.parametrize("weights", ["uniform", "given"])
 @pytest.mark.parametrize("inner", INNER)
@@ -99,6 +100,7 @@ def grades_of(qrels, weights, qid, docno):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", ["all", "gain"])
 @pytest.mark.parametrize("weights", ["uniform", "given"])
 @pytest.mark.parametrize("inner", ["ERR", "TBG", "INST(max_rel=3)"])
@@ -154,6 +156,7 @@ def training(seed=0, queries=40, n=12):
     return X, qid, docno, grades.max(axis=1), pd.DataFrame(judged, columns=COLUMNS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
 def test_training_raises_the_measure(kind):
     library = pytest.importorskip(kind)

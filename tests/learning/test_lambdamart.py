@@ -120,6 +120,7 @@ def trained_by_xgboost(objective, X, y, sizes):
     return booster.predict(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["TBG", "TBG(norm='ideal')@10", "ERR", "INST(max_rel=3)", "AP", "RBP(p=0.8,rel=2)"])
 @pytest.mark.parametrize("train", [trained_by_lightgbm, trained_by_lightgbms_train, trained_by_xgboost])
 def test_every_way_to_train_raises_the_measure(train, measure):
@@ -294,6 +295,7 @@ def test_of_search_lengths_less_is_better():
     assert EvalMeasure("ESL", greater_is_better=True).greater_is_better
 
 
+@pytest.mark.slow
 def test_lightgbm_stops_early_by_it():
     X, y, words, sizes = rows(queries=60)
     X_, y_, words_, sizes_ = rows(seed=1, queries=60)

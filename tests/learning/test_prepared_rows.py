@@ -155,6 +155,7 @@ def test_a_table_that_changes(tmp_path):
     assert len(labelled_rows._kept) == 1
 
 
+@pytest.mark.slow
 def test_many_measures_of_the_same_rows(monkeypatch):
     """Values of measures that are cached for rows are dropped with the rows."""
     y, first = labelled(), prepared(X, labelled(), {})
@@ -165,6 +166,7 @@ def test_many_measures_of_the_same_rows(monkeypatch):
     assert len(prepared(X, y, {}).judgments.pool.memory) < 120
 
 
+@pytest.mark.slow
 def test_threads_score_the_same_rows():
     rng = np.random.default_rng(1)
     qid = np.repeat(np.arange(20), 30).astype(str)

@@ -91,6 +91,7 @@ ROWS, OTHER = Rows(1), Rows(2)
 OTHER.qid = np.char.replace(OTHER.qid, "q", "r")
 
 
+@pytest.mark.slow
 def test_new_processes_read_the_default_table_of_lengths():
     ranker = GroupedRanker(LIGHTGBM, objective="TBG", eval_measure="TBG(half_life=60)")
     y = ROWS.indexed("qid", "docno")
@@ -106,6 +107,7 @@ def test_new_processes_read_the_default_table_of_lengths():
     assert isinstance(ranker.objective, str)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["alone", "in a pipeline"])
 def test_measures_in_a_grid_read_the_default_table_in_new_processes(steps):
     ranker, name = GroupedRanker(LIGHTGBM), "objective"
@@ -126,6 +128,7 @@ def test_measures_in_a_grid_read_the_default_table_in_new_processes(steps):
     assert not any("_default_lengths" in vars(one) for one in (sent, getattr(sent, "_final_estimator", sent)))
 
 
+@pytest.mark.slow
 def test_only_estimators_that_are_not_fitted_carry_the_default_table():
     ranker = GroupedRanker(LIGHTGBM)
     table = register_lengths(dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
@@ -179,6 +182,7 @@ def test_weights_go_along_with_their_rows():
     np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", [None, "nDCG@10"])
 def test_xgboost_weighs_queries(objective):
     weight = np.random.default_rng(3).uniform(0.1, 2, len(ROWS.sizes))
@@ -230,6 +234,7 @@ def test_categories_of_a_data_frame_reach_lightgbm():
     assert ours.feature_names_in_.tolist() == ["a", "b", "c", "d", "kind"]
 
 
+@pytest.mark.slow
 def test_xgboost_s_missing_values_and_categories_hold_with_measures():
     holes = np.where(np.abs(ROWS.X) < 0.3, -9.0, ROWS.X)
     marked = GroupedRanker(clone(XGBOOST).set_params(missing=-9.0), objective="ERR").fit(holes, ROWS.y, qid=ROWS.qid)
@@ -247,6 +252,7 @@ def test_xgboost_s_missing_values_and_categories_hold_with_measures():
 # ---- the order of rows
 
 
+@pytest.mark.slow
 @given(
     st.integers(0, 10**6),
     st.sampled_from([LIGHTGBM, XGBOOST, clone(LIGHTGBM).set_params(subsample=0.6, subsample_freq=1)]),
@@ -310,6 +316,7 @@ def test_one_query_is_enough_to_learn_from():
 # ---- metadata of the rows
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("of_X", [False, True])
 def test_the_index_says_what_is_not_passed(ranker, of_X):
@@ -342,6 +349,7 @@ WRAPPED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("score", [True, False], ids=["a scorer", "the default"])
 @pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
 def test_scorers_warn_once_of_queries_that_are_split_over_folds(wrapped, score):
@@ -353,6 +361,7 @@ def test_scorers_warn_once_of_queries_that_are_split_over_folds(wrapped, score):
     assert len(caught) == 1
 
 
+@pytest.mark.slow
 def test_a_scorer_warns_again_of_other_queries():
     model, folds, score = GroupedRanker(LIGHTGBM), KFold(2, shuffle=True, random_state=0), scorer("nDCG@10")
     for rows in (ROWS, OTHER):
@@ -413,6 +422,7 @@ def test_columns_are_checked_by_name():
     check_dataframe_column_names_consistency("GroupedRanker", _checked(LIGHTGBM, min_child_samples=1))
 
 
+@pytest.mark.slow
 def test_scikit_learn_never_splits_a_query_and_scores_by_all():
     """The expected scores are computed from folds by hand."""
     ours = GroupedRanker(LIGHTGBM, eval_measure="nDCG@10")
@@ -455,6 +465,7 @@ def test_cross_validation_takes_queries_by_routing_parameters_and_index(ranker, 
         np.testing.assert_array_equal(predicted, own)
 
 
+@pytest.mark.slow
 def test_a_grid_reaches_the_parameters_of_the_wrapped_ranker():
     grid = {"groupedranker__ranker__n_estimators": [1, 20], "groupedranker__objective": [None, "nDCG@5"]}
     search = GridSearchCV(make_pipeline(StandardScaler(), GroupedRanker(LIGHTGBM)), grid, cv=GroupKFold(3), n_jobs=2)
@@ -476,6 +487,7 @@ def test_searches_stop_where_queries_are_missing():
         )
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("objective", [None, "TBG"])
 def test_copies_and_pickles_predict_the_same(ranker, objective):
@@ -509,6 +521,7 @@ def by_hand(X, y, sizes, objective, rounds=8, weight=None):
     return xgboost.train({**parameters, "objective": "rank:ndcg"}, data, rounds, obj=objective.xgboost)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["TBG", LambdaMART("TBG", pairs="all", truncation_level=3)], ids=str)
 def test_an_objective_sees_the_documents_of_the_sorted_rows(objective):
     order = ROWS.order_by_docno
@@ -523,6 +536,7 @@ def test_an_objective_sees_the_documents_of_the_sorted_rows(objective):
     np.testing.assert_array_equal(ours.predict(OTHER.X), booster.predict(xgboost.DMatrix(OTHER.X)))
 
 
+@pytest.mark.slow
 @BOTH
 def test_a_measure_with_a_table_of_lengths_needs_docnos_only(ranker):
     table = TBG(lengths=dict(zip(ROWS.docno, ROWS.doc_length, strict=True)))
@@ -531,6 +545,7 @@ def test_a_measure_with_a_table_of_lengths_needs_docnos_only(ranker):
     np.testing.assert_array_equal(by_table.predict(OTHER.X), by_column.predict(OTHER.X))
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("measure", ["nDCG@5", "ERR", "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"])
 def test_learning_a_measure_raises_it(ranker, measure):
@@ -549,6 +564,7 @@ VALIDATING = [
 ]
 
 
+@pytest.mark.slow
 @BOTH
 @pytest.mark.parametrize("options, measure", VALIDATING)
 def test_training_stops_where_the_measure_of_validation_queries_is_best(ranker, options, measure):

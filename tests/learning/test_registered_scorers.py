@@ -96,6 +96,7 @@ def test_all_of_scikit_learn_accepts_a_name_while_it_is_registered(use):
         use(**given)
 
 
+@pytest.mark.slow
 def test_recursive_elimination_with_routing():
     """RFECV makes y an array, so that only metadata routing passes the queries."""
     rows, given = data()
@@ -107,6 +108,7 @@ def test_recursive_elimination_with_routing():
         RFECV(Ridge(), scoring="TBG", cv=CV).fit(rows.X, rows.y, groups=rows.qid)
 
 
+@pytest.mark.slow
 def test_modules_imported_afterwards_accept_and_lose_the_names():
     code = """
 import pyterrier_cwla as cwla
@@ -127,6 +129,7 @@ except ValueError as error:
     assert done.stdout.split("\n")[:2] == ["[0.0, 0.0]", "True"]
 
 
+@pytest.mark.slow
 def test_own_names_and_own_measures():
     given = data(1)[1]
     most = CWLA(C="rbp(0.8)", A="max", max_rel=3)

@@ -308,6 +308,7 @@ def folds_by_hand(rows, model, measure, cv):
     return values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, "nDCG@5", "SetF"], ids=str)
 def test_cross_validation_by_index_and_routing_equals_evaluate(measure):
     rows, model, cv = Rows(8), Ridge(), GroupKFold(3)
@@ -350,6 +351,7 @@ def test_inside_a_pipeline_whose_steps_know_no_index(routed):
     assert found == pytest.approx(folds_by_hand(rows, make_pipeline(StandardScaler(), Ridge()), TBG, GroupKFold(3)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routed", [False, True])
 @pytest.mark.parametrize("search", [GridSearchCV, RandomizedSearchCV, HalvingGridSearchCV])
 def test_searches_choose_what_the_measure_likes_best(search, routed):
@@ -368,6 +370,7 @@ def test_searches_choose_what_the_measure_likes_best(search, routed):
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routed", [False, True])
 def test_beside_scikit_learns_own_scorers_in_one_search(routed):
     rows = Rows(11, queries=12)
@@ -567,6 +570,7 @@ def test_row_numbers_are_no_queries():
         scorer("ERR")(model, X, y.set_axis(pd.Index([0, *range(19)], name="qid")))
 
 
+@pytest.mark.slow
 def test_leaving_one_query_out_needs_a_word():
     rows = Rows(15)
     data = {"X": rows.X, "y": rows.y, "groups": rows.qid, "cv": LeaveOneGroupOut()}
@@ -758,6 +762,7 @@ def test_names_of_other_packages_are_errors_that_name_ours(call, message):
 # ---- out of fold
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("routed", "n_jobs"), [(False, None), (True, None), (True, 2)])
 def test_queries_are_ranked_by_models_that_did_not_see_them(routed, n_jobs):
     rows = Rows(21, queries=11)
@@ -855,6 +860,7 @@ def test_out_of_fold_says_what_cannot_be_scored_before_it_fits():
 # ---- in two processes (last: starting them is slow, and an error ends them)
 
 
+@pytest.mark.slow
 def test_a_notebooks_own_function_goes_along_to_other_processes():
     @continuation
     def weary(view):
@@ -870,6 +876,7 @@ def test_a_notebooks_own_function_goes_along_to_other_processes():
         assert copy(Column(), rows.X, rows.y) == ours(Column(), rows.X, rows.y)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("routed", [False, True])
 def test_a_search_in_two_processes_finds_what_one_finds(routed):
     rows = Rows(13)

@@ -42,6 +42,7 @@ def changes_by_loops(grades, words, at, **setting):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_every_continuation_with_every_aggregation(C):
     rng = random.Random(C)
@@ -158,6 +159,7 @@ def test_the_way_that_is_fast_enough_is_taken():
     assert way("CWLA(C='ap1',A='max',max_rel=2)") is by_scoring_anew
 
 
+@pytest.mark.slow
 def test_a_users_own_functions_are_learned_from_too():
     @continuation
     def bored(view, after: float):
@@ -282,6 +284,7 @@ def test_pairs_of_documents_of_rankings_of_unequal_lengths(name):
         assert way_to_swap(measure.metric, max(sizes)) is (by_scoring_anew if "fgt" in A else by_pairs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", ["unit", "time"])
 def test_shares_of_all_gain_stay_probabilities(effort):
     rng = np.random.default_rng(3)
@@ -293,6 +296,7 @@ def test_shares_of_all_gain_stay_probabilities(effort):
         assert np.isfinite(np.concatenate([c.ravel() for c in objective.changes(y, np.zeros(40), [25, 15])])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["nDCG", "TBG", "INST(max_rel=3)", "AP", "CWLA(C='rbp(0.8)',A='max',max_rel=3)",
                                      "UMeasure(T=99,max_rel=3,effort='ratio(4)')", "UMeasure(T=900,max_rel=3,effort='reading')"])  # fmt: skip
 def test_gradients_are_close_to_those_of_float64(measure, monkeypatch):

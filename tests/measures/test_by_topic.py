@@ -151,6 +151,7 @@ def rows_of_log(seed=0):
     return pd.DataFrame(rows, columns=names)
 
 
+@pytest.mark.slow
 def test_calibrations_by_topic():
     found = calibrate(rows_of_log(), by="topic", resamples=1, shapes=["exponential"])
     qrels = {"q": {"d1": 1, "d2": 1, "d3": 1}, "r": {"d1": 1, "d2": 1, "d3": 1}}
@@ -170,6 +171,7 @@ def test_calibrations_by_topic():
     assert pickle.loads(pickle.dumps(graded)) == graded
 
 
+@pytest.mark.slow
 def test_laws_of_leaving_by_topic_and_by_class():
     found = calibrate(rows_of_log(), by="topic", resamples=2, shapes=["Weibull"])
     qrels, run = {"q": {"d1": 1}, "r": {"d1": 1}}, {query: {"d2": 2.0, "d1": 1.0} for query in "qr"}
@@ -182,6 +184,7 @@ def test_laws_of_leaving_by_topic_and_by_class():
     assert alone.loc["q", "q"] != alone.loc["q", "r"]
 
 
+@pytest.mark.slow
 def test_with_other_wrappers():
     frames = collection(6, lengths=True)
     table = half_lives(frames.qrels.query_id.unique())

@@ -102,6 +102,7 @@ def test_a_calibration_itself_is_named_by_its_content(calibration, path):
     )
 
 
+@pytest.mark.slow
 def test_given_values_count_even_if_they_are_the_defaults(calibration):
     given = {**calibration.parameters(), "half_life": 224}
     mixed = TBG(calibration=calibration, half_life=224, lengths=WORDS)
@@ -125,6 +126,7 @@ def test_what_the_log_did_not_tell_has_to_be_given():
     assert (measure.metric.C["half_life"], measure.metric.effort["summary_seconds"]) == (100, 4.4)
 
 
+@pytest.mark.slow
 def test_a_log_without_lengths_makes_a_measure_that_asks_for_none():
     measure = TBG(calibration=calibrate(rows().drop(columns=["words"]), min_clicks=0, resamples=10))
     assert not measure.metric.needs_words

@@ -279,6 +279,7 @@ def test_every_named_metric(seed):
     assert (found > 0).any().all()
 
 
+@pytest.mark.slow
 def test_a_cutoff_is_a_shorter_list():
     frames = collection(5, grades=(-1, 0, 1, 2))
     texts = [text for text in CASES if "@" not in text]
@@ -386,6 +387,7 @@ def in_all_orders(documents):
     return {str(order): {"q": {d: -float(i) for i, d in enumerate(order)}} for order in permutations(documents)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_no_order_beats_the_smeared_ideal(seed):
     """Comparison with all orders of five documents, with and without a cutoff."""
@@ -403,6 +405,7 @@ def test_no_order_beats_the_smeared_ideal(seed):
     assert found.max().tolist() == pytest.approx([1] * len(best), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("duplicate_gain", ["keep", "none"])
 @pytest.mark.parametrize("credit", ["arrival", "smeared"])
 def test_no_order_with_duplicates_beats_the_ideal(credit, duplicate_gain):
@@ -605,6 +608,7 @@ PRODUCTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", PRODUCTS)
 def test_products_that_are_other_continuations(C):
     lists, judged = [[2, 0, 1, 0, 0, 1, 2], [], [0, 0], [0, 1, 0]], [[2, 2, 1, 1, 1], [2], [1, 0], [1, 0]]

@@ -209,6 +209,7 @@ def test_residuals_of_generated_runs():
     no_judging_leaves_the_interval(frames.qrels, runs)
 
 
+@pytest.mark.slow
 def test_a_rounding_error_is_no_negative_residual():
     """Five relevant documents at the first ranks: sums of fifths differ in the last bit if they are added otherwise."""
     documents = {f"d{rank}": 20.0 - rank for rank in range(20)}
@@ -277,6 +278,7 @@ def test_an_experiment_shows_the_logarithm():
 # ---- several measures in one call
 
 
+@pytest.mark.slow
 def test_one_call_for_all_is_one_call_for_each():
     frames, other = collection(7), collection(70)
     measures = ["AP", "Bpref", "infAP", "nDCG(judged_only=True)", "Judged@10", "Residual(measure='RBP(rel=1)')", "NumRel",

@@ -62,6 +62,7 @@ MEASURES = [BPM(max_rel=3) @ 10, BPM(max_rel=3, T=2.5) @ 4, BPM(min_rel=1, max_r
             NERR11(max_rel=3, T=2.5), INSQ(max_rel=3)]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_names_that_ir_measures_has(seed):
     frames = collection(seed, ties=False, shuffled=False, grades=(-1, 0, 0, 1, 2, 3))
@@ -72,6 +73,7 @@ def test_the_names_that_ir_measures_has(seed):
     assert ours == pytest.approx(peer, abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_names_that_ir_measures_lacks(seed):
     """SET, and TrAP, which raises an error in cwl_eval unless an attribute is set that it lacks."""

@@ -49,6 +49,7 @@ def by_query(provider, measures, qrels, run):
 # ---- pyndeval
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_values_of_ndeval(seed):
     """Each measure alone: pyndeval's provider gives the run to one group of parameters only."""
@@ -117,6 +118,7 @@ def topics(qrels, run, rel=1, judged_only=False):
         yield query, Topic(listed, [{*rows.doc_id} for rows in some])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judged_only", [False, True])
 @pytest.mark.parametrize("seed", SEEDS)
 def test_values_by_loops(seed, judged_only):

@@ -72,6 +72,7 @@ def test_every_measure_of_the_registry_is_computed_here():
             assert ir_measures.cwla.supports(measure) != is_refused(measure), measure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_small_collections_with_ties_negative_grades_and_unjudged_documents(name):
     assert agree(name, collection(7, queries=8)) > 0
@@ -84,6 +85,7 @@ def test_collections_with_ties_negative_grades_and_unjudged_documents(name, seed
     agree(name, collection(seed, queries=30, depth=60, judged=60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("peer, names", [
     ("pytrec_eval", "P@1 P@5 P@6 P@7 P@10 P@30 P@49 P@100 P(rel=2)@3 P(judged_only=True)@6 R@5 R@30 Success@5 RR RR(rel=2) Rprec"
@@ -120,7 +122,7 @@ def real(request, data):
     return [Collection(read_run(path).to_pandas(), qrels) for path in (paths[0], paths[-1])]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 @pytest.mark.parametrize("name", NAMES)
 def test_real_collections(real, name):

@@ -339,6 +339,7 @@ def test_all_formulas_are_those_of_measures():
     assert {re.split(r"[(@]", name)[0] for name in VALUES} == names - ELSEWHERE
 
 
+@pytest.mark.slow
 def test_the_formulas_give_the_values_of_the_measures():
     frames = collection(3, queries=9, grades=(-1, 0, 0, 1, 2), ties=False, lengths=True)
     scores = evaluate(frames.qrels, frames.run, {name: name for name in VALUES}, by_query=True)

@@ -124,6 +124,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("make", [uniform, given])
 def test_any_measure_of_ours(name, make):
@@ -210,6 +211,7 @@ def test_identity(measure):
     assert pickle.loads(pickle.dumps(measure)) == measure
 
 
+@pytest.mark.slow
 def test_one_intent_is_the_measure_itself():
     frames = collection(7)
     qrels = frames.qrels.assign(iteration="0")

@@ -311,6 +311,7 @@ def test_we_agree_with_trec_eval(measure, seed):
     agree(measure, ir_measures.pytrec_eval, collection(seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("measure", AS_CWL_EVAL.split())
 def test_we_agree_with_cwl_eval(measure, seed):
@@ -318,6 +319,7 @@ def test_we_agree_with_cwl_eval(measure, seed):
     agree(measure, ir_measures.cwl_eval, collection(seed, ties=False, shuffled=False))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", ["RBP(rel=1,p=0.999)", "INST(T=100.0,max_rel=3)", "INSQ(T=100.0,max_rel=3)"])
 def test_we_agree_with_cwl_eval_below_rank_1000(measure):
     frames = collection(3, queries=5, depth=1200, judged=1500, ties=False, shuffled=False)
@@ -331,6 +333,7 @@ def test_we_agree_with_judged_and_msmarco(measure):
     agree(measure, provider, collection(4, ties=False))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("perl"), reason="gdeval is written in Perl")
 @pytest.mark.parametrize("measure", ["ERR@1", "ERR@10", "ERR@1000", "nDCG(dcg='exp-log2')@5"])
 def test_we_agree_with_gdeval_to_its_five_decimals(measure):
@@ -373,6 +376,7 @@ THEIRS = [AP, nDCG @ 10, INST(max_rel=3), ERR @ 10, Judged @ 10, RR(rel=2), NumR
 MIXED = [*THEIRS[:4], *OURS, *THEIRS[4:]]
 
 
+@pytest.mark.slow
 def test_one_call_serves_a_whole_mixed_list():
     frames = collection(8, lengths=True)
     together = ir_measures.cwla.calc_aggregate(MIXED, frames.qrels, frames.run)
@@ -381,6 +385,7 @@ def test_one_call_serves_a_whole_mixed_list():
     assert together == alone
 
 
+@pytest.mark.slow
 def test_the_default_pipeline_serves_a_mixed_list_too():
     frames = harmless(collection(8, lengths=True, ties=False, shuffled=False))
     theirs = ir_measures.calc_aggregate(MIXED, frames.qrels, frames.run)
@@ -390,6 +395,7 @@ def test_the_default_pipeline_serves_a_mixed_list_too():
     assert one_by_one == pytest.approx(theirs, abs=1e-15)
 
 
+@pytest.mark.slow
 def test_three_ways_to_call_agree():
     frames = collection(9, lengths=True)
     evaluator = ir_measures.cwla.evaluator(MIXED, frames.qrels)
@@ -405,6 +411,7 @@ def test_three_ways_to_call_agree():
     assert TBG.calc(frames.qrels, frames.run).aggregated == aggregated[TBG]
 
 
+@pytest.mark.slow
 def test_an_evaluator_serves_many_runs():
     runs = [collection(seed, lengths=True).run for seed in (1, 2, 3)]
     qrels = collection(1).qrels
@@ -489,6 +496,7 @@ def test_every_parameter_of_ir_measures_has_another_value():
     assert {parameter for m in REGISTERED.values() for parameter in m.SUPPORTED_PARAMS} == set(OTHER_VALUES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_what_is_supported_is_right_and_what_is_not_is_refused(name):
     for measure in with_other_parameters(name):
@@ -540,6 +548,7 @@ def with_lengths():
     return frames.qrels, frames.run.drop(columns="doc_length"), frames.run, words
 
 
+@pytest.mark.slow
 def test_lengths_in_every_form_are_the_same_lengths(with_lengths, tmp_path):
     qrels, run, run_with_lengths, words = with_lengths
     expected = TBG.calc(qrels, run_with_lengths).per_query

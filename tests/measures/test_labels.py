@@ -331,6 +331,7 @@ def test_two_functions_of_one_name_are_an_error_everywhere(wrapped):
             score()
 
 
+@pytest.mark.slow
 def test_two_functions_of_one_name_need_labels():
     first, second = _of("half"), _of("quarter")
     with pytest.raises(BadParameter, match=r"two measures are called .* and differ: a function"):

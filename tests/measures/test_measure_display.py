@@ -38,6 +38,7 @@ class Text(HTMLParser):
         self.text += data
 
 
+@pytest.mark.slow
 def test_a_measure_shows_formula_choices_and_discount():
     page = TBG(half_life=60)._repr_html_()
     text = Text(page).text
@@ -53,6 +54,7 @@ def test_a_measure_shows_formula_choices_and_discount():
     assert "[0, ∞)" in text
 
 
+@pytest.mark.slow
 def test_the_chart_has_the_scores_of_lists_with_one_relevant_document():
     pytest.importorskip("matplotlib")
     page = measure_html(ir_measures.nDCG @ 10)
@@ -85,6 +87,7 @@ def test_discounts_are_scores_by_evaluate(measure):
         assert found[rank - 1] == pytest.approx(score / of_first, rel=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted({*MEASURES, *ir_measures.measures.registry}))
 def test_every_measure_has_a_display_or_none(name):
     """Also without its required parameters, which the display names."""
@@ -95,17 +98,20 @@ def test_every_measure_has_a_display_or_none(name):
     assert (page is not None) or name not in MEASURES
 
 
+@pytest.mark.slow
 def test_required_parameters_are_named():
     text = Text(CWLA._repr_html_()).text
     assert "C" in text
     assert "to be given: a continuation" in text
 
 
+@pytest.mark.slow
 def test_wrappers_show_what_they_wrap():
     assert "RBP(rel=1)" in Text(Residual(measure="RBP(rel=1)")._repr_html_()).text
     assert "TBG" in Text(GeometricMean(measure="TBG")._repr_html_()).text
 
 
+@pytest.mark.slow
 def test_labels_and_texts_of_users_are_escaped():
     page = TBG.with_label("<b>x</b> & y")._repr_html_()
     assert "<b>x</b>" not in page
@@ -121,6 +127,7 @@ def test_labels_and_texts_of_users_are_escaped():
     assert "<script" not in page
 
 
+@pytest.mark.slow
 def test_a_measure_without_a_score_has_no_chart():
     @continuation
     def refuses(view):
@@ -136,6 +143,7 @@ def test_without_matplotlib_there_is_no_picture(monkeypatch):
     assert "<svg" not in TBG._repr_html_()
 
 
+@pytest.mark.slow
 def test_ipython_shows_measures_of_ir_measures_only_if_asked():
     pytest.importorskip("IPython")
     from IPython.core.interactiveshell import InteractiveShell
@@ -163,6 +171,7 @@ def words(text):
     return " ".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["TBG", "ByTopic", "sDCG", "AdaptiveERR"])
 def test_help_says_what_the_command_says(name, capsys):
     with pytest.raises(SystemExit):
@@ -186,6 +195,7 @@ def test_the_signature_names_the_parameters(measure):
         assert f"{name}={parameter.default!r}" in measure.__doc__ or parameter.default is inspect.Parameter.empty
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_jedi", [False, True])
 def test_notebooks_complete_the_names_of_parameters(use_jedi):
     completer = pytest.importorskip("IPython.core.completer")

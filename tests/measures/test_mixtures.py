@@ -99,6 +99,7 @@ def test_expected_score_over_classes(name, seed):
     assert max(found.values()) > 0
 
 
+@pytest.mark.slow
 @given(st.integers(0, 500), st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4))
 def test_it_is_linear(seed, persistences):
     """A mixture of RBP is between the lowest and the highest, and equal shares are the mean."""
@@ -115,6 +116,7 @@ def test_one_class_is_the_measure_itself():
         assert table["mixed"].tolist() == table["alone"].tolist()
 
 
+@pytest.mark.slow
 def test_mixtures_of_mixtures_and_of_intents():
     frames = collection(5, lengths=True)
     inner = mixture("time")
@@ -182,6 +184,7 @@ def test_names_in_tables():
     assert mine.with_parts(lambda part: part).label == "mine"
 
 
+@pytest.mark.slow
 def test_options_of_the_command_line_reach_the_parts_that_read_lengths(tmp_path, cli):
     (tmp_path / "qrels").write_text("q 0 a 1\nq 0 b 1\n")
     (tmp_path / "run").write_text("q Q0 a 0 2 t\nq Q0 b 0 1 t\n")

@@ -112,6 +112,7 @@ def bare_value(node, is_measure):
     return ast.unparse(node)
 
 
+@pytest.mark.slow
 @given(st.integers(0, 10**9))
 def test_quotes_make_no_difference(seed):
     """Texts of random measures, from the grammar of the fuzzing tests."""

@@ -132,6 +132,7 @@ def test_each_intent_has_its_own_ideal():
     assert found == pytest.approx((of({"a": 1, "b": 2}, run["q"], "Compat") + 1) / 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hidden", ["whole", "judged"])
 def test_missing_judgments_have_the_values_of_those_left(hidden):
     frames = [collection(seed, queries=6, grades=(0, 1, 2)) for seed in (1, 2, 3)]

@@ -151,6 +151,7 @@ def test_a_range_may_stand_at_the_end_of_a_line():
     assert "Range" not in found.formula
 
 
+@pytest.mark.slow
 def test_a_summary_begins_with_the_full_name_once():
     assert entry("measure", "TBG").summary.startswith("Time-biased gain: expected number")
     assert entry("ir_measures", "RR").summary == "Reciprocal rank (MRR)."

@@ -172,6 +172,7 @@ def expected_of(qrels, run):
     return values
 
 
+@pytest.mark.slow
 def test_rows_in_any_order_and_in_any_form(tmp_path):
     """Frames, shuffled frames, files, streams that cut a level, and a folder of parts give the same values."""
     qrels, run = tied_run()
@@ -241,6 +242,7 @@ def test_studies_of_missing_judgments_know_the_ties(queries):
         np.testing.assert_allclose(found[:, level], expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_commands_report_it(prints, tmp_path):
     (tmp_path / "qrels.txt").write_text("q 0 a 1\nq 0 b 0\nother 0 a 1\n")
     (tmp_path / "run.txt").write_text("q Q0 b 1 2.0 x\nq Q0 a 2 2.0 x\n")

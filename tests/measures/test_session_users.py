@@ -86,6 +86,7 @@ def slow_session(lists, judged, A, rho, delta, **model):
 chances = st.sampled_from([0, 0.3, 0.8, 1])
 
 
+@pytest.mark.slow
 @given(
     logs(),
     st.sampled_from(sorted(CONTINUATIONS)),
@@ -159,6 +160,7 @@ def test_efforts_of_users_who_read_by_rank_alone(C, effort):
         assert found == pytest.approx(alone, abs=1e-12)
 
 
+@pytest.mark.slow
 @given(logs(), st.sampled_from(sorted(CONTINUATIONS)), st.sampled_from(["open", "stop"]), chances)
 def test_rho_0_counts_the_first_query_and_1_counts_all(log, C, end, delta):
     qrels, run, sessions = log
@@ -174,6 +176,7 @@ def test_rho_0_counts_the_first_query_and_1_counts_all(log, C, end, delta):
         assert found.tolist() == pytest.approx(sums, abs=1e-10)
 
 
+@pytest.mark.slow
 @given(logs(), chances, chances)
 def test_relabelled_sessions_have_the_same_scores(log, rho, delta):
     """The score of a session is the same to the last bit, whatever other sessions are scored with it."""
@@ -236,6 +239,7 @@ def test_the_effort_of_unseen_documents_is_needed_for_a_rate_only():
         of_session(**same | {"lengths": {"x": 100, "a": 50}})
 
 
+@pytest.mark.slow
 def test_a_rate_without_a_finite_number_of_items_is_refused():
     assert of_session(C="dcg") > 0
     with pytest.raises(
@@ -322,6 +326,7 @@ def test_queries_alone_have_no_score():
             ask()
 
 
+@pytest.mark.slow
 def test_the_table_has_other_forms_and_the_catalogue_knows_it():
     table = pl.DataFrame({"session": ["s", "s"], "query_id": ["q2", "q1"], "order": [2, 1]})
     assert of_session(sessions=table, rho=0.3) == of_session(rho=0.3)

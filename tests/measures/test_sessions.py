@@ -104,6 +104,7 @@ def test_session_dcg_is_the_double_sum(log, b, bq, k):
     assert found.to_numpy() == pytest.approx(np.array(slow), abs=1e-10)
 
 
+@pytest.mark.slow
 @given(logs(), chances, chances, st.sampled_from(["log2", "none"]), st.one_of(st.none(), st.integers(1, 5)))
 def test_expected_session_ndcg_is_the_sum_over_all_ways(log, p_down, p_reform, discount, k):
     measure = esNDCG(p_down=p_down, p_reform=p_reform, discount=discount, cutoff=k)
@@ -112,6 +113,7 @@ def test_expected_session_ndcg_is_the_sum_over_all_ways(log, p_down, p_reform, d
     assert found.iloc[:, 0].tolist() == pytest.approx(slow, abs=1e-10)
 
 
+@pytest.mark.slow
 @given(logs())
 def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
     qrels, run, sessions = log
@@ -151,6 +153,7 @@ def test_who_reads_everything_reads_one_long_list(log):
     )
 
 
+@pytest.mark.slow
 @given(logs(), st.sampled_from(["log2", "none"]))
 def test_who_reads_one_document_gets_its_share_of_the_best(log, discount):
     found = evaluate_sessions(*log, [esNDCG(p_down=0, p_reform=0, discount=discount)]).iloc[:, 0]
@@ -177,6 +180,7 @@ def test_a_session_by_hand():
     assert found.tolist() == pytest.approx([(1 / 2 + 0 + 1) / 3, sdcg, sdcg / ideal, ways], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_long_lists_are_read_as_deep_as_anybody_does():
     rng = np.random.default_rng(3)
     judged = {f"d{i}": int(rng.integers(0, 3)) for i in range(400)}
@@ -212,6 +216,7 @@ def log():
 MEASURES = ["nDCG@5", "AdaptiveGAP(effort='ratio(4)',gain='threshold(0.4,0.6)')", "sDCG@5", "nsDCG", "esNDCG"]
 
 
+@pytest.mark.slow
 def test_tables_in_any_form_and_order(log):
     qrels, run, table = log
     found = evaluate_sessions(qrels, run, table, MEASURES)

@@ -98,6 +98,7 @@ def test_accuracy_is_that_of_ir_measures_also_in_the_mean(measure, seed):
     assert {m.query_id: m.value for m in calculated.per_query} == ours[1]
 
 
+@pytest.mark.slow
 def test_utility_without_results_is_that_of_the_formula(prints, tmp_path):
     """One result that is not relevant is worse than no result; provider, files, streams and commands agree."""
     qrels = {"1": {"a": 1, "b": 1, "c": 1, "n": 0}, "2": {"a": 1}, "3": {"a": 0}}

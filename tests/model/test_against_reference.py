@@ -296,6 +296,7 @@ def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float
     assert value == pytest.approx(slow, rel=1e-10, abs=1e-10), (setting, case)
 
 
+@pytest.mark.slow
 @pytest.mark.hypothesis  # the hypothesis profile sets the number of rankings
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_scores(C):
@@ -309,6 +310,7 @@ def test_scores(C):
                 assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(rankings)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_many_rankings_of_many_lengths_in_one_call(C):
     """Chunks and ragged lists: 120 rankings, some of them long."""
@@ -328,6 +330,7 @@ LEAVE_WITH_EFFORT = {
 OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)", "insq(3)", "prec(4)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [*LEAVE_WITH_EFFORT, *OTHERS])
 def test_unseen_items_that_cost_nothing(C, monkeypatch):
     """If effort makes users leave, values that depend on the cost of unseen items are errors (docs/conventions.rst)."""
@@ -357,6 +360,7 @@ def test_ideals_are_by_gain_if_higher_grades_gain_less():
     assert score([2, 1], **same) == pytest.approx((0.5 + 1 / math.log2(3)) / (1 + 0.5 / math.log2(3)))
 
 
+@pytest.mark.slow
 def test_a_goal_comes_nearer_with_unseen_gain():
     """IFT: C(i) = 1 − 1/(1 + b₁·exp((T − G(i))·R₁)). In a residual, G increases with every unseen item."""
     expected, V = 0.0, 1.0
@@ -404,6 +408,7 @@ def assert_bounded_by_1(setting: Setting, cases: list[Case]) -> None:
 CLAIRVOYANT = ("ap1", "ap2")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", [C for C, (name, _) in CONTINUATIONS.items() if name not in CLAIRVOYANT])
 def test_residuals(C):
     """The score with the best gain for every unjudged and unseen item, minus the score (docs/conventions.rst,

@@ -43,6 +43,7 @@ def every_judgment(grades, highest, unseen, not_retrieved):
             yield ranking + [grade for grade, _ in after], judged + not_retrieved
 
 
+@pytest.mark.slow
 @given(
     st.sampled_from(CELLS), st.sampled_from(GAINS), st.sampled_from(["open", "stop", 3]), st.integers(1, 3), st.data()
 )
@@ -122,6 +123,7 @@ def test_many_levels_of_gain():
             assert score(revealed, judged=[*revealed, *more], **same) <= most <= 1
 
 
+@pytest.mark.slow
 def test_binary_dcg_over_the_ideal_on_the_command_lines_collection():
     """Score plus residual is at most 1 for frames with many queries."""
     from tests.support.generated import collection
@@ -135,6 +137,7 @@ def test_binary_dcg_over_the_ideal_on_the_command_lines_collection():
             assert (table >= 0).all(axis=None)
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_what_is_scored_together():
     rng = np.random.default_rng(2)
     lists = [np.where(rng.random(n) < 0.5, np.nan, rng.integers(0, 4, n)) for n in rng.integers(0, 40, 60)]

@@ -20,6 +20,8 @@ from pyterrier_cwla.model.residuals import residual_is_a_bound
 from tests.support import internal_facts
 from tests.support.strategies import BUILT_IN, specs
 
+pytestmark = pytest.mark.every_case
+
 DECORATORS = {
     "continuation": continuation, "aggregation": aggregation, "gain": gain, "effort": effort, "discount": discount,
 }  # fmt: skip
@@ -229,6 +231,7 @@ def test_every_other_fact_is_checked_here():
     assert checked <= internal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in _TRIALS for name in BUILT_IN[kind]])
 @given(data=st.data())
 def test_the_facts_of_built_in_functions_hold(kind, name, data):
@@ -276,6 +279,7 @@ def test_wrong_internal_facts_are_found(kind, text, fact, wrong):
 # ---- when facts are checked
 
 
+@pytest.mark.slow
 def test_a_wrong_fact_gives_no_wrong_score():
     """Without the check, these scores were 1.5 instead of 2.5, and 1.722 instead of 1.718."""
 

@@ -120,6 +120,7 @@ OTHERS = ["erg", "err", "avg", "fgt(0.5)", "fgt(1)", "items", "effort", "second_
 REFUSAL = r"depends on what unseen items cost.* give unseen= above 0 .* end='stop', or a rank as end="
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", LAWS)
 def test_scores_are_those_of_any_cost_or_errors(C):
     gains = [[0.5, 0, 0.25], [1, 0], [0, 0.75, 0, 0, 0.5]]
@@ -216,6 +217,7 @@ def test_explanations_give_no_effort():
     assert explain(QRELS, RUN, "q", TBG(lengths=LENGTHS, unseen=0)).score == value(TBG(lengths=LENGTHS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", ["decay(9)", "patience(30)", "product(rr,decay(9))", "own_weibull(0.7,20)"])
 @pytest.mark.parametrize("A", ["etg", "max"])
 def test_swaps_change_scores_as_they_say(C, A):
@@ -251,6 +253,7 @@ def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
     assert values == pytest.approx([values[0]] * 5, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("C", ["own_weibull(0.7,323)", "own_weibull(2,323)", "own_weibull(2,1e6)", "own_decay(60)"])
 @pytest.mark.parametrize("A", ["avg", "effort", "items", "fgt(0.5)"])
 def test_where_the_cost_of_unseen_documents_matters_the_error_says_so(C, A):

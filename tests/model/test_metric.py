@@ -68,6 +68,7 @@ def aligned(qrels, run, all_judged):
 COMPUTE = {"score": scoring.score, "residual": residuals.residual}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["score", "residual"])
 @pytest.mark.parametrize("C", CONTINUATIONS)
 def test_the_frame_is_that_of_loops(C, what):
@@ -309,6 +310,7 @@ def test_where_a_residual_is_said_to_be_a_bound(what, is_bound):
     assert residual_is_a_bound(CWLA(**{"C": "rbp(0.5)", "A": "etg", "max_rel": 3} | what).metric) == is_bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("phi", "is_bound"), [("table(1,0.6,0.6)", True), ("table(0.2,1,0.1)", False)])
 def test_a_table_that_rises_leaves_no_bound_under_the_cascade(phi, is_bound):
     """If a later rank is worth more, a document that satisfies users early can lower the score."""

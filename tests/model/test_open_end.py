@@ -176,6 +176,7 @@ def test_slow_forgetting_under_great_patience():
     )
 
 
+@pytest.mark.slow
 def test_nothing_was_retrieved():
     """Users see only unseen items, which have no gain."""
     for C in [*GEOMETRIC, *SLOW]:

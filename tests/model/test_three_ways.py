@@ -61,6 +61,7 @@ def cut(metric: Metric, rankings: Rankings) -> Rankings:
     return rankings.first(metric.end) if isinstance(metric.end, int) else rankings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("A", AGGREGATIONS)
 @pytest.mark.parametrize("C", CONTINUATIONS)
 @given(data=st.data())
@@ -108,6 +109,7 @@ def test_every_way_is_taken():
         assert ways_of(C) == set()
 
 
+@pytest.mark.slow
 @given(st.lists(gains(), min_size=1), st.lists(continuations("ap1", "ap2", "rr"), min_size=2, max_size=4), ends())
 def test_metrics_that_share_rankings_do_not_disturb_each_other(lists, Cs, end):
     """Values that one metric caches in the rankings do not change the scores of others."""
@@ -128,6 +130,7 @@ def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     assert score(err, aligned([far])) == pytest.approx(1 / 5000)
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_users_leave_between_hits(data):
     """Effort, items and gain of users who leave at items without columns equal the sums over all ranks."""

@@ -16,6 +16,7 @@ SHARES = (0.2, 0.3, 0.4, 0.5)
 FAST = {"resamples": 50, "progress": False}
 
 
+@pytest.mark.slow
 def test_table_3_by_loops():
     """The knees are those of measures computed term by term, of scipy's τ, and of its mean over the samples."""
     qrels, runs = generated(2, queries=10, runs=5, depth=30, documents=60, judged=55)
@@ -57,7 +58,7 @@ def trec8(data):
     return path / "qrels.txt.gz", {str(name): run for name, run in table.groupby("run")}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 def test_table_3_on_trec_8(trec8):
     """The printed knees, from the mean of ten samples of the judgments."""
@@ -83,7 +84,7 @@ def test_infap_without_a_pool_has_another_knee(trec8):
     assert unknown.order.knees()["knee"].tolist() == [0.5, 0.5]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 def test_table_5_on_trec_8(trec8):
     """The printed knees or the next share, by the draw of pairs: accuracy is near 0.9 at 30 %, and clearly below at 10 %."""

@@ -214,11 +214,13 @@ def test_the_data(log):
     assert sum(not grades for lists in log.lists.values() for grades in lists) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_sessions_score_as_by_the_loops(log):
     agrees_with_the_loops(log)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_every_correlation_of_table_3(log):
     cells = list(table_3())
@@ -227,6 +229,7 @@ def test_every_correlation_of_table_3(log):
     assert [round(r, 3) for r in found] == [r for *_, r, _ in cells]
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_every_error_of_table_3(log):
     """Mean of 100 random folds, with a standard deviation of 0.001.
@@ -242,6 +245,7 @@ def test_every_error_of_table_3(log):
     assert (draws.max(axis=0) >= np.array(printed) - 0.0005).all()
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_errors_are_those_of_scikit_learn(log):
     table = scores(log, ["AdaptiveGRBP(p=0.6,effort='ratio(4)')@9"])
@@ -249,6 +253,7 @@ def test_the_errors_are_those_of_scikit_learn(log):
     assert nrmse(table, log.ratings, seed=1)[0] == pytest.approx(-errors.mean() / 4, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_printed_expected_session_ndcg_has_no_rank_discount(log):
     """Without the rank discount the value is 0.355, as printed. With the discount of the definition it is 0.313."""
@@ -299,6 +304,7 @@ def test_generated_sessions_of_a_user_model_score_as_by_all_paths(twin):
             assert value == pytest.approx(slow, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_generated_sessions_score_as_by_the_loops(twin):
     agrees_with_the_loops(twin)
     assert twin.run["doc_id"].str.contains('"').all()

@@ -138,6 +138,7 @@ def best_of_first_ranks(gains, ranks, T=2.25):
     return (V * (1 - C) * np.maximum.accumulate(r, axis=1)).sum(axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_table_4(data):
     """τ of all 53 cells is within 0.0075 of the printed one; the standard error of the bootstrap sample is 0.008 to 0.010."""

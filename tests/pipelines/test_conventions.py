@@ -66,6 +66,7 @@ DIFFERENT = [
 ]
 
 
+@pytest.mark.slow
 def test_equal_parameters_make_equal_transformers():
     for at, make in enumerate(DIFFERENT):
         assert make() == make()
@@ -250,6 +251,7 @@ class Retriever(pt.Transformer):
         return Retriever(self.frame, min(k, self.num_results))
 
 
+@pytest.mark.slow
 @given(results(), st.sampled_from(sorted(CUT)), st.integers(0, 7))
 def test_a_cutoff_reaches_the_retriever(frame, kind, k):
     topics = pd.DataFrame({"qid": list("abc")})
@@ -261,6 +263,7 @@ def test_a_cutoff_reaches_the_retriever(frame, kind, k):
     pd.testing.assert_frame_equal(compiled(topics), pipeline(topics))
 
 
+@pytest.mark.slow
 def test_a_cutoff_stays_where_documents_below_it_matter():
     """With a similarity below 1, a document below the cutoff links two above it."""
     pytest.importorskip("datasketch")

@@ -190,6 +190,7 @@ def test_what_they_cannot_work_with():
 # ---- in experiments
 
 
+@pytest.mark.slow
 def test_measures_read_what_they_add():
     """TBG with the added columns equals TBG with the tables that they were made from."""
     frames = harmless(collection(5, queries=8, depth=12, lengths=True))

@@ -85,6 +85,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_columns_have_the_order_asked_for_with_any_seed(seed):
     """ir_measures collects measures in sets, whose order depends on the seed of Python's hashes."""
@@ -96,6 +97,7 @@ def test_columns_have_the_order_asked_for_with_any_seed(seed):
     assert done.stdout.splitlines()[1] == "TBG@1 TBG@2 TBG@3"  # not validated: by name
 
 
+@pytest.mark.slow
 def test_labels_are_the_columns_of_experiments():
     words, longer = TBG(lengths=WORDS), TBG(lengths={d: 9 + n for d, n in WORDS.items()})
     measures = [longer(label="longer"), AP, words, RBP(label="users of RBP")]
@@ -112,6 +114,7 @@ def test_labels_are_the_columns_of_experiments():
         pt.Experiment([RUN], TOPICS, QRELS, [words(label="same"), RBP(label="same")])
 
 
+@pytest.mark.slow
 def test_transformers_per_query():
     table = pt.Experiment([Mixture(), Mixture(0.5)], TOPICS, QRELS, MEASURES, names=["a", "b"], perquery=True)
     found = table[table.name == "b"].set_index(["qid", "measure"]).value
@@ -135,6 +138,7 @@ def test_a_baseline_with_a_test_and_a_correction(correction):
             assert (table[f"{measure} p-value corrected"] >= table[f"{measure} p-value"])[1:].all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
 @pytest.mark.parametrize("topics", [TOPICS, TOPICS[3:7], TOPICS[::-1]])
 def test_batches_change_nothing(topics, batch_size):
@@ -145,6 +149,7 @@ def test_batches_change_nothing(topics, batch_size):
     assert row(batched, "a") == pytest.approx(row(whole, "a"), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("plan", ["linear", "tree"])
 def test_either_plan(plan):
     pipelines = [Mixture() % 10, Mixture() % 5]
@@ -152,6 +157,7 @@ def test_either_plan(plan):
     assert row(table, "ten") == pytest.approx(means((Mixture() % 10)(TOPICS)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
     """A TREC file has no column doc_length; a table passed to the measure gives the length of each document."""
     register_lengths("in_the_test", {d: WORDS.get(d, 100.0) for d in Mixture()(TOPICS).docno})
@@ -166,6 +172,7 @@ def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
         pt.Experiment([Mixture()], TOPICS, QRELS, [TBG], save_mode="reuse", **given)
 
 
+@pytest.mark.slow
 def test_pipelines_are_checked_for_doc_length_before_they_run():
     given = {"names": ["mixture"], "validate": "error"}
     assert pt.Experiment([Mixture()], TOPICS, QRELS, [TBG, AP], **given)["TBG"][0] > 0
@@ -187,6 +194,7 @@ def test_the_default_table_of_lengths_serves_runs_without_a_column():
     assert abs(expected[0] - expected[1]) > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("highlight", ["bold", "color"])
 def test_highlights_and_rounding(highlight):
     given = {"names": ["a", "b"], "highlight": highlight, "round": {"TBG": 2, "AP": 4}}
@@ -212,6 +220,7 @@ def test_pyterrier_knows_our_measures_by_name():
 SHARES = [0.0, 0.25, 0.5, 1.0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_grid_scan(jobs):
     mixture = Mixture()
@@ -221,6 +230,7 @@ def test_a_grid_scan(jobs):
         assert values == pytest.approx(means(Mixture(share)(TOPICS), qrels=QRELS), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     "measure", [TBG(half_life=120), RBP(label="users of RBP"), TBG(lengths=WORDS, missing="mean") @ 5]
@@ -237,6 +247,7 @@ def test_a_grid_search_takes_a_measure_object(measure, jobs):
         assert mixture.share == setting[0][2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_grid_search_in_folds(jobs):
     """From three folds on, PyTerrier passes judgments that contain duplicates."""
@@ -307,6 +318,7 @@ def _columns(measures, **given):
     return [name for name in found if name not in ("name", "AP")]
 
 
+@pytest.mark.slow
 def test_every_thread_has_its_own_order_of_columns():
     lists = [[TBG @ k for k in order] for order in ((1, 2, 3), (3, 2, 1), (2, 3, 1), (2, 1, 3))]
     started = threading.Barrier(len(lists), timeout=60)

@@ -64,6 +64,7 @@ def value(pipeline, topics, measure=TBG):
 # ---- by PyTerrier's own learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [nDCG @ 10, "CWLA(C='rr',A='err',gain='exponential',max_rel=3)"], ids=str)
 def test_pt_ltr_learns_with_our_objective(measure):
     learner = lgbm(objective=LambdaMART(measure), metric="None")
@@ -80,6 +81,7 @@ def test_pt_ltr_learns_with_our_objective(measure):
     assert value(pipeline, TRAIN, measure) > value(CANDIDATES, TRAIN, measure)
 
 
+@pytest.mark.slow
 def test_pt_ltr_stops_early_on_our_measure():
     stop = lightgbm.early_stopping(5, verbose=False)
     learner = lgbm(objective=LambdaMART("ERR"), metric="None", n_estimators=200)
@@ -93,6 +95,7 @@ def test_pt_ltr_stops_early_on_our_measure():
 # ---- by LearnedRanker
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", [TBG, TBG(half_life=60), nDCG @ 5, None], ids=str)
 def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
     pipeline = CANDIDATES >> LearnedRanker(grouped(objective))
@@ -123,6 +126,7 @@ def test_time_biased_gain_is_learned_in_a_pipeline():
     assert timed > untimed > value(CANDIDATES, TRAIN, TBG(half_life=60))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_early_stopping_watches_what_an_experiment_finds(library):
     if library == "xgboost":
@@ -139,6 +143,7 @@ def test_early_stopping_watches_what_an_experiment_finds(library):
     assert set(pipeline(VALID).columns) == {*CANDIDATES(VALID).columns, "rank", "score"}
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_does_not_matter():
     one, other = (LearnedRanker(grouped()) for _ in range(2))
     one.fit(RESULTS, QRELS)
@@ -147,6 +152,7 @@ def test_the_order_of_the_rows_does_not_matter():
     np.testing.assert_array_equal(one(test).score, other(test).score)
 
 
+@pytest.mark.slow
 def test_features_of_a_union_keep_the_lengths():
     union = pt.Transformer.identity() ** pt.apply.doc_score(lambda row: row["doc_length"])
     pipeline = (demo.BM25(INDEX) % 20) >> union >> LearnedRanker(grouped())
@@ -155,6 +161,7 @@ def test_features_of_a_union_keep_the_lengths():
     assert value(pipeline, TRAIN[:6]) > 0
 
 
+@pytest.mark.slow
 def test_it_pickles_and_says_what_it_adds():
     learned = LearnedRanker(grouped())
     test = CANDIDATES(TEST)

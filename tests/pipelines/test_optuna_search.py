@@ -83,6 +83,7 @@ def quiet(pipeline, params, topics=TOPICS, qrels=QRELS, metric=TBG, **given):
 # ---- PyTerrier's grid searches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
 def test_a_grid_search_finds_the_best_of_its_grid(bm25, measure, batch_size):
@@ -130,6 +131,7 @@ def test_a_grid_search_shows_its_progress(bm25, capsys):
 # ---- studies: values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, "TBG", "map", nDCG @ 10, "nDCG@10", "ndcg_cut_10", SetP])
 def test_a_study_of_a_whole_grid_equals_a_grid_scan(bm25, measure):
     tuned = quiet(bm25, {bm25: {"b": B}}, metric=measure, sampler=optuna.samplers.BruteForceSampler(seed=0))
@@ -177,6 +179,7 @@ def test_the_first_trial_is_of_the_present_values(bm25):
     assert tuned.trials["TBG"][0] == pytest.approx(present, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("space", [(0.5, 1.0), [0.5, 0.75], optuna.distributions.FloatDistribution(0.1, 0.9, step=0.4)])
 def test_values_out_of_the_space_are_not_tried(bm25, space):
     bm25.b = 0.25
@@ -207,6 +210,7 @@ def test_processes_change_nothing():
     pd.testing.assert_frame_equal(one, two, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_searches_read_the_default_table_of_lengths():
     """Runs have no lengths; the default is the table that BY_TABLE names."""
     found = []
@@ -223,6 +227,7 @@ def test_searches_read_the_default_table_of_lengths():
 # ---- studies: spaces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "present, space, kind",
     [
@@ -275,6 +280,7 @@ def test_what_comes_before_the_tuned_runs_once(bm25):
     assert counted.calls == 8
 
 
+@pytest.mark.slow
 def test_a_transformer_inside_another_is_part_of_the_pipeline(bm25):
     prefer = demo.PreferShort()
     linear = bm25 + ((demo.BM25(INDEX) >> prefer) * 0.5)
@@ -283,6 +289,7 @@ def test_a_transformer_inside_another_is_part_of_the_pipeline(bm25):
     assert tuned.value == pytest.approx(expected(linear), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_several_measures_trade_off(bm25):
     prefer = demo.PreferShort()
     params = {prefer: {"strength": (0.0, 1.0)}}
@@ -371,6 +378,7 @@ def test_folds_are_tuned_without_themselves(capsys):
     assert expected(results) > 0
 
 
+@pytest.mark.slow
 def test_folds_have_one_bar_over_all_trials(bm25, monkeypatch, capsys):
     bars = []
 
@@ -414,6 +422,7 @@ def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     assert re.search(r"KFoldOptunaSearch, fold 3 of 3: 100%.* 6/6", capsys.readouterr().err)
 
 
+@pytest.mark.slow
 def test_a_search_ends_with_its_time(bm25):
     tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, trials=None, timeout=0.2)
     assert len(tuned.trials) >= 1
@@ -479,6 +488,7 @@ def test_spaces_that_cannot_be_searched(bm25, params, message):
     assert bm25.b == 0.75
 
 
+@pytest.mark.slow
 def test_searches_without_an_end_a_measure_or_judgments(bm25):
     params = {bm25: {"b": (0.0, 1.0)}}
     with pytest.raises(BadParameter, match="a search must end"):

@@ -65,6 +65,7 @@ def test_lengths_are_those_of_the_index(tmp_path, stemmer):
     assert lengths_of_index(pt.Artifact.load(str(tmp_path / "index"))).content == lengths.content
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_lengths_of_vaswani(data, tmp_path):
     """The abstracts have no punctuation, so PISA counts the words of the table that lies beside them."""
@@ -107,6 +108,7 @@ def test_a_generated_index_in_an_experiment(index):
     check_pipelines(index.bm25(), lengths_of_index(index), topics, qrels)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_vaswani_in_an_experiment(data, tmp_path):
     texts = vaswani(data)

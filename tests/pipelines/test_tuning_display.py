@@ -22,6 +22,7 @@ def tuned(metric="TBG", trials=6):
                        trials=trials, verbose=False)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_best_value_and_its_parameters_are_shown():
     pytest.importorskip("matplotlib")
     found = tuned()
@@ -34,6 +35,7 @@ def test_the_best_value_and_its_parameters_are_shown():
     assert f'aria-label="{said}"' in page
 
 
+@pytest.mark.slow
 def test_where_less_is_better_the_lowest_is_searched():
     """Without ``strength`` the long document is first, and its time is spent first; the best spends the least."""
     seconds = "CWLA(C='prec(1)',A='effort',gain='binary',effort='time',end='stop')"
@@ -52,6 +54,7 @@ def test_one_trial_has_no_picture():
     assert "<svg" not in tuned(trials=1)._repr_html_()
 
 
+@pytest.mark.slow
 def test_of_several_measures_all_values_are_shown():
     found = tuned({"<i>early": "nDCG@1", "TBG": "TBG"})
     page = found._repr_html_()

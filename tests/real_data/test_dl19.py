@@ -120,6 +120,7 @@ def generated():
     return frames[0].qrels[frames[0].qrels.query_id != "1"], runs, words
 
 
+@pytest.mark.slow
 def test_generated_runs_whose_lengths_are_known(generated, tmp_path):
     qrels, runs, words = generated
     pd.Series(words).to_csv(tmp_path / "doclens.tsv", sep="\t", header=False)

@@ -93,7 +93,7 @@ def test_the_official_scores_of_all_runs(data, qrels, runs):
         assert off.max() <= 0.5e-4 + 1e-9, off.idxmax()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 def test_all_runs_score_as_in_trec_eval(qrels, runs):
     assert len(runs) == 143

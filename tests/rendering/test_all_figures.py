@@ -86,6 +86,7 @@ def test_every_public_figure_is_drawn_here():
     assert NOT_REAL.keys() < FIGURES.keys()
 
 
+@pytest.mark.slow
 def test_every_figure_is_returned_and_may_be_saved(generated, tmp_path):
     for name, function in public_figures().items():
         signature = inspect.signature(function)
@@ -96,6 +97,7 @@ def test_every_figure_is_returned_and_may_be_saved(generated, tmp_path):
     assert "<svg" in (tmp_path / "power.svg").read_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FIGURES])
 def test_readable_at_half_a_columns_width_on_a_dark_page(name, generated):
     check(name, generated, NARROW, "dark")
@@ -118,7 +120,7 @@ def test_readable_in_both_widths_on_light_and_dark_pages(name, width, page, gene
     check(name, generated, width, page)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.real_data
 @pytest.mark.parametrize(("width", "page"), EVERY)
 @pytest.mark.parametrize("name", FIGURES)

@@ -31,6 +31,7 @@ def drawn(prefix="p1", label="Gains of <two> runs"):
         return inline_svg(figure, label, prefix)
 
 
+@pytest.mark.slow
 def test_inline_svg_is_one_element_with_a_name_and_no_size():
     svg = drawn()
     root = ElementTree.fromstring(svg)
@@ -41,6 +42,7 @@ def test_inline_svg_is_one_element_with_a_name_and_no_size():
     assert root.get("width") is root.get("height") is None
 
 
+@pytest.mark.slow
 def test_text_and_background_are_the_colours_of_the_page():
     svg = drawn()
     assert "fill: currentColor" in svg
@@ -48,6 +50,7 @@ def test_text_and_background_are_the_colours_of_the_page():
     assert not re.search(r"#0{3,6}\b|#f{3,6}\b|#010204|#fdfefc", svg)
 
 
+@pytest.mark.slow
 def test_ids_start_with_the_prefix_and_references_follow():
     svg = drawn("left")
     ids = set(re.findall(r'\bid="([^"]*)"', svg))
@@ -58,6 +61,7 @@ def test_ids_start_with_the_prefix_and_references_follow():
     assert used <= ids
 
 
+@pytest.mark.slow
 def test_equal_figures_give_equal_text():
     assert drawn() == drawn()
 

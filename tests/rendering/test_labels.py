@@ -36,6 +36,7 @@ def place_of(ax, text):
     return next(box for drawn, box in drawn_texts(ax.figure) if drawn.get_text() == text).mean(axis=0)
 
 
+@pytest.mark.slow
 def test_labels_of_points_cover_each_other_nowhere():
     figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(5, 3.5), layout="constrained")
     ax = figure.subplots()
@@ -52,6 +53,7 @@ def test_labels_of_points_cover_each_other_nowhere():
     assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
 
 
+@pytest.mark.slow
 def test_labels_at_ends_of_lines_stand_apart_inside():
     figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained")
     ax = figure.subplots()
@@ -81,6 +83,7 @@ def test_long_names_are_broken_after_commas():
     assert wrapped("nDCG@10") == "nDCG@10"
 
 
+@pytest.mark.slow
 def test_labels_at_line_ends_follow_limits_and_sizes_that_change_later():
     ax = axes(7)
     label_ends(
@@ -96,6 +99,7 @@ def test_labels_at_line_ends_follow_limits_and_sizes_that_change_later():
     assert place_of(ax, "high")[1] > place_of(ax, "low")[1]
 
 
+@pytest.mark.slow
 def test_of_equal_ends_the_first_label_is_on_top():
     ax = axes()
     label_ends(ax, {name: ([0, 1], [0.5, 0.5]) for name in "abc"}, {name: measure_look(0) for name in "abc"})
@@ -103,6 +107,7 @@ def test_of_equal_ends_the_first_label_is_on_top():
     assert heights == sorted(heights, reverse=True)
 
 
+@pytest.mark.slow
 def test_ten_long_names_fit_beside_the_lines_of_half_a_column():
     ax = axes()
     ax.plot([0, 1], [[0] * 10, range(10)])
@@ -127,6 +132,7 @@ def test_a_figure_with_labels_can_be_stored():
     assert_readable(pickle.loads(pickle.dumps(ax.figure)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 7.0])
 def test_names_of_rows_and_columns_keep_their_text(width):
     ax = axes(width, 4)
@@ -138,6 +144,7 @@ def test_names_of_rows_and_columns_keep_their_text(width):
     assert [label.get_text().replace("\n", "") for label in ax.get_yticklabels()] == LONG
 
 
+@pytest.mark.slow
 def test_keys_stand_between_title_and_axes():
     ax = axes()
     titled(ax, "A title of this figure that needs two lines")
@@ -147,6 +154,7 @@ def test_keys_stand_between_title_and_axes():
     assert all(ax.bbox.y1 < place_of(ax, text.get_text())[1] < above for text in ax.get_legend().get_texts())
 
 
+@pytest.mark.slow
 def test_panels_share_limits_and_have_their_names():
     ax = axes(7)
     ax.set(xlabel="rank (documents)", ylabel="share of users")
@@ -160,6 +168,7 @@ def test_panels_share_limits_and_have_their_names():
     assert len({panel.get_ylim() for panel in panels}) == 1
 
 
+@pytest.mark.slow
 def test_crowded_ticks_lose_labels_and_round_numbers_keep_theirs():
     ax = axes()
     ax.set_xscale("log")

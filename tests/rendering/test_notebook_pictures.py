@@ -22,6 +22,7 @@ def test_the_element_has_the_width_of_the_figure_and_no_background():
     assert svg.get("aria-label") == "a <line>"
 
 
+@pytest.mark.slow
 def test_ids_depend_on_the_picture_only():
     assert line(2) == line(2)
     ids = [set(re.findall(r'\bid="([^"]*)"', line(height))) for height in (2, 3)]
@@ -30,12 +31,14 @@ def test_ids_depend_on_the_picture_only():
     assert set(re.findall(r'(?:href="|url\()#([^")]*)', line(2))) == ids[0]
 
 
+@pytest.mark.slow
 def test_texts_are_texts_and_stay_as_they_are():
     svg = notebook_picture(lambda ax: ax.set_title("1.234567 <!-- a --> &"), (3, 2), "title")
     assert "1.234567 <!-- a --> &" in [(element.text or "").strip() for element in ElementTree.fromstring(svg).iter()]
     assert not re.search(r'<(?!text)[^>]*="[^"]*\d\.\d{6}', svg)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["notebook-bm25", 'x id="notebook-7" url(#a)', ' d="1.2345678"'])
 def test_names_of_users_are_not_taken_for_ids(name):
     svg = notebook_picture(lambda ax: ax.set_title(name), (3, 2), name)
@@ -55,6 +58,7 @@ def test_long_names_are_shortened_in_the_middle():
     assert len(elided("x" * 100, 25)) == 25
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("latex", [entry.equation.latex for entry in entries() if entry.equation])
 def test_every_formula_of_a_measure_is_drawn(latex):
     page = notebook_formula(latex)

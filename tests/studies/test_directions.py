@@ -88,6 +88,7 @@ def test_where_greater_is_better_nothing_changes_and_no_note_is_shown(rated):
     assert not any(NOTE in sentence for sentence in found.limits())
 
 
+@pytest.mark.slow
 def test_axes_of_scores_say_that_less_is_better(rated):
     import matplotlib.pyplot as plt
 

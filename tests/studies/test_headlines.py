@@ -81,6 +81,7 @@ def test_agreement_of_measures():
     assert same.headline() == "No measure tells the runs apart."
 
 
+@pytest.mark.slow
 def test_robustness():
     found = robust(*systems(), MEASURES)
     table = found.order.table()
@@ -106,6 +107,7 @@ def test_groups_left_out():
     assert "of 5 ranks in the mean by" in check(found)
 
 
+@pytest.mark.slow
 def test_users(rated):
     found = studies.user_agreement(rated, MEASURES, baseline="RR", cv=2, resamples=100)
     best = found.ranked.index[0]
@@ -117,6 +119,7 @@ def test_users(rated):
     assert ";" not in studies.user_agreement(rated, ["AP", "RR"], cv=2, resamples=100).headline()
 
 
+@pytest.mark.slow
 def test_fit(rated):
     found = studies.fit(
         "RBP(rel=1,p=$p)", {"p": (0.1, 0.9)}, rated, default={"p": 0.8}, cv=2, repeats=2, progress=False
@@ -126,6 +129,7 @@ def test_fit(rated):
     assert ("undecided" in found.headline()) == better["undecided"]
 
 
+@pytest.mark.slow
 def test_parts_and_parameters(rated):
     parts = studies.splits(rated, ["AP", "RR"], by="words", resamples=100)
     whole = parts.table[parts.table["kind"] == "all"]

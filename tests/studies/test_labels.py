@@ -48,6 +48,7 @@ def written(study, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_evaluations(measures, tmp_path):
     one = evaluate(QRELS, RUNS, measures)
     assert one.columns.tolist() == NAMES
@@ -86,6 +87,7 @@ def test_labels_of_other_providers_in_comparisons():
     assert score["a"].tolist() == score["b"].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [discriminative_power, metric_agreement, robustness, groups_left_out])
 def test_studies_of_systems(study, measures, tmp_path):
     more = {discriminative_power: {"progress": False}, robustness: {"progress": False, "seeds": 2, "resamples": 50},
@@ -114,6 +116,7 @@ def rated():
     return Rated.lists(QRELS, RUNS["run2"], ratings)
 
 
+@pytest.mark.slow
 def test_ratings(measures, tmp_path):
     found = user_agreement(rated(), measures, resamples=100, cv=4)
     assert found.table.index.tolist() == NAMES
@@ -139,6 +142,7 @@ def rated_with_lengths():
     return Rated.lists(QRELS, run, {qid: float(number % 4) for number, qid in enumerate(QRELS)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", [None, "quick users"])
 def test_single_measures(label):
     measure, name = PLAIN(label=label), label or "TBG"
@@ -163,6 +167,7 @@ def rows():
     return rng.normal(size=(30, 2)), pd.Series(rng.integers(0, 3, 30), index=index)
 
 
+@pytest.mark.slow
 def test_scikit_learn(measures):
     X, y = rows()
     found = out_of_fold(LinearRegression(), X, y, measures, cv=3)
@@ -172,6 +177,7 @@ def test_scikit_learn(measures):
     assert plain.mean.tolist() == found.mean[["TBG", "AP"]].tolist()
 
 
+@pytest.mark.slow
 def test_registered_scorers_have_the_labels():
     others = TBG(lengths={"d1": 1})
     try:

@@ -67,6 +67,7 @@ def test_points_have_the_name_of_their_only_row(ax):
     assert texts(picture_values(ax.figure, data)) == ["a\n1\n0.1", "b\n2\n0.2", "3\n0.3"]
 
 
+@pytest.mark.slow
 def test_panels_name_their_lines_and_share_the_labels_of_the_picture(ax):
     names = ["AP", "RR"]
     looks = {name: measure_look(number) for number, name in enumerate(names)}
@@ -87,6 +88,7 @@ def test_bars_have_their_share(ax):
     assert texts(found) == ["1\nshare: 0.25", "1\nshare: 0.5", "2\nshare: 0.75", "2\nshare: 0.5"]
 
 
+@pytest.mark.slow
 def test_nothing_is_drawn_and_too_many_points(ax):
     assert picture_values(ax.figure, NOTHING) == {"series": [], "points": []}
     ax.plot(np.arange(4000.0), np.arange(4000.0))

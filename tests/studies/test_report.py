@@ -90,6 +90,7 @@ def test_the_files(page):
     assert json.loads((folder / "about.json").read_text("utf-8"))["runs"] == HOSTILE
 
 
+@pytest.mark.slow
 def test_columns_of_numbers_and_texts_are_texts(page):
     for table in (pd.read_parquet(page.parent / "tables/mixed.parquet"), pd.read_csv(page.parent / "tables/mixed.csv")):
         assert table.columns.tolist() == ["value_", "parameter", "value"]
@@ -119,6 +120,7 @@ def content(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_force_replaces_the_report_before_and_nothing_else(tmp_path):
     Hostile().report(tmp_path)
     (tmp_path / "tables/notes.csv").write_text("of the user")
@@ -157,6 +159,7 @@ def test_a_file_of_the_user_is_not_said_to_be_replaced(name, tmp_path):
     assert content(tmp_path) == {name: b"of the user"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", [None, "tables/scores.csv", "report.html"])
 def test_a_report_is_replaced_with_force_only(changed, tmp_path):
     """Whether it was edited is not known."""
@@ -195,6 +198,7 @@ def test_what_is_no_manifest_is_in_the_way(text, tmp_path):
     assert content(tmp_path) == {"manifest.json": text.encode()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("link", ["tables", "report.html", "manifest.json", "tables/scores.csv"])
 def test_links_are_not_followed(link, tmp_path):
     folder, outside = tmp_path / "folder", tmp_path / "outside"
@@ -211,6 +215,7 @@ def test_links_are_not_followed(link, tmp_path):
     assert content(outside) == before
 
 
+@pytest.mark.slow
 def test_a_name_that_leaves_the_folder_is_refused(tmp_path):
     for name in ("../x", "a/b", "/x", "a\\b"):
         with pytest.raises(CWLAError, match="is not a valid file name of a report"):
@@ -294,6 +299,7 @@ def test_the_page_in_a_browser(page, browser):
     assert browser.execute_script(pictures) == [[True, f"Bars: Bars of {HOSTILE[1]}."]]
 
 
+@pytest.mark.slow
 def test_tables_are_sorted_by_their_heads(page, browser):
     browser.get(page.as_uri())
     open_all(browser)
@@ -309,6 +315,7 @@ def test_tables_are_sorted_by_their_heads(page, browser):
     assert "The first 300 of 1,000 rows" in browser.find_element("id", "table-long").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [400, 1280, 1600])
 def test_the_page_is_readable_at_any_width(page, browser, width, scheme):
@@ -395,6 +402,7 @@ def texts(browser, selector):
     return [one.text for one in browser.find_elements("css selector", selector)]
 
 
+@pytest.mark.slow
 def test_a_finding_is_beside_its_picture(lines, browser):
     with seen(browser, lines):
         assert texts(browser, "#headline") == ["AP rises."]
@@ -418,6 +426,7 @@ def test_few_findings_of_one_picture_are_all_at_the_top():
     assert _by_picture([], []) == ([], [])
 
 
+@pytest.mark.slow
 def test_tables_have_words_and_intervals_in_one_column(lines, browser):
     with seen(browser, lines):
         open_all(browser)
@@ -439,6 +448,7 @@ def test_tables_have_words_and_intervals_in_one_column(lines, browser):
     )
 
 
+@pytest.mark.slow
 def test_values_are_shown_at_points_and_measures_are_highlighted(lines, browser):
     with seen(browser, lines):
         drawing, box = (
@@ -486,6 +496,7 @@ def test_the_page_is_printed_with_pictures_and_small_tables(lines, browser, page
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+@pytest.mark.slow
 def test_a_study_in_a_notebook_shows_headline_picture_and_table():
     html = Lines()._repr_html_()
     assert html.startswith("<p><b>AP rises.</b><br>Two measures</p>")

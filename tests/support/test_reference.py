@@ -225,6 +225,7 @@ OPEN_ENDS = [  # grades, max_rel, C, gain of an unseen item, c(i) and v(m)
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "A", [("err", {}), ("avg", {}), ("fgt", {"delta": 0.8}), ("items", {}), ("effort", {}), ("etg", {})]
 )

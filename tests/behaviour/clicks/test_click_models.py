@@ -109,6 +109,7 @@ def test_likelihood_sums_hidden_paths_and_is_maximised(gap, gamma):
         assert np.isnan(model.gamma.low)
 
 
+@pytest.mark.slow
 def test_the_log_likelihood_rises_at_each_step_of_em():
     for fit in (dbn_from_clicks, cascade_from_clicks):
         steps = fit(simulated(5, sessions=200), resamples=20).log_likelihood
@@ -187,6 +188,7 @@ def test_plain_cascade_without_giving_up_is_a_share():
     assert model.C == "cascade(1)" or model.C == "cascade(1.0)"
 
 
+@pytest.mark.slow
 def test_plain_cascade_with_giving_up_is_the_optimiser_s_maximum():
     log_ = simulated(8, sessions=100, users=20, ranks=3, s=dict.fromkeys(S, 1.0))
     model = cascade_from_clicks(log_, resamples=50)
@@ -222,6 +224,7 @@ def test_what_was_learnt_is_a_measure():
     assert err == pytest.approx(R[1] + (1 - R[1]) * R[2] / 3, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_unjudged_results_have_parameters_of_their_own():
     log_ = simulated(4)
     rows = log_.rows.assign(grade=log_.rows["grade"].replace(1.0, np.nan))
@@ -451,6 +454,7 @@ def test_predicted_grades_in_files(suffix, tmp_path):
     assert expected["NumRel"].item() == 6  # x, z, g, d, e, f: a grade of 0.4 is below rel=1
 
 
+@pytest.mark.slow
 def test_a_document_with_few_observations_stays_near_its_grade():
     model = dbn_from_clicks(simulated(2), resamples=2)
     table = model.predicted(prior=1e6).table
@@ -506,6 +510,7 @@ def test_grades_that_are_never_clicked_or_with_nothing_below_are_named():
         _ = model.gain
 
 
+@pytest.mark.slow
 def test_gaps_are_refused_or_mean_what_the_caller_says():
     log_ = small(gap=True)
     with pytest.raises(BadLog, match="gaps='passed'") as error:
@@ -559,6 +564,7 @@ def test_examination_falls_with_rank_as_it_did():
     assert np.corrcoef(known, a)[0, 1] > 0.9
 
 
+@pytest.mark.slow
 def test_the_position_model_is_the_most_probable_one():
     """Compared with an optimiser of Σ c·ln(ab) + (n − c)·ln(1 − ab), click by click."""
     log_, _ = positions(3, [1.0, 0.6, 0.35], sessions=60, users=10, documents=4, attract=[0.3, 0.5, 0.6, 0.8])
@@ -608,6 +614,7 @@ def test_documents_at_one_rank_each_cannot_tell_ranks_from_documents():
         position_model(log_, of=("colour",))
 
 
+@pytest.mark.slow
 def test_ranks_that_nothing_ties_to_the_first_are_named():
     log_, _ = positions(5, [1.0, 0.6], sessions=100)
     rows = log_.rows
@@ -665,6 +672,7 @@ def test_survival_under_time_reads_the_words_of_the_log():
         survival_of_lists(InteractionLog.of([{**row, "words": None} for row in rows]), [TBG], 2)
 
 
+@pytest.mark.slow
 def test_pictures_show_what_was_found():
     pytest.importorskip("matplotlib")
     log_, _ = positions(1, 0.7 ** np.arange(6))

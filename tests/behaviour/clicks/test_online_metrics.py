@@ -62,6 +62,7 @@ def as_log(grades, found):
     )
 
 
+@pytest.mark.slow
 @given(sessions(), st.integers(1, 5), st.sampled_from([1, 2]), st.booleans())
 def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_only):
     grades, found = given_sessions
@@ -221,6 +222,7 @@ def test_what_has_no_weighted_correlation(columns, message):
         weighted_correlation(*columns)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_click_metrics_of_the_study(data):
     """The lists of the study are shuffled for each user, so nearly each session has its own configuration."""

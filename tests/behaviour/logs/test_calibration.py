@@ -55,7 +55,7 @@ CALIBRATION = calibrate(SMALL, resamples=200)
 # ---- recovery of known parameters
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "parameters,seed,more",
     [
@@ -211,6 +211,7 @@ def plain_calibration(log, depth, rel):
     return found, looked, views
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rel", [1, 2])
 @pytest.mark.parametrize("depth", ["clicked", "seen"])
 def test_every_ratio_is_what_its_equation_says(depth, rel):
@@ -234,6 +235,7 @@ def test_every_ratio_is_what_its_equation_says(depth, rel):
         assert said in notes
 
 
+@pytest.mark.slow
 def test_order_of_rows_and_names_of_users_do_not_matter():
     frame = SMALL.rows
     other = frame.assign(user="x" + frame["user"], docno=frame["docno"] + "y").sample(frac=1, random_state=3)
@@ -262,6 +264,7 @@ def test_reading_times_are_statsmodels_least_squares():
     assert errors["seconds_per_word"] == pytest.approx(ols.bse["words"])
 
 
+@pytest.mark.slow
 def test_duplicates_differ_if_the_standard_errors_are_apart():
     """Smucker and Clarke (2012): 6.8 ± 0.5 and 7.8 ± 0.7 do not differ."""
     from dataclasses import replace
@@ -320,6 +323,7 @@ def viewed(rows, what, first_only):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name,what", [("length_correlation", "words"), ("grade_correlation", "grade")])
 def test_correlations_of_reading_times(name, what):
     """Jiang and Allan (2016), section 5.1; grades below 0 count as 0."""
@@ -458,6 +462,7 @@ def test_a_log_of_clicks_alone_has_the_share_of_forward_clicks():
     assert "document_seconds" in found.missing["grade_correlation"]
 
 
+@pytest.mark.slow
 def test_perfect_correlations_are_within_their_range(tmp_path):
     """Rounding does not give values beyond 1, which a file would not accept."""
     rows = SMALL.rows
@@ -601,6 +606,7 @@ def test_groups_do_not_split_sessions_and_every_user_has_a_class():
         calibrate(SMALL, by=dict.fromkeys(users, "slow") | {users[0]: None})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "change",
     [
@@ -630,6 +636,7 @@ def test_a_file_of_brackets_alone_is_refused(tmp_path):
 # ---- the end of the lists
 
 
+@pytest.mark.slow
 def test_reaching_the_end_of_the_list_is_not_leaving():
     """Half of TBG's users would see more than 20 results, so most users reach the end of a list of 8."""
     rng = np.random.default_rng(0)
@@ -651,6 +658,7 @@ def test_reaching_the_end_of_the_list_is_not_leaving():
         calibrate(unknown, last_rank=0)
 
 
+@pytest.mark.slow
 def test_fits_that_are_undefined_or_extrapolated_are_named():
     def notes(last_clicks, **more):
         rows = of_clicks({(f"u{n}", "s"): [(1, 0.0), (2, time)] for n, time in enumerate(last_clicks)})
@@ -661,6 +669,7 @@ def test_fits_that_are_undefined_or_extrapolated_are_named():
     assert "seconds, where the density" not in notes([1, 2, 5, 8, 20, 60], min_clicks=1)
 
 
+@pytest.mark.slow
 def test_fits_with_a_median_before_the_first_observed_time_are_named():
     """Heavy tails: from the third click on, the likelihood rises with ever more weight on the time before it."""
     rng = np.random.default_rng(1)
@@ -673,6 +682,7 @@ def test_fits_with_a_median_before_the_first_observed_time_are_named():
     assert any("have earlier medians, which are extrapolated: Weibull" in note for note in found.notes)
 
 
+@pytest.mark.slow
 def test_another_shape_that_fits_far_better_is_named():
     """Log-normal leaving times, with many short and a few long ones, and exponential times."""
 
@@ -692,6 +702,7 @@ def test_another_shape_that_fits_far_better_is_named():
 # ---- groups
 
 
+@pytest.mark.slow
 def test_groups_are_calibrated_apart():
     found = calibrate(SMALL, by="topic", shapes=(), resamples=20)
     assert list(found) == ["t0", "t1", "t2", "t3"]
@@ -764,6 +775,7 @@ def test_it_prints_as_table_1():
         CALIBRATION["half_life", "pooled"]
 
 
+@pytest.mark.slow
 def test_what_is_saved_is_loaded(tmp_path):
     path = tmp_path / "calibration.json"
     for one in (
@@ -844,6 +856,7 @@ def test_points_of_reading_times_keep_the_means():
     assert len(reading_points([], [], [])) == 0
 
 
+@pytest.mark.slow
 def test_progress_is_the_rank_reached_and_the_rank_predicted():
     log = InteractionLog.of(generated_log(31, users=4, sessions=2, duplicates=0.2, depth=12))
     moments = [0.0, 7.5, 60.0, 150.0, 400.0]
@@ -873,6 +886,7 @@ def test_progress_is_the_rank_reached_and_the_rank_predicted():
     assert table["sessions"].tolist() == [8, 8, 7, 6, 0]
 
 
+@pytest.mark.slow
 def test_on_average_users_are_where_T_says():
     """Users stay for ten minutes, as in the paper's study (Figure 2, left).
 
@@ -891,6 +905,7 @@ def test_on_average_users_are_where_T_says():
     assert by_topic["sessions"].sum() == 400
 
 
+@pytest.mark.slow
 def test_the_three_pictures_are_drawn():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
@@ -914,6 +929,7 @@ def test_the_three_pictures_are_drawn():
 # ---- real data
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_study_of_presentations_and_satisfaction(data):
     """CHIIR 2024, pooled: .663 and .351 saves per view, .385 and .225 clicks per result.
@@ -972,6 +988,7 @@ def log_of(C, seed=0, users=600):
     return simulated_log(qrels, run, measure, users=users, seed=seed, reading="exponential")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS_OF_USERS)
 def test_laws_of_leaving_are_recovered_from_simulated_logs(law):
     """The parameters of the fit are those of the continuation, in the same order."""
@@ -990,6 +1007,7 @@ def test_laws_of_leaving_are_recovered_from_simulated_logs(law):
         assert near_law["scale"] == pytest.approx(C["scale"], rel=0.15)
 
 
+@pytest.mark.slow
 def test_a_calibration_is_a_measure_with_another_law():
     found = calibrate(log_of("weibull(0.7,120)"), min_clicks=0, depth="seen", shapes=["Weibull"], resamples=20)
     measure = found.measure(law="Weibull", cutoff=5, seconds_per_word=0.01, lengths={"a": 100, "b": 20})
@@ -1012,6 +1030,7 @@ def test_a_calibration_is_a_measure_with_another_law():
         found.measure(law="Weibull", half_life=3)
 
 
+@pytest.mark.slow
 def test_an_exponential_law_is_decay():
     found = calibrate(log_of("decay(90)"), min_clicks=0, depth="seen", shapes=["exponential"], resamples=20)
     (fit,) = found.shapes

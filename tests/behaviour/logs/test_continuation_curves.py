@@ -162,6 +162,7 @@ def test_the_picture_has_the_continuations_of_metrics_beside_it():
     assert "5 sessions of 5 users" in " ".join(ax.get_title(loc="left").split())
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_users_of_a_study_leave_where_a_page_ends(data):
     """Result pages in the study have about 5 results; few users leave within a page."""

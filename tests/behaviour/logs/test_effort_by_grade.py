@@ -61,6 +61,7 @@ def test_they_are_efforts_of_metrics():
     assert scores[0] == pytest.approx(scores[1] / 37.565, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_the_seconds_on_summaries_are_those_of_the_calibration():
     log = table_2(summaries=True)
     efforts = grade_efforts(log)
@@ -88,6 +89,7 @@ def test_intervals_are_those_of_resampled_users():
     assert efforts.users == 20
 
 
+@pytest.mark.slow
 def test_only_what_was_seen_counts_and_what_is_unknown_is_said():
     rows = table_2().rows
     seen = rows.assign(seen=rows["clicked"] | (rows["rank"] <= 70))
@@ -104,6 +106,7 @@ def test_only_what_was_seen_counts_and_what_is_unknown_is_said():
     assert told.seconds[1].value == pytest.approx(37.1)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_an_error():
     rows = table_2().rows
     with pytest.raises(BadLog, match="give summary_seconds="):
@@ -126,6 +129,7 @@ def test_what_is_missing_is_an_error():
         grade_efforts(table_2(), summary_seconds=-1)
 
 
+@pytest.mark.slow
 def test_the_picture_names_seconds_and_shares():
     pytest.importorskip("matplotlib")
     ax = plot_grade_efforts(grade_efforts(table_2(), summary_seconds=4.4, resamples=50))
@@ -136,6 +140,7 @@ def test_the_picture_names_seconds_and_shares():
     assert "20 users" in " ".join(ax.get_title(loc="left").split())
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_study_without_lengths(data):
     """Relevant documents take longer and are clicked more often, so they have a higher effort."""

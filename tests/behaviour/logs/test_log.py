@@ -69,6 +69,7 @@ def same(a, b):
     return a == b or (isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b))
 
 
+@pytest.mark.slow
 @given(logs())
 def test_valid_logs_are_sorted_with_one_type_per_column(rows):
     log = InteractionLog.of(rows)
@@ -86,6 +87,7 @@ def test_valid_logs_are_sorted_with_one_type_per_column(rows):
     assert not log.excluded
 
 
+@pytest.mark.slow
 @given(logs(), st.sampled_from(["x.parquet", "x.csv", "x.tsv", "x.csv.gz", "x.tsv.gz", "x.csv.zst"]))
 def test_a_saved_log_comes_back_unchanged(tmp_path_factory, rows, name):
     path = tmp_path_factory.mktemp("logs") / name
@@ -121,6 +123,7 @@ def test_a_path_in_place_of_rows_names_the_reader():
             calibrate(path)
 
 
+@pytest.mark.slow
 def test_all_forms_give_the_same_log():
     frame = base()
     expected = InteractionLog.of(frame)
@@ -250,6 +253,7 @@ ANYWHERE = {
 }
 
 
+@pytest.mark.slow
 @given(logs(), st.sampled_from(sorted(ANYWHERE)), st.data())
 def test_damage_in_any_row_of_any_log_is_found_there(rows, reason, data):
     first, later = {}, []
@@ -361,6 +365,7 @@ def test_an_empty_log_is_refused():
         InteractionLog.of(base(), broken="drop")
 
 
+@pytest.mark.slow
 def test_dates_of_clicks_are_seconds_from_the_first_of_the_session():
     seconds = [9.0, 3.0, 0.0, 2.0, UNKNOWN, 4.0, 0.5]
     dates = pd.Timestamp("2024-01-01T10:00:00+01:00") + pd.to_timedelta(seconds, "s")
@@ -438,6 +443,7 @@ def slow_sessions(rows):
         )
 
 
+@pytest.mark.slow
 @given(logs(), st.randoms(use_true_random=False))
 def test_sessions_are_sums_over_their_rows(rows, random):
     for row in rows:
@@ -478,6 +484,7 @@ def test_the_metadata_of_pandas_are_not_read(tmp_path):
     pd.testing.assert_frame_equal(InteractionLog.read(tmp_path / "log.parquet").rows, InteractionLog.of(base()).rows)
 
 
+@pytest.mark.slow
 def test_a_broken_row_of_a_file_is_named_by_its_line(tmp_path):
     head = "user,session,topic,rank,docno,clicked\n"
     path = tmp_path / "log.csv"
@@ -516,6 +523,7 @@ def test_what_is_no_file_of_a_log_says_so(tmp_path):
 # ---- the study of CHIIR 2024
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
     log = chiir24_log(data / "chiir24-satisfaction")
@@ -533,6 +541,7 @@ def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_study_s_log_has_the_rates_of_its_tables(data):
     folder = data / "chiir24-satisfaction"
@@ -716,6 +725,7 @@ def engines(draw):
     return shown
 
 
+@pytest.mark.slow
 @given(engines().filter(len))
 def test_search_engine_sessions_equal_a_loop_over_events(shown):
     log = click_log(shown)
@@ -725,6 +735,7 @@ def test_search_engine_sessions_equal_a_loop_over_events(shown):
     assert (f"Ignored, after the end of the session: {late} click" in notes) == (late > 0)
 
 
+@pytest.mark.slow
 def test_an_hour_of_idleness_ends_a_session():
     shown = (
         showing(0, "ab")
@@ -753,6 +764,7 @@ def test_pages_go_together_and_a_changed_list_begins_a_session():
     assert "Started because the list of results changed: 1 session." in log.notes
 
 
+@pytest.mark.slow
 def test_dates_seconds_grades_and_foreign_columns():
     shown = pd.DataFrame(showing(0, "ab", {"b": 30.0}) + showing(90_000, "ab"))
     by_seconds = click_log(shown, qrels={"q": {"a": 2, "z": 1}})

@@ -152,6 +152,7 @@ def test_log_likelihoods_follow_the_definition(shape, limit):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:divide by zero")  # raised inside scipy's optimiser
 @pytest.mark.parametrize("shape", SHAPES)
 def test_fits_are_those_of_scipy_where_scipy_has_them(shape):
@@ -174,6 +175,7 @@ def test_fits_are_those_of_scipy_where_scipy_has_them(shape):
     assert found.aic == pytest.approx(2 * len(found.parameters) - 2 * found.log_likelihood)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape,parameters",
     [("Weibull", (0.7, 300)), ("log-logistic", (1.5, 150)), ("log-normal", (1.0, 150)), ("hyperbolic", (2.0, 300))],
@@ -309,6 +311,7 @@ def test_the_paper_takes_all_that_is_left_from_the_beginning():
     assert (found.lower[0], found.upper[0], found.entry[0], found.limit[0]) == (80.0, 80.0, 0.0, np.inf)
 
 
+@pytest.mark.slow
 def test_ranks_out_of_order_are_taken_in_time():
     shuffled = (ITEMS[3], ITEMS[0], ITEMS[4], ITEMS[2], ITEMS[1])
     for until in ("end", "click"):

@@ -28,6 +28,7 @@ def quietly(*args, **more):
     return simulate(*args, progress=False, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
 @pytest.mark.parametrize("inner", ["ERR", CELL.format("inst(2)", "erg"), CELL.format("rbp(0.8)", "max"), "nDCG@5"])
 def test_the_mean_of_the_users_is_the_measure(inner, sampling):
@@ -60,6 +61,7 @@ def moments(grades, phi=0.8):
     return mean, second - mean**2
 
 
+@pytest.mark.slow
 def test_shares_and_variance_within_and_between_intents():
     found = quietly(QRELS, RUNS, IntentAware(measure=USER, weights=SHARES), users=200_000, seed=3)
     grades = {
@@ -106,6 +108,7 @@ def test_users_without_a_judged_intent_score_nothing_by_a_cost():
     assert (found.by_class.xs("no judged intent", level="class")["score"] == 0).all()
 
 
+@pytest.mark.slow
 def test_users_who_click_and_processes():
     words = {"a": 900, "b": 300, "c": 100}
     measure = IntentAware(measure=TBG(lengths=words), weights=SHARES)

@@ -36,6 +36,7 @@ def moments(phi, grades):
     return mean, second - mean**2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampling", ["plain", "antithetic", "stratified"])
 def test_mean_and_variance_within_and_between(sampling):
     found = quietly(QRELS, RUNS, BOTH, users=200_000, sampling=sampling, seed=3)
@@ -89,6 +90,7 @@ def test_users_of_a_class_are_users_of_its_measure():
         assert mine.any()
 
 
+@pytest.mark.slow
 def test_users_who_click_and_mixtures_of_mixtures():
     words = {"a": 900, "b": 300, "c": 100, "x": 50}
     inner = Mixture(measures={"slow": TBG(half_life=600, lengths=words), "fast": TBG(half_life=30, lengths=words)})
@@ -142,6 +144,7 @@ def test_users_of_topics():
     assert (difference <= 5 * mixed.by_query["error"]).all()
 
 
+@pytest.mark.slow
 def test_calibrations_of_simulated_topics_are_recovered():
     """Logs of users with a half-life by topic lead back to the half-lives, and to the score."""
     words = {f"d{number}": 300.0 for number in range(300)}

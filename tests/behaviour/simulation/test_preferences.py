@@ -33,6 +33,7 @@ def integrated(qrels, one, other, query, measure):
     return shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "measure",
     ["CWLA(C='rbp(0.8)',A='etg',max_rel=3,end='stop')", "CWLA(C='inst(2)',A='avg',max_rel=3,end='stop')",
@@ -55,6 +56,7 @@ def test_where_only_stopping_is_random_shares_are_integrals_over_patience(measur
     assert found.first.low <= found.first.value <= found.first.high
 
 
+@pytest.mark.slow
 def test_shares_are_those_of_the_simulated_users():
     frames = collection(5, queries=6, lengths=True)
     other = collection(8, queries=6, lengths=True).run
@@ -70,6 +72,7 @@ def test_shares_are_those_of_the_simulated_users():
         )
 
 
+@pytest.mark.slow
 def test_swapped_systems_swap_shares_and_equal_ones_tie():
     frames = collection(5, queries=6, lengths=True)
     other = collection(8, queries=6, lengths=True).run
@@ -99,6 +102,7 @@ def test_who_is_preferred_may_have_the_lower_mean():
     assert means["A"] < means["B"]
 
 
+@pytest.mark.slow
 def test_errors_and_intervals_shrink_as_they_should():
     frames = collection(5, queries=12, lengths=True)
     other = collection(8, queries=12, lengths=True).run

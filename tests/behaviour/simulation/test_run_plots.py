@@ -29,6 +29,7 @@ def found():
     return simulated(["a", "b", "c"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["gain", "time", "items", "score"])
 @pytest.mark.parametrize("qid", [None, "3"])
 def test_rows_have_the_quantiles_and_the_mean_of_all_users(found, what, qid):
@@ -72,6 +73,7 @@ def test_what_is_wrong_is_said(found):
         kept.plot()
 
 
+@pytest.mark.slow
 def test_infinite_values_are_marked():
     """Users of rr leave only when they are satisfied; where nothing is relevant they never leave."""
     made = collection(0, queries=6)
@@ -88,6 +90,7 @@ def test_infinite_values_are_marked():
     assert_readable(ax.figure)
 
 
+@pytest.mark.slow
 def test_forty_runs_with_long_names_and_half_a_column():
     found = simulated([f"a-rather-long-name_of.a-run-with-${number}" for number in range(40)], users=20)
     assert_readable(found.plot("time").figure)
@@ -95,6 +98,7 @@ def test_forty_runs_with_long_names_and_half_a_column():
     assert_readable(simulated(["one", "a-rather-long-name_of.a-run"], users=20).plot("time", ax=ax).figure)
 
 
+@pytest.mark.slow
 def test_real_runs_can_be_read(data):
     runs = {name: data / "dl19" / "runs" / f"{name}.txt" for name in ("BM25", "SPLADE_P_P_ENSEMBLE_DISTIL")}
     measure = TBG(lengths=data / "dl19" / "doclens.tsv", missing="mean")

@@ -60,6 +60,7 @@ INFINITE = {
 }  # Σ V(i) is infinite; these aggregations divide by it or return it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["open", "stop", 20])
 @pytest.mark.parametrize("C", STOPPING)
 def test_means_are_scores_where_only_stopping_is_random(C, end):
@@ -132,6 +133,7 @@ def slowly(view, a: float):
     return (view.i + view.G) / (view.i + view.G + a)
 
 
+@pytest.mark.slow
 def test_ranks_below_the_list_follow_the_same_law():
     """P(beyond rank x) = Π_{i≤x} C(i), for a continuation defined here, on a list of two."""
     found = quietly(
@@ -197,6 +199,7 @@ def slow_user(grades, words, rng, half_life=60.0, draw=None):
     return saved, seconds, len(grades)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reading, draw",
     [
@@ -222,6 +225,7 @@ def test_users_of_time_biased_gain_against_users_in_loops(reading, draw):
         assert stats.ks_2samp(np.round(mine, 3), np.round(slow[:, column], 3)).pvalue > 1e-4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reading", READINGS)
 def test_mean_saves_are_exact_and_show_jensens_gap(reading):
     qrels, run, words = one_ranking(n=40)
@@ -340,6 +344,7 @@ def test_the_ideal_normaliser_scales_users_too():
     np.testing.assert_allclose(found["score"] * float(scale.iloc[0]), found["gain"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "measure",
     [
@@ -414,6 +419,7 @@ def followed_by_hand(measure, r, e, patience, end):
 # ---- random draws
 
 
+@pytest.mark.slow
 def test_equal_seeds_make_equal_users_whoever_else_is_asked():
     frames = collection(6, queries=5, lengths=True)
     other = collection(7, queries=5, lengths=True).run
@@ -431,6 +437,7 @@ def test_equal_seeds_make_equal_users_whoever_else_is_asked():
     )
 
 
+@pytest.mark.slow
 def test_more_users_begin_with_the_same_ones():
     """Results do not depend on the number of users simulated at a time."""
     qrels, run, words = one_ranking(n=40)
@@ -441,6 +448,7 @@ def test_more_users_begin_with_the_same_ones():
     pd.testing.assert_frame_equal(many.iloc[:1234], few)
 
 
+@pytest.mark.slow
 def test_runs_meet_the_same_users():
     """Users score equal rankings equally, and similar rankings nearly so."""
     qrels, run, words = one_ranking(n=40)
@@ -602,6 +610,7 @@ def test_the_log_is_of_the_simulated_users():
     assert 0 < sessions["cut_off"].first().mean() == pytest.approx(found.by_query["beyond"].iloc[0])
 
 
+@pytest.mark.slow
 def test_time_limits_cut_sessions_off_and_slow_users_see_less():
     qrels, run, words = one_ranking(n=20)
     measure = TBG(lengths=words, half_life=300)
@@ -638,6 +647,7 @@ def test_a_log_needs_clicks_and_seconds():
 # ---- plots and real runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["gain", "time", "items", "score"])
 def test_pictures_show_all_users_and_the_mean(what):
     pytest.importorskip("matplotlib", reason="pictures are the extra [plots]").use("Agg")

@@ -100,6 +100,7 @@ def test_without_noise_the_discount_of_the_ratings_is_found(falling):
     assert found.discounts["default"].tolist() == [1 / i for i in range(1, 6)]
 
 
+@pytest.mark.slow
 def test_a_discount_that_rises_is_found_or_bounded():
     """With φ(2) > φ(1), the bound φ(1) ≥ φ(2) makes them equal."""
     rated, x = made(noise=0, phi=(0.5, 1, 0.2, 0, 0.1))
@@ -124,6 +125,7 @@ def test_ratings_are_fitted_as_by_another_library(seed, falling, weights):
     assert found.about["value"] == pytest.approx(weighted_correlation(score, rated.table["rating"], n), abs=1e-9)
 
 
+@pytest.mark.nightly
 @given(st.integers(0, 10**6))
 def test_no_other_discount_correlates_better(seed):
     rng = np.random.default_rng(seed)
@@ -139,6 +141,7 @@ def test_no_other_discount_correlates_better(seed):
     assert found.about["value"] >= highest - 1e-6  # φ is rounded to four digits
 
 
+@pytest.mark.nightly
 @given(st.floats(0.01, 100), st.floats(-50, 50), st.integers(0, 99))
 def test_the_scale_of_ratings_changes_nothing(scale, shift, seed):
     rated, _ = made(seed, noise=1, lists=40)
@@ -164,6 +167,7 @@ def slow_of_preferences(x, y, falling):
     return phi / phi.max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("falling", [True, False])
 def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
     rated, x, _ = preferred()
@@ -178,6 +182,7 @@ def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
     assert found.about["value"] == pytest.approx(np.mean(agreed))
 
 
+@pytest.mark.slow
 def test_preferences_within_the_bounds_are_those_of_logistic_regression():
     rated, x, _ = preferred(1, pairs=1500)
     y = rated.ratings
@@ -188,6 +193,7 @@ def test_preferences_within_the_bounds_are_those_of_logistic_regression():
     assert quick(rated, falling=False).discounts["phi"].tolist() == near(phi / phi.max())
 
 
+@pytest.mark.slow
 def test_preferences_that_scores_reproduce_have_a_finite_discount():
     """The ridge penalty keeps the likelihood from rising without end."""
     rated, x = made(noise=0)
@@ -198,6 +204,7 @@ def test_preferences_that_scores_reproduce_have_a_finite_discount():
     assert found.about["value"] > found.about["default_value"]
 
 
+@pytest.mark.slow
 def test_the_sides_of_pairs_are_exchangeable():
     rated, _, frame = preferred()
     swapped = frame.rename(columns={"first": "second", "second": "first"})[["first", "second", "preference"]]
@@ -209,6 +216,7 @@ def test_the_sides_of_pairs_are_exchangeable():
     assert quick(other).discounts["phi"].tolist() == near(quick(rated).discounts["phi"])
 
 
+@pytest.mark.slow
 def test_weights_count_as_copies_do():
     rated, _ = made(weights=True, noise=1)
     copies = rated.table.loc[rated.table.index.repeat(rated.table["n"])].drop(columns="n").reset_index(drop=True)
@@ -283,6 +291,7 @@ def test_folds_learn_without_what_they_are_held_against(users):
     assert found.about["folds_by"] == ("user" if users else "rating")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("users", [0, 12])
 def test_intervals_are_percentiles_of_resamples(users):
     rated, x = made(2, noise=1, users=users)
@@ -294,7 +303,7 @@ def test_intervals_are_percentiles_of_resamples(users):
     assert found.discounts["phi_high"].tolist() == near(high)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_intervals_cover_the_discount():
     inside = np.array([
         (d["phi_low"] <= PHI) & (d["phi_high"] >= PHI)
@@ -375,6 +384,7 @@ def halved(i):
     return 0.5 ** (i - 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["ratings", "users and weights", "preferences", "no default", "own default"])
 def test_reports_and_sentences(tmp_path, what):
     rated = preferred()[0] if what == "preferences" else made(users=9 * ("users" in what), weights="users" in what)[0]

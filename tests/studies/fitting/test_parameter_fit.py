@@ -81,6 +81,7 @@ SLOW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", SLOW)
 def test_objectives_are_a_library_s_and_the_best_is_chosen(objective):
     rated = preferred() if objective == "agreement" else made()
@@ -164,7 +165,7 @@ def test_one_parameter_is_found_as_well_as_by_a_fine_scan():
     assert rated.scores([found.measure]).iloc[:, 0].corr(rated.table["rating"]) == pytest.approx(found.about["value"])
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_parameters_are_found_as_well_as_by_differential_evolution():
     rated = made(3)
     text = "CWLA(C='rbp($p)',A='erg',gain='table({1:$g1,2:1})')"
@@ -316,6 +317,7 @@ def of_a_column(seed):
     return "TBG(half_life=$p)", Rated.lists(rated.shown.judgments, run, rated.table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "what", [of_a_continuation, of_a_function, of_a_function_that_calls_another, of_a_table, of_a_column]
 )

@@ -75,6 +75,7 @@ def largest(by_grade):
     return max(abs(change) for by_pair in by_grade.values() for change in by_pair.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", MEASURES)
 def test_changes_are_those_of_scoring_again(measure):
     qrels, runs = generated(MEASURES.index(measure))
@@ -90,6 +91,7 @@ def test_changes_are_those_of_scoring_again(measure):
     assert (found.change.diff().dropna() <= 0).all()
 
 
+@pytest.mark.slow
 def test_measures_that_read_lengths():
     qrels, runs = generated(3)
     measure = TBG(lengths=LENGTHS, half_life=60)
@@ -124,6 +126,7 @@ def test_ties_and_depth_are_those_of_the_evaluation():
     assert [*one.doc_id, *one.best_rank, *one.runs] == ["c", 1, 2]
 
 
+@pytest.mark.slow
 def test_pairs_with_a_baseline_alone():
     qrels, runs = generated(5, runs=4)
     pairs = [("C", other) for other in "ABD"]
@@ -135,6 +138,7 @@ def test_pairs_with_a_baseline_alone():
         assert row.change == pytest.approx(largest(expected[row.query_id, row.doc_id]), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_open_pairs(seed):
     """Pairs are open by the rule of the documentation, and documents are ordered for these pairs alone."""
@@ -174,6 +178,7 @@ def test_pairs_are_settled_where_judgments_change_little():
     )
 
 
+@pytest.mark.slow
 def test_predicted_grades_may_be_decimal():
     """A grade of 1.25 is grade 1 with probability 0.75, and grade 2 with probability 0.25."""
     qrels, runs = generated(7)
@@ -235,6 +240,7 @@ def test_the_highest_grade_is_that_of_the_measure():
     assert four.documents[["change", "grade"]].iloc[0].tolist() == [0.5, 4.0]
 
 
+@pytest.mark.slow
 def test_a_study_says_what_it_found(tmp_path):
     qrels, runs = generated(1)
     study = next_judgments(qrels, runs, "nDCG")

@@ -39,6 +39,7 @@ def means(judged, runs):
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", ["open", "all"])
 def test_documents_are_revealed_in_the_order_of_the_changes(pairs):
     """Each batch has the documents of the largest changes by the judgments so far, and τ is that of these judgments."""
@@ -81,6 +82,7 @@ def test_by_rank_and_at_random():
     assert again.steps.equals(found.steps)
 
 
+@pytest.mark.slow
 def test_judgments_needed():
     qrels, runs = generated(2)
     found = simulated_judging(qrels, runs, "nDCG@5", batch=5)

@@ -99,6 +99,7 @@ def scored(masking, kept):
     return found.reshape(*found.shape[:2], len(masking.runs), -1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_masked_scores_equal_evaluations_of_what_is_left(seed):
     qrels, runs = generated(seed, queries=4, runs=3)
@@ -379,6 +380,7 @@ def test_knees():
 # ---- tests between runs
 
 
+@pytest.mark.slow
 def test_conclusions_by_loops():
     """One pair of runs: f-qrels of its own pool, scipy's test, and the four cells, for each seed."""
     runs = {name: RUNS[name] for name in ("run0", "run5")}
@@ -420,6 +422,7 @@ def test_pairs_drawn_anew_by_loops():
     assert [row.accuracy_low, row.accuracy_high] == pytest.approx(np.quantile(accurate[:, 0, 0], [0.05, 0.95]))
 
 
+@pytest.mark.slow
 def test_the_confusion_by_loops(study):
     tests = study.tests
     for level in range(4):
@@ -640,6 +643,7 @@ def test_what_it_shows(study):
     assert sum(said.startswith("Is the test by ") for said in findings) == 3
 
 
+@pytest.mark.slow
 def test_pools_of_some_depth():
     """The pool of all runs, and for each pair the pool of both runs."""
     found = robustness_to_depth(QRELS, RUNS, depths=(3, 10), pairs=4, complete=None, **FAST)
@@ -654,6 +658,7 @@ def test_pools_of_some_depth():
     assert json.loads(json.dumps(found.about, allow_nan=False))["levels"] == [3, 10, "all"]
 
 
+@pytest.mark.slow
 def test_more_than_four_measures_have_a_panel_each():
     Figure = pytest.importorskip("matplotlib.figure").Figure
     named = {f"P at {k}": f"P@{k}" for k in range(1, 7)}
@@ -688,6 +693,7 @@ def test_weights_of_grades():
         np.testing.assert_allclose(found[column], evaluate(changed, RUNS, ["nDCG"])["nDCG"], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_groups_by_loops():
     """Judgments that only one group contributed are removed from the frame; ranks are computed in loops."""
     groups = dict(zip(RUNS, "AABBCC"))
@@ -794,6 +800,7 @@ def test_levels_are_checked(study):
     assert Depths((2,)).says(inf) == "all"
 
 
+@pytest.mark.slow
 def test_a_file_of_several_runs_is_separated(tmp_path):
     rows = [(run, q, d, s) for q in QRELS for run, of in RUNS.items() for d, s in of.get(q, {}).items()]
     table = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
@@ -812,6 +819,7 @@ def test_a_file_of_several_runs_is_separated(tmp_path):
         robustness(QRELS, tmp_path / "run0.parquet", **how)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_a_slice_of_trec_covid(data):
     runs = {p.name: read_run(p) for p in find_runs(data / "trec-covid-r1" / "runs")[::12]}

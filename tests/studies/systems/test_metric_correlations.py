@@ -120,6 +120,7 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     assert nothing.findings() == ["No correlation is defined: each measure gives all runs the same score."]
 
 
+@pytest.mark.slow
 def test_nine_measures_have_numbers_and_thirty_a_scale_of_colours():
     Figure = pytest.importorskip("matplotlib.figure").Figure
     qrels, runs = systems(runs=4)

@@ -92,6 +92,7 @@ def test_the_randomisation_test_is_that_of_compare():
     assert found.tolist() == [float(randomisation_test(z, 500, 3)[0]) for z in differences]
 
 
+@pytest.mark.slow
 def test_the_bootstrap_test_is_sakais_algorithm():
     """The same resamples are tested in loops over pairs and resamples."""
     values, resamples, alpha = scores(queries=15), 300, 0.1
@@ -131,6 +132,7 @@ def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
     assert thousand["p_bootstrap"].tolist() == one["p_bootstrap"].tolist()
 
 
+@pytest.mark.slow
 def test_noise_has_the_power_of_the_level():
     """Runs have the same quality: each test rejects about 5 % of the pairs at α = 5 %, and 20 % at α = 20 %."""
     found = [pairs_tested(np.random.default_rng(seed).normal(size=(16, 25)), 0.05, 400, seed) for seed in range(8)]
@@ -172,6 +174,7 @@ def test_intervals_are_of_the_bootstraps_standard_error(study):
         assert [row.low, row.high] == pytest.approx([row.difference - half, row.difference + half])
 
 
+@pytest.mark.slow
 def test_the_study_tests_the_scores_that_evaluate_gives(study):
     qrels, runs = systems()
     by_query = evaluate(qrels, runs, MEASURES, by_query=True)
@@ -238,6 +241,7 @@ def test_achieved_levels_are_sorted_and_their_shares_rise_to_the_power(study):
             assert levels[0.05] == study.table.set_index("measure").loc[name, test]
 
 
+@pytest.mark.slow
 def test_a_study_that_was_broken_off_is_taken_up_again(tmp_path, monkeypatch):
     expected = quietly(*systems(), [*MEASURES, "P@5"])
     quietly(*systems(), MEASURES[:2], cache_dir=tmp_path)

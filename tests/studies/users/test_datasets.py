@@ -115,6 +115,7 @@ class Study:
             table.sample(frac=1, random_state=1).to_csv(file, index=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 4, 10])
 def test_lists_are_what_was_shown_and_all_others_are_counted(tmp_path, depth):
     study = Study(tmp_path)
@@ -162,6 +163,7 @@ def test_tables_that_are_not_what_they_should_be_are_named(tmp_path, damage, say
         chiir24_ratings(tmp_path)
 
 
+@pytest.mark.slow
 def test_recorded_lists_are_known_to_their_end(tmp_path):
     Study(tmp_path, users=3)
     assert chiir24_ratings(tmp_path, 11).table["number"].tolist() == [3] * 6
@@ -219,6 +221,7 @@ def test_a_malformed_page_is_named(tmp_path, line, says):
         tiangong_ratings(tmp_path / "none")
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize(("name", "pages", "satisfied"), [("train_file", 7479, 3374), ("test_file", 2777, 1232)])
 def test_the_pages_of_tiangong_qref(data, name, pages, satisfied):
@@ -238,6 +241,7 @@ def test_the_sessions_of_jiang_and_allan(data):
     assert rated.table["user"].nunique() == 20
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_lists_of_chiir_2024(data):
     """1,372 ratings; for 662, the list is known down to rank 10."""

@@ -142,6 +142,7 @@ def test_influences_are_derivatives_by_repeated_ratings():
     assert influence(x[0], y, "pearson", n) == pytest.approx((np.array(steps[0]) - steps[1]) / (2 * h), abs=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", list(SCIPY))
 def test_standard_errors_are_about_the_jackknife_s_and_bootstrap_s(coefficient):
     """Compared with a jackknife in loops, and with a bootstrap of 2,000 resamples."""
@@ -219,6 +220,7 @@ def test_equal_correlations_have_nothing_to_reject():
         williams_test(0.5, 0.4, 0.1, 3)
 
 
+@pytest.mark.slow
 def test_williams_test_keeps_its_level():
     """2,000 samples of 30 ratings with equal true correlations: 5 % ± 4 standard errors of 0.005."""
     rng = np.random.default_rng(7)

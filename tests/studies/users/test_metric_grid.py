@@ -16,6 +16,7 @@ TABLE_3_X = {(c, "err") for c in ("prec", "rbp", "dcg")}
 TABLE_3_XX = {("ap2", "etg"), ("ap2", "fin")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"k": 3, "phi": 0.5, "T": 1}], ids=["Table 4", "Table 5"])
 def test_exactly_the_cells_of_the_papers_table_3_are_found(parameters):
     """Satisfaction is binary, as in the paper's tables."""

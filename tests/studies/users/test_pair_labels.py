@@ -119,6 +119,7 @@ def test_pairs_with_one_label_are_as_given(one_per):
     assert (rated.label_columns, rated.label_counts, rated.units) == (None, None, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weighted", [False, True])
 def test_copies_of_labels_change_no_interval_and_no_test(weighted):
     table = labels(n=lambda rng, size: rng.integers(1, 9, size)) if weighted else labels()
@@ -169,6 +170,7 @@ def test_users_who_labelled_the_same_pairs():
     assert both.table["user"].tolist() == table["user"].tolist()
 
 
+@pytest.mark.slow
 def test_shared_pairs_need_a_choice():
     """One more label of another user neither shortens the interval nor is it accepted without a choice."""
     apart = labels(each=1).assign(user=np.repeat(list("vwxyz"), 4))
@@ -226,6 +228,7 @@ def test_labels_that_cannot_be_reduced(table, one_per, error, message):
     assert message in str(raised.value)
 
 
+@pytest.mark.slow
 def test_the_report_says_how_labels_were_reduced():
     table = labels(each=4).assign(user=np.repeat(list("wxyz"), 20))
     found = agreement_of(preferences(table, "pair"))

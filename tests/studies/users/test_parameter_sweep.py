@@ -72,6 +72,7 @@ def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path).table, first.table)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [of_a_continuation, of_a_function, of_a_table, of_a_column])
 def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
     found, values = [], {"p": [20, 60, 200] if what in (of_a_table, of_a_column) else [0.1, 0.4, 0.9]}
@@ -83,6 +84,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
     assert found[0] != found[1]
 
 
+@pytest.mark.slow
 def test_constants_have_no_correlation_and_findings_say_so():
     """With g = 0 all scores are 0; the template ``nothing`` always scores 0."""
     text = "CWLA(C='rbp(0.5)',A='erg',gain='table({1:$g,2:$g})')"
@@ -99,6 +101,7 @@ def test_constants_have_no_correlation_and_findings_say_so():
         picture.draw(Figure().subplots())
 
 
+@pytest.mark.slow
 def test_one_user_tells_nothing_of_others_and_weights_are_said():
     rated = made(users=0, weights=True)
     one = Rated("list", rated.table.assign(user="x"), rated.shown)
@@ -138,6 +141,7 @@ def test_intervals_without_any_value_are_not_numbers():
     assert found[:, 1] == pytest.approx([max(-1, 0.2 - 4.302653 * 0.02**0.5), min(1, 0.2 + 4.302653 * 0.02**0.5)])
 
 
+@pytest.mark.slow
 def test_pictures_show_their_data_whatever_the_values_are():
     found = quick({"RBP": RATIO, "P": "AdaptiveP(effort='ratio($e)')@4"}, {"e": [1, 2, 200]}, made())
     for name, plot, column in (
@@ -163,6 +167,7 @@ def test_findings_say_the_change_with_its_interval():
     assert "60 rated lists of 12 users" in found.tables()["sensitivity"].caption
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_curves_begin_and_go_through_what_table_3_prints(data):
     """Effort ratios 1 (static) and 4; Figure 1."""

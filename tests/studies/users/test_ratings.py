@@ -242,6 +242,7 @@ def rated_of(log):
     return Rated.sessions(log.qrels, log.run, log.sessions, log.ratings)
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_the_printed_correlations_of_jiang_and_allan(data):
     """Table 3."""

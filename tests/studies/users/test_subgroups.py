@@ -124,6 +124,7 @@ def test_what_is_the_same_within_every_part_has_no_correlation_there(rated, scal
         assert r == pytest.approx(stats.pearsonr(above["x"], above["y"])[0], abs=1e-4 if scale < 1 else 1e-9)
 
 
+@pytest.mark.slow
 def test_constants_have_no_correlation_and_findings_say_so(rated):
     nothing = {"nothing": "CWLA(C='rbp(0.5)',A='erg',gain='table({1:0,2:0})')"}
     for coefficient in ("pearson", "spearman"):
@@ -197,6 +198,7 @@ def test_preferences_are_not_split():
         quick(preferred(), RBP, by="first")
 
 
+@pytest.mark.slow
 def test_pictures_show_their_data(rated):
     for found, at in ((quick(rated, RBP, by="kind"), "x"), (quick(rated, RBP, by="frequency", bins=4), "y")):
         axes = found.pictures()["splits"].draw(Figure().subplots())
@@ -212,6 +214,7 @@ def test_pictures_show_their_data(rated):
     assert len(found.tables()["splits"].frame) == 2 * 6
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_sessions_are_split_by_difficulty(data):
     rated = jiang_ratings(data / "jiang-sessions")

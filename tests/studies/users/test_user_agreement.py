@@ -173,6 +173,7 @@ def test_every_coefficient_is_scipy_s(found):
             assert found.table.loc[measure, [name, f"{name}_p"]].tolist() == pytest.approx([*expected], abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", ["pearson", "spearman", "tau_b", "weighted_pearson"])
 def test_where_users_are_known_p_values_are_over_users(coefficient):
     found = agreement_of(rated_lists(users=12, impressions=True), MEASURES)
@@ -183,6 +184,7 @@ def test_where_users_are_known_p_values_are_over_users(coefficient):
     assert found.table.loc["ERR@5", f"{coefficient}_p"] == pytest.approx(float(expected), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_folds_are_of_whole_users_where_these_are_known():
     rated = rated_lists(users=7)
     found = agreement_of(rated, MEASURES, repeats=2)
@@ -215,6 +217,7 @@ def test_intervals_are_those_of_resampled_users():
         assert [row["tau_b_difference_low"], row["tau_b_difference_high"]] == pytest.approx(slow, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
     x, z, y = found.scores["ERR@5"], found.scores["nDCG@5"], found.rated.ratings
     r = [pearsonr(*pair).statistic for pair in ((x, y), (z, y), (x, z))]
@@ -236,6 +239,7 @@ def test_without_a_baseline_nothing_is_compared():
     assert "differences" not in alone.tables()
 
 
+@pytest.mark.slow
 def test_impressions_weigh():
     rated = rated_lists(impressions=True)
     found = agreement_of(rated, MEASURES, "weighted_pearson", baseline="nDCG@5")
@@ -247,6 +251,7 @@ def test_impressions_weigh():
     assert "Pearson's r weighted by n" in found.findings()[0]
 
 
+@pytest.mark.slow
 def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     p = found.table["tau_b_difference_p"].iloc[:2].to_numpy()
     low, high = np.argsort(p)
@@ -257,6 +262,7 @@ def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     assert plain.table["tau_b_difference_p_corrected"].iloc[:2].tolist() == pytest.approx(p.tolist())
 
 
+@pytest.mark.slow
 def test_constant_measures_are_said_to_have_no_agreement():
     measures = {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"}
     found = agreement_of(rated_lists(), measures, baseline="ERR")
@@ -266,6 +272,7 @@ def test_constant_measures_are_said_to_have_no_agreement():
     assert any("same" in sentence and "X" in sentence for sentence in found.limits())
 
 
+@pytest.mark.slow
 def test_the_same_seed_finds_the_same():
     one, other = (agreement_of(rated_lists(), MEASURES, seed=5) for _ in range(2))
     pd.testing.assert_frame_equal(one.table, other.table)
@@ -317,6 +324,7 @@ def test_ratings_that_are_all_the_same():
 # ---- preferences
 
 
+@pytest.mark.slow
 def test_preferences_agree_with_differences_of_scores():
     rated = rated_pairs()
     found = agreement_of(rated, MEASURES, baseline="nDCG@5")
@@ -329,6 +337,7 @@ def test_preferences_agree_with_differences_of_scores():
     assert any("have no preference" in sentence for sentence in found.limits())
 
 
+@pytest.mark.slow
 def test_preferences_all_for_one_list_have_an_agreement():
     """The share of agreement is defined also if the winner is always named first."""
     pairs = rated_pairs()
@@ -348,6 +357,7 @@ def test_preferences_all_for_one_list_have_an_agreement():
         agreement_of(rated, MEASURES)
 
 
+@pytest.mark.slow
 def test_turning_all_pairs_round_changes_nothing():
     names, qrels, run, worth, _ = lists()
     pairs = pd.DataFrame({"first": names[::2], "second": names[1::2], "preference": np.round(worth[::2] - worth[1::2])})
@@ -364,6 +374,7 @@ def metrics():
     return grid(["prec(3)", "rbp(0.8)", "ap2('ranking')"], ["erg", "err", "avg", "fin"], max_rel=2)
 
 
+@pytest.mark.slow
 def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     found = agreement_of(rated_lists(), metrics)
     assert found.table.loc["rbp(0.8) + avg", "compared_with"] == "rbp(0.8) + erg"
@@ -383,6 +394,7 @@ def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     )
 
 
+@pytest.mark.slow
 def test_pairs_have_xx_where_the_order_does_not_matter(metrics):
     found = agreement_of(rated_pairs(), metrics)
     assert found.marked_cells().loc["ap2(ranking)", "fin"] == "XX"
@@ -503,6 +515,7 @@ def test_two_measures_stand_side_by_side(found):
         assert measure in ax.get_xlabel()
 
 
+@pytest.mark.slow
 def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     from matplotlib.figure import Figure
     from matplotlib.text import Text
@@ -518,6 +531,7 @@ def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
     assert [text for _, text in places] == ["1", "2", "3", "4", "5"]
 
 
+@pytest.mark.slow
 def test_what_must_not_be_concluded():
     one_user = rated_lists(users=1)
     assert one_user.users is None
@@ -548,6 +562,7 @@ def test_the_report_says_who_was_asked():
 # ---- published data
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_folds_of_jiang_and_allan_are_much_too_sure(data):
     """In Table 3, adaptive GRBP (p = 0.6) beats static effort with p < 0.001; by the corrected test, it does not."""
