@@ -52,7 +52,7 @@ ALLOWED = {
 }
 FORBIDDEN = {"eval", "exec", "compile", "__import__", "loads", "load", "Unpickler", "system", "popen", "Popen", "spawn", "execv",
              "literal_eval", "read_pickle", "run_module", "run_path"}  # fmt: skip
-HARMLESS_OWNERS = {"json", "Calibration", "DocumentTable", "Lengths", "Duplicates", "re", "cls"}
+HARMLESS_OWNERS = {"json", "tomllib", "Calibration", "DocumentTable", "Lengths", "Duplicates", "re", "cls"}
 
 
 def calls(path: Path):
