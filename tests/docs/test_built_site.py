@@ -107,22 +107,15 @@ def test_each_page_has_one_title(site, parsed):
     assert wrong <= {"search.html"}  # its script writes the title
 
 
-@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "light"), (1280, "dark")])
 @pytest.mark.parametrize("page", TYPES)
-def test_pages_fit_the_window(browser, site, page, width):
-    with seen(browser, site / f"{page}.html", width):
+def test_pages_fit_the_window_without_serious_violations(browser, site, page, width, scheme):
+    with seen(browser, site / f"{page}.html", width, scheme):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width
         cut = browser.execute_script("""
             const clipped = (e) => e && e !== document.body
                 && (/auto|scroll/.test(getComputedStyle(e).overflowX) || clipped(e.parentElement));
             return [...document.querySelectorAll("article *")].filter((e) => e.getClientRects().length
                 && e.getBoundingClientRect().right > innerWidth + 1 && !clipped(e)).map((e) => e.outerHTML.slice(0, 200))""")
+        assert serious_violations(browser) == {}
     assert cut == []  # wide tables, code and pictures scroll within the page
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("page", TYPES)
-def test_axe_finds_no_serious_violation(browser, site, page, scheme):
-    for width in (1280, 400):
-        with seen(browser, site / f"{page}.html", width, scheme):
-            assert serious_violations(browser) == {}, f"at {width} px"
