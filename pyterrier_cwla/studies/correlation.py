@@ -24,6 +24,7 @@ TAUS = {
     "ap_symmetric": "the mean of τ_AP both ways",
 }
 
+_LONG = 1000  # number of items above which sorting (scipy, row by row) is faster than comparing all pairs
 _CELLS = 1 << 15  # scores per chunk: a chunk and its signs fit into the processor's cache
 
 
@@ -45,7 +46,8 @@ def tau(x: Any, y: Any, kind: str = "b") -> Array:
       to break the ties of x and of y; a tied pair contributes 0 to this mean.
     * "ap_symmetric": the mean of "ap" for (x, y) and "ap" for (y, x).
 
-    τ is NaN if both x and y are constant. The time grows with n²: about 2 s for 40,000 items and 9 s for 100,000.
+    τ is NaN if both x and y are constant. The time grows with n·log n, except for "ap", where it grows with n²: about
+    2 s for 40,000 items and 9 s for 100,000.
 
     Parameters
     ----------
@@ -241,7 +243,15 @@ def _by_rows(of_rows: Callable[[Array, Array], Array], x: Array, y: Array) -> Ar
 
 def _agreement(x: Array, y: Array) -> Array:
     """Return C − D, the number of concordant pairs minus that of discordant pairs."""
-    return _by_rows(lambda x, y: _signs(x, y).sum(axis=0), x, y)
+    if x.shape[-1] <= _LONG:
+        return _by_rows(lambda x, y: _signs(x, y).sum(axis=0), x, y)
+    from scipy.stats import kendalltau
+
+    def of_row(x: Array, y: Array) -> float:
+        untied = (_pairs(x) - _tied(x)) * (_pairs(y) - _tied(y))
+        return np.round(kendalltau(x, y).statistic * np.sqrt(untied)) if untied else 0.0
+
+    return _by_rows(lambda x, y: np.array([of_row(*row) for row in zip(x.T, y.T, strict=True)]), x, y)
 
 
 def _signs(x: Array, y: Array) -> Array:

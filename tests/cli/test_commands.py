@@ -808,7 +808,7 @@ def test_names_are_found_as_people_write_them(prints, asked, found):
     assert prints("measures", asked).startswith(found)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_every_entry_can_be_shown(prints):
     own = {name for parts in language.TABLES.values() for name, part in parts.items() if not part.built_in}
     for entry in (entry for entry in reference.entries() if entry.name not in own):  # registered by other tests

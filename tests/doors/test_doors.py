@@ -86,7 +86,7 @@ def test_intents(door, data, folder):
     check(DOORS[door], INTENTS[data], table.of_intents, folder)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("data", ["together", "decimal"])
 @pytest.mark.parametrize("door", DOORS)
 def test_every_parameter(door, data, folder):

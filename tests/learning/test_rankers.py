@@ -91,7 +91,7 @@ ROWS, OTHER = Rows(1), Rows(2)
 OTHER.qid = np.char.replace(OTHER.qid, "q", "r")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_new_processes_read_the_default_table_of_lengths():
     ranker = GroupedRanker(LIGHTGBM, objective="TBG", eval_measure="TBG(half_life=60)")
     y = ROWS.indexed("qid", "docno")

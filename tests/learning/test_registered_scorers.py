@@ -206,7 +206,7 @@ def test_copies_of_a_registered_scorer_do_not_register_again():
     assert metrics.get_scorer("mine") == scorer("nDCG@8")  # names registered in this process stay
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_process_that_receives_a_scorer_registers_the_names(tmp_path):
     def names(text):
         (tmp_path / "scorer").write_bytes(text)
@@ -245,7 +245,7 @@ def test_names_in_two_processes_and_in_searches_within_them():
                 assert cross_val_score(inner, **given, n_jobs=2).tolist() == changed.tolist()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_search_within_a_process_has_the_default_table_of_lengths():
     rows, _ = data(4)
     register_scorers()  # before the table

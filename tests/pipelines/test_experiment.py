@@ -85,7 +85,7 @@ for _ in range(2):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", ["0", "1", "2"])
 def test_columns_have_the_order_asked_for_with_any_seed(seed):
     """ir_measures collects measures in sets, whose order depends on the seed of Python's hashes."""

@@ -179,12 +179,24 @@ def test_leading_axes_broadcast_and_cutting_into_rows_changes_nothing(of, monkey
     assert of(x[0, 0], y[0]).shape == ()
 
 
+@pytest.mark.parametrize("values", [2, 5, 1000])
+def test_long_lists_that_scipy_sorts_agree_with_looking_at_all_pairs(values, monkeypatch):
+    rng = np.random.default_rng(4)
+    x, y = rng.integers(0, values, (2, 5, 60))
+    x[4] = 1
+    expected = [tau(x, y, "a"), tau(x, y, "b"), kendall_distance(x, y)]
+    monkeypatch.setattr(correlation, "_LONG", 10)
+    for found, wanted in zip([tau(x, y, "a"), tau(x, y, "b"), kendall_distance(x, y)], expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
 @pytest.mark.slow
 def test_counts_do_not_overflow_where_things_are_many():
     x = np.arange(33_000)
     assert tau(x, x, "ap") == pytest.approx(1, abs=1e-9)
     for few in (127, 128, 129, 130):  # the integer type of the counts changes near these lengths
         assert tau(np.arange(few), np.arange(few), "ap") == pytest.approx(1, abs=1e-12)
+    x = np.arange(100_000)
     for kind in ("a", "b"):
         assert tau(x, x, kind) == pytest.approx(1, abs=1e-12)
         assert tau(x, -x // 2, kind) == pytest.approx(-1, abs=1e-4)
