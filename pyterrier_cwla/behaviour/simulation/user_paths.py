@@ -854,7 +854,8 @@ def _of_intents(
     measure: Any, judgments: Judgments, model: Callable[[Any, Judgments], UserModel]
 ) -> dict[str, list[UserClass]]:
     """Return the intents of each query that have users; the last ones have no judgments."""
-    intents = [(names, shares, model(measure.inner, own)) for names, shares, own in measure.users_by_intent(judgments)]
+    inner = measure.inner
+    intents = [(names, shares, model(inner, own)) for names, shares, own in measure.users_by_intent(judgments)]
     return {
         qid: [
             UserClass(names[query], float(shares[query]), one, one is not intents[-1][2])

@@ -138,6 +138,8 @@ def test_errors():
         quietly(QRELS, RUNS, IntentAware(measure="Bpref"), users=10)
     with pytest.raises(BadParameter, match="follows no user model"):
         quietly(QRELS, RUNS, Mixture(measures={"a": "IntentAware(measure=RR)"}), users=10)
+    with pytest.raises(BadParameter, match="IntentAware needs measure="):
+        simulate({"1": {"a": 1}}, {"1": {"a": 1.0}}, "IntentAware", users=10)
     with pytest.raises(BadParameter, match="a log has one class of users"):
         simulated_log(QRELS, RUNS["one"], IntentAware(measure=TBG(lengths={"a": 1, "b": 1, "c": 1})), users=10)
     with pytest.raises(BadParameter, match="give a number of users"):
