@@ -76,6 +76,8 @@ class ReportFolder:
         console = screen()
         prose(console, found.title, "bold")
         prose(console, found.headline(), "")
+        if found.sought:
+            console.print(found.opening(found.tables()[found.sought], f"tables/{found.sought}.csv"))
         for heading, sentences in found.said().items():
             prose(console, f"{heading}:", "")
             for text in sentences:

@@ -160,10 +160,14 @@ class Study:
         Title of the report.
     about : dict
         Data to report with the study: version of the package, canonical measures, seeds, sizes, hash of the input.
+    sought : str
+        Name of the table that the study is made for, if it is made for a table: the page shows it open, before the
+        findings, and the command prints its first rows.
     """
 
     title: str = ""
     about: About
+    sought: str = ""
 
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
@@ -231,7 +235,7 @@ class Study:
     @sanitised
     def _repr_html_(self) -> str:
         parts = [f"<p><b>{escape(self.headline())}</b><br>{escape(self.title)}</p>", self._first_picture()]
-        parts += [self._opening(table) for table in list(self.tables().values())[:1]]
+        parts += [self.opening(table, "tables()").html() for table in list(self.tables().values())[:1]]
         for heading, sentences in self.said().items():
             lines = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
             parts.append(f"<details><summary>{heading}</summary><ul>{lines}</ul></details>")
@@ -247,13 +251,13 @@ class Study:
         one = pictures[first]
         return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
 
-    def _opening(self, table: Table) -> str:
-        """Return the title and the first rows and columns of a table in words, for a notebook."""
+    def opening(self, table: Table, where: str) -> Table:
+        """Return the first rows and columns of a table in words; ``where`` has all of them."""
         shown = rendered_table(replace(table, frame=flat(table.frame)), names_given(self.about))
         columns, rows, total = shown.columns[:_NOTEBOOK_COLUMNS], shown.rows[""][:_ROWS], len(shown.frame)
         less = len(rows) < total or columns != shown.columns
-        of = f" ({len(rows):,} of {total:,} rows; all in tables())" if less else ""
-        return f"<p>{escape(table.title + of)}</p>{replace(shown, columns=columns, rows={'': rows}).html()}"
+        of = f" ({len(rows):,} of {total:,} rows; all in {where})" if less else ""
+        return replace(shown, columns=columns, rows={table.title + of: rows})
 
 
 _MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
@@ -286,6 +290,7 @@ def write_report(study: Study, folder: Path, force: bool) -> Path:
         limits=study.limits(),
         about={setting_words(name): _about_text(_with_shown_names(name, value)) for name, value in about.items()},
         tables=shown,
+        sought=_id(study.sought),
         pictures=drawn,
         script=script,
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),

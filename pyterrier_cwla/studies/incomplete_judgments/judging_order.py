@@ -31,6 +31,7 @@ from ...files.id_columns import written
 from ...files.inputs import loaded
 from ...measures.declarations import needs_of
 from ...measures.provider import prepare
+from ...measures.reference import find
 from ...rendering.figures import GREY, axes_of, saved
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
@@ -169,9 +170,9 @@ class NextJudgments(Study):
         * ``runs``, ``best_rank``: number of runs that retrieve the document, and its best rank in them.
     pairs : DataFrame
         A row for each pair of runs: ``first``, ``second``, ``difference`` of the mean scores, ``lowest`` and
-        ``highest`` (the difference plus all falls, or all rises, by judgments with the highest grade: the ends of its
-        range if changes add up), and ``open`` (whether judgments may still change the order; see
-        :func:`next_judgments`).
+        ``highest`` (the difference plus all falls, or all rises, by judgments with the highest grade, within [−1, 1]
+        if scores are within [0, 1]: the ends of its range if changes add up), and ``open`` (whether judgments may still
+        change the order; see :func:`next_judgments`).
     about : dict
         Settings, sizes and hash of the input.
     """
@@ -179,6 +180,7 @@ class NextJudgments(Study):
     about: About
     documents: pd.DataFrame
     pairs: pd.DataFrame
+    sought = "documents"
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -197,7 +199,8 @@ class NextJudgments(Study):
             "pairs": Table(
                 "Pairs of runs",
                 "Difference of the mean scores by the present judgments, and how far judgments of the highest grade"
-                f" could move it; {sizes_of(self.about)}.",
+                " could move it: the sum of the changes by single judgments, at most as far as the measure can reach."
+                f" Judgments of several documents of a topic can add less than this sum. {sizes_of(self.about)}.",
                 self.pairs,
             ),
         }
@@ -365,7 +368,7 @@ def next_judgments(
     which = candidates.unjudged & (best_ranks(candidates.masking.whole) <= (depth or NOWHERE - 1))
     changes = PairChanges.from_candidates(candidates, candidates.judged, which, grades_of(candidates))
     means = candidates.scores(candidates.judged).mean(axis=1)
-    of_pairs, compared = _pairs(candidates.masking.runs, means, changes, baseline, pairs)
+    of_pairs, compared = _pairs(candidates, means, changes, baseline, pairs)
     documents = _documents(candidates, changes, compared)
     if predicted is not None:
         documents = _with_predictions(documents, changes, candidates, predicted, qrels, compared)
@@ -402,15 +405,18 @@ def grades_of(candidates: Candidates) -> tuple[float, ...]:
 
 
 def _pairs(
-    runs: list[str], means: Array, changes: PairChanges, baseline: str | None, pairs: str
+    candidates: Candidates, means: Array, changes: PairChanges, baseline: str | None, pairs: str
 ) -> tuple[pd.DataFrame, Array]:
     """Return the table of pairs, and the pairs to compare."""
+    runs = candidates.masking.runs
     which = all_pairs(len(runs))
     if baseline is not None:
         check_known("run", runs, baseline=baseline)
         own = runs.index(baseline)
         which = np.array([(own, other) for other in range(len(runs)) if other != own])
     table, compared = _compared(which, means, changes, pairs)
+    if find(str(candidates.measure))[0].range == "[0, 1]":
+        table[["lowest", "highest"]] = table[["lowest", "highest"]].clip(-1, 1)
     names = pd.DataFrame(np.array(runs, object)[which], columns=["first", "second"])
     return pd.concat([names, table], axis=1), compared
 

@@ -259,7 +259,16 @@ def test_a_study_says_what_it_found(tmp_path):
     none = next_judgments(qrels, same, "nDCG")
     assert none.headline() == "No unjudged document can change a comparison of these runs by nDCG."
     assert none.covered().iloc[-1].tolist()[1:] == [0, 0]
-    assert study.report(tmp_path / "report").exists()
+    page = study.report(tmp_path / "report").read_text()
+    assert page.index('<details id="table-documents" open>') < page.index("What was found")
+
+
+def test_differences_stay_within_the_range_of_the_measure():
+    qrels = {"1": {"a": 1, "b": 0}}
+    runs = {"A": {"1": {"a": 9.0} | {f"d{d}": 1 / d for d in range(1, 40)}}, "B": {"1": {"b": 1.0}}}
+    assert next_judgments(qrels, runs, "nDCG").pairs[["lowest", "highest"]].values.tolist() == [[-1, 1]]
+    sums = next_judgments(qrels, runs, "CWLA(C='dcg',A='etg',max_rel=1)")  # the range of etg has no end
+    assert sums.pairs.highest[0] == pytest.approx(sum(1 / np.log2(rank + 1) for rank in range(1, 41)))
 
 
 def test_no_unjudged_document():
