@@ -152,7 +152,7 @@ def compare(
     if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
         raise BadParameter("must be a number of 0 or more, in the unit of the measures.", least=least)
     if not pairs and isinstance(test, str) and test in TESTS.keys() - PAIRED_TESTS.keys():
-        raise BadParameter("tests all pairs of runs together: compare all pairs, or choose another test.", test=test)
+        raise BadParameter("tests all pairs of runs together: give pairs=True, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
     baselines, several = _baselines(baseline, runs), pairs or pd.api.types.is_list_like(baseline)

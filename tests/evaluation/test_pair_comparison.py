@@ -395,7 +395,7 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(pairs=True, least=-1), "least=-1"),
         (dict(pairs=True, least=float("nan")), "least=nan must be a number of 0 or more"),
         (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
-        (dict(test="tukey"), "test='tukey' tests all pairs of runs together: compare all pairs"),
+        (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True, or choose another test."),
         (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
         (dict(baseline=["a", "q"]), "baseline='q' is no run"),
         (dict(baseline=RUNS["a"]), "baseline= is a DataFrame, and must be the name of a run, or several names"),
