@@ -523,7 +523,7 @@ class Comparison:
                 notes=(minus,),
             ),
             self._interval(ends, _AFTER_TESTS + 3, "intervals of Δ"),
-            TableColumn("d_z", _effect, left_out=_AFTER_TESTS, called="d_z", notes=(_EFFECT,)),
+            TableColumn("d_z", _effect, left_out=_AFTER_TESTS, notes=(_EFFECT,)),
         ]
         if of_pairs:
             place, called = _AFTER_TESTS + 1, "wins, ties and losses"
@@ -779,8 +779,8 @@ def _effect(row: Mapping[str, Any]) -> str:
 
 def _p_value(test: SignificanceTest, left_out: int, notes: tuple[str, ...]) -> TableColumn:
     """Return the column of the corrected p-values of a test."""
-    head, called = f"p\n{test.heading}", f"p by {test.name}"
-    return TableColumn(head, lambda row: probability(row[test.decisive]), left_out=left_out, called=called, notes=notes)
+    head = f"p\n{test.heading}"
+    return TableColumn(head, lambda row: probability(row[test.decisive]), left_out=left_out, notes=notes)
 
 
 def _wins(row: Mapping[str, Any]) -> str:
