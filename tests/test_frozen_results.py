@@ -439,18 +439,8 @@ def command_simulate():
 
 @fast
 def command_sessions():
-    return command(
-        "sessions",
-        "qrels.txt",
-        "runs",
-        "--sessions",
-        "sessions.csv",
-        "--judged-by",
-        "query_id",
-        "-m",
-        "sDCG,nDCG@5",
-        "--by-session",
-    )
+    return command("sessions", "qrels.txt", "runs", "--sessions", "sessions.csv", "--judged-by", "query_id", "-m",
+                   "sDCG,nDCG@5", "--by-session")  # fmt: skip
 
 
 @slow

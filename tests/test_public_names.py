@@ -75,15 +75,8 @@ def public_classes() -> dict[str, type]:
 
 
 #: Attributes that are documented by the libraries whose classes are extended.
-OF_LIBRARIES = {
-    "ARTIFACT_FORMAT",
-    "ARTIFACT_PACKAGE_HINT",
-    "ARTIFACT_TYPE",
-    "NAME",
-    "SUPPORTED_MEASURES",
-    "set_fit_request",
-    "set_score_request",
-}
+OF_LIBRARIES = {"ARTIFACT_FORMAT", "ARTIFACT_PACKAGE_HINT", "ARTIFACT_TYPE", "NAME", "SUPPORTED_MEASURES",
+                "set_fit_request", "set_score_request"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", public_classes())
@@ -110,16 +103,11 @@ def test_unknown_names_are_refused():
             _ = package.no_such_name
 
 
-@pytest.mark.parametrize(
-    "name, says",
-    [
-        ("stop_distribution", "It is pyterrier_cwla.evaluation.stop_distribution."),
-        ("Robustness", "It is pyterrier_cwla.studies.Robustness."),
-        ("exlpain", "Near: pyterrier_cwla.explain."),
-        ("tbg", "Near: pyterrier_cwla.TBG"),
-        ("no_such_name", "pyterrier_cwla has no attribute 'no_such_name'."),
-    ],
-)
+@pytest.mark.parametrize("name, says", [
+    ("stop_distribution", "It is pyterrier_cwla.evaluation.stop_distribution."),
+    ("Robustness", "It is pyterrier_cwla.studies.Robustness."), ("exlpain", "Near: pyterrier_cwla.explain."),
+    ("tbg", "Near: pyterrier_cwla.TBG"), ("no_such_name", "pyterrier_cwla has no attribute 'no_such_name'."),
+])  # fmt: skip
 def test_errors_say_where_a_name_is(name, says):
     with pytest.raises(AttributeError) as raised:
         getattr(pyterrier_cwla, name)
@@ -144,20 +132,13 @@ def test_help_starts_with_five_calls():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("imported", ["import pyterrier_cwla as cwla", "import pyterrier as pt; cwla = pt.cwla"])
-@pytest.mark.parametrize(
-    ("name", "module"),
-    [
-        ("studies.robustness", "studies"),
-        ("behaviour.simulate", "behaviour.simulation"),
-        ("learning.measure_score", "learning"),
-        ("pipelines.OptunaSearch", "pipelines"),
-        ("DocLength", "pipelines.transformers"),
-        ("demo.collection", "demo"),
-        ("evaluation.cluster.evaluate", "evaluation.cluster"),
-        ("GroupedRanker", "learning.rankers"),
-        ("compare", "evaluation.run_comparison"),
-    ],
-)
+@pytest.mark.parametrize(("name", "module"), [
+    ("studies.robustness", "studies"), ("behaviour.simulate", "behaviour.simulation"),
+    ("learning.measure_score", "learning"), ("pipelines.OptunaSearch", "pipelines"),
+    ("DocLength", "pipelines.transformers"), ("demo.collection", "demo"),
+    ("evaluation.cluster.evaluate", "evaluation.cluster"), ("GroupedRanker", "learning.rankers"),
+    ("compare", "evaluation.run_comparison"),
+])  # fmt: skip
 def test_modules_are_imported_when_first_used(imported, name, module):
     code = f"import sys; {imported}; print('pyterrier_cwla.{module}' in sys.modules, callable(cwla.{name}))"
     assert run(code) == ["False", "True"]

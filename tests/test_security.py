@@ -277,10 +277,8 @@ def test_what_unpacks_to_more_than_may_be_is_refused(kind, tmp_path, monkeypatch
     for read in (read_run, read_qrels, read_lengths, read_duplicates, InteractionLog.read):
         with pytest.raises(MalformedFile) as refused:
             read(path)
-        assert re.search(
-            rf"bomb: \d.* or more once it is unpacked \(the file has .*\).* 32.0 MiB here.*{SETTING}=",
-            str(refused.value),
-        )
+        assert re.search(rf"bomb: \d.* or more once it is unpacked \(the file has .*\).* 32.0 MiB here.*{SETTING}=",
+                         str(refused.value))  # fmt: skip
     assert pa.total_allocated_bytes() - before < 48 << 20
     monkeypatch.setenv(SETTING, "4G")
     if kind == "parquet":
@@ -310,23 +308,15 @@ def test_the_limit_is_what_is_free_or_what_is_said(monkeypatch):
             most()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "CWLA(C='" + "product(" * 3000 + "rr" + ",rr)" * 3000 + "',A='erg',max_rel=1)",
-        "CWLA(C='" + "(" * 5000 + "',A='erg')",
-        "CWLA(C='rbp(" + "-" * 5000 + "1)',A='erg',max_rel=1)",
-        "CWLA(C='fixed(" + "0.5," * 1_000_000 + ")',A='erg',max_rel=1)",
-        "CWLA(C='rbp(0." + "9" * 100_000 + ")',A='erg',max_rel=1)",
-        "CWLA(C='prec(" + "9" * 10_000 + ")',A='erg',max_rel=1)",
-        "CWLA(C='rbp(10**10**10)',A='erg',max_rel=1)",
-        "nDCG@" + "9" * 10_000,
-        "nDCG@9" + "*9" * 50_000,
-        "Residual(measure=" * 300 + "'AP'" + ")" * 300,
-        "GeometricMean(measure=" + "[" * 500 + "]" * 500 + ")",
-    ],
-    ids=lambda text: text[:30],
-)
+@pytest.mark.parametrize("text", [
+    "CWLA(C='" + "product(" * 3000 + "rr" + ",rr)" * 3000 + "',A='erg',max_rel=1)",
+    "CWLA(C='" + "(" * 5000 + "',A='erg')", "CWLA(C='rbp(" + "-" * 5000 + "1)',A='erg',max_rel=1)",
+    "CWLA(C='fixed(" + "0.5," * 1_000_000 + ")',A='erg',max_rel=1)",
+    "CWLA(C='rbp(0." + "9" * 100_000 + ")',A='erg',max_rel=1)",
+    "CWLA(C='prec(" + "9" * 10_000 + ")',A='erg',max_rel=1)", "CWLA(C='rbp(10**10**10)',A='erg',max_rel=1)",
+    "nDCG@" + "9" * 10_000, "nDCG@9" + "*9" * 50_000, "Residual(measure=" * 300 + "'AP'" + ")" * 300,
+    "GeometricMean(measure=" + "[" * 500 + "]" * 500 + ")",
+], ids=lambda text: text[:30])  # fmt: skip
 def test_deep_and_long_measures_are_errors(text):
     with pytest.raises(CWLAError) as refused:
         computed_here([text])

@@ -95,16 +95,14 @@ def test_the_package_without_extras(tmp_path):
     line = environment.says(environment.python, "-m", "pyterrier_cwla", "--help")
     assert environment.says(environment.command) == line
     messages["cli"] = line
-    expected = {
-        "cli": ("the command line needs typer", ["typer"]),
-        "cluster": ("a cluster needs Dask", ["dask[dataframe]", "distributed"]),
-        "demo": ("the demo needs bm25s", ["bm25s", "matplotlib", "typer"]),
-        "duplicates": ("a similarity below 1 needs datasketch", ["datasketch"]),
-        "lightgbm": ("GroupedRanker() needs lightgbm, or an xgboost.XGBRanker as its ranker", ["lightgbm"]),
-        "plots": ("figures need matplotlib", ["matplotlib"]),
-        "studies": ("reports need jinja2 and matplotlib", ["matplotlib", "typer"]),
-        "tune": ("a study needs optuna", ["optuna"]),
-    }
+    expected = {"cli": ("the command line needs typer", ["typer"]),
+                "cluster": ("a cluster needs Dask", ["dask[dataframe]", "distributed"]),
+                "demo": ("the demo needs bm25s", ["bm25s", "matplotlib", "typer"]),
+                "duplicates": ("a similarity below 1 needs datasketch", ["datasketch"]),
+                "lightgbm": ("GroupedRanker() needs lightgbm, or an xgboost.XGBRanker as its ranker", ["lightgbm"]),
+                "plots": ("figures need matplotlib", ["matplotlib"]),
+                "studies": ("reports need jinja2 and matplotlib", ["matplotlib", "typer"]),
+                "tune": ("a study needs optuna", ["optuna"])}  # fmt: skip
     assert messages.keys() == expected.keys()
     for extra, (what, packages) in expected.items():
         found = re.fullmatch(rf'(.*)\. Install the extra "{extra}": (uv|python -m) (pip install .*)', messages[extra])

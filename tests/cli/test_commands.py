@@ -75,12 +75,7 @@ def files(tmp_path, monkeypatch):
     """Folder with judgments, two runs and lengths; the working directory of the commands."""
     monkeypatch.chdir(tmp_path)
     Path("runs").mkdir()
-    for name, text in {
-        "qrels.txt": QRELS,
-        "runs/good.txt": GOOD,
-        "runs/bad.run": BAD,
-        "words.tsv": LENGTHS,
-    }.items():
+    for name, text in {"qrels.txt": QRELS, "runs/good.txt": GOOD, "runs/bad.run": BAD, "words.tsv": LENGTHS}.items():
         Path(name).write_text(text)
     return tmp_path
 
@@ -780,30 +775,15 @@ def test_one_of_them_with_its_formula(prints):
                  "In a measure: C='rbp(phi)'", "Source: Moffat and Zobel (2008)"):  # fmt: skip
         assert text in out
     out = prints("measures", "TBG")
-    for text in (
-        "C(i) = 2^(−e_i/h)",
-        "half_life=224",
-        "Source: Smucker and Clarke (2012), Eq. 3 and Table 1",
-        "Unit: documents saved.",
-    ):
+    for text in ("C(i) = 2^(−e_i/h)", "half_life=224", "Source: Smucker and Clarke (2012), Eq. 3 and Table 1",
+                 "Unit: documents saved."):  # fmt: skip
         assert text in out
 
 
-@pytest.mark.parametrize(
-    ("asked", "found"),
-    [
-        ("MAP", "AP"),
-        ("map", "AP"),
-        ("ndcg_cut_10", "nDCG"),
-        ("P_5", "P"),
-        ("recip_rank", "RR"),
-        ("tbg", "TBG"),
-        ("nDCG@10", "nDCG"),
-        ("rbp(0.8)", "rbp"),
-        ("RBP", "RBP"),
-        ("ideal", "ideal"),
-    ],
-)
+@pytest.mark.parametrize(("asked", "found"), [
+    ("MAP", "AP"), ("map", "AP"), ("ndcg_cut_10", "nDCG"), ("P_5", "P"), ("recip_rank", "RR"), ("tbg", "TBG"),
+    ("nDCG@10", "nDCG"), ("rbp(0.8)", "rbp"), ("RBP", "RBP"), ("ideal", "ideal"),
+])  # fmt: skip
 def test_names_are_found_as_people_write_them(prints, asked, found):
     assert prints("measures", asked).startswith(found)
 
@@ -952,44 +932,30 @@ def test_a_run_that_is_wrong(files, says, text, place):
         assert says(command[0], "qrels.txt", "run.txt", "-m", "AP", *command[1:]).startswith(place)
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        (QRELS + "q1 0 d1 2\n", "qrels.txt:6: document 'd1' is judged twice for query 'q1'"),
-        (QRELS + "q1 0 d2 0\n", "qrels.txt:6: document 'd2' is judged twice for query 'q1'"),
-        (QRELS + "q1 0 d7\n", "qrels.txt:6: expected 4 fields (topic iteration docno relevance), found 3"),
-        ("q1 0 d1 4\n", "qrels.txt: topic 'q1': 'd1' has grade 4, above max_rel=3"),
-        ("", "qrels.txt: empty"),
-    ],
-    ids=["repeat", "non-relevant repeat", "few fields", "above max_rel", "empty"],
-)
+@pytest.mark.parametrize(("text", "place"), [
+    (QRELS + "q1 0 d1 2\n", "qrels.txt:6: document 'd1' is judged twice for query 'q1'"),
+    (QRELS + "q1 0 d2 0\n", "qrels.txt:6: document 'd2' is judged twice for query 'q1'"),
+    (QRELS + "q1 0 d7\n", "qrels.txt:6: expected 4 fields (topic iteration docno relevance), found 3"),
+    ("q1 0 d1 4\n", "qrels.txt: topic 'q1': 'd1' has grade 4, above max_rel=3"), ("", "qrels.txt: empty"),
+], ids=["repeat", "non-relevant repeat", "few fields", "above max_rel", "empty"])  # fmt: skip
 def test_judgments_that_are_wrong(files, says, text, place):
     Path("qrels.txt").write_text(text)
     assert says("evaluate", "qrels.txt", "runs", "-m", MAX).startswith(place)
 
 
-@pytest.mark.parametrize(
-    ("measure", "line"),
-    [
-        ("CWLA(C='rbp(0.8)',A='max')", "CWLA(C='rbp(0.8)',A='max'): gain='linear' needs max_rel="),
-        ("CWLA(C='rpb(0.8)',A='max',max_rel=3)", "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'."),
-        ("CWLA(C='rbp(0.8)',A='maxx',max_rel=3)", "no aggregation 'maxx' in A='maxx'. Near: 'max'."),
-        ("CWLA(C='rbp(1.5)',A='max',max_rel=3)", "C='rbp(1.5)': phi must be a number in [0, 1)."),
-        ("TBG(half_lif=3)", "TBG has no parameter 'half_lif'. Near: 'half_life'."),
-        (
-            "CWLA(C='dcg',A='erg',max_rel=3)",
-            "runs/bad.run: CWLA(C='dcg',A='erg',max_rel=3): C='dcg' has an infinite V⁺",
-        ),
-        ("RBP", "RBP without --rel uses grades as gains"),
-        ("INST", "INST needs max_rel=, as in INST(max_rel=3)"),
-        ("P", "P needs cutoff=, as in P@10."),
-        ("AP(rell=2)", "AP has no parameter 'rell'. Near: 'rel'."),
-        ("AP(rel='x')", "AP(rel='x'): rel must be a whole number in [0, inf)."),
-        ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
-        ("nDCG(", "cannot read the measure 'nDCG('"),
-        ("TBG", "runs/bad.run: TBG: the lengths of documents are needed"),
-    ],
-)
+@pytest.mark.parametrize(("measure", "line"), [
+    ("CWLA(C='rbp(0.8)',A='max')", "CWLA(C='rbp(0.8)',A='max'): gain='linear' needs max_rel="),
+    ("CWLA(C='rpb(0.8)',A='max',max_rel=3)", "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'."),
+    ("CWLA(C='rbp(0.8)',A='maxx',max_rel=3)", "no aggregation 'maxx' in A='maxx'. Near: 'max'."),
+    ("CWLA(C='rbp(1.5)',A='max',max_rel=3)", "C='rbp(1.5)': phi must be a number in [0, 1)."),
+    ("TBG(half_lif=3)", "TBG has no parameter 'half_lif'. Near: 'half_life'."),
+    ("CWLA(C='dcg',A='erg',max_rel=3)", "runs/bad.run: CWLA(C='dcg',A='erg',max_rel=3): C='dcg' has an infinite V⁺"),
+    ("RBP", "RBP without --rel uses grades as gains"), ("INST", "INST needs max_rel=, as in INST(max_rel=3)"),
+    ("P", "P needs cutoff=, as in P@10."), ("AP(rell=2)", "AP has no parameter 'rell'. Near: 'rel'."),
+    ("AP(rel='x')", "AP(rel='x'): rel must be a whole number in [0, inf)."),
+    ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"), ("nDCG(", "cannot read the measure 'nDCG('"),
+    ("TBG", "runs/bad.run: TBG: the lengths of documents are needed"),
+])  # fmt: skip
 def test_measures_that_are_wrong(files, says, measure, line):
     assert says("evaluate", "qrels.txt", "runs", "-m", measure).startswith(line)
 
@@ -1042,20 +1008,17 @@ def test_errors_name_options_and_leave_measures_as_they_are(files, says, argumen
     assert says(*arguments).startswith(line)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        (("evaluate", "--keep", "x"), "No such option: --keep. Near: '--cache-dir'."),
-        (("evaluate", "--by_query"), "No such option: --by_query. Near: '--by-query'."),
-        (("evaluate", "--measures", "AP"), "No such option: --measures. Near: '--measure'."),
-        (("evaluate", "--lenghts", "x"), "No such option: --lenghts. Near: '--lengths'."),
-        (("evaluate", "--jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
-        (("evaluate", "--n-jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
-        (("study", "power", "--n-jobs", "2"), "No such option: --n-jobs. Near: '--jobs'."),
-        (("compare", "--zzzz"), "No such option: --zzzz. `pyterrier-cwla compare -h` lists all."),
-        (("--zzzz",), "No such option: --zzzz. `pyterrier-cwla -h` lists all."),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "hint"), [
+    (("evaluate", "--keep", "x"), "No such option: --keep. Near: '--cache-dir'."),
+    (("evaluate", "--by_query"), "No such option: --by_query. Near: '--by-query'."),
+    (("evaluate", "--measures", "AP"), "No such option: --measures. Near: '--measure'."),
+    (("evaluate", "--lenghts", "x"), "No such option: --lenghts. Near: '--lengths'."),
+    (("evaluate", "--jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
+    (("evaluate", "--n-jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
+    (("study", "power", "--n-jobs", "2"), "No such option: --n-jobs. Near: '--jobs'."),
+    (("compare", "--zzzz"), "No such option: --zzzz. `pyterrier-cwla compare -h` lists all."),
+    (("--zzzz",), "No such option: --zzzz. `pyterrier-cwla -h` lists all."),
+])  # fmt: skip
 def test_unknown_options_come_with_the_option_that_is_meant(says, arguments, hint):
     assert says(*arguments).endswith(hint)
 
@@ -1212,12 +1175,9 @@ def test_one_lowest_relevant_grade_for_all_measures(files, prints):
     written = ["AP(rel=3)", "RR(rel=1)", "nDCG", "GeometricMean(measure='P(rel=3)@2')"]
     assert given == prints("evaluate", "qrels.txt", "runs", *flags(written))
     without = prints("evaluate", "qrels.txt", "runs", "--rel", 3)
-    assert (
-        without.split("\n\n")[0]
-        == prints("evaluate", "qrels.txt", "runs", *flags(["nDCG@10", "AP(rel=3)", "RR(rel=3)", "RBP(rel=3)"])).split(
-            "\n\n"
-        )[0]
-    )
+    assert (without.split("\n\n")[0] == prints(
+        "evaluate", "qrels.txt", "runs", *flags(["nDCG@10", "AP(rel=3)", "RR(rel=3)", "RBP(rel=3)"]),
+    ).split("\n\n")[0])  # fmt: skip
     assert "grades from 3 are relevant" in without
     note = "None of these measures takes rel from the command line: --rel has no effect."
     assert note in prints("evaluate", "qrels.txt", "runs", "-m", "nDCG", "--rel", 3)

@@ -40,20 +40,8 @@ def run(folder, *words):
 
 @pytest.mark.slow
 def test_it_serves_until_interrupted(files):
-    words = [
-        "qrels.txt",
-        "old.txt",
-        "new.txt",
-        "--lengths",
-        "words.tsv",
-        "--texts",
-        "texts.csv",
-        "-m",
-        "TBG(unseen=5)",
-        "-q",
-        "q2",
-        "--no-browser",
-    ]
+    words = ["qrels.txt", "old.txt", "new.txt", "--lengths", "words.tsv", "--texts", "texts.csv", "-m", "TBG(unseen=5)",
+             "-q", "q2", "--no-browser"]  # fmt: skip
     command = [sys.executable, "-m", "pyterrier_cwla", "explore", *words]
     with subprocess.Popen(command, cwd=files, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
         try:
@@ -78,21 +66,15 @@ def test_it_serves_until_interrupted(files):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("qrels.txt nothing.txt", "nothing.txt: no such file"),
-        ("qrels.txt old.txt old.txt", "same file"),
-        ("qrels.txt old.txt -m Bpref", "no user model"),
-        ("qrels.txt old.txt -m TBG", "--lengths FILE"),
-        ("qrels.txt old.txt -q q9", "q9"),
-        ("qrels.txt old.txt -m AP,nDCG@3", "several measures"),
-        ("qrels.txt old.txt --texts words.tsv", "words.tsv: needs the columns docno and text, and has docno, words"),
-        ("qrels.txt old.txt --texts nothing.csv", "nothing.csv: no such file"),
-        ("qrels.txt old.txt --lengths nothing.tsv", "nothing.tsv: no such file"),
-        ("qrels.txt old.txt --port 70000", "--port"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), [
+    ("qrels.txt nothing.txt", "nothing.txt: no such file"), ("qrels.txt old.txt old.txt", "same file"),
+    ("qrels.txt old.txt -m Bpref", "no user model"), ("qrels.txt old.txt -m TBG", "--lengths FILE"),
+    ("qrels.txt old.txt -q q9", "q9"), ("qrels.txt old.txt -m AP,nDCG@3", "several measures"),
+    ("qrels.txt old.txt --texts words.tsv", "words.tsv: needs the columns docno and text, and has docno, words"),
+    ("qrels.txt old.txt --texts nothing.csv", "nothing.csv: no such file"),
+    ("qrels.txt old.txt --lengths nothing.tsv", "nothing.tsv: no such file"),
+    ("qrels.txt old.txt --port 70000", "--port"),
+])  # fmt: skip
 def test_errors_come_before_the_page(files, words, message):
     done = run(files, *words.split())
     assert done.returncode == 2
@@ -165,16 +147,12 @@ def test_judgments_without_relevant_documents_are_mentioned(explored, files):
     assert "no document is relevant" in explored("qrels.txt", "old.txt", "--no-browser")[2]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("t.csv", b'docno,text\n01,"one, two"\na,\n'),
-        ("t.tsv", b"text\tdocno\none, two\t01\n\ta\n"),
-        ("t.jsonl", b'{"docno": "01", "text": "one, two", "more": 1}\n\n{"docno": "a", "text": null}\n'),
-        ("t.jsonl.gz", gzip.compress(b'{"id": "01", "text": "one, two"}\n{"id": "a"}\n', mtime=0)),
-        ("t.csv.gz", gzip.compress(b'doc_id,text\n01,"one, two"\na,\na,\n', mtime=0)),
-    ],
-)
+@pytest.mark.parametrize(("name", "content"), [
+    ("t.csv", b'docno,text\n01,"one, two"\na,\n'), ("t.tsv", b"text\tdocno\none, two\t01\n\ta\n"),
+    ("t.jsonl", b'{"docno": "01", "text": "one, two", "more": 1}\n\n{"docno": "a", "text": null}\n'),
+    ("t.jsonl.gz", gzip.compress(b'{"id": "01", "text": "one, two"}\n{"id": "a"}\n', mtime=0)),
+    ("t.csv.gz", gzip.compress(b'doc_id,text\n01,"one, two"\na,\na,\n', mtime=0)),
+])  # fmt: skip
 def test_texts_in_each_format(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     assert texts_of(tmp_path / name) == {"01": "one, two", "a": ""}
@@ -187,23 +165,18 @@ def test_texts_in_parquet(tmp_path):
     assert texts_of(tmp_path / "t.parquet") == {"1": "one", "2": ""}
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("t.jsonl", b'{"docno": "a", "text": "x"}\nnothing\n', "t.jsonl:2: not a JSON object"),
-        ("t.jsonl", b"[1]\n", "t.jsonl:1: not a JSON object"),
-        ("t.jsonl", b"", "has none"),
-        ("t.jsonl", b'\n{"docno": "a", "text": 5}\n', "t.jsonl:2: needs a document id and a text"),
-        ("t.jsonl.gz", b"nothing", "not packed with gzip"),
-        ("t.csv", b"docno,text\na,x\na,y\n", "t.csv:3: another text of document 'a'"),
-        ("t.csv", b"docno,text,text\na,x,x\n", "t.csv: has the column 'text' twice: keep one"),
-        ("t.csv", b"docno,,,docno,text\na,,,b,x\n", "t.csv: has the column 'docno' twice: keep one"),
-        ("t.csv", b"docno,text\n,x\n", "t.csv:2: needs a document id"),
-        ("t.csv", b"docno,text\na,\xff\n", "t.csv:2: not UTF-8"),
-        ("t.csv", b"", "empty"),
-        ("t.parquet", b"nothing", "t.parquet"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("t.jsonl", b'{"docno": "a", "text": "x"}\nnothing\n', "t.jsonl:2: not a JSON object"),
+    ("t.jsonl", b"[1]\n", "t.jsonl:1: not a JSON object"), ("t.jsonl", b"", "has none"),
+    ("t.jsonl", b'\n{"docno": "a", "text": 5}\n', "t.jsonl:2: needs a document id and a text"),
+    ("t.jsonl.gz", b"nothing", "not packed with gzip"),
+    ("t.csv", b"docno,text\na,x\na,y\n", "t.csv:3: another text of document 'a'"),
+    ("t.csv", b"docno,text,text\na,x,x\n", "t.csv: has the column 'text' twice: keep one"),
+    ("t.csv", b"docno,,,docno,text\na,,,b,x\n", "t.csv: has the column 'docno' twice: keep one"),
+    ("t.csv", b"docno,text\n,x\n", "t.csv:2: needs a document id"),
+    ("t.csv", b"docno,text\na,\xff\n", "t.csv:2: not UTF-8"), ("t.csv", b"", "empty"),
+    ("t.parquet", b"nothing", "t.parquet"),
+])  # fmt: skip
 def test_texts_that_cannot_be_read(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(MalformedFile, match=re.escape(message)):

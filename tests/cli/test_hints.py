@@ -27,17 +27,11 @@ def files(tmp_path, monkeypatch):
         Path(name).write_text(text)
 
 
-@pytest.mark.parametrize(
-    ("options", "hint"),
-    [
-        (["-q"], "`pyterrier-cwla evaluate … --by-query`"),
-        (["-n"], "--by-query --format csv`"),
-        (["-c"], "means are always over all judged queries"),
-        (["-l", "2"], "-m 'AP(rel=2)'"),
-        (["-J"], "-m 'AP(judged_only=True)'"),
-        (["-M", "100"], "-m AP@100"),
-    ],
-)
+@pytest.mark.parametrize(("options", "hint"), [
+    (["-q"], "`pyterrier-cwla evaluate … --by-query`"), (["-n"], "--by-query --format csv`"),
+    (["-c"], "means are always over all judged queries"), (["-l", "2"], "-m 'AP(rel=2)'"),
+    (["-J"], "-m 'AP(judged_only=True)'"), (["-M", "100"], "-m AP@100"),
+])  # fmt: skip
 @pytest.mark.parametrize("command", ["evaluate", "compare"])
 def test_options_of_trec_eval_come_with_what_to_write(says, command, options, hint):
     message = says(command, *options, "qrels.txt", "a.txt")

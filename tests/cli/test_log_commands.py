@@ -25,11 +25,8 @@ def _files(tmp_path, monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     rows().to_csv("log.csv", index=False)
-    for name, text in {
-        "qrels.txt": QRELS,
-        "good.txt": RUN,
-        "words.tsv": "docno\twords\nd1\t90\nd2\t300\nd4\t80\n",
-    }.items():
+    for name, text in {"qrels.txt": QRELS, "good.txt": RUN,
+                       "words.tsv": "docno\twords\nd1\t90\nd2\t300\nd4\t80\n"}.items():  # fmt: skip
         (tmp_path / name).write_text(text)
 
 
@@ -113,34 +110,18 @@ def test_broken_logs_name_the_row_or_count_sessions_left_out(says, prints):
     assert "29 users" in prints("calibrate", "log.csv", "--exclude-broken", "--resamples", 20)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere.csv"], "nowhere.csv"),
-        (["."], "--from chiir24"),
-        (["log.csv", "-o", "no/where.json"], "no directory"),
-        (["log.csv", "--depth", "deep"], "--depth"),
-        (["log.csv", "--confidence", "2"], "confidence"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["nowhere.csv"], "nowhere.csv"), (["."], "--from chiir24"), (["log.csv", "-o", "no/where.json"], "no directory"),
+    (["log.csv", "--depth", "deep"], "--depth"), (["log.csv", "--confidence", "2"], "confidence"),
+])  # fmt: skip
 def test_what_cannot_be_calibrated_is_said_in_one_line(says, arguments, message):
     assert message in says("calibrate", *arguments)
 
 
 @pytest.mark.slow
 def test_simulated_users_are_those_of_the_package(prints, tmp_path):
-    options = [
-        "-m",
-        "TBG(unseen=12)",
-        "--lengths",
-        "words.tsv",
-        "--users",
-        200,
-        "--seed",
-        7,
-        "--reading",
-        "exponential",
-    ]
+    options = ["-m", "TBG(unseen=12)", "--lengths", "words.tsv", "--users", 200, "--seed", 7, "--reading",
+               "exponential"]  # fmt: skip
     table = prints("simulate", "qrels.txt", "good.txt", *options, "--sampling", "stratified")
     assert "200 users of TBG" in " ".join(table.split())
     prints(
@@ -155,16 +136,11 @@ def test_simulated_users_are_those_of_the_package(prints, tmp_path):
     assert kept["analytic"].to_list() == scores.iloc[:, 0].to_list()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-m", "Bpref"], "no user model"),
-        (["-m", "TBG"], "--lengths FILE"),
-        (["-m", "AP", "--users", "0"], "--users"),
-        (["-m", "AP", "--sampling", "odd"], "--sampling"),
-        (["-m", "TBG(seconds_per_word=0)", "--reading", "slowly"], "slowly"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["-m", "Bpref"], "no user model"), (["-m", "TBG"], "--lengths FILE"), (["-m", "AP", "--users", "0"], "--users"),
+    (["-m", "AP", "--sampling", "odd"], "--sampling"),
+    (["-m", "TBG(seconds_per_word=0)", "--reading", "slowly"], "slowly"),
+])  # fmt: skip
 def test_whom_nobody_can_simulate_is_said_in_one_line(says, arguments, message):
     assert message in says("simulate", "qrels.txt", "good.txt", *arguments)
 

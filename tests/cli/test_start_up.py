@@ -42,22 +42,14 @@ def folder(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ("--help",),
-        ("--version",),
-        ("evaluate", "--help"),
-        ("measures",),
-        ("measures", "TBG"),
-        ("evaluate", "qrels.txt", "run.txt"),
-        ("evaluate", "qrels.txt", "run.txt", "-m", "TBG", "-m", "NumRel", "--lengths", "words.tsv"),
-        ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "--format", "csv"),
-        ("evaluate", "qrels.txt", "run.txt", "-m", "RBP(rel=1)", "--residuals", "--format", "jsonl"),
-        ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--cache-dir", "cache"),
-    ],
-    ids=" ".join,
-)
+@pytest.mark.parametrize("arguments", [
+    ("--help",), ("--version",), ("evaluate", "--help"), ("measures",), ("measures", "TBG"),
+    ("evaluate", "qrels.txt", "run.txt"),
+    ("evaluate", "qrels.txt", "run.txt", "-m", "TBG", "-m", "NumRel", "--lengths", "words.tsv"),
+    ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--by-query", "--format", "csv"),
+    ("evaluate", "qrels.txt", "run.txt", "-m", "RBP(rel=1)", "--residuals", "--format", "jsonl"),
+    ("evaluate", "qrels.txt", "run.txt", "-m", "AP", "--cache-dir", "cache"),
+], ids=" ".join)  # fmt: skip
 def test_no_command_of_scores_imports_pandas(folder, arguments):
     assert imported(COMMAND, HEAVY, *arguments, cwd=folder) == []
 

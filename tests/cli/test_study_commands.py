@@ -30,21 +30,17 @@ def collection(tmp_path_factory):
 
 
 def arguments(collection, command, output, *more):
-    data = {
-        "users": (collection / "runs" / "r3.txt", collection / "ratings.csv"),
-        "fit": (collection / "runs" / "r3.txt", collection / "ratings.csv"),
-    }.get(command, (collection / "runs",))
+    data = {"users": (collection / "runs" / "r3.txt", collection / "ratings.csv"),
+            "fit": (collection / "runs" / "r3.txt", collection / "ratings.csv")}.get(command, (collection / "runs",))  # fmt: skip
     return "study", command, collection / "qrels.txt", *data, "-o", output, *more
 
 
-COMMANDS = {
-    "robustness": ("-m", "nDCG", "-m", "infAP", "--seeds", "2", "--pairs", "4"),
-    "next": ("-m", "RBP(rel=1)", "--baseline", "r3", "--depth", "9", "--pairs", "all", "--max-rel", "2"),
-    "power": ("-m", "AP", "-m", "nDCG@5", "--resamples", "200"),
-    "agreement": ("-m", "AP", "-m", "nDCG@5", "--resamples", "100"),
-    "users": ("-m", "nDCG@5", "-m", "RR", "--baseline", "RR", "--span", "4", "--resamples", "100", "--cv", "3"),
-    "fit": ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.95", "--default", "p=0.8", "--cv", "3"),
-}
+COMMANDS = {"robustness": ("-m", "nDCG", "-m", "infAP", "--seeds", "2", "--pairs", "4"),
+            "next": ("-m", "RBP(rel=1)", "--baseline", "r3", "--depth", "9", "--pairs", "all", "--max-rel", "2"),
+            "power": ("-m", "AP", "-m", "nDCG@5", "--resamples", "200"),
+            "agreement": ("-m", "AP", "-m", "nDCG@5", "--resamples", "100"),
+            "users": ("-m", "nDCG@5", "-m", "RR", "--baseline", "RR", "--span", "4", "--resamples", "100", "--cv", "3"),
+            "fit": ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.95", "--default", "p=0.8", "--cv", "3")}  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -170,11 +166,9 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     assert "4 preferences" in text
     several = pd.concat([pairs.assign(user=user) for user in "xyz"])
     several.to_csv(tmp_path / "several.csv", index=False)
-    for more, said in (
-        (("--one-per", "pair"), "4 preferences from 12 labels"),
-        (("--one-per", "user"), "12 preferences of 3 users"),
-        (("--one-per", "label"), "12 preferences of 3 users"),
-    ):
+    for more, said in ((("--one-per", "pair"), "4 preferences from 12 labels"),
+                       (("--one-per", "user"), "12 preferences of 3 users"),
+                       (("--one-per", "label"), "12 preferences of 3 users")):  # fmt: skip
         text = prints("study", "users", collection / "qrels.txt", shown, tmp_path / "several.csv", "-m", "nDCG@5", "-o",
                       tmp_path / "-".join(["c", *more]), "--resamples", "100", *more)  # fmt: skip
         assert said in text
@@ -192,34 +186,21 @@ def test_labels_are_reduced_for_pairs_only(command, more, message, collection, s
     assert message.format(ratings=collection / "ratings.csv") in text
 
 
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p"), "'p': write NAME=LOW:HIGH"),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:x"), "p=0.1:x"),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1-0.9"), "p=0.1-0.9: write NAME=LOW:HIGH"),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "-r", "p=0.2:0.9"), "give each name once"),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--default", "0.8"), "'0.8': write NAME=VALUE"),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "q=0.1:0.9"), "q"),
-        (("-t", "RBP(rel=1,p=)", "-r", "p=0.1:0.9"), "single quotes"),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9"), "give --cv 3"),
-        (("-t", "TBG(half_life=$h)", "-r", "h=20:300", "--cv", "3"), "In a template: TBG(lengths='FILE'"),
-        (("-t", "RBPP(p=$p)", "-r", "p=0.1:0.9", "--cv", "3"), "RBPP"),
-        (
-            ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "q=1"),
-            "--default must have a value for",
-        ),
-        (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--jobs", "0"), "--jobs 0: give the number"),
-        (
-            ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--objective", "agreement"),
-            "--objective agreement",
-        ),
-        (
-            ("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "p=7"),
-            "with p=7: RBP(p=7.0): p must be",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("more", "message"), [
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p"), "'p': write NAME=LOW:HIGH"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:x"), "p=0.1:x"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1-0.9"), "p=0.1-0.9: write NAME=LOW:HIGH"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "-r", "p=0.2:0.9"), "give each name once"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--default", "0.8"), "'0.8': write NAME=VALUE"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "q=0.1:0.9"), "q"), (("-t", "RBP(rel=1,p=)", "-r", "p=0.1:0.9"), "single quotes"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9"), "give --cv 3"),
+    (("-t", "TBG(half_life=$h)", "-r", "h=20:300", "--cv", "3"), "In a template: TBG(lengths='FILE'"),
+    (("-t", "RBPP(p=$p)", "-r", "p=0.1:0.9", "--cv", "3"), "RBPP"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "q=1"), "--default must have a value for"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--jobs", "0"), "--jobs 0: give the number"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--objective", "agreement"), "--objective agreement"),
+    (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "p=7"), "with p=7: RBP(p=7.0): p must be"),
+])  # fmt: skip
 def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, tmp_path):
     assert message in says(*arguments(collection, "fit", tmp_path / "f", *more))
 

@@ -123,11 +123,8 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
         "pyterrier_cwla.data.resources.hashlib.file_digest",
         lambda file, kind, of=hashlib.file_digest: hashed.append(1) or of(file, kind),
     )
-    measures = [
-        timed("words.csv"),
-        TBG(lengths="words.csv", half_life=60),
-        Residual(measure=TBG(lengths=Path("words.csv"), unseen=12)),
-    ]
+    measures = [timed("words.csv"), TBG(lengths="words.csv", half_life=60),
+                Residual(measure=TBG(lengths=Path("words.csv"), unseen=12))]  # fmt: skip
     evaluate(QRELS, RUNS, measures)
     assert (len(read), len(hashed)) == (1, 2)  # hashed again after reading, to detect changes
     evaluate(QRELS, RUNS, measures)

@@ -155,13 +155,9 @@ def test_slices_and_chunks_say_what_whole_columns_say(names, data):
     def cut(texts):
         first, second = data.draw(cuts)
         texts = strings(["other", *texts, "other"])
-        return pa.chunked_array(
-            [
-                texts.slice(1, first),
-                texts.slice(1 + first, second - first),
-                texts.slice(1 + second, len(names) - second),
-            ]
-        )
+        return pa.chunked_array([
+            texts.slice(1, first), texts.slice(1 + first, second - first), texts.slice(1 + second, len(names) - second),
+        ])  # fmt: skip
 
     run = Duplicates.bind("run")
     whole = run.clusters(strings(documents), strings(names))
@@ -214,11 +210,9 @@ def test_tables_that_are_none(tmp_path):
     (tmp_path / "twice.tsv").write_text("d2\td1\nd2\td3\n")
     (tmp_path / "three.tsv").write_text("d2\td1\td0\n")
     pq.write_table(pa.table({"docno": ["d1"], "words": ["d2"]}), tmp_path / "words.parquet")
-    for name, message in {
-        "twice.tsv": "twice.tsv:2: document 'd2' is in the table twice",
-        "three.tsv": "three.tsv:1: expected 2 fields (docno duplicate_of), found 3",
-        "words.parquet": "no column duplicate_of or cluster",
-    }.items():
+    for name, message in {"twice.tsv": "twice.tsv:2: document 'd2' is in the table twice",
+                          "three.tsv": "three.tsv:1: expected 2 fields (docno duplicate_of), found 3",
+                          "words.parquet": "no column duplicate_of or cluster"}.items():  # fmt: skip
         assert message in complaint(Duplicates.load, tmp_path / name, error=MalformedFile)
 
 
@@ -230,10 +224,8 @@ def test_one_file_keeps_what_was_found(tmp_path):
         found.save(path)
         loaded = Duplicates.load(path)
         assert of(loaded) == of(found)
-        assert loaded.about == {
-            **{"similarity": 1.0, "shingle": 10, "tokeniser": "words", "documents": len(some)},
-            **{"table": "duplicates", "version": pyterrier_cwla.__version__},
-        }
+        assert loaded.about == {**{"similarity": 1.0, "shingle": 10, "tokeniser": "words", "documents": len(some)},
+                                **{"table": "duplicates", "version": pyterrier_cwla.__version__}}  # fmt: skip
     assert pq.read_table(tmp_path / "0.parquet").to_pydict() == {"docno": ["d3"], "duplicate_of": ["d1"]}
 
 
@@ -291,11 +283,8 @@ def test_duplicates_are_those_that_comparing_all_pairs_finds(similarity, size):
 
 
 @pytest.mark.slow
-@given(
-    st.lists(st.lists(st.sampled_from("abc"), max_size=6).map(" ".join), max_size=8),
-    st.sampled_from([1.0, 2 / 3, 0.5, 0.25]),
-    st.integers(1, 4),
-)
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=6).map(" ".join), max_size=8),
+       st.sampled_from([1.0, 2 / 3, 0.5, 0.25]), st.integers(1, 4))  # fmt: skip
 def test_few_short_texts(texts, similarity, size):
     """In short texts, the similarity of many pairs equals the threshold."""
     texts = {f"d{at}": text for at, text in enumerate(texts)}

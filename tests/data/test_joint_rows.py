@@ -71,10 +71,8 @@ def test_a_repeated_document_of_a_table_names_run_and_document():
     with pytest.raises(BadRun, match=r"wrong: topic '1': '[ax]' is retrieved twice: keep one row of each document"):
         evaluate(QRELS, {"good": good, "wrong": twice, "also good": good}, ["AP"])
     whole = good.assign(score=[2, 1])
-    pd.testing.assert_frame_equal(
-        evaluate(QRELS, {"good": good, "whole": whole}, MEASURES).loc[["whole"]],
-        evaluate(QRELS, {"whole": whole}, MEASURES),
-    )
+    pd.testing.assert_frame_equal(evaluate(QRELS, {"good": good, "whole": whole}, MEASURES).loc[["whole"]],
+                                  evaluate(QRELS, {"whole": whole}, MEASURES))  # fmt: skip
 
 
 def test_large_whole_scores_beside_floats_are_rounded_once():
@@ -107,16 +105,13 @@ def test_overlap_is_that_of_each_run():
     assert together.answered.tolist() == [answered for rows in alone for answered in rows.answered.tolist()]
 
 
-@pytest.mark.parametrize(
-    "odd,says",
-    [
-        ({"1": {"a": float("nan")}}, "wrong: .*'1': 'a' has the score NaN"),
-        ({"1": {"a": "x"}}, "wrong: .*score of the run must be numbers"),
-        ({"1": {3: 1.0}}, "wrong: .*doc_id of the run must be strings"),
-        ({1: {"a": 1.0}}, "wrong: .*query_id of the run must be strings"),
-        ({"1": [1.0]}, "wrong: .*must be a dict of dicts"),
-    ],
-)
+@pytest.mark.parametrize("odd,says", [
+    ({"1": {"a": float("nan")}}, "wrong: .*'1': 'a' has the score NaN"),
+    ({"1": {"a": "x"}}, "wrong: .*score of the run must be numbers"),
+    ({"1": {3: 1.0}}, "wrong: .*doc_id of the run must be strings"),
+    ({1: {"a": 1.0}}, "wrong: .*query_id of the run must be strings"),
+    ({"1": [1.0]}, "wrong: .*must be a dict of dicts"),
+])  # fmt: skip
 def test_errors_name_the_run(odd, says):
     good = {"1": {"a": 1.0}}
     with pytest.raises(BadRun, match=says):

@@ -68,23 +68,11 @@ def complaint(call, *args, error=BadParameter, **kwargs):
 # ---- from texts
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        TEXTS,
-        pd.Series(TEXTS),
-        frame(),
-        frame("doc_id"),
-        pl.DataFrame(frame()),
-        pa.Table.from_pandas(frame()),
-        [{"docno": d, "text": t, "url": 3} for d, t in TEXTS.items()],
-        [Document(*item) for item in TEXTS.items()],
-        (Document(*item) for item in TEXTS.items()),
-        Dataset(),
-        Dataset().docs_iter(),
-    ],
-    ids=lambda texts: type(texts).__name__,
-)
+@pytest.mark.parametrize("texts", [
+    TEXTS, pd.Series(TEXTS), frame(), frame("doc_id"), pl.DataFrame(frame()), pa.Table.from_pandas(frame()),
+    [{"docno": d, "text": t, "url": 3} for d, t in TEXTS.items()], [Document(*item) for item in TEXTS.items()],
+    (Document(*item) for item in TEXTS.items()), Dataset(), Dataset().docs_iter(),
+], ids=lambda texts: type(texts).__name__)  # fmt: skip
 def test_texts_in_every_form_have_the_same_words(texts):
     lengths = lengths_of_texts(texts)
     assert as_dict(lengths) == WORDS
@@ -118,15 +106,11 @@ def test_the_words_of_vaswani_are_those_of_its_table(data):
     assert lengths_of_texts(texts).words(ids).tolist() == table.words(ids).tolist()
 
 
-@pytest.mark.parametrize(
-    "tokeniser, name, words",
-    [
-        ("whitespace", "whitespace", {"d1": 4, "d2": 0, "d3": 3}),
-        ("words", "words", {"d1": 5, "d2": 0, "d3": 3}),
-        (list, "list", {"d1": 27, "d2": 0, "d3": 15}),
-        (lambda text: text.split("o"), "<lambda>", {"d1": 2, "d2": 1, "d3": 3}),
-    ],
-)
+@pytest.mark.parametrize("tokeniser, name, words", [
+    ("whitespace", "whitespace", {"d1": 4, "d2": 0, "d3": 3}), ("words", "words", {"d1": 5, "d2": 0, "d3": 3}),
+    (list, "list", {"d1": 27, "d2": 0, "d3": 15}),
+    (lambda text: text.split("o"), "<lambda>", {"d1": 2, "d2": 1, "d3": 3}),
+])  # fmt: skip
 def test_a_word_is_what_the_tokeniser_says(tokeniser, name, words):
     lengths = lengths_of_texts(TEXTS, tokeniser)
     assert as_dict(lengths) == words
@@ -233,10 +217,8 @@ def test_one_file_keeps_the_table_and_how_it_was_made(tmp_path):
     loaded = Lengths.load(path)
     assert as_dict(loaded) == as_dict(made)
     assert loaded.name == str(path)
-    assert loaded.about == {
-        **{"tokeniser": "words", "documents": 3},
-        **{"table": "lengths", "version": pyterrier_cwla.__version__},
-    }
+    assert loaded.about == {**{"tokeniser": "words", "documents": 3},
+                            **{"table": "lengths", "version": pyterrier_cwla.__version__}}  # fmt: skip
     assert json.loads(pq.read_schema(path).metadata[b"pyterrier_cwla"]) == loaded.about
     assert pq.read_table(path).to_pydict() == {"docno": ["d1", "d2", "d3"], "doc_length": [5.0, 0.0, 3.0]}
     assert register_lengths("loaded", loaded).about == loaded.about

@@ -151,14 +151,10 @@ def test_learning_says_how_to_pass_lengths():
         out_of_fold(Ridge(), np.zeros((4, 1)), y, "TBG", cv=2)
 
 
-@pytest.mark.parametrize(
-    ("given", "options"),
-    [
-        ((), "--lengths FILE; for a few missing ones, --missing mean"),
-        (("--missing", "mean"), "--lengths FILE"),
-        (("--lengths=t.tsv",), ""),
-    ],
-)
+@pytest.mark.parametrize(("given", "options"), [
+    ((), "--lengths FILE; for a few missing ones, --missing mean"), (("--missing", "mean"), "--lengths FILE"),
+    (("--lengths=t.tsv",), ""),
+])  # fmt: skip
 def test_the_command_proposes_options_that_are_not_given(given, options):
     found = _ways_out(["evaluate", "-m", "TBG", *given])
     assert found == {"": " On the command line: --missing mean."}.get(options, f" On the command line: {options}.")

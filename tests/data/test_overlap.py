@@ -40,12 +40,10 @@ told = partial(caught_warnings.told, file=__file__)
 
 
 #: Functions of a run that are no doors.
-OTHERS = {
-    "unchecked": lambda run: evaluate(QRELS, run, ["Judged@10", RBP], check=False),
-    "iter_calc": lambda run: list(ir_measures.iter_calc([RBP, NumRet], QRELS, run)),
-    "explain": lambda run: explain(QRELS, run, QUERY, "AP"),
-    "stop_distribution": lambda run: stop_distribution(QRELS, run, "RR"),
-}
+OTHERS = {"unchecked": lambda run: evaluate(QRELS, run, ["Judged@10", RBP], check=False),
+          "iter_calc": lambda run: list(ir_measures.iter_calc([RBP, NumRet], QRELS, run)),
+          "explain": lambda run: explain(QRELS, run, QUERY, "AP"),
+          "stop_distribution": lambda run: stop_distribution(QRELS, run, "RR")}  # fmt: skip
 NAMES = [*doors_of(RBP, whole=True), *OTHERS]
 
 

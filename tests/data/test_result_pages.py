@@ -138,18 +138,15 @@ def test_missing_types_and_costs_are_errors():
         with_element_costs(run.drop(columns="docno"), KINDS, {})
 
 
-@pytest.mark.parametrize(
-    ("text", "read", "error", "says"),
-    [
-        ("web 1\nweb 2\n", read_element_costs, MalformedFile, "element type 'web' has a second cost"),
-        ("web -1\n", read_element_costs, MalformedFile, "doc_seconds is -1"),
-        ("web\n", read_element_costs, MalformedFile, "expected 2 fields"),
-        ("1 web a 1 2 x\n1 ad a 2 1 x\n", read_result_pages, MalformedFile, "stands twice in the ranking"),
-        ("1 web a\n", read_result_pages, MalformedFile, "expected 6 fields"),
-        ("1 0 a 1.5\n", read_element_gains, BadJudgments, r"the gain of 'a' is 1.5: gains are from 0 to max_gain=1"),
-        ("1 0 a -0.5\n", read_element_gains, BadJudgments, "gains are from 0"),
-    ],
-)
+@pytest.mark.parametrize(("text", "read", "error", "says"), [
+    ("web 1\nweb 2\n", read_element_costs, MalformedFile, "element type 'web' has a second cost"),
+    ("web -1\n", read_element_costs, MalformedFile, "doc_seconds is -1"),
+    ("web\n", read_element_costs, MalformedFile, "expected 2 fields"),
+    ("1 web a 1 2 x\n1 ad a 2 1 x\n", read_result_pages, MalformedFile, "stands twice in the ranking"),
+    ("1 web a\n", read_result_pages, MalformedFile, "expected 6 fields"),
+    ("1 0 a 1.5\n", read_element_gains, BadJudgments, r"the gain of 'a' is 1.5: gains are from 0 to max_gain=1"),
+    ("1 0 a -0.5\n", read_element_gains, BadJudgments, "gains are from 0"),
+])  # fmt: skip
 def test_errors_name_the_file(text, read, error, says, tmp_path):
     path = tmp_path / "file.txt"
     path.write_text(text)

@@ -116,14 +116,8 @@ def test_systems_beat_chance_and_leave_room(collection, systems):
 @pytest.mark.slow
 def test_an_experiment_accepts_the_systems(collection, systems):
     """validate="error" requires that every transformer declares its input and output columns."""
-    table = pt.Experiment(
-        list(systems.values()),
-        collection.topics,
-        collection.qrels,
-        [nDCG @ 10, AP],
-        names=list(systems),
-        validate="error",
-    )
+    table = pt.Experiment(list(systems.values()), collection.topics, collection.qrels, [nDCG @ 10, AP],
+                          names=list(systems), validate="error")  # fmt: skip
     assert table["nDCG@10"].nunique() == 3
     for system in systems.values():
         assert {"score", "doc_length"} <= set(pt.inspect.transformer_outputs(system, ["qid", "query"]))

@@ -144,10 +144,8 @@ def test_a_notebook_runs_without_data_and_gives_its_stored_outputs(path, tmp_pat
 
 @pytest.mark.nightly
 @pytest.mark.real_data
-@pytest.mark.parametrize(
-    "path",
-    [path for path in NOTEBOOKS if "PYTERRIER_CWLA_DATA" in path.read_text(encoding="utf-8")],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path",
+                         [path for path in NOTEBOOKS if "PYTERRIER_CWLA_DATA" in path.read_text(encoding="utf-8")],
+                         ids=lambda path: path.stem)  # fmt: skip
 def test_a_notebook_runs_on_real_data(path, data, tmp_path, monkeypatch):
     run(path, data, monkeypatch, tmp_path)

@@ -157,14 +157,10 @@ def test_the_list_of_measures_has_full_names_once(written):
     assert "Normalised discounted cumulative gain. Discounted cumulative gain, divided by" in index
 
 
-@pytest.mark.parametrize(
-    ("text", "marked"),
-    [
-        ("$r_i$ is ``r_i``", ":math:`r_i` is ``r_i``"),
-        ("max_rel, $|w|$", "max\\_rel, :math:`|w|`"),
-        ("``a`` and ``b$c``", "``a`` and ``b$c``"),
-    ],
-)
+@pytest.mark.parametrize(("text", "marked"), [
+    ("$r_i$ is ``r_i``", ":math:`r_i` is ``r_i``"), ("max_rel, $|w|$", "max\\_rel, :math:`|w|`"),
+    ("``a`` and ``b$c``", "``a`` and ``b$c``"),
+])  # fmt: skip
 def test_mathematics_stands_between_dollars(text, marked):
     assert markup.with_formulas(text) == marked
 
@@ -191,18 +187,11 @@ def test_pictures_take_the_page_s_colours_and_have_names():
     assert "The line is that of ``AdaptiveGRBP(effort='ratio(4)')``." in page
 
 
-@pytest.mark.parametrize(
-    ("text", "marked"),
-    [
-        ("r_i", "r\\ :sub:`i`\\ "),
-        ("Σ_{j≤i} r_j/j", "Σ\\ :sub:`j≤i`\\  r\\ :sub:`j`\\ /j"),
-        ("2^(−E(i−1)/h)", "2\\ :sup:`−E(i−1)/h`\\ "),
-        ("2^(−e_i/h)", "2\\ :sup:`−eᵢ/h`\\ "),
-        ("log2(i+1)", "log\\ :sub:`2`\\ (i+1)"),
-        ("2^max_rel − max_rel", "2\\ :sup:`max_rel`\\  − max\\_rel"),
-        ("P(t|q) a*b", "P(t\\|q) a\\*b"),
-        ("``r_i``: r_i", "``r_i``: r\\ :sub:`i`\\ "),
-    ],
-)
+@pytest.mark.parametrize(("text", "marked"), [
+    ("r_i", "r\\ :sub:`i`\\ "), ("Σ_{j≤i} r_j/j", "Σ\\ :sub:`j≤i`\\  r\\ :sub:`j`\\ /j"),
+    ("2^(−E(i−1)/h)", "2\\ :sup:`−E(i−1)/h`\\ "), ("2^(−e_i/h)", "2\\ :sup:`−eᵢ/h`\\ "),
+    ("log2(i+1)", "log\\ :sub:`2`\\ (i+1)"), ("2^max_rel − max_rel", "2\\ :sup:`max_rel`\\  − max\\_rel"),
+    ("P(t|q) a*b", "P(t\\|q) a\\*b"), ("``r_i``: r_i", "``r_i``: r\\ :sub:`i`\\ "),
+])  # fmt: skip
 def test_formulas_are_set(text, marked):
     assert markup.mathematics(text) == marked

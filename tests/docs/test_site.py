@@ -23,14 +23,10 @@ def test_pages_in_the_package_have_no_blocks_of_the_site():
     assert "tutorials/index" in shipped["index.rst"]
 
 
-@pytest.mark.parametrize(
-    ("text", "rest"),
-    [
-        ("a\n\n.. only:: site\n\n   b\n\n   c\n\nd\n", "a\n\nd\n"),
-        ("a\n\n.. only:: site\n\n   b\n", "a\n\n"),
-        ("a\n\n.. only:: site\n\n   b\n\n.. only:: site\n\n   c\n\nd\n", "a\n\nd\n"),
-    ],
-)
+@pytest.mark.parametrize(("text", "rest"), [
+    ("a\n\n.. only:: site\n\n   b\n\n   c\n\nd\n", "a\n\nd\n"), ("a\n\n.. only:: site\n\n   b\n", "a\n\n"),
+    ("a\n\n.. only:: site\n\n   b\n\n.. only:: site\n\n   c\n\nd\n", "a\n\nd\n"),
+])  # fmt: skip
 def test_a_block_of_the_site_ends_where_its_indentation_ends(text, rest):
     assert pages._without_site(text) == rest
 

@@ -100,14 +100,10 @@ def of_size(rows):
     return qrels(("7", "d700", 1), ("8", "d800", 0)), run(*filling, ("7", "other", 0.9), ("7", "other", 0.5))
 
 
-FORMS = {
-    "pandas": lambda frame: frame,
-    "objects": lambda frame: frame.astype({"query_id": object, "doc_id": object}),
-    "categories": lambda frame: frame.astype({"query_id": "category", "doc_id": "category"}),
-    "polars": pl.from_pandas,
-    "arrow": pa.Table.from_pandas,
-    "chunks": lambda frame: pa.concat_tables([pa.Table.from_pandas(frame[at::3]) for at in range(3)]),
-}
+FORMS = {"pandas": lambda frame: frame, "objects": lambda frame: frame.astype({"query_id": object, "doc_id": object}),
+         "categories": lambda frame: frame.astype({"query_id": "category", "doc_id": "category"}),
+         "polars": pl.from_pandas, "arrow": pa.Table.from_pandas,
+         "chunks": lambda frame: pa.concat_tables([pa.Table.from_pandas(frame[at::3]) for at in range(3)])}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -281,15 +277,12 @@ def test_columns_have_the_names_of_the_frame_of_the_user():
     assert "label of the judgments must be numbers, and 'x'" in complaint(BadJudgments, judged.assign(label="x"), run)
 
 
-@pytest.mark.parametrize(
-    ("qrels", "run", "advice"),
-    [
-        ({"q": {"a": "1"}}, {"q": {"a": 1.0}}, "convert each of them with float()."),
-        ({"q": {1: 1}}, {"q": {"a": 1.0}}, "convert each of them with str() on both sides."),
-        ({"q": {b"a": 1}}, {"q": {"a": 1.0}}, "convert each of them with .decode() on both sides."),
-        (pd.DataFrame({"qid": ["q"], "docno": ["a"], "label": ["1"]}), {}, "convert the column with .astype(float)."),
-    ],
-)
+@pytest.mark.parametrize(("qrels", "run", "advice"), [
+    ({"q": {"a": "1"}}, {"q": {"a": 1.0}}, "convert each of them with float()."),
+    ({"q": {1: 1}}, {"q": {"a": 1.0}}, "convert each of them with str() on both sides."),
+    ({"q": {b"a": 1}}, {"q": {"a": 1.0}}, "convert each of them with .decode() on both sides."),
+    (pd.DataFrame({"qid": ["q"], "docno": ["a"], "label": ["1"]}), {}, "convert the column with .astype(float)."),
+])  # fmt: skip
 def test_the_conversion_fits_the_form_of_the_data(qrels, run, advice):
     assert complaint(BadJudgments, qrels, run).endswith(f": {advice}")
 
@@ -445,18 +438,10 @@ def test_a_continuation_of_ones_own_that_is_no_probability():
 # ---- empty runs and judgments
 
 
-@pytest.mark.parametrize(
-    "empty",
-    [
-        GOOD_RUN[:0],
-        pd.DataFrame([], columns=["query_id", "doc_id", "score"]),
-        pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}),
-        {},
-        [],
-        iter(()),
-    ],
-    ids=lambda empty: type(empty).__name__,
-)
+@pytest.mark.parametrize("empty", [
+    GOOD_RUN[:0], pd.DataFrame([], columns=["query_id", "doc_id", "score"]),
+    pl.DataFrame(schema={"query_id": pl.String, "doc_id": pl.String, "score": pl.Float64}), {}, [], iter(()),
+], ids=lambda empty: type(empty).__name__)  # fmt: skip
 @pytest.mark.parametrize(
     "measure", [AP, RBP, ir_measures.nDCG @ 10, TBG(lengths={"a": 1}), CWLA(C="inst(2)", A="err", max_rel=2)]
 )

@@ -45,27 +45,18 @@ def installed(monkeypatch):
     return install
 
 
-REQUIRES = [
-    "numpy>=2",
-    "tomli; python_version < '3'",
-    "alpha>=1.5; extra == 'one'",
-    "beta[fast]<3,>=2; extra == 'one'",
-    "gamma; (python_version < '3') and extra == 'one'",
-    'pyterrier-cwla[one]; extra == "two"',
-    'delta; extra == "two"',
-]
+REQUIRES = ["numpy>=2", "tomli; python_version < '3'", "alpha>=1.5; extra == 'one'", "beta[fast]<3,>=2; extra == 'one'",
+            "gamma; (python_version < '3') and extra == 'one'", 'pyterrier-cwla[one]; extra == "two"',
+            'delta; extra == "two"']  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("extra", "versions", "command"),
-    [
-        ("one", {}, 'python -m pip install "alpha>=1.5" "beta[fast]<3,>=2"'),
-        ("one", {"alpha": "1.5"}, 'python -m pip install "beta[fast]<3,>=2"'),
-        ("one", {"alpha": "1.4", "beta": "2.0"}, 'python -m pip install "alpha>=1.5"'),
-        ("one", {"alpha": "2.0rc1"}, 'python -m pip install "beta[fast]<3,>=2"'),
-        ("two", {"beta": "2.1"}, 'python -m pip install "alpha>=1.5" "delta"'),
-    ],
-)
+@pytest.mark.parametrize(("extra", "versions", "command"), [
+    ("one", {}, 'python -m pip install "alpha>=1.5" "beta[fast]<3,>=2"'),
+    ("one", {"alpha": "1.5"}, 'python -m pip install "beta[fast]<3,>=2"'),
+    ("one", {"alpha": "1.4", "beta": "2.0"}, 'python -m pip install "alpha>=1.5"'),
+    ("one", {"alpha": "2.0rc1"}, 'python -m pip install "beta[fast]<3,>=2"'),
+    ("two", {"beta": "2.1"}, 'python -m pip install "alpha>=1.5" "delta"'),
+])  # fmt: skip
 def test_the_command_installs_what_is_missing_or_too_old(installed, extra, versions, command):
     installed(REQUIRES, versions)
     assert message(extra) == f'this needs that. Install the extra "{extra}": {command}'
@@ -116,18 +107,8 @@ def calls_of_needed():
 @pytest.mark.slow
 def test_every_extra_that_the_code_names_exists():
     used = {extra for _, extra in calls_of_needed()}
-    assert used == {
-        "cli",
-        "cluster",
-        "demo",
-        "duplicates",
-        "explorer",
-        "lightgbm",
-        "parallel",
-        "plots",
-        "studies",
-        "tune",
-    }
+    assert used == {"cli", "cluster", "demo", "duplicates", "explorer", "lightgbm", "parallel", "plots", "studies",
+                    "tune"}  # fmt: skip
     assert used <= EXTRAS.keys()
 
 

@@ -105,11 +105,9 @@ def refused(value, table, says):
     return str(error.value)
 
 
-NO_NUMBERS = [
-    *(1 + 2j, np.complex128(1), datetime.timedelta(3), np.timedelta64(3, "s"), np.timedelta64(3, "ns")),
-    *(datetime.datetime(2020, 1, 1), np.datetime64("2020-01-01", "ns"), datetime.date(2020, 1, 1), pd.NaT),
-    *("1", b"1", [1], [1, 2], {"a": 1}, {1}, 10**400, -(10**400)),
-]
+NO_NUMBERS = [*(1 + 2j, np.complex128(1), datetime.timedelta(3), np.timedelta64(3, "s"), np.timedelta64(3, "ns")),
+              *(datetime.datetime(2020, 1, 1), np.datetime64("2020-01-01", "ns"), datetime.date(2020, 1, 1), pd.NaT),
+              *("1", b"1", [1], [1, 2], {"a": 1}, {1}, 10**400, -(10**400))]  # fmt: skip
 
 
 @pytest.mark.parametrize("mixed", [False, True], ids=["alone", "mixed"])
@@ -283,11 +281,9 @@ def test_gains_that_are_none(gains):
                 score([1], C="rbp(0.5)", A="avg", **{name: gains})
 
 
-@pytest.mark.parametrize(
-    "gains",
-    [[Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1])],
-    ids=lambda gains: type(gains).__name__,
-)
+@pytest.mark.parametrize("gains", [
+    [Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1]),
+], ids=lambda gains: type(gains).__name__)  # fmt: skip
 def test_gains_of_other_types(gains):
     assert score(gains, C="rbp(0.5)", A="erg") == 0.5
 
@@ -324,20 +320,14 @@ def test_users_beyond_all_memory(users):
 # ---- empty judgments
 
 
-@pytest.mark.parametrize(
-    "empty",
-    [{}, [], pd.DataFrame(columns=["query_id", "doc_id", "relevance"]), {"q": {}}],
-    ids=lambda e: type(e).__name__,
-)
+@pytest.mark.parametrize("empty", [
+    {}, [], pd.DataFrame(columns=["query_id", "doc_id", "relevance"]), {"q": {}},
+], ids=lambda e: type(e).__name__)  # fmt: skip
 def test_judgments_that_are_empty(empty):
-    for call in (
-        lambda: evaluate(empty, RUN, MEASURES),
-        lambda: evaluate(empty, RUN, MEASURES, by_query=True),
-        lambda: compare(empty, {"one": RUN, "other": RUN}, MEASURES, baseline="one"),
-        lambda: stop_distribution(empty, RUN, "RR"),
-        lambda: explain(empty, RUN, "q", "RR"),
-        lambda: simulate(empty, RUN, "RR"),
-    ):
+    for call in (lambda: evaluate(empty, RUN, MEASURES), lambda: evaluate(empty, RUN, MEASURES, by_query=True),
+                 lambda: compare(empty, {"one": RUN, "other": RUN}, MEASURES, baseline="one"),
+                 lambda: stop_distribution(empty, RUN, "RR"), lambda: explain(empty, RUN, "q", "RR"),
+                 lambda: simulate(empty, RUN, "RR")):  # fmt: skip
         with pytest.raises(BadJudgments, match=r"the judgments are empty|there are no judged queries"):
             call()
 
@@ -356,14 +346,9 @@ def test_the_provider_has_no_values_of_empty_judgments():
 # ---- learners
 
 X, Y, QID = np.arange(12.0)[:, None], np.array([0, 1, 2, 0] * 3), np.repeat(["a", "b", "c"], 4)
-MISSING = {
-    "NaN": np.array([np.nan, *range(11)]),
-    "NaN among texts": np.array([np.nan, *"bbbbbcccccc"], object),
-    "NaN in a list": [np.nan, *"bbbbbcccccc"],
-    "None": np.array([None, *"bbbbbcccccc"], object),
-    "NA": pd.array([pd.NA, *"bbbbbcccccc"], dtype="string"),
-    "NaT": np.array(["NaT", *["2020"] * 11], "M8[Y]"),
-}
+MISSING = {"NaN": np.array([np.nan, *range(11)]), "NaN among texts": np.array([np.nan, *"bbbbbcccccc"], object),
+           "NaN in a list": [np.nan, *"bbbbbcccccc"], "None": np.array([None, *"bbbbbcccccc"], object),
+           "NA": pd.array([pd.NA, *"bbbbbcccccc"], dtype="string"), "NaT": np.array(["NaT", *["2020"] * 11], "M8[Y]")}  # fmt: skip
 
 
 @pytest.mark.parametrize("groups", MISSING.values(), ids=MISSING)
@@ -392,15 +377,13 @@ def test_a_row_without_a_document():
     qrels = [(qid, "1", docno, 1) for qid, docno in zip(QID.tolist(), "abcdefghijkl", strict=True)]
     qrels = pd.DataFrame(qrels, columns=["query_id", "iteration", "doc_id", "relevance"])
     by_intent = "IntentAware(measure='RR')"
-    for call in (
-        lambda: measure_score("nDCG", Y, X[:, 0], qid=QID, docno=flat),
-        lambda: measure_score("nDCG", matrix, matrix, docno=lists),
-        lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, Y, qid=QID, docno=flat),
-        lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=QID, docno=flat),
-        lambda: EvalMeasure("nDCG", docno=flat).value(Y, X[:, 0], sizes),
-        lambda: LambdaMART("nDCG", docno=flat).gradients(Y, X[:, 0], sizes),
-        lambda: LambdaMART(by_intent, docno=flat, qid=QID, qrels=qrels).gradients(Y, X[:, 0], sizes),
-    ):
+    for call in (lambda: measure_score("nDCG", Y, X[:, 0], qid=QID, docno=flat),
+                 lambda: measure_score("nDCG", matrix, matrix, docno=lists),
+                 lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, Y, qid=QID, docno=flat),
+                 lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=QID, docno=flat),
+                 lambda: EvalMeasure("nDCG", docno=flat).value(Y, X[:, 0], sizes),
+                 lambda: LambdaMART("nDCG", docno=flat).gradients(Y, X[:, 0], sizes),
+                 lambda: LambdaMART(by_intent, docno=flat, qid=QID, qrels=qrels).gradients(Y, X[:, 0], sizes)):  # fmt: skip
         with pytest.raises((BadParameter, CannotScore), match="row 0 has no docno"):
             call()
     with pytest.raises(BadParameter, match="row 0 has no qid"):
@@ -416,15 +399,12 @@ def test_sizes_of_groups_that_are_none(sizes):
         LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
 
 
-@pytest.mark.parametrize(
-    "qid, says",
-    [
-        (["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' contains a lone surrogate"),
-        ([1, "1"] * 6, "qid has values of several types with equal texts"),
-        ([1, 1.0] * 6, "qid has values of several types with equal texts"),
-        ([np.inf] + [1.0] * 11, "row 0: qid must be finite"),
-    ],
-)
+@pytest.mark.parametrize("qid, says", [
+    (["a\ud800"] + ["b"] * 11, r"row 0: qid 'a\\ud800' contains a lone surrogate"),
+    ([1, "1"] * 6, "qid has values of several types with equal texts"),
+    ([1, 1.0] * 6, "qid has values of several types with equal texts"),
+    ([np.inf] + [1.0] * 11, "row 0: qid must be finite"),
+])  # fmt: skip
 def test_queries_that_no_one_can_tell_apart(qid, says):
     with pytest.raises(BadParameter, match=says):
         measure_score("nDCG", Y, X[:, 0], qid=np.array(qid, float if np.inf in qid else object))
@@ -438,15 +418,9 @@ def test_groups_that_the_splitter_refuses():
         out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=[4, 4, 4])
 
 
-ODD_COLUMNS = {
-    "complex": np.array([1j] * 12),
-    "durations": np.array([1] * 12, "m8[s]"),
-    "times": np.array(["2020"] * 12, "M8[s]"),
-    "texts": np.array(["1"] * 12),
-    "bytes": np.array([b"1"] * 12),
-    "huge": np.array([10**400] + [1] * 11, object),
-    "complex objects": np.array([1j] * 12, object),
-}
+ODD_COLUMNS = {"complex": np.array([1j] * 12), "durations": np.array([1] * 12, "m8[s]"),
+               "times": np.array(["2020"] * 12, "M8[s]"), "texts": np.array(["1"] * 12), "bytes": np.array([b"1"] * 12),
+               "huge": np.array([10**400] + [1] * 11, object), "complex objects": np.array([1j] * 12, object)}  # fmt: skip
 
 
 @pytest.mark.parametrize("odd", ODD_COLUMNS.values(), ids=ODD_COLUMNS)

@@ -63,15 +63,11 @@ def test_sanitised_text():
 def test_results_that_are_printed(data):
     qrels, runs = data
     measures = {"$a$": "AP", r"$\frac$": "RR", "<b>": "nDCG@3"}  # labels with control characters are errors
-    found = [
-        compare(qrels, runs, measures, baseline=HOSTILE[0], resamples=100),
-        compare(qrels, runs, measures, resamples=100),
-        explain(qrels, runs[HOSTILE[0]], next(iter(qrels)), "AP"),
-        explain(qrels, {name: runs[name] for name in HOSTILE[:2]}, next(iter(qrels)), "AP"),
-        simulate(qrels, runs, "RR", users=20),
-        progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4]),
-        studies.metric_agreement(qrels, runs, measures, resamples=100),
-    ]
+    found = [compare(qrels, runs, measures, baseline=HOSTILE[0], resamples=100),
+             compare(qrels, runs, measures, resamples=100), explain(qrels, runs[HOSTILE[0]], next(iter(qrels)), "AP"),
+             explain(qrels, {name: runs[name] for name in HOSTILE[:2]}, next(iter(qrels)), "AP"),
+             simulate(qrels, runs, "RR", users=20), progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4]),
+             studies.metric_agreement(qrels, runs, measures, resamples=100)]  # fmt: skip
     for thing in found:
         assert all(map(is_harmless, printed(thing)))
     for text in printed(found[0]):
@@ -189,13 +185,11 @@ def test_pages_and_pictures_of_studies(data, tmp_path):
     ratings = pd.DataFrame({"query_id": list(qrels), "rating": rng.integers(1, 6, len(qrels)).astype(float)})
     rated = studies.Rated.lists(qrels, runs[HOSTILE[0]], ratings)
     groups = {name: f"$g{number % 2}$\x1b" for number, name in enumerate(runs)}
-    found = [
-        studies.metric_agreement(qrels, runs, named, resamples=100),
-        studies.discriminative_power(qrels, runs, named, resamples=100, progress=False),
-        studies.robustness(qrels, runs, named, seeds=2, pairs=4, complete=None, progress=False),
-        studies.groups_left_out(qrels, runs, groups, named, complete=None),
-        studies.user_agreement(rated, named, resamples=100, cv=2),
-    ]
+    found = [studies.metric_agreement(qrels, runs, named, resamples=100),
+             studies.discriminative_power(qrels, runs, named, resamples=100, progress=False),
+             studies.robustness(qrels, runs, named, seeds=2, pairs=4, complete=None, progress=False),
+             studies.groups_left_out(qrels, runs, groups, named, complete=None),
+             studies.user_agreement(rated, named, resamples=100, cv=2)]  # fmt: skip
     for number, study in enumerate(found):
         for picture in study.pictures().values():
             ax = Figure(figsize=picture.size, layout="constrained").subplots()

@@ -15,19 +15,11 @@ from pyterrier_cwla.measures.equations import descriptions
 from pyterrier_cwla.model.language import TABLES, BelowOne
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "z": 1}, "q2": {"a": 1, "d": 0}}
-RUNS = {
-    "old": {"q1": {"a": 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0, "a": 1.0}},
-    "new": {"q1": {"b": 9.0, "c": 8.0, "a": 7.0}, "q2": {"a": 2.0, "d": 1.0}},
-}
+RUNS = {"old": {"q1": {"a": 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0, "a": 1.0}},
+        "new": {"q1": {"b": 9.0, "c": 8.0, "a": 7.0}, "q2": {"a": 2.0, "d": 1.0}}}  # fmt: skip
 WORDS = {doc_id: 100.0 * (1 + at) for at, doc_id in enumerate("abcdxz")}
-MEASURES = [
-    "CWLA(C='rbp(0.8)',A='erg',max_rel=2)",
-    "CWLA(C='inst(2)',A='max',gain='exponential',max_rel=2)",
-    "TBG(half_life=60,unseen=5)",
-    "AP",
-    "nDCG@3",
-    "RBP(p=0.5,rel=1)",
-]
+MEASURES = ["CWLA(C='rbp(0.8)',A='erg',max_rel=2)", "CWLA(C='inst(2)',A='max',gain='exponential',max_rel=2)",
+            "TBG(half_life=60,unseen=5)", "AP", "nDCG@3", "RBP(p=0.5,rel=1)"]  # fmt: skip
 
 
 def explored(**more):
@@ -202,27 +194,18 @@ def test_files_of_measures_that_others_type_are_not_read(tmp_path):
     assert "error" not in moved
 
 
-@pytest.mark.parametrize(
-    ("request_", "message"),
-    [
-        ({"measure": "CWLA(C='rpb(0.8)',A='erg')"}, "rpb"),
-        ({"measure": "AP,RR"}, "several measures"),
-        ({"measure": "Bpref"}, "no user model"),
-        ({"measure": "nDCG@999999999"}, "999,999,999 explicit ranks would be needed, and at most 4,194,304"),
-        ({"topic": "q9"}, "q9"),
-        ({"want": "sweep", "sweep": "C.nothing"}, "C.nothing"),
-        ({"want": "everything"}, "everything"),
-        ({"set": {"C.phi": "2"}}, "phi"),
-        ({"set": {"C.theta": "0.5"}}, "theta"),
-        ({"set": {"measure.x": "1"}}, "has no control 'measure.x' to change. Near: 'measure'"),
-        ({"set": {"norm.__init__": "1"}}, "has no control 'norm.__init__' to change"),
-        ({"set": {"lengths": ""}}, "has no control 'lengths' to change"),
-        ({"set": "C.phi"}, "map"),
-        ({"grades": {"a": "two"}}, "number"),
-        ({"grades": {"nothing": 1}}, "nothing"),
-        ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"),
-    ],
-)
+@pytest.mark.parametrize(("request_", "message"), [
+    ({"measure": "CWLA(C='rpb(0.8)',A='erg')"}, "rpb"), ({"measure": "AP,RR"}, "several measures"),
+    ({"measure": "Bpref"}, "no user model"),
+    ({"measure": "nDCG@999999999"}, "999,999,999 explicit ranks would be needed, and at most 4,194,304"),
+    ({"topic": "q9"}, "q9"), ({"want": "sweep", "sweep": "C.nothing"}, "C.nothing"),
+    ({"want": "everything"}, "everything"), ({"set": {"C.phi": "2"}}, "phi"), ({"set": {"C.theta": "0.5"}}, "theta"),
+    ({"set": {"measure.x": "1"}}, "has no control 'measure.x' to change. Near: 'measure'"),
+    ({"set": {"norm.__init__": "1"}}, "has no control 'norm.__init__' to change"),
+    ({"set": {"lengths": ""}}, "has no control 'lengths' to change"), ({"set": "C.phi"}, "map"),
+    ({"grades": {"a": "two"}}, "number"), ({"grades": {"nothing": 1}}, "nothing"),
+    ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"),
+])  # fmt: skip
 def test_errors_are_answers(request_, message):
     assert message in explored().answer(request_)["error"]
 
@@ -390,14 +373,9 @@ def test_ends_of_equal_scores_are_found_between_values():
     assert [flip["value"] for flip in sweep["flips"]] == ["1 to 1.5"]
 
 
-@pytest.mark.parametrize(
-    "request_",
-    [
-        {"set": {"C.phi.x": "1"}},
-        {"grades": {"a": 10**400}},
-        {"measure": ""},
-        {"measure": "CWLA(C='prec(10000000)',A='erg',max_rel=2)"},
-    ],
-)
+@pytest.mark.parametrize("request_", [
+    {"set": {"C.phi.x": "1"}}, {"grades": {"a": 10**400}}, {"measure": ""},
+    {"measure": "CWLA(C='prec(10000000)',A='erg',max_rel=2)"},
+])  # fmt: skip
 def test_odd_requests_are_errors_in_the_answer(request_):
     assert explored().answer(request_)["error"]

@@ -24,10 +24,8 @@ pytestmark = pytest.mark.slow
 HOSTILE = '<img src=x onerror="document.title=1">'
 GRADES = {"A": [2, 0, 1, None, 0, 0, 1, 0, 0, 0, 0, 1], "B": [0, 2, 1, 1, 0, None, 0, 0, 1, 0, 0, 0]}
 QRELS = {"q1": {HOSTILE: 2, "b": 0, "c": 1, "z": 1}, "q2": {HOSTILE: 1, "d": 0}}
-RUNS = {
-    "old</script>": {"q1": {HOSTILE: 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0, HOSTILE: 1.0}},
-    "new": {"q1": {"b": 9.0, "c": 8.0, HOSTILE: 7.0}, "q2": {HOSTILE: 2.0, "d": 1.0}},
-}
+RUNS = {"old</script>": {"q1": {HOSTILE: 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0, HOSTILE: 1.0}},
+        "new": {"q1": {"b": 9.0, "c": 8.0, HOSTILE: 7.0}, "q2": {HOSTILE: 2.0, "d": 1.0}}}  # fmt: skip
 WORDS = {HOSTILE: 100.0, "b": 200.0, "c": 300.0, "d": 400.0, "x": 500.0, "z": 600.0}
 
 
@@ -326,10 +324,8 @@ def test_hostile_names_of_all_kinds(opened, width):
              "{{7*7}}${7*7}", "&lt;b&gt;", "w" * 300, "'; alert(1); //"]  # fmt: skip
     qrels = {names[1]: dict.fromkeys(names, 1) | {names[0]: 0}, names[0]: {names[0]: 1}}
     ranking = {name: 9.0 - at for at, name in enumerate(names)}
-    runs = {
-        names[0]: dict.fromkeys(qrels, ranking),
-        names[1]: {qid: {name: -score for name, score in ranking.items()} for qid in qrels},
-    }
+    runs = {names[0]: dict.fromkeys(qrels, ranking),
+            names[1]: {qid: {name: -score for name, score in ranking.items()} for qid in qrels}}  # fmt: skip
     texts, about = dict.fromkeys(names, names[1]), dict.fromkeys(qrels, names[0])
     page = opened(Exploration(qrels, runs, texts=texts, queries=about, topic=names[1]), width=width)
     assert page.ids(0) == [harmless(name) for name in names]

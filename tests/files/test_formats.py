@@ -74,11 +74,8 @@ def complaint(read, path) -> str:
 def test_a_run_has_its_ids_scores_and_order(file):
     table = read_run(file(RUN))
     assert table.schema == pa.schema({"query_id": pa.string(), "doc_id": pa.string(), "score": pa.float64()})
-    assert table.to_pydict() == {
-        "query_id": ["301", "301", "302"],
-        "doc_id": ["FT911-3", "FT911-4", "FT911-3"],
-        "score": [7.5, 6.0, -math.inf],
-    }
+    assert table.to_pydict() == {"query_id": ["301", "301", "302"], "doc_id": ["FT911-3", "FT911-4", "FT911-3"],
+                                 "score": [7.5, 6.0, -math.inf]}  # fmt: skip
 
 
 def test_judgments_keep_negative_grades(file):
@@ -90,20 +87,12 @@ def test_judgments_keep_negative_grades(file):
 @pytest.mark.parametrize(
     "read, data", [(read_run, RUN), (read_qrels, QRELS), (read_lengths, LENGTHS)], ids=["run", "qrels", "lengths"]
 )
-@pytest.mark.parametrize(
-    "write",
-    [
-        lambda data: data.rstrip(),
-        lambda data: data.replace(b"\n", b"\r\n"),
-        lambda data: b"\xef\xbb\xbf" + data,
-        lambda data: b"\n  \n" + data.replace(b"\n", b"\n\n \t\n"),
-        lambda data: b" \r\n" + data.replace(b"\n", b"\r\n \r\n"),
-        lambda data: packed(data, "gzip"),
-        lambda data: packed(data, "zstd"),
-        lambda data: packed(data[:30], "gzip") + packed(data[30:], "gzip"),
-    ],
-    ids=["no last newline", "CRLF", "BOM", "blank lines", "blank CRLF lines", "gzip", "zstd", "two gzip members"],
-)
+@pytest.mark.parametrize("write", [
+    lambda data: data.rstrip(), lambda data: data.replace(b"\n", b"\r\n"), lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: b"\n  \n" + data.replace(b"\n", b"\n\n \t\n"),
+    lambda data: b" \r\n" + data.replace(b"\n", b"\r\n \r\n"), lambda data: packed(data, "gzip"),
+    lambda data: packed(data, "zstd"), lambda data: packed(data[:30], "gzip") + packed(data[30:], "gzip"),
+], ids=["no last newline", "CRLF", "BOM", "blank lines", "blank CRLF lines", "gzip", "zstd", "two gzip members"])  # fmt: skip
 def test_the_same_file_written_otherwise_reads_the_same(file, read, data, write):
     assert read(file(write(data))).equals(read(file(data, "plain")))
 
@@ -124,18 +113,11 @@ def test_a_query_need_not_be_in_one_piece(file):
     assert read_run(file(b"1 Q0 a 1 3 t\n2 Q0 a 1 3 t\n1 Q0 b 2 1 t\n")).num_rows == 3
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "FT911-3\t250\nFT911-4\t12.5\n",
-        "docno\tdoc_length\nFT911-3\t250\nFT911-4\t12.5\n",
-        "\n \n words , id \n250,FT911-3\n12.5,FT911-4\n",
-        '"doc_id","length"\r\n"FT911-3","250"\r\n"FT911-4",12.5\r\n',
-        "FT911-3 250\nFT911-4   12.5\n",
-        "id length\nFT911-3 250\nFT911-4 12.5\n",
-    ],
-    ids=["TSV", "header", "header the other way round", "quotes", "blanks", "blanks and header"],
-)
+@pytest.mark.parametrize("text", [
+    "FT911-3\t250\nFT911-4\t12.5\n", "docno\tdoc_length\nFT911-3\t250\nFT911-4\t12.5\n",
+    "\n \n words , id \n250,FT911-3\n12.5,FT911-4\n", '"doc_id","length"\r\n"FT911-3","250"\r\n"FT911-4",12.5\r\n',
+    "FT911-3 250\nFT911-4   12.5\n", "id length\nFT911-3 250\nFT911-4 12.5\n",
+], ids=["TSV", "header", "header the other way round", "quotes", "blanks", "blanks and header"])  # fmt: skip
 def test_lengths_come_as_tsv_or_csv_with_or_without_header(file, text):
     expected = pa.table({"doc_id": ["FT911-3", "FT911-4"], "doc_length": [250.0, 12.5]})
     assert read_lengths(file(text.encode())).equals(expected)
@@ -306,12 +288,9 @@ def test_a_wrong_parquet_run_is_named(parquet, columns, message):
     assert message in complaint(read_run, parquet(columns))
 
 
-GRADES = [
-    (["0.37", "0.0", "-1"], [0.37, 0.0, -1.0], pa.float64()),
-    (["1.0", "0.0", "2e0"], [1, 0, 2], pa.int64()),
-    (["9007199254740993", "0", "1"], [9007199254740993, 0, 1], pa.int64()),
-    (["1", ".5", "1e-9"], [1, 0.5, 1e-9], pa.float64()),
-]
+GRADES = [(["0.37", "0.0", "-1"], [0.37, 0.0, -1.0], pa.float64()), (["1.0", "0.0", "2e0"], [1, 0, 2], pa.int64()),
+          (["9007199254740993", "0", "1"], [9007199254740993, 0, 1], pa.int64()),
+          (["1", ".5", "1e-9"], [1, 0.5, 1e-9], pa.float64())]  # fmt: skip
 
 
 @pytest.mark.parametrize(("written", "expected", "kind"), GRADES)
@@ -416,12 +395,8 @@ def scratch(tmp_path_factory):
     return tmp_path_factory.mktemp("scratch") / "file"
 
 
-@given(
-    st.dictionaries(pairs, st.floats(allow_nan=False), min_size=1),
-    blanks,
-    ends,
-    st.sampled_from([bytes, gzip.compress]),
-)
+@given(st.dictionaries(pairs, st.floats(allow_nan=False), min_size=1), blanks, ends,
+       st.sampled_from([bytes, gzip.compress]))  # fmt: skip
 def test_a_run_survives_being_written(scratch, run, blank, end, pack):
     scratch.write_bytes(pack(written([(q, "Q0", d, 1, s, "tag") for (q, d), s in run.items()], blank, end)))
     table = read_run(scratch)
@@ -463,16 +438,10 @@ gaps = st.sampled_from([" ", " ", " ", "  ", "\t", "\n", "\r\n", "\r", "\n\n", "
 loose_text = st.lists(st.tuples(cells, gaps)).map(lambda parts: "".join(map("".join, parts)).encode())
 
 
-@given(
-    st.one_of(
-        loose_text,
-        st.text().map(str.encode),
-        st.binary(),
-        st.binary().map(b"\x1f\x8b\x08".__add__),
-        st.binary().map(b"PAR1".__add__),
-    ),
-    st.sampled_from([read_run, read_qrels, read_lengths]),
-)
+@given(st.one_of(
+    loose_text, st.text().map(str.encode), st.binary(), st.binary().map(b"\x1f\x8b\x08".__add__),
+    st.binary().map(b"PAR1".__add__),
+), st.sampled_from([read_run, read_qrels, read_lengths]))  # fmt: skip
 def test_any_content_is_a_table_or_a_malformed_file(scratch, data, read):
     scratch.write_bytes(data)
     try:
@@ -487,14 +456,9 @@ def test_any_content_is_a_table_or_a_malformed_file(scratch, data, read):
 fields = st.tuples(st.just("1"), cells, st.uuids().map(str), cells, st.sampled_from(["1", "-2.5", "inf"]), cells)
 
 
-@given(
-    st.lists(
-        st.tuples(fields, st.lists(blanks, min_size=7, max_size=7), ends),
-        min_size=1,
-        unique_by=lambda line: line[0][2],
-    ),
-    st.lists(st.integers(0, 60), max_size=2),
-)
+@given(st.lists(
+    st.tuples(fields, st.lists(blanks, min_size=7, max_size=7), ends), min_size=1, unique_by=lambda line: line[0][2],
+), st.lists(st.integers(0, 60), max_size=2))  # fmt: skip
 def test_lines_are_split_as_python_splits_them(scratch, lines, cuts):
     """Intact lines are read as written. With a byte removed, fields never move to other columns."""
     data = "".join(b[6] + "".join(map("".join, zip(f, b[:5]))) + f[5] + end for f, b, end in lines).encode()

@@ -16,19 +16,13 @@ from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qre
 
 QRELS = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "relevance": [1, 0, 2]}
 RUN = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "score": [1.0, 3.0, 2.0]}
-SECOND = {
-    "relevance": ("label", [1, 0, 2], [1, 1, 2], "0 and 1"),
-    "query_id": ("qid", ["q", "q", "q"], ["q", "r", "q"], "'q' and 'r'"),
-    "doc_id": ("docno", ["a", "b", "c"], ["a", "x", "c"], "'b' and 'x'"),
-}
-FORMS = {
-    "pandas": pd.DataFrame,
-    "objects": lambda columns: pd.DataFrame(columns).astype(object),
-    "categories": lambda columns: pd.DataFrame(columns).astype({"query_id": "category", "doc_id": "category"}),
-    "polars": pl.DataFrame,
-    "arrow": pa.table,
-    "tuples": lambda columns: list(pd.DataFrame(columns).itertuples(index=False)),
-}
+SECOND = {"relevance": ("label", [1, 0, 2], [1, 1, 2], "0 and 1"),
+          "query_id": ("qid", ["q", "q", "q"], ["q", "r", "q"], "'q' and 'r'"),
+          "doc_id": ("docno", ["a", "b", "c"], ["a", "x", "c"], "'b' and 'x'")}  # fmt: skip
+FORMS = {"pandas": pd.DataFrame, "objects": lambda columns: pd.DataFrame(columns).astype(object),
+         "categories": lambda columns: pd.DataFrame(columns).astype({"query_id": "category", "doc_id": "category"}),
+         "polars": pl.DataFrame, "arrow": pa.table,
+         "tuples": lambda columns: list(pd.DataFrame(columns).itertuples(index=False))}  # fmt: skip
 EXPECTED = evaluate(QRELS := pd.DataFrame(QRELS), RUN := pd.DataFrame(RUN), ["AP", "nDCG"])
 
 

@@ -32,38 +32,24 @@ def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
     register_lengths("named_here", WORDS)
     register_duplicates("named_here", REPEATED)
     (tmp_path / "words.csv").write_text("d0,100\n")
-    names = {
-        "DocLength()": DocLength(),
-        "DocLength(tokeniser='words')": DocLength(tokeniser="words"),
-        "DocLength(tokeniser=characters)": DocLength(tokeniser=characters),
-        "DocLength(lengths='named_here')": DocLength("named_here"),
-        "DocLength(lengths='words.csv')": DocLength(tmp_path / "words.csv"),
-        "DocLength(lengths=<3 lengths>)": DocLength(WORDS),
-        "DocSeconds(<3 doc_seconds>)": DocSeconds(WORDS),
-        "DuplicateOf(similarity=0.5, shingle=2)": DuplicateOf(similarity=0.5, shingle=2),
-        "DuplicateOf(duplicates='named_here')": DuplicateOf("named_here"),
-        "DuplicateOf(duplicates=<2 duplicates>)": DuplicateOf(REPEATED),
-    }
+    names = {"DocLength()": DocLength(), "DocLength(tokeniser='words')": DocLength(tokeniser="words"),
+             "DocLength(tokeniser=characters)": DocLength(tokeniser=characters),
+             "DocLength(lengths='named_here')": DocLength("named_here"),
+             "DocLength(lengths='words.csv')": DocLength(tmp_path / "words.csv"),
+             "DocLength(lengths=<3 lengths>)": DocLength(WORDS), "DocSeconds(<3 doc_seconds>)": DocSeconds(WORDS),
+             "DuplicateOf(similarity=0.5, shingle=2)": DuplicateOf(similarity=0.5, shingle=2),
+             "DuplicateOf(duplicates='named_here')": DuplicateOf("named_here"),
+             "DuplicateOf(duplicates=<2 duplicates>)": DuplicateOf(REPEATED)}  # fmt: skip
     for name, transformer in names.items():
         assert repr(transformer) == str(transformer) == name
     assert str(DocLength() >> DuplicateOf() % 3) == "(DocLength() >> DuplicateOf() >> RankCutoff(3))"
 
 
-DIFFERENT = [
-    lambda: DocLength(),
-    lambda: DocLength(tokeniser="words"),
-    lambda: DocLength(tokeniser=characters),
-    lambda: DocLength(WORDS),
-    lambda: DocLength(WORDS | {"d0": 101}),
-    lambda: DocLength(WORDS | {"d9": 1}),
-    lambda: DocSeconds(WORDS),
-    lambda: DocSeconds(WORDS | {"d0": 101}),
-    lambda: DuplicateOf(),
-    lambda: DuplicateOf(similarity=0.5),
-    lambda: DuplicateOf(shingle=2),
-    lambda: DuplicateOf(REPEATED),
-    lambda: DuplicateOf({"d1": "d0"}),
-]
+DIFFERENT = [lambda: DocLength(), lambda: DocLength(tokeniser="words"), lambda: DocLength(tokeniser=characters),
+             lambda: DocLength(WORDS), lambda: DocLength(WORDS | {"d0": 101}), lambda: DocLength(WORDS | {"d9": 1}),
+             lambda: DocSeconds(WORDS), lambda: DocSeconds(WORDS | {"d0": 101}), lambda: DuplicateOf(),
+             lambda: DuplicateOf(similarity=0.5), lambda: DuplicateOf(shingle=2), lambda: DuplicateOf(REPEATED),
+             lambda: DuplicateOf({"d1": "d0"})]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -203,14 +189,10 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn():
 # ---- rank cutoffs
 
 
-CUT = {
-    "words": lambda: DocLength(),
-    "table of words": lambda: DocLength(WORDS),
-    "table of seconds": lambda: DocSeconds(WORDS),
-    "texts": lambda: DuplicateOf(),
-    "table of duplicates": lambda: DuplicateOf(REPEATED),
-    "both": lambda: DocLength(WORDS) >> DuplicateOf(tokeniser="whitespace"),
-}
+CUT = {"words": lambda: DocLength(), "table of words": lambda: DocLength(WORDS),
+       "table of seconds": lambda: DocSeconds(WORDS), "texts": lambda: DuplicateOf(),
+       "table of duplicates": lambda: DuplicateOf(REPEATED),
+       "both": lambda: DocLength(WORDS) >> DuplicateOf(tokeniser="whitespace")}  # fmt: skip
 
 
 @st.composite

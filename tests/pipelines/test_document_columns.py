@@ -20,22 +20,17 @@ pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:IN
 
 WORDS = {"d1": 100, "d2": 350}
 REPEATED = {"d2": "d1", "d4": "d3"}
-RANKING = pd.DataFrame(
-    [
-        *[("1", "d2", "A fox jumps!", 1), ("1", "d1", "a fox jumps", 0), ("1", "d3", "dogs  sleep", 2)],
-        *[("2", "d3", "dogs  sleep", 0), ("2", "d1", "a fox jumps", 1), ("2", "d4", "Dogs sleep.", 2)],
-        *[("3", "d5", "", 1), ("3", "d6", "", 0)],
-    ],
-    columns=["qid", "docno", "text", "rank"],
-).assign(query="about animals", score=lambda r: -1.0 * r["rank"], url="x")
+RANKING = pd.DataFrame([
+    *[("1", "d2", "A fox jumps!", 1), ("1", "d1", "a fox jumps", 0), ("1", "d3", "dogs  sleep", 2)],
+    *[("2", "d3", "dogs  sleep", 0), ("2", "d1", "a fox jumps", 1), ("2", "d4", "Dogs sleep.", 2)],
+    *[("3", "d5", "", 1), ("3", "d6", "", 0)],
+], columns=["qid", "docno", "text", "rank"]).assign(query="about animals", score=lambda r: -1.0 * r["rank"], url="x")  # fmt: skip
 
-TRANSFORMERS = {
-    "words": (lambda: DocLength(), ["docno", "text"], "doc_length"),
-    "table of words": (lambda: DocLength(WORDS), ["docno"], "doc_length"),
-    "texts": (lambda: DuplicateOf(), ["qid", "docno", "text"], "duplicate_of"),
-    "nearly": (lambda: DuplicateOf(similarity=0.5, shingle=2), ["qid", "docno", "text"], "duplicate_of"),
-    "table of duplicates": (lambda: DuplicateOf(REPEATED), ["docno"], "duplicate_of"),
-}
+TRANSFORMERS = {"words": (lambda: DocLength(), ["docno", "text"], "doc_length"),
+                "table of words": (lambda: DocLength(WORDS), ["docno"], "doc_length"),
+                "texts": (lambda: DuplicateOf(), ["qid", "docno", "text"], "duplicate_of"),
+                "nearly": (lambda: DuplicateOf(similarity=0.5, shingle=2), ["qid", "docno", "text"], "duplicate_of"),
+                "table of duplicates": (lambda: DuplicateOf(REPEATED), ["docno"], "duplicate_of")}  # fmt: skip
 every = pytest.mark.parametrize("make, needs, adds", TRANSFORMERS.values(), ids=TRANSFORMERS)
 
 

@@ -100,13 +100,8 @@ def test_pt_ltr_stops_early_on_our_measure():
 def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
     pipeline = CANDIDATES >> LearnedRanker(grouped(objective))
     pipeline.fit(TRAIN, QRELS)
-    alone = grouped(objective).fit(
-        np.stack(RESULTS.features),
-        grades(RESULTS),
-        qid=RESULTS.qid.to_numpy(),
-        docno=RESULTS.docno.to_numpy(),
-        doc_length=RESULTS.doc_length.to_numpy(),
-    )
+    alone = grouped(objective).fit(np.stack(RESULTS.features), grades(RESULTS), qid=RESULTS.qid.to_numpy(),
+                                   docno=RESULTS.docno.to_numpy(), doc_length=RESULTS.doc_length.to_numpy())  # fmt: skip
     found, test = pipeline(TEST), CANDIDATES(TEST)
     np.testing.assert_array_equal(found.score, alone.predict(np.stack(test.features)))
     assert found.docno.tolist() == test.docno.tolist()
@@ -191,22 +186,14 @@ def test_a_measure_that_needs_lengths_says_so():
     np.testing.assert_array_equal(by_table.score, LearnedRanker(grouped()).fit(RESULTS, QRELS)(test).score)
 
 
-@pytest.mark.parametrize(
-    "results, qrels, error, message",
-    [
-        (RESULTS[:0], QRELS, BadParameter, "no training results"),
-        (
-            RESULTS,
-            QRELS.assign(qid="x" + QRELS.qid),
-            BadJudgments,
-            "no training result is judged: .* '1', .* for 'x1', ",
-        ),
-        (RESULTS.astype({"qid": int}), QRELS, BadJudgments, "for the topics 1, 2, 3, …, the judgments for '1', '2', "),
-        (RESULTS, pd.concat([QRELS, QRELS[:1].assign(label=9)]), BadJudgments, "two different labels in the training"),
-        (RESULTS.drop(columns="features"), QRELS, pt.validate.InputValidationError, "features"),
-        (RESULTS, QRELS.drop(columns="label"), BadJudgments, "training qrels have no column 'label'; there is 'qid', "),
-    ],
-)
+@pytest.mark.parametrize("results, qrels, error, message", [
+    (RESULTS[:0], QRELS, BadParameter, "no training results"),
+    (RESULTS, QRELS.assign(qid="x" + QRELS.qid), BadJudgments, "no training result is judged: .* '1', .* for 'x1', "),
+    (RESULTS.astype({"qid": int}), QRELS, BadJudgments, "for the topics 1, 2, 3, …, the judgments for '1', '2', "),
+    (RESULTS, pd.concat([QRELS, QRELS[:1].assign(label=9)]), BadJudgments, "two different labels in the training"),
+    (RESULTS.drop(columns="features"), QRELS, pt.validate.InputValidationError, "features"),
+    (RESULTS, QRELS.drop(columns="label"), BadJudgments, "training qrels have no column 'label'; there is 'qid', "),
+])  # fmt: skip
 def test_rows_that_cannot_be_learned_from(results, qrels, error, message):
     with pytest.raises(error, match=message):
         LearnedRanker(grouped()).fit(results, qrels)

@@ -228,21 +228,13 @@ def test_searches_read_the_default_table_of_lengths():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "present, space, kind",
-    [
-        (0.75, (0, 1), float),
-        (10, (5, 20), int),
-        (10, (5.0, 20.0), float),
-        (None, (5, 20), int),
-        (None, (0.5, 2), float),
-        ("a", ["a", "b"], str),
-        (0.5, np.linspace(0, 1, 3), float),
-        (2.0, optuna.distributions.FloatDistribution(1, 8, log=True), float),
-        (4, optuna.distributions.IntDistribution(2, 8, step=2), int),
-        (np.float64(0.5), [np.float64(0.5), np.float64(1)], float),
-    ],
-)
+@pytest.mark.parametrize("present, space, kind", [
+    (0.75, (0, 1), float), (10, (5, 20), int), (10, (5.0, 20.0), float), (None, (5, 20), int), (None, (0.5, 2), float),
+    ("a", ["a", "b"], str), (0.5, np.linspace(0, 1, 3), float),
+    (2.0, optuna.distributions.FloatDistribution(1, 8, log=True), float),
+    (4, optuna.distributions.IntDistribution(2, 8, step=2), int),
+    (np.float64(0.5), [np.float64(0.5), np.float64(1)], float),
+])  # fmt: skip
 def test_what_a_parameter_may_be(present, space, kind):
     failing = Failing()
     failing.setting = present
@@ -461,26 +453,19 @@ def test_without_optuna_the_error_says_what_to_install():
     assert 'pip install "optuna>=' in done.stderr
 
 
-@pytest.mark.parametrize(
-    "params, message",
-    [
-        ({}, "no parameter to tune"),
-        ({"bm25": {}}, "no parameter to tune"),
-        ({"bm25": {"k2": (0, 1)}}, r"BM25\('lucene'\) has no parameter 'k2'. Near: 'k1'"),
-        ({"other": {"b": (0.0, 1.0)}}, r"BM25\('lucene'\) is not in the pipeline"),
-        ({"bm25": {"b": []}}, r"b = \[\]: give at least one value"),
-        ({"bm25": {"b": 0.5}}, r"b = 0.5: give a tuple \(low, high\), a list, or a distribution"),
-        ({"bm25": {"b": {0.5, 0.75}}}, r"give a tuple \(low, high\), a list, or a distribution"),
-        ({"bm25": {"method": "lucene"}}, r"method = 'lucene': give a tuple"),
-        (
-            {"bm25": {"b": (0.5, 0.75, 1.0)}},
-            r"a tuple must be \(low, high\)\. Give a list for choices: \[0.5, 0.75, 1.0\]",
-        ),
-        ({"bm25": {"method": ("lucene", "bm25+")}}, "a list for choices"),
-        ({"bm25": {"method": ["lucene", ("bm25+", 2)]}}, r"\('bm25\+', 2\) is no number, text, True, False or None"),
-        ({"bm25": {"b": (1.0, 0.5)}}, "low must not be above high"),
-    ],
-)
+@pytest.mark.parametrize("params, message", [
+    ({}, "no parameter to tune"), ({"bm25": {}}, "no parameter to tune"),
+    ({"bm25": {"k2": (0, 1)}}, r"BM25\('lucene'\) has no parameter 'k2'. Near: 'k1'"),
+    ({"other": {"b": (0.0, 1.0)}}, r"BM25\('lucene'\) is not in the pipeline"),
+    ({"bm25": {"b": []}}, r"b = \[\]: give at least one value"),
+    ({"bm25": {"b": 0.5}}, r"b = 0.5: give a tuple \(low, high\), a list, or a distribution"),
+    ({"bm25": {"b": {0.5, 0.75}}}, r"give a tuple \(low, high\), a list, or a distribution"),
+    ({"bm25": {"method": "lucene"}}, r"method = 'lucene': give a tuple"),
+    ({"bm25": {"b": (0.5, 0.75, 1.0)}}, r"a tuple must be \(low, high\)\. Give a list for choices: \[0.5, 0.75, 1.0\]"),
+    ({"bm25": {"method": ("lucene", "bm25+")}}, "a list for choices"),
+    ({"bm25": {"method": ["lucene", ("bm25+", 2)]}}, r"\('bm25\+', 2\) is no number, text, True, False or None"),
+    ({"bm25": {"b": (1.0, 0.5)}}, "low must not be above high"),
+])  # fmt: skip
 def test_spaces_that_cannot_be_searched(bm25, params, message):
     names = {"bm25": bm25, "other": demo.BM25(INDEX)}
     with pytest.raises(BadParameter, match=message):

@@ -140,21 +140,14 @@ def test_an_index_of_token_weights_has_no_lengths_in_words(tmp_path):
         lengths_of_index(index)
 
 
-@pytest.mark.parametrize(
-    "name, change, message",
-    [
-        ("inv.sizes", None, "not built, or is damaged .*inv.sizes"),
-        ("fwd.documents", None, "not built, or is damaged .*fwd.documents"),
-        (
-            "inv.sizes",
-            lambda content: content[:-8],
-            "300 lengths of documents, and fwd.documents has 302 ids",
-        ),
-        ("inv.sizes", lambda content: b"", "0 lengths of documents"),
-        ("fwd.documents", lambda content: content + b"d\n", "302 lengths of documents, and fwd.documents has 303 ids"),
-        ("fwd.documents", lambda content: b"\xff" + content, "damaged .*utf-8"),
-    ],
-)
+@pytest.mark.parametrize("name, change, message", [
+    ("inv.sizes", None, "not built, or is damaged .*inv.sizes"),
+    ("fwd.documents", None, "not built, or is damaged .*fwd.documents"),
+    ("inv.sizes", lambda content: content[:-8], "300 lengths of documents, and fwd.documents has 302 ids"),
+    ("inv.sizes", lambda content: b"", "0 lengths of documents"),
+    ("fwd.documents", lambda content: content + b"d\n", "302 lengths of documents, and fwd.documents has 303 ids"),
+    ("fwd.documents", lambda content: b"\xff" + content, "damaged .*utf-8"),
+])  # fmt: skip
 def test_a_damaged_index_is_one_error(index, name, change, message, tmp_path):
     shutil.copytree(index.path, tmp_path / "index")
     file = tmp_path / "index" / name

@@ -34,13 +34,8 @@ def test_a_saved_table_is_found_by_pyterrier(artifact, table, tmp_path):
         assert held.about.items() >= table.about.items()
     assert repr(saved) == f"{artifact.__name__}({str(tmp_path / 'table')!r})"
     metadata = json.loads((tmp_path / "table" / "pt_meta.json").read_text())
-    assert metadata == {
-        "type": f"document_{table._parameter}",
-        "format": "cwla",
-        "package_hint": "pyterrier-cwla",
-        "rows": len(table),
-        **table.about,
-    }
+    assert metadata == {"type": f"document_{table._parameter}", "format": "cwla", "package_hint": "pyterrier-cwla",
+                        "rows": len(table), **table.about}  # fmt: skip
     assert pt.inspect.artifact_type_format(artifact) == (metadata["type"], "cwla")
     assert {path.name for path in (tmp_path / "table").iterdir()} == {"pt_meta.json", f"{table._parameter}.parquet"}
 
@@ -118,20 +113,13 @@ def damage(folder, kind):
         metadata.write_text('{"type": "sparse_index", "format": "pisa"}')
 
 
-@pytest.mark.parametrize(
-    "kind, message",
-    {
-        "no table": "lengths.parquet is missing",
-        "cut table": "lengths.parquet",
-        "text": "lengths.parquet",
-        "another table": "lengths.parquet",
-        "no metadata": "this is no folder with a table of lengths: its pt_meta.json is missing or damaged",
-        "cut metadata": "pt_meta.json is missing or damaged",
-        "a list": "pt_meta.json is missing or damaged",
-        "nested": "pt_meta.json is missing or damaged",
-        "an index": r"has sparse_index\.pisa, not document_lengths\.cwla",
-    }.items(),
-)
+@pytest.mark.parametrize("kind, message", {
+    "no table": "lengths.parquet is missing", "cut table": "lengths.parquet", "text": "lengths.parquet",
+    "another table": "lengths.parquet",
+    "no metadata": "this is no folder with a table of lengths: its pt_meta.json is missing or damaged",
+    "cut metadata": "pt_meta.json is missing or damaged", "a list": "pt_meta.json is missing or damaged",
+    "nested": "pt_meta.json is missing or damaged", "an index": r"has sparse_index\.pisa, not document_lengths\.cwla",
+}.items())  # fmt: skip
 def test_a_damaged_or_foreign_folder_is_one_error(kind, message, tmp_path):
     LengthsArtifact.save(LENGTHS, tmp_path / "table")
     damage(tmp_path / "table", kind)

@@ -15,18 +15,9 @@ from tests.support.generated import as_pyterrier, collection, harmless
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword")
 
-TEN = [
-    "AP(rel=2)",
-    "nDCG@10",
-    "RR(rel=2)",
-    "ERR@10",
-    "RBP(rel=2,p=0.8)",
-    "INST(max_rel=3)",
-    "Judged@10",
-    "TBG",
-    "CWLA(C='rbp(0.8)',A='max',max_rel=3)",
-    "CWLA(C='decay(60)',A='erg',gain='linear',effort='time',end='stop',max_rel=3)",
-]
+TEN = ["AP(rel=2)", "nDCG@10", "RR(rel=2)", "ERR@10", "RBP(rel=2,p=0.8)", "INST(max_rel=3)", "Judged@10", "TBG",
+       "CWLA(C='rbp(0.8)',A='max',max_rel=3)",
+       "CWLA(C='decay(60)',A='erg',gain='linear',effort='time',end='stop',max_rel=3)"]  # fmt: skip
 
 #: ir_measures' default providers order ties differently; gdeval also rounds ERR to five decimals.
 ORDER_TIES_OTHERWISE = ("RBP", "INST", "Judged")

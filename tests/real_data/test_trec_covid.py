@@ -15,11 +15,9 @@ OFFICIAL = {"ndcg@10": "nDCG@10", "p@5": "P@5", "RBP(p=.5)": "CWLA(C='rbp(0.5)',
 TREC_EVAL = {"map": "AP", "ndcg": "nDCG", "ndcg_cut_10": "nDCG@10", "P_5": "P@5", "P_10": "P@10", "recip_rank": "RR",
              "Rprec": "Rprec"}  # fmt: skip
 CWL_EVAL = ["RBP(rel=1)", "RBP(rel=2,p=0.5)", "INST(max_rel={})", "INST(T=2.5,max_rel={})"]
-INFINITE = {
-    "CWLA(C='inst(1)',A='erg',max_rel={})": ("inst", {"T": 1}, ("linear", {})),
-    "CWLA(C='inst(2.5)',A='erg',max_rel={})": ("inst", {"T": 2.5}, ("linear", {})),
-    "CWLA(C='rbp(0.8)',A='erg',gain='binary',max_rel={})": ("rbp", {"phi": 0.8}, ("binary", {})),
-}
+INFINITE = {"CWLA(C='inst(1)',A='erg',max_rel={})": ("inst", {"T": 1}, ("linear", {})),
+            "CWLA(C='inst(2.5)',A='erg',max_rel={})": ("inst", {"T": 2.5}, ("linear", {})),
+            "CWLA(C='rbp(0.8)',A='erg',gain='binary',max_rel={})": ("rbp", {"phi": 0.8}, ("binary", {}))}  # fmt: skip
 
 
 def without_ties(run):
