@@ -79,9 +79,6 @@ def slow(result):
     return fast(result)
 
 
-# ---- inputs and forms
-
-
 @cache
 def pooled():
     """Return judgments and five runs; the name of each is one word."""
@@ -154,9 +151,6 @@ def command(*arguments):
     return printed.getvalue()
 
 
-# ---- comparisons
-
-
 @fast
 def compare_without_a_baseline():
     return repr(compared(baseline=False))
@@ -218,9 +212,6 @@ def overlap_of_runs():
     return rbo(pooled()[1], p=0.8, depth=20).round(4).to_string()
 
 
-# ---- explanations
-
-
 def explained(measure):
     return tables_of(explain(pooled()[0], pooled()[1]["two"], "q1", measure))
 
@@ -267,9 +258,6 @@ def explain_intents():
     return tables_of(explain(qrels, run, "3", IntentAware(measure="ERR")))
 
 
-# ---- behaviour
-
-
 @fast
 def simulate():
     qrels, runs = timed()
@@ -295,9 +283,6 @@ def click_models():
     log = demo.clicks(sessions=600, users=30)
     models = behaviour.dbn_from_clicks(log, gaps="passed", resamples=50), behaviour.position_model(log, resamples=20)
     return "\n".join(map(repr, [log, *models, behaviour.click_metrics(log)]))
-
-
-# ---- studies
 
 
 @slow
@@ -402,9 +387,6 @@ def fit_discount():
     return as_report(studies.fit_discount(template, rated(), depth=3, cv=3, repeats=2, resamples=100))
 
 
-# ---- commands
-
-
 @fast
 def command_evaluate():
     return command("evaluate", "qrels.txt", "runs", "-m", "nDCG@10", "-m", "TBG", "--lengths", "words.tsv")
@@ -458,9 +440,6 @@ def command_study_power():
     return command(
         "study", "power", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@5", "--resamples", "200", "-o", "power"
     )
-
-
-# ---- tests
 
 
 def frozen():

@@ -42,8 +42,6 @@ READERS = (
 )  # fmt: skip
 
 
-# ---- no code execution
-
 #: Calls that execute code or load objects, and why they are allowed.
 ALLOWED = {
     ("language.py", "loads"): "functions of a measure that was itself just unpickled: they travel between processes",
@@ -173,9 +171,6 @@ def test_hostile_measures_and_files_open_what_they_name_and_nothing_else(audited
     assert ours <= opened
 
 
-# ---- no access to other files
-
-
 def test_without_files_measures_have_names_alone(tmp_path):
     (tmp_path / "words.tsv").write_text("a\t1\n")
     register_lengths("known", {"a": 1})
@@ -245,9 +240,6 @@ def test_errors_show_one_line_of_limited_length(tmp_path):
 def test_names_of_tables_are_words(name):
     with pytest.raises(BadParameter, match="a table's name is a word"):
         register_lengths(name, {"a": 1})
-
-
-# ---- bounded memory
 
 
 def bomb(path: Path, kind: str, size: int = 64 << 20) -> Path:
@@ -343,8 +335,6 @@ def test_a_spec_of_a_million_values():
     with pytest.raises(UnknownSpec, match="cannot be read"):
         parse("fixed(" + "1," * 1_000_000 + "1)", "continuation")
 
-
-# ---- printed text is escaped
 
 ODD = [
     "<script>alert(1)</script>",

@@ -5,8 +5,6 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
 QRELS = "q1 0 d1 3\nq1 0 d2 0\nq1 0 d3 1\nq2 0 d1 0\nq2 0 d4 2\n"
 ROWS = {
     "good": [("q1", "d1", 9.5), ("q1", "d2", 8.5), ("q1", "d9", 7.5), ("q2", "d4", 3.5), ("q2", "d1", 2.5)],

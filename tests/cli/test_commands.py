@@ -17,19 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet
 import pyarrow.parquet as pq
 import pytest
+import typer
 
 import pyterrier_cwla
 from pyterrier_cwla import TBG, GeometricMean, Residual
 from pyterrier_cwla.cli import options
-from pyterrier_cwla.cli.options import in_options
-from pyterrier_cwla.errors import CWLAError, CWLAWarning
-
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
-import typer
-
 from pyterrier_cwla.cli.app import loaded_app
+from pyterrier_cwla.cli.options import in_options
 from pyterrier_cwla.cli.output_formats import _format_of
+from pyterrier_cwla.errors import CWLAError, CWLAWarning
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
 from pyterrier_cwla.rendering.numbers import fixed_point
@@ -82,9 +78,6 @@ def files(tmp_path, monkeypatch):
 
 def records(text):
     return [json.loads(line) for line in text.splitlines()]
-
-
-# ---- evaluate
 
 
 def test_scores_are_those_of_the_package(files, prints):
@@ -432,9 +425,6 @@ def test_there_is_a_bar_where_somebody_watches(files, cli, monkeypatch):
     assert "0/5" in screen.getvalue()
 
 
-# ---- compare
-
-
 @pytest.mark.slow
 def test_the_first_run_is_the_baseline_and_a_note_says_so(files, prints, says, cli):
     Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
@@ -465,9 +455,6 @@ def test_measures_of_other_providers_are_compared_too(files, prints):
     arguments = ("compare", "qrels.txt", "runs", "-m", "set_P,F=SetF", "--resamples", 100, "--format", "jsonl")
     found = {row["measure"]: row["score"] for row in records(prints(*arguments)) if row["run"] == "good"}
     assert found == {"SetP": pytest.approx((1 / 3 + 1 / 2) / 2), "F": pytest.approx((2 / 5 + 2 / 3) / 2)}
-
-
-# ---- standard input and patterns
 
 
 @pytest.fixture
@@ -571,9 +558,6 @@ def test_folders_in_place_of_files_are_named_with_files(files, says, command):
     assert says(command[0], "empty", "runs/good.txt", "-m", "AP", *command[1:]) == "empty: is a folder. Give a file."
 
 
-# ---- explain
-
-
 def test_an_explanation_shows_how_a_score_comes_about(files, prints, monkeypatch):
     """q1 retrieves d1 (grade 3), d2 (0) and d9 (unjudged): RBP(0.5) with grades divided by 3 is 0.5·1."""
     monkeypatch.setenv("COLUMNS", "120")
@@ -642,7 +626,6 @@ def test_explanations_fit_the_screen(files, prints, monkeypatch, width, measure)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["score.svg", "score.png"])
 def test_an_explanation_can_be_drawn(files, prints, name):
-    pytest.importorskip("matplotlib", reason="needs the extra [plots]")
     prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", MAX, "--plot", name)
     assert Path(name).read_bytes().startswith({".svg": b"<?xml", ".png": b"\x89PNG"}[Path(name).suffix])
 
@@ -650,7 +633,6 @@ def test_an_explanation_can_be_drawn(files, prints, name):
 @pytest.mark.slow
 @pytest.mark.parametrize(("more", "last"), [((), 50), (("--depth", "60"), 60)])
 def test_the_picture_has_the_ranks_that_matter(files, prints, more, last, monkeypatch):
-    pytest.importorskip("matplotlib", reason="needs the extra [plots]")
     from matplotlib.figure import Figure
 
     drawn, savefig = [], Figure.savefig
@@ -703,9 +685,6 @@ def test_what_two_runs_cannot_be(files, says):
     assert "runs/bad.run: no documents for query 'q2'" in says(
         "explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "-q", "q2", "-m", "AP"
     )
-
-
-# ---- measures
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
@@ -808,16 +787,7 @@ def test_words_are_searched_for_in_descriptions(prints, says):
     assert says("measures", "no such words").startswith("nothing has the name")
 
 
-# ---- demo
-
-
-@pytest.fixture
-def _bm25s():
-    pytest.importorskip("bm25s", reason="the demo needs bm25s")
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration(prints, monkeypatch):
     """The table has one row per system and nine columns of measures, and fits into 80 columns of text."""
     monkeypatch.setenv("COLUMNS", "80")
@@ -832,7 +802,6 @@ def test_the_demonstration(prints, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_bm25s")
 @pytest.mark.parametrize("width", [40, 60, 120])
 def test_the_demonstration_names_its_systems_on_all_screens(prints, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -846,7 +815,6 @@ def test_the_demonstration_names_its_systems_on_all_screens(prints, monkeypatch,
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_bm25s")
 def test_the_demonstration_shows_what_time_changes():
     """On the default collection, TBG and nDCG@10 disagree about length, both significantly."""
     from pyterrier_cwla import compare, demo
@@ -866,7 +834,6 @@ def test_the_demonstration_shows_what_time_changes():
 
 @pytest.mark.slow
 def test_files_of_the_demonstration_have_its_scores(files, prints, says):
-    pytest.importorskip("bm25s", reason="the demo needs bm25s")
     shown = prints("demo", "--documents", "300", "--topics", "8", "--save", "made")
     again = prints("demo", "--runs", "made/runs", "--qrels", "made/qrels.txt", "--lengths", "made/doclens.tsv")
     numbers = [re.findall(r"\d+\.\d+", line) for line in shown.splitlines() if line.startswith("BM25")]
@@ -878,7 +845,6 @@ def test_files_of_the_demonstration_have_its_scores(files, prints, says):
 
 @pytest.mark.slow
 def test_the_demonstration_of_own_runs(files, prints, says):
-    pytest.importorskip("pyterrier")
     Path("runs/bad.run").write_text(BAD + "q2 Q0 d1 1 1.0 bad\nq2 Q0 d4 2 0.5 bad\n")
     arguments = ("demo", "--runs", "runs", "--qrels", "qrels.txt")
     out = prints(*arguments, "--lengths", "words.tsv")
@@ -897,7 +863,6 @@ def test_the_demonstration_of_own_runs(files, prints, says):
 
 
 def test_one_run_is_compared_with_nothing(files, prints):
-    pytest.importorskip("pyterrier")
     Path("runs/bad.run").unlink()
     out = prints("demo", "--runs", "runs", "--qrels", "qrels.txt", "--lengths", "words.tsv")
     assert "2 topics, 1 run from runs." in out
@@ -907,9 +872,6 @@ def test_one_run_is_compared_with_nothing(files, prints):
 def test_what_the_demonstration_needs_is_said(says, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
     assert 'pip install "bm25s>=' in says("demo", "--documents", "20", "--topics", "2")
-
-
-# ---- errors are one line with the place
 
 
 @pytest.mark.parametrize(
@@ -1079,9 +1041,6 @@ def test_ctrl_c_is_quiet(cli, monkeypatch):
     assert cli("measures") == (130, "", "")
 
 
-# ---- run as a process
-
-
 @pytest.mark.slow
 def test_without_arguments_and_with_help(cli):
     code, out, err = cli()
@@ -1118,9 +1077,6 @@ def test_a_reader_that_leaves_is_no_error(files):
         assert process.returncode == 0
         assert "Traceback" not in err
         assert "BrokenPipe" not in err
-
-
-# ---- real runs
 
 
 @pytest.mark.skipif(not DL19.is_dir(), reason=f"no real data at {DL19}: set PYTERRIER_CWLA_DATA")

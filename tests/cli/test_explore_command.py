@@ -15,12 +15,9 @@ import pyarrow.parquet
 import pytest
 
 from pyterrier_cwla import explain
+from pyterrier_cwla.cli.explanation_commands import texts_of
 from pyterrier_cwla.errors import MalformedFile
 from tests.explorer.serving import fetched
-
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
-from pyterrier_cwla.cli.explanation_commands import texts_of
 
 
 @pytest.fixture

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
 from pyterrier_cwla.errors import MalformedFile
 from pyterrier_cwla.files.formats import read_qrels, read_run
 

@@ -7,12 +7,9 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, evaluate
+from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate, simulate
 from pyterrier_cwla.errors import BadParameter
 from tests.measures.test_calibrated import rows
-
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
-from pyterrier_cwla.behaviour import Calibration, InteractionLog, calibrate, simulate
 
 QRELS = "q1 0 d1 1\nq1 0 d2 0\nq2 0 d1 0\nq2 0 d4 1\n"
 RUN = "q1 Q0 d1 1 9 good\nq1 Q0 d2 2 8 good\nq2 Q0 d4 1 3 good\nq2 Q0 d1 2 2 good\n"
@@ -86,7 +83,6 @@ def test_calibrations_fit_the_screen(prints, monkeypatch, width, by):
 
 @pytest.mark.slow
 def test_pictures_are_drawn_of_what_the_log_tells(prints, cli, tmp_path):
-    pytest.importorskip("matplotlib")
     prints("calibrate", "log.csv", "--resamples", 20, "--pictures", "pictures")
     assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == [
         "progress.svg", "reading_times.svg", "survival.svg",

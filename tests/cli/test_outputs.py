@@ -10,13 +10,11 @@ from typing import get_args, get_type_hints
 import pandas as pd
 import pytest
 
+from pyterrier_cwla.behaviour import InteractionLog, calibrate
 from tests.measures.test_calibrated import rows
 from tests.support.commands import all_commands
 
-pytest.importorskip("typer", reason="needs the extra [cli]")
-pytest.importorskip("matplotlib")
-
-from pyterrier_cwla.behaviour import InteractionLog, calibrate
+pytestmark = pytest.mark.slow
 
 #: Commands that write a file. OUT is the output path; the option before it is the output option.
 WRITERS = {
@@ -116,7 +114,6 @@ def content():
     return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 @pytest.mark.parametrize("text", READERS)
 def test_pipes_and_devices_are_no_inputs(text, files, cli, monkeypatch):
@@ -162,7 +159,6 @@ def test_all_commands_that_write_are_tried():
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_no_command_writes_onto_an_input(name, files, says):
     text = WRITERS[name]
@@ -183,7 +179,6 @@ def test_no_command_writes_onto_an_input(name, files, says):
         assert content() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     place = Path("old.svg" if name == "explain" else "old.txt")
@@ -199,9 +194,7 @@ def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     assert place.stat().st_size
 
 
-@pytest.mark.slow
 def test_the_demo_replaces_files_with_force_only(files, says, prints):
-    pytest.importorskip("bm25s", reason="the demo needs bm25s")
     small = ("demo", "--documents", "60", "--topics", "3", "--save", "made")
     os.mkdir("made")
     Path("made/qrels.txt").write_text("of the user")
@@ -216,7 +209,6 @@ def test_streams_are_no_files(files, prints):
     prints(*split(WRITERS["evaluate"], os.devnull))
 
 
-@pytest.mark.slow
 def test_pictures_are_replaced_with_force_only(files, says, prints):
     text = FOLDERS["calibrate --pictures"]
     Path("drawn").mkdir()
@@ -242,7 +234,6 @@ def test_links_to_folders_are_resolved(files, says):
     assert "lies inside the input folder linked" in says("rbo", "linked", "-o", "runs/scores.csv")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_reports_replace_no_input(name, files, cli):
     """This includes inputs that the manifest of the folder lists."""
@@ -261,7 +252,6 @@ def test_reports_replace_no_input(name, files, cli):
                 assert content() == before
 
 
-@pytest.mark.slow
 def test_a_study_goes_to_its_own_folder_again(files, prints, cli):
     text = FOLDERS["study power"]
     prints(*split(text, "out"))
@@ -276,7 +266,6 @@ def test_a_study_goes_to_its_own_folder_again(files, prints, cli):
 INSIDE = {**WRITERS, **FOLDERS}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in INSIDE if " runs " in INSIDE[name]])
 def test_no_command_writes_into_an_input_folder(name, files, cli):
     """The next call of the command would read the output as input."""
@@ -301,7 +290,6 @@ def test_no_command_writes_into_an_input_folder(name, files, cli):
     assert content() == before
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
 def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
     text = FOLDERS[name] + " --cv 2" * (name == "study users --sessions")

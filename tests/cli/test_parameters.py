@@ -5,10 +5,6 @@ import json
 import sys
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
 from pyterrier_cwla.cli.app import loaded_app
 from pyterrier_cwla.cli.arguments import JudgedRuns, MeasureOptions
 from pyterrier_cwla.cli.output_formats import ResultFile

@@ -7,8 +7,6 @@ import pytest
 
 from pyterrier_cwla import evaluate_sessions
 
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
 USERS = "SessionCWLA(C='rbp(0.5)',A='erg',rho={1:0.5,2:0.25},max_rel=2)"
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-pytest.importorskip("typer", reason="needs the extra [cli]")
+pytestmark = pytest.mark.slow
 
 QRELS = "q1 0 d1 3\nq1 0 d2 0\nq1 0 d3 1\nq2 0 d1 0\nq2 0 d4 2\n"
 RUN = "q1 Q0 d1 1 9.5 a\nq1 Q0 d9 2 9.5 a\nq1 Q0 d3 3 7.5 a\nq3 Q0 d4 1 3.5 a\nq2 Q0 d1 2 2.5 a\nq2 Q0 d4 2 3.5 a\n"
@@ -41,7 +41,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [
     ("--help",), ("--version",), ("evaluate", "--help"), ("measures",), ("measures", "TBG"),
     ("evaluate", "qrels.txt", "run.txt"),
@@ -54,7 +53,6 @@ def test_no_command_of_scores_imports_pandas(folder, arguments):
     assert imported(COMMAND, HEAVY, *arguments, cwd=folder) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "arguments", [("--help",), ("--version",), ("compare", "-h"), ("study",), ("study", "fit", "-h"), ("explore", "-h")]
 )
@@ -62,20 +60,17 @@ def test_the_help_needs_no_measures(arguments):
     assert imported(COMMAND, ("ir_measures", "numpy", "pyarrow", "rich"), *arguments) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("--help",), ("explain", "qrels.txt", "run.txt", "-q", "q1", "-m", "AP")])
 def test_only_explore_imports_the_explorer(folder, arguments):
     names = ("pyterrier_cwla.explorer", "anywidget", "http.server", "webbrowser")
     assert imported(COMMAND, names, *arguments, cwd=folder) == []
 
 
-@pytest.mark.slow
 def test_the_package_is_imported_without_pandas():
     code = "import json, sys, pyterrier_cwla\nnames = json.loads(sys.argv[1])\n" + COMMAND.splitlines()[-1]
     assert imported(code, [*HEAVY, "ir_measures"]) == ["ir_measures"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("arguments, owned", [([], True), ([["--version"]], False)], ids=["own process", "called"])
 def test_only_a_process_of_the_command_line_changes_garbage_collection(arguments, owned):
     code = f"""

@@ -9,6 +9,8 @@ import pytest
 
 from pyterrier_cwla.tasks.result_cache import ResultCache
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def collection(tmp_path_factory):
@@ -52,7 +54,6 @@ def test_packages_of_the_report_are_checked_before_the_study(command, collection
     assert not (tmp_path / "folder").exists()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, request):
     folder = tmp_path / "new" / "folder"
@@ -78,7 +79,6 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
     assert len(browser.find_elements("css selector", "th[aria-sort]")) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_sentences_of_a_study_fit_the_screen(collection, prints, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -89,7 +89,6 @@ def test_sentences_of_a_study_fit_the_screen(collection, prints, tmp_path, monke
     assert lines[first + 1].startswith(("    ", "  · "))
 
 
-@pytest.mark.slow
 def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     prints(*arguments(collection, "power", whole, *COMMANDS["power"]))
@@ -114,7 +113,6 @@ def test_an_interrupted_study_goes_on(collection, cli, prints, tmp_path, monkeyp
     assert (parts / "report.html").read_bytes() == (whole / "report.html").read_bytes()
 
 
-@pytest.mark.slow
 def test_next_documents_with_predicted_grades(collection, prints, says, tmp_path):
     rows = (collection / "qrels.txt").read_text().splitlines(keepends=True)
     hidden = [row for row in rows if row.startswith("q3 ") and row.split()[2] in ("d1", "d2", "d3")]
@@ -129,7 +127,6 @@ def test_next_documents_with_predicted_grades(collection, prints, says, tmp_path
     assert "give one measure, not 2" in says(*given[:4], "-m", "AP,RR", "-o", tmp_path / "other")
 
 
-@pytest.mark.slow
 def test_other_holes(collection, prints, says, tmp_path):
     some = ("-m", "AP", "--pairs", "2", "--holes")
     assert "pool" in prints(*arguments(collection, "robustness", tmp_path / "depth", *some, "depth"))
@@ -142,7 +139,6 @@ def test_other_holes(collection, prints, says, tmp_path):
     assert "needs --groups FILE" in says(*arguments(collection, "robustness", tmp_path / "x", *some, "groups"))
 
 
-@pytest.mark.slow
 def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     sessions = pd.DataFrame({"session": [f"s{q // 2}" for q in range(12)], "query_id": [f"q{q}" for q in range(12)]})
     sessions.assign(order=list(range(12))).to_csv(tmp_path / "sessions.csv", index=False)
@@ -205,7 +201,6 @@ def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, t
     assert message in says(*arguments(collection, "fit", tmp_path / "f", *more))
 
 
-@pytest.mark.slow
 def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
     qrels, shown = collection / "qrels.txt", collection / "runs" / "r3.txt"
     assert "QRELS RUN RATINGS" in says("study", "users", qrels, shown, "-o", tmp_path / "x")
@@ -219,10 +214,6 @@ def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
     assert "at least" in says("study", "power", qrels, shown, "-o", tmp_path / "x")
 
 
-# ---- errors name options
-
-
-@pytest.mark.slow
 def test_errors_of_a_study_name_options(collection, says, tmp_path):
     qrels, runs = collection / "qrels.txt", collection / "runs"
     short = tmp_path / "runs"

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("typer", reason="needs the extra [cli]")
-
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.evaluation import Explanation
 
@@ -50,7 +48,6 @@ def test_bold_is_explained_where_it_is_shown(two_runs, prints, monkeypatch, colo
 @pytest.mark.slow
 def test_a_figure_is_drawn_before_the_table_is_printed(two_runs, cli, monkeypatch):
     """A reader such as `head` may close the pipe at the table."""
-    pytest.importorskip("matplotlib")
 
     def closed(*_):
         raise CWLAError

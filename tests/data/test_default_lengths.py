@@ -232,9 +232,6 @@ def test_new_processes_need_no_default_of_their_own():
     assert "6 documents" in done.stdout.decode()
 
 
-# ---- rows of scikit-learn
-
-
 def rows():
     docno = [d for _ in range(4) for d in DOCS]
     qid = np.repeat(list("abcd"), len(DOCS))
@@ -269,9 +266,6 @@ def test_objectives_read_the_default_by_docno():
         np.testing.assert_array_equal(found, wanted)
     with pytest.raises(MissingLength, match=r"register_lengths\(words\) first, and pass docno="):
         LambdaMART("TBG").gradients(y, score, group)
-
-
-# ---- repr
 
 
 def test_repr_of_lengths():

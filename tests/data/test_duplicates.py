@@ -60,9 +60,6 @@ def merged(pairs, everyone):
     return {frozenset(cluster) for cluster in clusters}
 
 
-# ---- tables
-
-
 @pytest.fixture
 def forms(tmp_path):
     """Return the same table in every accepted form."""
@@ -227,9 +224,6 @@ def test_one_file_keeps_what_was_found(tmp_path):
         assert loaded.about == {**{"similarity": 1.0, "shingle": 10, "tokeniser": "words", "documents": len(some)},
                                 **{"table": "duplicates", "version": pyterrier_cwla.__version__}}  # fmt: skip
     assert pq.read_table(tmp_path / "0.parquet").to_pydict() == {"docno": ["d3"], "duplicate_of": ["d1"]}
-
-
-# ---- near-duplicates in texts
 
 
 def shingles(text, size):

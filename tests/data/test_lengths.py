@@ -65,9 +65,6 @@ def complaint(call, *args, error=BadParameter, **kwargs):
     return str(caught.value)
 
 
-# ---- from texts
-
-
 @pytest.mark.parametrize("texts", [
     TEXTS, pd.Series(TEXTS), frame(), frame("doc_id"), pl.DataFrame(frame()), pa.Table.from_pandas(frame()),
     [{"docno": d, "text": t, "url": 3} for d, t in TEXTS.items()], [Document(*item) for item in TEXTS.items()],
@@ -161,9 +158,6 @@ def test_long_work_shows_how_far_it_is(monkeypatch, progress):
     assert shown == (bars if progress else [])
 
 
-# ---- from an index
-
-
 class Index:
     """Minimal substitute for Terrier's Java index."""
 
@@ -206,9 +200,6 @@ def test_an_index_that_knows_lengths(index):
 
 def test_what_is_no_index():
     assert "not from a dict" in complaint(lengths_of_index, {})
-
-
-# ---- saved and loaded
 
 
 def test_one_file_keeps_the_table_and_how_it_was_made(tmp_path):

@@ -15,7 +15,7 @@ from pyterrier_cwla import register_lengths
 from tests.support import reference
 from tests.support.generated import as_pyterrier, collection
 
-pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:run and judgments have no query in common")]
 
 
 def own(C, A, **more):
@@ -115,13 +115,11 @@ def qrels_frame(rows):
     return pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
 
 
-@pytest.mark.slow
 @given(triples(SCORES), triples(GRADES))
 def test_any_order_of_rows_ties_and_infinities(run, qrels):
     assert per_query(SLOW, qrels_frame(qrels), run_frame(run)) == pytest.approx(slowly(SLOW, qrels, run), abs=1e-9)
 
 
-@pytest.mark.slow
 @given(triples(SCORES), triples(GRADES), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_bit(run, qrels, random):
     before = per_query(SLOW, qrels_frame(qrels), run_frame(run))
@@ -129,7 +127,6 @@ def test_the_order_of_rows_changes_no_bit(run, qrels, random):
     assert per_query(SLOW, qrels_frame(qrels), run_frame(run)) == before
 
 
-@pytest.mark.slow
 @given(triples(SCORES), triples(GRADES), st.data())
 def test_time_as_effort_knows_the_order_within_ties(run, qrels, data):
     """Document lengths from the run's column and from a table give the same scores."""
@@ -163,7 +160,6 @@ def test_a_table_of_lengths_wins_over_the_column_of_the_run():
     assert without == beside
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
@@ -177,7 +173,6 @@ def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
     assert per_query(measures, qrels, run) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_a_run_of_a_million_rows_equals_its_parts():
     """Large runs are matched with judgments in pieces; the rows of each query are spread over all pieces."""
     rng = np.random.default_rng(3)
@@ -197,9 +192,6 @@ def test_a_run_of_a_million_rows_equals_its_parts():
         some = {name: documents for name, documents in qrels.items() if int(name[1:]) % 8 == part}
         parts |= per_query(measures, some, run.filter(pa.array(mine)))
     assert whole == pytest.approx(parts, abs=1e-14)  # the order of summation depends on the chunk size
-
-
-# ---- forms
 
 
 def chunked(frame):
@@ -261,7 +253,6 @@ FORMS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_every_form_gives_the_same_bits(form, seed):
@@ -276,7 +267,6 @@ def test_every_form_carries_doc_length(form):
     assert per_query(SLOW_WITH_WORDS, qrels, FORMS[form](run)) == per_query(SLOW_WITH_WORDS, qrels, run)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["int64", "int8", "uint8", "float16", "float32", "float64", "Int64", "Float64"])
 def test_numbers_of_every_kind(kind):
     run, qrels = collection(5, queries=12, grades=(0, 1, 2, 3))
@@ -295,7 +285,6 @@ def test_judgments_that_change_in_place_are_read_again():
     assert set(per_query(["AP"], qrels, run).values()) == {0.0} != set(before.values())
 
 
-@pytest.mark.slow
 def test_large_runs_are_matched_piece_by_piece(monkeypatch):
     """Scores do not depend on the number of rows per piece."""
     frames = collection(3, queries=40, depth=30)

@@ -17,7 +17,6 @@ def cells(page, kind="td"):
 
 @pytest.mark.slow
 def test_lengths_show_their_quantiles():
-    pytest.importorskip("matplotlib")
     table = Lengths.of({f"d{number}": number for number in range(1, 101)}, name="mine")
     page = table._repr_html_()
     assert "&lt;lengths &#x27;mine&#x27;: 100 documents, mean 50.5 words&gt;" in page
@@ -94,7 +93,6 @@ def test_the_picture_has_all_documents(monkeypatch):
         drawn.append(sum(bar.get_height() for bar in ax.patches))
         return ""
 
-    pytest.importorskip("matplotlib")
     monkeypatch.setattr(table_display, "notebook_picture", picture)
     rng = np.random.default_rng(0)
     for words in (rng.integers(0, 4000, 500), rng.lognormal(5, 2, 500), np.zeros(3)):

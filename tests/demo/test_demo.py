@@ -13,7 +13,7 @@ from ir_measures import AP, Judged, nDCG
 
 from pyterrier_cwla import CWLAError, demo
 
-pytest.importorskip("bm25s", reason="the demo needs bm25s")
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,6 @@ def systems(collection):
     return demo.systems(collection)
 
 
-@pytest.mark.slow
 def test_a_seed_gives_one_collection():
     small = {"documents": 150, "topics": 5}
     for frame in ("documents", "topics", "qrels"):
@@ -35,7 +34,6 @@ def test_a_seed_gives_one_collection():
         assert not one.equals(other)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("documents, topics", [(2000, 50), (300, 7), (9, 1)])
 def test_it_is_as_large_as_asked(documents, topics):
     made = demo.collection(documents=documents, topics=topics)
@@ -48,7 +46,6 @@ def test_it_is_as_large_as_asked(documents, topics):
     assert not made.qrels.duplicated(["qid", "docno"]).any()
 
 
-@pytest.mark.slow
 def test_lengths_are_those_of_the_texts_and_have_a_long_tail(collection):
     lengths = collection.documents["doc_length"]
     assert (lengths == collection.documents["text"].str.split().str.len()).all()
@@ -82,13 +79,11 @@ def test_long_documents_are_more_often_relevant(collection):
     ].mean()
 
 
-@pytest.mark.slow
 def test_judgments_have_holes(collection, systems):
     for system in systems.values():
         assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
 
 
-@pytest.mark.slow
 def test_systems_return_ranked_documents_with_lengths(collection, systems):
     assert len(systems) == 3
     lengths = collection.documents.set_index("docno")["doc_length"]
@@ -103,7 +98,6 @@ def test_systems_return_ranked_documents_with_lengths(collection, systems):
             assert ranking["score"].is_monotonic_decreasing
 
 
-@pytest.mark.slow
 def test_systems_beat_chance_and_leave_room(collection, systems):
     rng = np.random.default_rng(0)
     for system in systems.values():
@@ -113,7 +107,6 @@ def test_systems_beat_chance_and_leave_room(collection, systems):
         assert 3 * chance < found < 0.8
 
 
-@pytest.mark.slow
 def test_an_experiment_accepts_the_systems(collection, systems):
     """validate="error" requires that every transformer declares its input and output columns."""
     table = pt.Experiment(list(systems.values()), collection.topics, collection.qrels, [nDCG @ 10, AP],
@@ -123,27 +116,23 @@ def test_an_experiment_accepts_the_systems(collection, systems):
         assert {"score", "doc_length"} <= set(pt.inspect.transformer_outputs(system, ["qid", "query"]))
 
 
-@pytest.mark.slow
 def test_a_cutoff_after_retrieval_is_retrieval_of_fewer(collection, systems):
     bm25 = systems["BM25"]
     topics = collection.topics.head(5)
     assert (bm25 % 10).compile()(topics).equals((bm25 % 10)(topics).reset_index(drop=True))
 
 
-@pytest.mark.slow
 def test_queries_without_a_known_word_find_nothing(systems):
     for system in systems.values():
         assert system(pd.DataFrame({"qid": ["1", "2"], "query": ["x", ""]})).empty
 
 
-@pytest.mark.slow
 def test_systems_pickle(collection, systems):
     for system in systems.values():
         topics = collection.topics.head(5)
         pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(system))(topics), system(topics))
 
 
-@pytest.mark.slow
 def test_parameters_can_be_tuned(collection):
     system = demo.systems(collection)["BM25"]
     topics = collection.topics.head(10)
@@ -157,7 +146,6 @@ def test_parameters_can_be_tuned(collection):
     assert pt.Evaluate(tuned(topics), qrels, ["ndcg"])["ndcg"] == pytest.approx(scanned["ndcg"].max())
 
 
-@pytest.mark.slow
 def test_a_system_in_a_pipeline_can_be_tuned(collection):
     system = demo.systems(collection)["BM25, then short first"]
     grid = {system[0]: {"b": [0.0, 0.75]}, system[1]: {"strength": [0.0, 0.3]}}
@@ -171,7 +159,6 @@ def test_what_to_install_is_said(collection, monkeypatch):
         demo.systems(collection)
 
 
-@pytest.mark.slow
 def test_ir_measures_reads_the_collection_as_it_is(collection, systems):
     """All judgments and retrieved documents are read; scores equal those of trec_eval for the same dicts."""
     retrieved = systems["BM25"](collection.topics)

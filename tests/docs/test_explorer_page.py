@@ -134,9 +134,6 @@ def test_a_preset_that_cannot_be_scored_names_the_request():
         explorer_page.written([wrong])
 
 
-# ---- the whole page, in Chromium
-
-
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     path = tmp_path_factory.mktemp("explorer") / explorer_page.NAME

@@ -28,6 +28,8 @@ sys.path.insert(0, str(DOCS))
 import markup  # noqa: E402
 import pages  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def written():
@@ -41,7 +43,6 @@ def test_the_page_of_routes_has_all_cases_and_gains():
         assert f"``{each.compute.__name__}``\n     - {case}\n     - {each.gain[0].upper()}{each.gain[1:]}." in text
 
 
-@pytest.mark.slow
 def test_what_the_package_carries_is_not_stale():
     carried = {str(path.relative_to(pages.SHIPPED)): path.read_text() for path in pages.SHIPPED.rglob("*.rst")}
     fresh = pages.shipped()
@@ -64,7 +65,6 @@ def run_examples(name):
     return runner.tries
 
 
-@pytest.mark.slow
 @pytest.mark.every_case
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", [name for name in CARRIED if name not in GENERATED])
@@ -79,7 +79,6 @@ def test_examples_of_generated_pages(name):
     assert run_examples(name) > 4 or not name.startswith("measures/") or name == "measures/index.rst"
 
 
-@pytest.mark.slow
 def test_everything_there_is_has_a_page_or_a_section(written):
     for entry in reference.entries():
         if entry.kind in ("measure", "ir_measures"):
@@ -91,7 +90,6 @@ def test_everything_there_is_has_a_page_or_a_section(written):
             assert f"\n{entry.name}\n{'-' * len(entry.name)}\n" in page
 
 
-@pytest.mark.slow
 def test_pages_say_what_the_command_line_says(written, capsys):
     with pytest.raises(SystemExit):
         app.main(["measures", "--format", "jsonl"])
@@ -109,7 +107,6 @@ def test_pages_say_what_the_command_line_says(written, capsys):
             assert f"``{parameter['name']}``" in page
 
 
-@pytest.mark.slow
 def test_a_new_row_gets_a_page_by_itself(monkeypatch):
     row = Row("Weary", "Tires for good.", "Nobody (2020)", "rbp(tired)", "max", "linear",
               parameters=(Parameter("tired", In("[0, 1)")), Parameter("max_rel", In("(0, inf)"))),
@@ -124,7 +121,6 @@ def test_a_new_row_gets_a_page_by_itself(monkeypatch):
         assert text in page
 
 
-@pytest.mark.slow
 def test_a_page_opens_with_the_full_name_and_the_usual_formula(written):
     page = written["measures/RBP.rst"]
     start = page.index("\nRBP: rank-biased precision\n=====")
@@ -136,7 +132,6 @@ def test_a_page_opens_with_the_full_name_and_the_usual_formula(written):
     assert r"M = \frac{\sum_i V(i)\,r_i}{\sum_i V(i)\,e_i}" in choices
 
 
-@pytest.mark.slow
 def test_the_details_do_not_repeat_the_formula(written):
     for name, first in (("Bpref", "R and N are the numbers"), ("GeometricMean", "The value of a query is ln max")):
         page = written[f"measures/{name}.rst"]
@@ -144,13 +139,11 @@ def test_the_details_do_not_repeat_the_formula(written):
     assert "Details" not in written["measures/Rprec.rst"]
 
 
-@pytest.mark.slow
 def test_formulas_of_several_lines_are_indented(written):
     assert "   \\begin{aligned}\\text{TBG} &= " in written["measures/TBG.rst"]
     assert "\\\\\n   T(k) &= " in written["measures/TBG.rst"]
 
 
-@pytest.mark.slow
 def test_the_list_of_measures_has_full_names_once(written):
     index = written["measures/index.rst"]
     assert "Rank-biased precision over 1000 ranks." in index
@@ -165,7 +158,6 @@ def test_mathematics_stands_between_dollars(text, marked):
     assert markup.with_formulas(text) == marked
 
 
-@pytest.mark.slow
 def test_the_weights_on_a_page_are_those_of_the_metric(written):
     """Jiang and Allan (2016), Eq. 8 for RBP over ten documents: 0.8^(i−1) / Σ_j 0.8^(j−1)."""
     rows = re.findall(r'^   "(\d+)", .*"([^"]*)"$', written["measures/AdaptiveRBP.rst"], re.M)
@@ -175,9 +167,7 @@ def test_the_weights_on_a_page_are_those_of_the_metric(written):
     ]
 
 
-@pytest.mark.slow
 def test_pictures_take_the_page_s_colours_and_have_names():
-    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
     page = pages.written(pictures=True)["measures/AdaptiveGRBP.rst"]
     svg = page[page.index("<svg") : page.index("</svg>") + 6]
     ElementTree.fromstring(svg)

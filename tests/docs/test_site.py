@@ -73,7 +73,6 @@ def test_links_between_notebooks_show_titles(tmp_path):
 
 
 def test_pages_of_removed_examples_go_and_others_stay(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures are the extra [plots]")
     import gallery_pictures
 
     for file in ("gallery/a/kept.py", "examples/a/kept.rst", "examples/a/gone.rst", "examples/a/index.rst"):

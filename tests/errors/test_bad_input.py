@@ -46,58 +46,10 @@ def complaint_of(error, call, *inputs, **more):
     return str(raised.value)
 
 
-def large(*more_rows):
-    """Return judgments and a run of 15,000 rows, plus `more_rows`."""
-    frames = collection(1, queries=151, depth=100, shuffled=False)
-    return frames.qrels, pd.concat([frames.run, pd.DataFrame(more_rows, columns=frames.run.columns)])
-
-
-# ---- scores and documents
-
-
-@pytest.mark.parametrize("place", [0, 1, 2])
-@pytest.mark.parametrize("nothing", [np.nan, None])
-def test_a_score_that_is_no_number_names_topic_and_document(place, nothing):
-    rows = [["a", 3.0], ["b", 2.0], ["c", 1.0]]
-    rows[place][1] = nothing
-    assert f"topic '301': '{rows[place][0]}' has the score NaN" in complaint(BadRun, GOOD_QRELS, run(*map(tuple, rows)))
-
-
-def test_scores_that_are_no_numbers_in_unjudged_topics():
-    assert "topic '9': 'a'" in complaint(BadRun, GOOD_QRELS, run(("a", 1.0), ("9", "a", np.nan)))
-
-
-def test_scores_that_are_text():
-    message = complaint(BadRun, GOOD_QRELS, run(("a", "3.0"), ("b", "2.0")))
-    assert message == (
-        "topic '301': 'a': score of the run must be numbers, and '3.0' is of type str: convert the column with"
-        " .astype(float)."
-    )
-
-
-def test_a_document_twice_names_topic_and_document():
-    message = complaint(BadRun, GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("b", 1.0)))
-    assert message == f"topic '301': 'b' is retrieved twice: keep one row of each document. {SEVERAL}"
-
-
-def test_a_document_twice_in_scattered_rows():
-    assert "topic '301': 'b' is retrieved twice" in complaint(
-        BadRun, GOOD_QRELS, run(("b", 3.0), ("302", "b", 2.0), ("b", 1.0))
-    )
-
-
-@pytest.mark.slow
-def test_a_relevant_document_twice_is_found_in_a_large_run_too():
-    judgments, _ = large()
-    topic, document = next((q, d) for q, d, g in judgments.itertuples(index=False) if g > 0 and q != "1")
-    frame = large((topic, document, 99.0), (topic, document, 98.0))[1].drop_duplicates(["query_id", "doc_id", "score"])
-    assert f"topic '{topic}': '{document}' is retrieved twice" in complaint(BadRun, judgments, frame)
-
-
-def of_size(rows):
-    """Return judgments and a run of `rows` rows in which one unjudged document is retrieved twice."""
+def of_size(rows, document="other"):
+    """Return judgments and a run of `rows` rows in which one document is retrieved twice."""
     filling = [(str(number // 100), f"d{number}", 1.0) for number in range(rows - 2)]
-    return qrels(("7", "d700", 1), ("8", "d800", 0)), run(*filling, ("7", "other", 0.9), ("7", "other", 0.5))
+    return qrels(("7", "d700", 1), ("8", "d800", 0)), run(*filling, ("7", document, 0.9), ("7", document, 0.5))
 
 
 FORMS = {"pandas": lambda frame: frame, "objects": lambda frame: frame.astype({"query_id": object, "doc_id": object}),
@@ -110,19 +62,15 @@ FORMS = {"pandas": lambda frame: frame, "objects": lambda frame: frame.astype({"
 @pytest.mark.parametrize("measures", [["AP"], ["AP", "Judged@10"], ["NumRet"]])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rows", [1000, 10_000, 10_001, 40_000])
-def test_an_unjudged_document_twice_is_an_error_at_any_size(rows, form, measures):
-    judgments, frame = of_size(rows)
-    expected = f"topic '7': 'other' is retrieved twice: keep one row of each document. {SEVERAL}"
-    given = FORMS[form](frame)
-    assert complaint(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
-    assert complaint_of(BadRun, evaluate, judgments, given, measures) == expected
-    assert complaint_of(BadRun, evaluate, judgments, {"a": given}, measures) == f"a: {expected}"
-
-
-@pytest.mark.parametrize("rows", [1000, 40_000])
-def test_repeated_documents_in_unjudged_queries(rows):
-    judgments, frame = of_size(rows)
-    assert "topic '7': 'other'" in complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
+def test_a_document_twice_is_an_error_at_any_size(rows, form, measures):
+    for document in ("other", "d700"):
+        judgments, frame = of_size(rows, document)
+        expected = f"topic '7': '{document}' is retrieved twice: keep one row of each document. {SEVERAL}"
+        given = FORMS[form](frame)
+        assert complaint(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
+        assert complaint_of(BadRun, evaluate, judgments, given, measures) == expected
+        assert complaint_of(BadRun, evaluate, judgments, {"a": given}, measures) == f"a: {expected}"
+        assert expected == complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
 
 
 def test_without_the_check_only_what_is_looked_up_is_found():
@@ -163,28 +111,15 @@ def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
     assert "topic 'a': 'd3' is judged twice" in complaint_of(BadJudgments, evaluate, judgments, frame, measures)
 
 
-# ---- judgments
-
-
-def test_a_relevance_that_is_no_number_names_topic_and_document():
-    message = complaint(BadJudgments, qrels(("a", 1), ("b", np.nan)), GOOD_RUN)
-    assert message == "topic '301': 'b' has no relevance (NaN)."
-
-
-@pytest.mark.parametrize("grades", [(1, 2), (2, 1), (1, 0), (0, 1), (-1, 0), (2, -2)])
-def test_a_pair_judged_twice_names_topic_and_document(grades):
-    message = complaint(BadJudgments, qrels(("a", grades[0]), ("c", 1), ("a", grades[1])), GOOD_RUN)
-    assert message == "topic '301': 'a' is judged twice: keep one row."
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1), (0, 0), (0, -1)])
-def test_a_pair_judged_twice_is_found_in_large_judgments_too(grades):
-    frames = collection(2, queries=801, depth=20)
+@pytest.mark.parametrize("queries", [10, 801])
+@pytest.mark.parametrize("grades", [(1, 2), (1, 0), (0, 1), (2, -1), (0, -1), (2, -2)])
+def test_a_pair_judged_twice_names_topic_and_document(queries, grades):
+    frames = collection(2, queries=queries, depth=20)
     twice = qrels(("5", "new", grades[0]), ("5", "new", grades[1]))
     judgments = pd.concat([frames.qrels, twice]).sample(frac=1, random_state=1)
-    assert len(judgments) > 10_000
-    assert "topic '5': 'new' is judged twice" in complaint(BadJudgments, judgments, frames.run)
+    assert (len(judgments) > 10_000) == (queries > 10)
+    assert complaint(BadJudgments, judgments, frames.run) == "topic '5': 'new' is judged twice: keep one row."
 
 
 @pytest.mark.slow
@@ -198,101 +133,78 @@ def test_the_same_said_twice_counts_once(queries):
     assert found == list(ir_measures.cwla.iter_calc(measures, frames.qrels, frames.run))
 
 
-def test_a_grade_above_the_highest_names_topic_and_document():
-    message = complaint(BadJudgments, qrels(("a", 1), ("b", 3)), GOOD_RUN, RBP)
-    assert message == "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or correct the judgments."
-
-
-def test_a_grade_that_gdeval_does_not_know():
-    assert "topic '301': 'b' has grade 5, above max_rel=4" in complaint(
-        BadJudgments, qrels(("a", 1), ("b", 5)), GOOD_RUN, ir_measures.ERR @ 10
-    )
-
-
-def test_graded_rbp_of_ir_measures_has_no_highest_grade():
-    message = complaint(BadParameter, GOOD_QRELS, GOOD_RUN, ir_measures.RBP(p=0.5))
-    assert "CWLA(C='rbp(0.5)',A='erg',max_rel=2)" in message
-
-
-# ---- ids and columns
-
-
-@pytest.mark.parametrize("column", ["query_id", "doc_id"])
-@pytest.mark.parametrize("kind", ["int64", object, "Int64", "category"])
-def test_ids_that_are_integers_on_one_side(column, kind):
-    numbered_run, numbered_qrels = run(("1", "1", 3.0), ("1", "2", 2.0)), qrels(("1", "1", 1), ("1", "2", 0))
-
-    def with_integers(frame):
-        return frame.assign(**{column: frame[column].astype(int).astype(kind)})
-
-    of_run = complaint(BadRun, numbered_qrels, with_integers(numbered_run))
-    of_qrels = complaint(BadJudgments, with_integers(numbered_qrels), numbered_run)
-    assert of_run.startswith(f"{column} of the run must be strings, and ")
-    assert of_qrels.startswith(f"{column} of the judgments must be strings, and ")
-    assert all("with .astype(str) on both sides." in message for message in (of_run, of_qrels))
-
-
-def test_integer_ids_in_polars_and_dicts():
-    numbered = pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0]})
-    assert "query_id of the run must be strings" in complaint(BadRun, GOOD_QRELS, numbered)
-    assert "1 is of type int" in complaint(BadRun, GOOD_QRELS, {1: {"a": 1.0}})
-    assert "7 is of type int" in complaint(BadJudgments, {"301": {"a": 1, 7: 0}}, GOOD_RUN)
-
-
-@pytest.mark.parametrize("column", ["query_id", "doc_id"])
-@pytest.mark.parametrize("kind", ["str", object, "category"])
-def test_a_missing_id_names_its_row(column, kind):
-    def with_a_hole(frame):
-        return frame.assign(**{column: pd.Series([*frame[column][:-1], None], dtype=kind)})
-
-    of_run = complaint(BadRun, GOOD_QRELS, with_a_hole(GOOD_RUN))
-    of_qrels = complaint(BadJudgments, with_a_hole(GOOD_QRELS), GOOD_RUN)
-    assert of_run == f"{column} of the run is missing in row 2."
-    assert of_qrels == f"{column} of the judgments is missing in row 2."
-
-
-@pytest.mark.parametrize("column", ["query_id", "doc_id", "score"])
-def test_a_column_that_is_missing_is_named_beside_those_there_are(column):
-    message = complaint(BadRun, GOOD_QRELS, GOOD_RUN.drop(columns=column))
-    assert f"the run have no column '{column}'" in message or f"the run has no column '{column}'" in message
-    assert all(repr(other) in message for other in GOOD_RUN.columns.drop(column))
-
-
-def test_a_column_that_the_judgments_lack():
-    message = complaint(BadJudgments, GOOD_QRELS.rename(columns={"relevance": "grade"}), GOOD_RUN)
-    assert message == "the judgments have no column 'relevance'; there is 'query_id', 'doc_id', 'grade'."
-
-
-def test_columns_have_the_names_of_the_frame_of_the_user():
-    names = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
-    run, judged = GOOD_RUN.rename(columns=names), GOOD_QRELS.rename(columns=names)
-    assert complaint(BadRun, judged, run.rename(columns={"docno": "docid"})) == (
-        "the run has no column 'docno'; there is 'qid', 'docid', 'score'."
-    )
-    assert complaint(BadJudgments, judged.drop(columns="label"), run) == (
-        "the judgments have no column 'label'; there is 'qid', 'docno'."
-    )
-    assert complaint(BadRun, judged, run.assign(qid=1)).startswith("qid of the run must be strings, and ")
-    assert complaint(BadRun, judged, run.assign(docno=None)) == "docno of the run is missing in row 0."
-    assert "label of the judgments must be numbers, and 'x'" in complaint(BadJudgments, judged.assign(label="x"), run)
-
-
-@pytest.mark.parametrize(("qrels", "run", "advice"), [
-    ({"q": {"a": "1"}}, {"q": {"a": 1.0}}, "convert each of them with float()."),
-    ({"q": {1: 1}}, {"q": {"a": 1.0}}, "convert each of them with str() on both sides."),
-    ({"q": {b"a": 1}}, {"q": {"a": 1.0}}, "convert each of them with .decode() on both sides."),
-    (pd.DataFrame({"qid": ["q"], "docno": ["a"], "label": ["1"]}), {}, "convert the column with .astype(float)."),
-])  # fmt: skip
-def test_the_conversion_fits_the_form_of_the_data(qrels, run, advice):
-    assert complaint(BadJudgments, qrels, run).endswith(f": {advice}")
-
-
-@pytest.mark.parametrize("odd", [None, 3, "run.txt", [("301", "a", 1.0)]])
-def test_what_is_no_run_at_all(odd):
-    assert "the run must be a DataFrame, a dict of dicts or named tuples, not " in complaint(BadRun, GOOD_QRELS, odd)
-
-
 # ---- lengths
+
+
+def integers(frame, column, kind):
+    return frame.assign(**{column: frame[column].map({"a": 1, "b": 2, "c": 3, "x": 4, "301": 301}).astype(kind)})
+
+
+def with_a_hole(frame, column, kind):
+    return frame.assign(**{column: pd.Series([*frame[column][:-1], None], dtype=kind)})
+
+
+ON_BOTH_SIDES = "with .astype(str) on both sides."
+PYTERRIER = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
+OWN_RUN, OWN_QRELS = GOOD_RUN.rename(columns=PYTERRIER), GOOD_QRELS.rename(columns=PYTERRIER)
+TWICE = f"topic '301': 'b' is retrieved twice: keep one row of each document. {SEVERAL}"
+A_RUN = {"q": {"a": 1.0}}
+
+
+@pytest.mark.parametrize(("judged", "retrieved", "words"), [
+    (GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("c", None)), "topic '301': 'c' has the score NaN"),
+    (GOOD_QRELS, run(("a", 1.0), ("9", "a", np.nan)), "topic '9': 'a'"),
+    (GOOD_QRELS, run(("a", "3.0"), ("b", "2.0")), "topic '301': 'a': score of the run must be numbers, and '3.0' is of"
+     " type str: convert the column with .astype(float)."),
+    (GOOD_QRELS, run(("a", 3.0), ("b", 2.0), ("b", 1.0)), TWICE),
+    (GOOD_QRELS, run(("b", 3.0), ("302", "b", 2.0), ("b", 1.0)), TWICE),
+    (GOOD_QRELS, integers(GOOD_RUN, "doc_id", object), ["doc_id of the run must be strings, and ", ON_BOTH_SIDES]),
+    (GOOD_QRELS, integers(GOOD_RUN, "query_id", "Int64"), ["query_id of the run must be strings, and ", ON_BOTH_SIDES]),
+    (integers(GOOD_QRELS, "doc_id", "category"), GOOD_RUN, ["doc_id of the judgments must be", ON_BOTH_SIDES]),
+    (integers(GOOD_QRELS, "query_id", int), GOOD_RUN, ["query_id of the judgments must be", ON_BOTH_SIDES]),
+    (GOOD_QRELS, pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0]}), "query_id of the run must be"),
+    (GOOD_QRELS, {1: {"a": 1.0}}, "1 is of type int"), ({"301": {"a": 1, 7: 0}}, GOOD_RUN, "7 is of type int"),
+    (GOOD_QRELS, with_a_hole(GOOD_RUN, "query_id", object), "query_id of the run is missing in row 2."),
+    (GOOD_QRELS, with_a_hole(GOOD_RUN, "doc_id", "category"), "doc_id of the run is missing in row 2."),
+    (with_a_hole(GOOD_QRELS, "doc_id", "str"), GOOD_RUN, "doc_id of the judgments is missing in row 2."),
+    (qrels(("a", 1), ("b", np.nan)), GOOD_RUN, "topic '301': 'b' has no relevance (NaN)."),
+    (GOOD_QRELS, GOOD_RUN.drop(columns="query_id"), "no column 'query_id'; there is 'doc_id', 'score'."),
+    (GOOD_QRELS, GOOD_RUN.drop(columns="score"), "no column 'score'; there is 'query_id', 'doc_id'."),
+    (GOOD_QRELS.rename(columns={"relevance": "grade"}), GOOD_RUN,
+     "the judgments have no column 'relevance'; there is 'query_id', 'doc_id', 'grade'."),
+    (pd.DataFrame(), GOOD_RUN, "the judgments have no column 'query_id'; there is none."),
+    (OWN_QRELS, OWN_RUN.rename(columns={"docno": "docid"}), "no column 'docno'; there is 'qid', 'docid', 'score'."),
+    (OWN_QRELS.drop(columns="label"), OWN_RUN, "the judgments have no column 'label'; there is 'qid', 'docno'."),
+    (OWN_QRELS, OWN_RUN.assign(qid=1), "qid of the run must be strings, and "),
+    (OWN_QRELS, OWN_RUN.assign(docno=None), "docno of the run is missing in row 0."),
+    (OWN_QRELS.assign(label="x"), OWN_RUN, "label of the judgments must be numbers, and 'x'"),
+    (pd.DataFrame({"qid": ["q"], "docno": ["a"], "label": ["1"]}), {}, ": convert the column with .astype(float)."),
+    ({"q": {"a": "1"}}, A_RUN, ": convert each of them with float()."),
+    ({"q": {1: 1}}, A_RUN, ": convert each of them with str() on both sides."),
+    ({"q": {b"a": 1}}, A_RUN, ": convert each of them with .decode() on both sides."),
+    (GOOD_QRELS, "run.txt", "the run must be a DataFrame, a dict of dicts or named tuples, not "),
+    (GOOD_QRELS, [("301", "a", 1.0)], "the run must be a DataFrame, a dict of dicts or named tuples, not "),
+])  # fmt: skip
+def test_frames_that_are_wrong_say_what_and_where(judged, retrieved, words):
+    error = BadRun if judged is GOOD_QRELS or judged is OWN_QRELS else BadJudgments
+    message = complaint(error, judged, retrieved)
+    assert all(word in message for word in ([words] if isinstance(words, str) else words)), message
+
+
+WITHOUT = GOOD_RUN.assign(doc_length=np.nan)
+
+
+@pytest.mark.parametrize(("error", "judged", "retrieved", "measure", "words"), [
+    (BadJudgments, qrels(("a", 1), ("b", 3)), GOOD_RUN, RBP,
+     "topic '301': 'b' has grade 3, above max_rel=2: give max_rel=3, or correct the judgments."),
+    (BadJudgments, qrels(("a", 1), ("b", 5)), GOOD_RUN, ir_measures.ERR @ 10, "'b' has grade 5, above max_rel=4"),
+    (BadParameter, GOOD_QRELS, GOOD_RUN, ir_measures.RBP(p=0.5), "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"),
+    (MissingLength, GOOD_QRELS, WITHOUT, TBG(missing="mean"), "no document has a length"),
+    (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(lengths={"of another collection": 5}, missing="mean"), "none of"),
+    (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1}), "'x'"),
+])  # fmt: skip
+def test_measures_that_the_data_do_not_fit(error, judged, retrieved, measure, words):
+    assert words in complaint(error, judged, retrieved, measure)
 
 
 def test_no_lengths_at_all():
@@ -339,11 +251,7 @@ def test_unknown_names_give_the_right_one():
 def test_missing_lengths_of_topics_that_nobody_judged_do_not_matter():
     more = pd.concat([GOOD_RUN.assign(doc_length=10.0), run(("302", "z", 1.0), doc_length=np.nan)])
     assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, more)[TBG] > 0
-
-
-def test_a_mean_that_does_not_exist():
-    message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=np.nan), TBG(missing="mean"))
-    assert "no document has a length" in message
+    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, GOOD_RUN[:0])[TBG] == 0.0
 
 
 def test_negative_and_infinite_lengths_name_the_document():
@@ -370,14 +278,6 @@ def test_tables_of_lengths_that_are_none():
     register_lengths("cranfield", {"a": 1})
     assert "Near: 'cranfield'" in complaint_of(BadParameter, TBG, lengths="cranfeld")
     assert "a Series or a DataFrame, not int" in complaint_of(BadParameter, TBG, lengths=3)
-
-
-def test_an_ideal_ranking_needs_the_lengths_of_what_was_not_retrieved():
-    message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1}))
-    assert "'x'" in message
-
-
-# ---- measures
 
 
 @pytest.mark.parametrize(
@@ -422,10 +322,6 @@ def test_a_measure_that_cannot_be(measure, error, words):
     assert all(word in message for word in words), message
 
 
-def test_a_residual_needs_a_best_gain():
-    assert "max_rel=" in complaint_of(BadParameter, Residual, measure=CWLA(C="rbp(0.8)", A="erg", gain="raw"))
-
-
 def test_a_continuation_of_ones_own_that_is_no_probability():
     @continuation
     def eager(view, boost: float):
@@ -433,9 +329,7 @@ def test_a_continuation_of_ones_own_that_is_no_probability():
 
     message = complaint(CWLAError, qrels(("c", 1)), GOOD_RUN, CWLA(C=eager(0.6), A="etg", gain="raw"))
     assert "eager(0.6)" in message
-
-
-# ---- empty runs and judgments
+    assert "max_rel=" in complaint_of(BadParameter, Residual, measure=CWLA(C="rbp(0.8)", A="erg", gain="raw"))
 
 
 @pytest.mark.parametrize("empty", [
@@ -452,10 +346,6 @@ def test_an_empty_run_scores_nothing(measure, empty):
     assert isinstance(found[0].value, float)
 
 
-def test_an_empty_run_needs_no_lengths():
-    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, GOOD_RUN[:0])[TBG] == 0.0
-
-
 def test_no_judgments_at_all():
     assert list(ir_measures.cwla.iter_calc([AP, RBP], GOOD_QRELS[:0], GOOD_RUN)) == []
     assert np.isnan(ir_measures.cwla.calc_aggregate([AP], GOOD_QRELS[:0], GOOD_RUN)[AP])
@@ -468,11 +358,6 @@ def test_judgments_without_anything_relevant():
     measures = [*own, *theirs, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1})]
     found = ir_measures.cwla.calc_aggregate(measures, qrels(("a", 0), ("b", -2)), GOOD_RUN)
     assert set(found.values()) == {0.0}
-
-
-def test_a_frame_without_columns():
-    with pytest.raises(BadJudgments, match=r"^the judgments have no column 'query_id'; there is none\.$"):
-        evaluate(pd.DataFrame(), GOOD_RUN, ["AP"])
 
 
 def test_no_topic_in_common_scores_nothing_and_shows_both_sides():
@@ -499,11 +384,6 @@ def test_two_tables_under_one_name_are_not_mixed_up():
 def test_true_and_false_are_grades():
     frame = qrels(("a", 1), ("b", 0)).astype({"relevance": bool})
     assert evaluate(frame, GOOD_RUN, ["AP"]).equals(evaluate(qrels(("a", 1), ("b", 0)), GOOD_RUN, ["AP"]))
-
-
-def test_a_table_without_the_documents_has_no_mean():
-    measure = TBG(lengths={"of another collection": 5}, missing="mean")
-    assert "none of" in complaint_of(MissingLength, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
 
 
 def test_an_ideal_ranking_takes_the_time_of_documents_without_gain():

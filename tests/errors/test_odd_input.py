@@ -181,9 +181,6 @@ def test_a_grade_that_is_infinite(grade, tmp_path):
         refused("relevance", table, r"topic 'q': 'b' has the relevance -?inf: grades are finite|relevance is -?inf")
 
 
-# ---- ids
-
-
 NO_TEXTS = ["a\ud800", None, b"a", 3, float("nan"), pd.NA, ("a",), ["a"], 1j, datetime.date(2020, 1, 1)]
 
 
@@ -223,9 +220,6 @@ def test_a_length_that_is_no_number(odd):
 def test_of_mixed_values_the_one_that_is_no_number_is_named():
     with pytest.raises(BadParameter, match=r"'b': doc_length of the lengths must be numbers, and 'x' is of type str"):
         TBG(lengths={"a": 1, "b": "x"})
-
-
-# ---- arguments
 
 
 @pytest.mark.parametrize("documents", [None, 3, [("a", 1)], "a", 1.5], ids=repr)
@@ -317,9 +311,6 @@ def test_users_beyond_all_memory(users):
         simulate(QRELS, RUN, "RR", users=users)
 
 
-# ---- empty judgments
-
-
 @pytest.mark.parametrize("empty", [
     {}, [], pd.DataFrame(columns=["query_id", "doc_id", "relevance"]), {"q": {}},
 ], ids=lambda e: type(e).__name__)  # fmt: skip
@@ -342,8 +333,6 @@ def test_the_provider_has_no_values_of_empty_judgments():
     assert np.isnan(theirs[ir_measures.AP])
     assert found[ir_measures.NumRet] == theirs[ir_measures.NumRet] == 0
 
-
-# ---- learners
 
 X, Y, QID = np.arange(12.0)[:, None], np.array([0, 1, 2, 0] * 3), np.repeat(["a", "b", "c"], 4)
 MISSING = {"NaN": np.array([np.nan, *range(11)]), "NaN among texts": np.array([np.nan, *"bbbbbcccccc"], object),
@@ -394,7 +383,6 @@ def test_a_row_without_a_document():
     "sizes", [[np.nan, 6], [None, 6], [6.0, 6.0], ["6", "6"], [[6, 6]], [6j, 6], [pd.NA, 6], [2**63, 6]], ids=repr
 )
 def test_sizes_of_groups_that_are_none(sizes):
-    pytest.importorskip("lightgbm")
     with pytest.raises(BadParameter, match="group must be whole numbers, the number of rows of each query"):
         LambdaMART("nDCG")(Y.astype(float), np.zeros(12), None, sizes)
 
@@ -451,8 +439,6 @@ def test_labels_beyond_all_integers():
     """Labels above 2⁶³ must not overflow to negative 64-bit integers."""
     assert measure_score("nDCG", [1e19, 0], [1.0, 2.0], qid=["a", "a"]) == pytest.approx(1 / np.log2(3))
 
-
-# ---- logs
 
 LOG = {"user": ["a", "a"], "session": ["1", "1"], "topic": ["q", "q"], "rank": [1, 2], "docno": ["d", "e"], "clicked": [True, False],
        "grade": [1, 0], "words": [3, 4], "time": [1.0, 2.0], "saved": [False, False]}  # fmt: skip

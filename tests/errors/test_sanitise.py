@@ -15,6 +15,8 @@ from pyterrier_cwla.evaluation import stop_distribution
 from pyterrier_cwla.model.view import UnknownEffort
 from tests.measures.test_calibrated import rows
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = ["\x1b[31mred", "$x", "\u202etxt", "\x00", "$a_$b", "\x9b2J", "<b>$\\frac</b>", "l\u2028p"]
 ORDERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -59,7 +61,6 @@ def test_sanitised_text():
     assert [in_picture(text) for text in HOSTILE[:4]] == [r"\x1b[31mred", r"\$x", r"\u202etxt", r"\x00"]
 
 
-@pytest.mark.slow
 def test_results_that_are_printed(data):
     qrels, runs = data
     measures = {"$a$": "AP", r"$\frac$": "RR", "<b>": "nDCG@3"}  # labels with control characters are errors
@@ -76,7 +77,6 @@ def test_results_that_are_printed(data):
     assert r"\textbackslash{}x1b{[}31mred" in found[0].to_latex()
 
 
-@pytest.mark.slow
 def test_logs_and_calibrations_that_are_printed():
     frame = rows()
     for column in ("user", "session", "topic", "docno"):
@@ -109,9 +109,6 @@ def test_errors_show_sanitised_text():
     assert all(is_harmless(str(one.message)) for one in noticed)
 
 
-# ---- figures
-
-
 def texts_of(figure):
     from matplotlib.text import Text
 
@@ -141,7 +138,6 @@ def _no_window(monkeypatch):
     pyplot.close("all")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("query", ["$x", "$\\frac$", "\x1b[31mred", "\u202e", "\x00", "$a_$", "a$b$c$"])
 def test_queries_in_pictures_are_no_mathematics(query):
     from pyterrier_cwla.evaluation import plot_stops
@@ -156,7 +152,6 @@ def test_queries_in_pictures_are_no_mathematics(query):
     assert all(harmless(query) in title for title in titles)
 
 
-@pytest.mark.slow
 def test_runs_in_pictures_are_no_mathematics(data):
     qrels, runs = data
     found = progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4])
@@ -166,7 +161,6 @@ def test_runs_in_pictures_are_no_mathematics(data):
     assert "$a$" in check_picture(studies.plot_scatter(study, "$a$", "$b"))
 
 
-@pytest.mark.slow
 def test_groups_of_logs_in_pictures_are_no_mathematics():
     frame = rows().assign(half=lambda log: [f"$g{len(user) % 2}$\x1b" for user in log["user"]])
     log = InteractionLog.of(frame)
@@ -174,7 +168,6 @@ def test_groups_of_logs_in_pictures_are_no_mathematics():
     assert "$g" in check_picture(found.plot_progress(log, by="half"))
 
 
-@pytest.mark.slow
 def test_pages_and_pictures_of_studies(data, tmp_path):
     """Covers every figure and the HTML page of each study."""
     from matplotlib.figure import Figure
@@ -201,7 +194,6 @@ def test_pages_and_pictures_of_studies(data, tmp_path):
         assert "$b" in page
 
 
-@pytest.mark.slow
 def test_tables_of_the_command_line(data, tmp_path, cli, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     names = ["\x1b[31mred", "$x", "\u202etxt"]

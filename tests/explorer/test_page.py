@@ -4,20 +4,17 @@ import time
 
 import numpy as np
 import pytest
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import Select
 
 import pyterrier_cwla
 from pyterrier_cwla import explain, score
 from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.explorer import Exploration
+from tests.explorer.open_page import Page
 from tests.explorer.serving import served
 from tests.support.browsing import seen_at, serious_violations
-
-pytest.importorskip("selenium")
-from selenium.webdriver import ActionChains, Keys
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import Select
-
-from tests.explorer.open_page import Page
 
 pytestmark = pytest.mark.slow
 

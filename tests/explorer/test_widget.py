@@ -12,7 +12,7 @@ from pyterrier_cwla import TBG, explore, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from tests.support.browsing import seen_at
 
-pytest.importorskip("anywidget", reason="needs the extra [explorer]")
+pytestmark = pytest.mark.slow
 
 HOSTILE = '</script><img src=x onerror="document.title=1">'
 QRELS = {"q": {HOSTILE: 1, "b": 0}}
@@ -30,7 +30,6 @@ def ask(widget, **request):
     widget._handle_custom_msg({"view": "v", "number": 7, "request": request}, [])
 
 
-@pytest.mark.slow
 def test_the_kernel_answers_each_view():
     widget = explore([2, 0, 1], measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)")
     sent = answers_of(widget)
@@ -40,7 +39,6 @@ def test_the_kernel_answers_each_view():
     assert sent[0]["answer"]["rankings"][0]["score"] == f"{expected:.4f}"
 
 
-@pytest.mark.slow
 def test_its_state_is_the_start_of_the_page():
     widget = explore(QRELS, RUNS)
     assert widget.start == widget.exploration.start()
@@ -48,14 +46,12 @@ def test_its_state_is_the_start_of_the_page():
     assert ".cwla-explorer" in str(widget._css)
 
 
-@pytest.mark.slow
 def test_it_has_a_text():
     assert repr(explore([2, 0, 1])) == "<explorer of CWLA(C='rbp(0.8)',A='erg',max_rel=2) with ranking>"
     both = explore({"q": {"a": 1}, "p": {"a": 1}}, {"A": {"q": {"a": 1.0}, "p": {"a": 1.0}}}, measure="AP")
     assert repr(both) == "<explorer of AP with A on 2 topics>"
 
 
-@pytest.mark.slow
 def test_pages_without_widgets_have_the_first_state_in_words():
     html = explore(QRELS, RUNS, measure="RBP(p=0.5,rel=1)")._repr_html_()
     assert "<code>RBP(p=0.5,rel=1)</code>" in html
@@ -73,7 +69,6 @@ def test_texts_and_topics_need_runs(name):
         explore([1, 0], **{name: "1"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, TBG(half_life=60), pyterrier_cwla.CWLA(C="rr", A="err", max_rel=1)])
 def test_measures_can_be_explored(measure):
     widget = explore(measure=measure)
@@ -82,7 +77,6 @@ def test_measures_can_be_explored(measure):
     assert explore(QRELS, RUNS, measure, lengths={HOSTILE: 10, "b": 20}).start["runs"] == ["A", "B"]
 
 
-@pytest.mark.slow
 def test_examples_have_a_note_on_their_lengths():
     assert explore(measure=TBG).start["state"]["notes"][:1] == ["Documents have 500 words."]
     assert explore().start["state"]["notes"] == []
@@ -144,7 +138,6 @@ class Handler(BaseHTTPRequestHandler):
 @pytest.fixture
 def shown(browser):
     """Return a function that shows a widget twice on one page."""
-    pytest.importorskip("selenium")
     from tests.explorer.open_page import Page
 
     running = []
@@ -167,7 +160,6 @@ def shown(browser):
         server.server_close()
 
 
-@pytest.mark.slow
 def test_the_front_end_asks_the_kernel(shown):
     page = shown(explore({"A": [2, 0, 1, 0]}, measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)"))
     page.slide("C.phi", 100)
@@ -180,7 +172,6 @@ def test_the_front_end_asks_the_kernel(shown):
     assert not page.errors()
 
 
-@pytest.mark.slow
 def test_a_users_own_continuation_and_hostile_ids(shown):
     @pyterrier_cwla.continuation
     def my_widget_reader(view, stay: float = 0.75):
@@ -196,7 +187,6 @@ def test_a_users_own_continuation_and_hostile_ids(shown):
     assert not page.all("img")
 
 
-@pytest.mark.slow
 def test_keys_move_the_slider_and_not_the_cells_of_the_notebook(shown):
     page = shown(explore([1, 0], measure="RBP(p=0.5,rel=1)"))
     page.browser.execute_script("""
@@ -207,7 +197,6 @@ def test_keys_move_the_slider_and_not_the_cells_of_the_notebook(shown):
     assert page.browser.execute_script("return window.keys") == []
 
 
-@pytest.mark.slow
 def test_a_view_that_is_removed_stops_listening(shown):
     page = shown(explore([1, 0]))
     assert page.browser.execute_script("return window.heard.length") == 2
@@ -215,14 +204,12 @@ def test_a_view_that_is_removed_stops_listening(shown):
     assert page.browser.execute_script("return window.heard.length") == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_narrow_page(shown, scheme):
     page = shown(explore(QRELS, RUNS), width=400, scheme=scheme)
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= 400
 
 
-@pytest.mark.slow
 def test_failures_are_answered_too(monkeypatch):
     widget = explore([1, 0])
     sent = answers_of(widget)

@@ -11,10 +11,10 @@ from ir_measures import AP, nDCG
 
 from pyterrier_cwla import CWLA, TBG, demo, evaluate, register_lengths
 
-pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The inplace keyword", "ignore:There are shared", "ignore:Evaluation meas"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:There are shared", "ignore:Evaluation meas"),
+]
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 MEASURES = [nDCG @ 10, TBG, RBP, TBG @ 5]
@@ -62,7 +62,6 @@ def values(table):
     return table.set_index("name")[[str(measure) for measure in MEASURES]]
 
 
-@pytest.mark.slow
 def test_means_are_those_of_evaluate(world):
     runs = {name: one(world.topics) for name, one in world.retrievers.items()}
     for run in runs.values():
@@ -73,7 +72,6 @@ def test_means_are_those_of_evaluate(world):
     assert found.to_numpy().min() > 0
 
 
-@pytest.mark.slow
 def test_topics_in_any_order_and_in_batches(world):
     expected = values(experiment(world))
     systems = {name: one >> pt.cwla.DocLength() for name, one in world.retrievers.items()}
@@ -85,7 +83,6 @@ def test_topics_in_any_order_and_in_batches(world):
         pd.testing.assert_frame_equal(values(table), expected, check_exact=False, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_values_per_query_and_significance(world):
     means, table = experiment(world, perquery="both")
     wide = table.pivot(index=["name", "qid"], columns="measure", values="value")
@@ -102,7 +99,6 @@ def test_values_per_query_and_significance(world):
     assert (tested["TBG"] * 100 % 1).round(6).isin([0, 1]).all()
 
 
-@pytest.mark.slow
 def test_saved_runs_are_used_again_with_the_default_table(world, tmp_path):
     first = experiment(world, save_dir=str(tmp_path))
     with pytest.raises(ValueError, match=r"pt\.cwla\.DocLength\(\) adds it"):
@@ -115,7 +111,6 @@ def test_saved_runs_are_used_again_with_the_default_table(world, tmp_path):
     pd.testing.assert_frame_equal(values(plain), values(first), check_exact=False, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_a_grid_search_finds_the_best_parameter(world):
     lengths = pt.cwla.DocLength(world.words)
     pipeline = world.bm25 >> lengths
@@ -131,7 +126,6 @@ def test_a_grid_search_finds_the_best_parameter(world):
     world.bm25.set_parameter("b", 0.75)
 
 
-@pytest.mark.slow
 def test_a_parameter_of_a_transformer_is_tuned(world):
     copies = pt.cwla.DuplicateOf(shingle=1)
     pipeline = world.retrievers["bm25"] % 10 >> pt.cwla.DocLength() >> copies
@@ -142,7 +136,6 @@ def test_a_parameter_of_a_transformer_is_tuned(world):
         assert value == pytest.approx(pt.Experiment([alone], world.topics, world.qrels, [measure])[str(measure)][0])
 
 
-@pytest.mark.slow
 def test_a_cutoff_reaches_the_retriever_and_changes_nothing(world):
     pipeline = (world.bm25 >> pt.cwla.DocLength(world.words)) % 5
     compiled = pipeline.compile()
@@ -166,7 +159,6 @@ def test_texts_are_names_of_trec_eval_or_of_this_package():
         pt.GridSearch(source, {source: {"df": [run]}}, topics, qrels, "TBC")
 
 
-@pytest.mark.slow
 def test_ids_are_strings(world):
     topics, qrels = (frame.assign(qid=np.arange(len(frame))) for frame in (world.topics, world.qrels))
     with pytest.raises(ValueError, match=r"query_id of the judgments must be strings.*convert it with \.astype\(str\)"):

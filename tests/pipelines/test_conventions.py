@@ -25,9 +25,6 @@ def characters(text):
     return list(text)
 
 
-# ---- names and equality
-
-
 def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
     register_lengths("named_here", WORDS)
     register_duplicates("named_here", REPEATED)
@@ -111,9 +108,6 @@ def test_an_experiment_names_systems_and_shares_their_first_stages():
     assert found.TBG[0] < found.TBG[1]
 
 
-# ---- tuning and inspection
-
-
 def test_a_grid_search_sets_what_the_transformer_uses():
     frame = pd.DataFrame({"qid": "1", "docno": ["d0", "d1"], "text": ["it's so", "It's so!"], "rank": [0, 1]})
     length, same = DocLength(), DuplicateOf()
@@ -186,9 +180,6 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn():
     assert (len(empty), list(empty)) == (0, [*columns, "doc_length", "score", "rank"])
 
 
-# ---- rank cutoffs
-
-
 CUT = {"words": lambda: DocLength(), "table of words": lambda: DocLength(WORDS),
        "table of seconds": lambda: DocSeconds(WORDS), "texts": lambda: DuplicateOf(),
        "table of duplicates": lambda: DuplicateOf(REPEATED),
@@ -248,7 +239,6 @@ def test_a_cutoff_reaches_the_retriever(frame, kind, k):
 @pytest.mark.slow
 def test_a_cutoff_stays_where_documents_below_it_matter():
     """With a similarity below 1, a document below the cutoff links two above it."""
-    pytest.importorskip("datasketch")
     texts = ["1 2 3 4 5 6", "5 6 7 8 9 0", "3 4 5 6 7 8"]
     frame = pd.DataFrame({"qid": "1", "docno": list("acb"), "text": texts, "rank": range(3)})
     near = DuplicateOf(similarity=0.3, shingle=2)

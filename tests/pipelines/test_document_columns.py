@@ -34,9 +34,6 @@ TRANSFORMERS = {"words": (lambda: DocLength(), ["docno", "text"], "doc_length"),
 every = pytest.mark.parametrize("make, needs, adds", TRANSFORMERS.values(), ids=TRANSFORMERS)
 
 
-# ---- PyTerrier's own checks
-
-
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch):
     """Replace PyTerrier's index of its online documentation, which the checks would download."""
@@ -102,9 +99,6 @@ def test_every_order_of_rows(make, needs, adds):
     for seed in range(5):
         found = make()(RANKING.sample(frac=1, random_state=seed)).set_index(["qid", "docno"])[adds].sort_index()
         pd.testing.assert_series_equal(found, expected)
-
-
-# ---- values of the added columns
 
 
 def originals(frame):
@@ -180,9 +174,6 @@ def test_what_they_cannot_work_with():
         DocLength(tokeniser="word")
     with pytest.raises(BadRun, match="text of the run is missing in row 1"):
         DocLength()(RANKING.assign(text=["x", None] * 4))
-
-
-# ---- in experiments
 
 
 @pytest.mark.slow

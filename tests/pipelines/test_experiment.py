@@ -53,9 +53,6 @@ def row(table, name):
     return {m: v for m, v in table.set_index("name").loc[name].items() if m in map(str, MEASURES)}
 
 
-# ---- experiments
-
-
 def test_an_experiment_shows_the_new_columns_beside_the_old():
     other = as_pyterrier(OTHER.run)
     table = pt.Experiment([RUN, other], TOPICS, QRELS, MEASURES, names=["a", "b"])
@@ -214,8 +211,6 @@ def test_pyterrier_knows_our_measures_by_name():
     assert pt.measures.Residual(measure=TBG) == "Residual(measure='TBG')"
     assert pt.measures.TBG @ 10 == "TBG@10"
 
-
-# ---- grid searches
 
 SHARES = [0.0, 0.25, 0.5, 1.0]
 

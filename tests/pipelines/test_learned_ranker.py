@@ -2,23 +2,25 @@
 
 import pickle
 
+import lightgbm
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 from ir_measures import nDCG
 from sklearn.exceptions import NotFittedError
+from xgboost import XGBRanker
 
 from pyterrier_cwla import TBG, demo
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
+from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
+from pyterrier_cwla.learning.rankers import GroupedRanker
 from pyterrier_cwla.pipelines.transformers import LearnedRanker
 
-pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
-lightgbm = pytest.importorskip("lightgbm", reason="rankers are LightGBM's")
-from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART  # noqa: E402
-from pyterrier_cwla.learning.rankers import GroupedRanker  # noqa: E402
-
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:The argument .eval_set. is deprecated")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:The argument .eval_set. is deprecated"),
+]
 
 COLLECTION = demo.collection(seed=4, documents=500, topics=24)
 TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
@@ -61,10 +63,6 @@ def value(pipeline, topics, measure=TBG):
     return pt.Experiment([pipeline], topics, qrels, [measure], names=["it"])[str(measure)][0]
 
 
-# ---- by PyTerrier's own learner
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [nDCG @ 10, "CWLA(C='rr',A='err',gain='exponential',max_rel=3)"], ids=str)
 def test_pt_ltr_learns_with_our_objective(measure):
     learner = lgbm(objective=LambdaMART(measure), metric="None")
@@ -81,7 +79,6 @@ def test_pt_ltr_learns_with_our_objective(measure):
     assert value(pipeline, TRAIN, measure) > value(CANDIDATES, TRAIN, measure)
 
 
-@pytest.mark.slow
 def test_pt_ltr_stops_early_on_our_measure():
     stop = lightgbm.early_stopping(5, verbose=False)
     learner = lgbm(objective=LambdaMART("ERR"), metric="None", n_estimators=200)
@@ -92,10 +89,6 @@ def test_pt_ltr_stops_early_on_our_measure():
     assert learner.best_iteration_ == int(np.argmax(curve)) + 1 <= len(curve) - 5 < 195
 
 
-# ---- by LearnedRanker
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("objective", [TBG, TBG(half_life=60), nDCG @ 5, None], ids=str)
 def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
     pipeline = CANDIDATES >> LearnedRanker(grouped(objective))
@@ -110,7 +103,6 @@ def test_a_pipeline_is_fitted_as_its_ranker_is_on_arrays(objective):
         assert ranking.sort_values("rank").score.is_monotonic_decreasing
 
 
-@pytest.mark.slow
 def test_time_biased_gain_is_learned_in_a_pipeline():
     """TBG on training topics rises, and more than after training on nDCG, which ignores reading time."""
     of = {}
@@ -121,13 +113,9 @@ def test_time_biased_gain_is_learned_in_a_pipeline():
     assert timed > untimed > value(CANDIDATES, TRAIN, TBG(half_life=60))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
 def test_early_stopping_watches_what_an_experiment_finds(library):
-    if library == "xgboost":
-        ranker = pytest.importorskip("xgboost").XGBRanker(n_estimators=100, n_jobs=1)
-    else:
-        ranker = lgbm(n_estimators=100)
+    ranker = XGBRanker(n_estimators=100, n_jobs=1) if library == "xgboost" else lgbm(n_estimators=100)
     learned = LearnedRanker(GroupedRanker(ranker, objective=TBG, early_stopping_rounds=10))
     pipeline = CANDIDATES >> learned
     pipeline.fit(TRAIN, QRELS, VALID, QRELS)
@@ -138,7 +126,6 @@ def test_early_stopping_watches_what_an_experiment_finds(library):
     assert set(pipeline(VALID).columns) == {*CANDIDATES(VALID).columns, "rank", "score"}
 
 
-@pytest.mark.slow
 def test_the_order_of_the_rows_does_not_matter():
     one, other = (LearnedRanker(grouped()) for _ in range(2))
     one.fit(RESULTS, QRELS)
@@ -147,7 +134,6 @@ def test_the_order_of_the_rows_does_not_matter():
     np.testing.assert_array_equal(one(test).score, other(test).score)
 
 
-@pytest.mark.slow
 def test_features_of_a_union_keep_the_lengths():
     union = pt.Transformer.identity() ** pt.apply.doc_score(lambda row: row["doc_length"])
     pipeline = (demo.BM25(INDEX) % 20) >> union >> LearnedRanker(grouped())
@@ -156,7 +142,6 @@ def test_features_of_a_union_keep_the_lengths():
     assert value(pipeline, TRAIN[:6]) > 0
 
 
-@pytest.mark.slow
 def test_it_pickles_and_says_what_it_adds():
     learned = LearnedRanker(grouped())
     test = CANDIDATES(TEST)
@@ -175,7 +160,6 @@ def test_it_pickles_and_says_what_it_adds():
     assert not hasattr(learned, "fuse_rank_cutoff")  # it re-ranks
 
 
-@pytest.mark.slow
 def test_a_measure_that_needs_lengths_says_so():
     with pytest.raises(MissingLength, match=r"no column doc_length: put pt\.cwla\.DocLength\(…\) before the features"):
         LearnedRanker(grouped()).fit(RESULTS.drop(columns="doc_length"), QRELS)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import numpy as np
+import optuna
 import pandas as pd
 import pyterrier as pt
 import pytest
@@ -14,11 +15,12 @@ from pyterrier_cwla import TBG, demo, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingLength, UnknownSpec
 from pyterrier_cwla.pipelines.optuna_search import KFoldOptunaSearch, OptunaSearch
 
-pytest.importorskip("bm25s", reason="the demo retrieves with bm25s")
-optuna = pytest.importorskip("optuna", reason="studies are Optuna's")
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels", "ignore:BruteForceSampler is experimental"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings(
+        "ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels", "ignore:BruteForceSampler is experimental"
+    ),
+]
 
 COLLECTION = demo.collection(seed=3, documents=200, topics=9)
 TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
@@ -80,10 +82,6 @@ def quiet(pipeline, params, topics=TOPICS, qrels=QRELS, metric=TBG, **given):
     return OptunaSearch(pipeline, params, topics, qrels, metric, **{"trials": 8, "verbose": False, **given})
 
 
-# ---- PyTerrier's grid searches
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [None, 4])
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
 def test_a_grid_search_finds_the_best_of_its_grid(bm25, measure, batch_size):
@@ -95,7 +93,6 @@ def test_a_grid_search_finds_the_best_of_its_grid(bm25, measure, batch_size):
     assert found is pipeline
 
 
-@pytest.mark.slow
 def test_lengths_of_a_table_and_of_the_run_tune_alike(bm25):
     scans = [
         pt.GridScan(pipeline, {bm25: {"b": B, "k1": [0.9, 2.0]}}, TOPICS, QRELS, [measure])
@@ -107,7 +104,6 @@ def test_lengths_of_a_table_and_of_the_run_tune_alike(bm25):
         pt.GridSearch(bm25 >> WithoutLengths(), {bm25: {"b": B}}, TOPICS, QRELS, TBG)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE], ids=["column", "table"])
 def test_grid_searches_in_folds_retrieve_by_the_other_folds(bm25, measure):
     pipeline = bm25 if measure == TBG else bm25 >> WithoutLengths()
@@ -128,10 +124,6 @@ def test_a_grid_search_shows_its_progress(bm25, capsys):
     assert "Best TBG is" in shown.out
 
 
-# ---- studies: values
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, "TBG", "map", nDCG @ 10, "nDCG@10", "ndcg_cut_10", SetP])
 def test_a_study_of_a_whole_grid_equals_a_grid_scan(bm25, measure):
     tuned = quiet(bm25, {bm25: {"b": B}}, metric=measure, sampler=optuna.samplers.BruteForceSampler(seed=0))
@@ -143,7 +135,6 @@ def test_a_study_of_a_whole_grid_equals_a_grid_scan(bm25, measure):
     assert tuned.value == found.max()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE, AP @ 5, SetP], ids=str)
 def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
     pipeline = bm25 >> WithoutLengths() if measure == BY_TABLE else bm25
@@ -155,7 +146,6 @@ def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
         assert row[str(measure)] == pytest.approx(found, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_the_pipeline_gets_the_best_setting(bm25):
     prefer = demo.PreferShort()
     pipeline = (bm25 % 50) >> prefer
@@ -170,7 +160,6 @@ def test_the_pipeline_gets_the_best_setting(bm25):
     assert (bm25.b, prefer.strength) == (best["BM25.b"], best["PreferShort.strength"])
 
 
-@pytest.mark.slow
 def test_the_first_trial_is_of_the_present_values(bm25):
     bm25.b = 0.25
     present = expected(bm25)
@@ -179,7 +168,6 @@ def test_the_first_trial_is_of_the_present_values(bm25):
     assert tuned.trials["TBG"][0] == pytest.approx(present, abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("space", [(0.5, 1.0), [0.5, 0.75], optuna.distributions.FloatDistribution(0.1, 0.9, step=0.4)])
 def test_values_out_of_the_space_are_not_tried(bm25, space):
     bm25.b = 0.25
@@ -187,7 +175,6 @@ def test_values_out_of_the_space_are_not_tried(bm25, space):
     assert quiet(bm25, {bm25: {"b": space}}).trials["BM25.b"].between(low, high).all()
 
 
-@pytest.mark.slow
 def test_the_same_seed_gives_the_same_trials():
     def of(**given):
         prefer = demo.PreferShort()
@@ -198,7 +185,6 @@ def test_the_same_seed_gives_the_same_trials():
     assert not of(seed=1).equals(of(seed=2))
 
 
-@pytest.mark.slow
 def test_processes_change_nothing():
     """PyTerrier's own searches with jobs=2 return a pipeline whose parameters are not set."""
     found = []
@@ -210,7 +196,6 @@ def test_processes_change_nothing():
     pd.testing.assert_frame_equal(one, two, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
 def test_searches_read_the_default_table_of_lengths():
     """Runs have no lengths; the default is the table that BY_TABLE names."""
     found = []
@@ -224,10 +209,6 @@ def test_searches_read_the_default_table_of_lengths():
         quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 1.0]}}, metric="tbg")
 
 
-# ---- studies: spaces
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("present, space, kind", [
     (0.75, (0, 1), float), (10, (5, 20), int), (10, (5.0, 20.0), float), (None, (5, 20), int), (None, (0.5, 2), float),
     ("a", ["a", "b"], str), (0.5, np.linspace(0, 1, 3), float),
@@ -260,7 +241,6 @@ def test_transformers_of_one_class_are_told_apart(bm25):
     ]  # fmt: skip
 
 
-@pytest.mark.slow
 def test_what_comes_before_the_tuned_runs_once(bm25):
     counted, prefer = Counted(), demo.PreferShort()
     tuned = quiet(bm25 >> counted >> prefer, {prefer: {"strength": (0.0, 1.0)}})
@@ -272,7 +252,6 @@ def test_what_comes_before_the_tuned_runs_once(bm25):
     assert counted.calls == 8
 
 
-@pytest.mark.slow
 def test_a_transformer_inside_another_is_part_of_the_pipeline(bm25):
     prefer = demo.PreferShort()
     linear = bm25 + ((demo.BM25(INDEX) >> prefer) * 0.5)
@@ -281,7 +260,6 @@ def test_a_transformer_inside_another_is_part_of_the_pipeline(bm25):
     assert tuned.value == pytest.approx(expected(linear), abs=1e-12)
 
 
-@pytest.mark.slow
 def test_several_measures_trade_off(bm25):
     prefer = demo.PreferShort()
     params = {prefer: {"strength": (0.0, 1.0)}}
@@ -296,7 +274,6 @@ def test_several_measures_trade_off(bm25):
     assert prefer.strength == tuned.trials["PreferShort.strength"][best]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("given", ["topics", "results"])
 def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     asked = []
@@ -324,9 +301,6 @@ def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     assert tuned.value == tuned.trials["TBG"].max()
 
 
-# ---- studies: topics
-
-
 def test_topics_that_nobody_judged_are_left_out(bm25):
     judged = QRELS[QRELS.qid.isin(TOPICS.qid[:4])]
     params = {bm25: {"b": [0.75]}}
@@ -349,7 +323,6 @@ def test_what_retrieves_nothing_has_the_value_0(pruner):
         assert quiet(nothing, {prefer: {"strength": [0.0, 1.0]}}, pruner=pruner).value == 0
 
 
-@pytest.mark.slow
 def test_folds_are_tuned_without_themselves(capsys):
     prefer = demo.PreferShort(0.2)
     given = {"trials": 10, "seed": 5, "verbose": False}
@@ -370,7 +343,6 @@ def test_folds_are_tuned_without_themselves(capsys):
     assert expected(results) > 0
 
 
-@pytest.mark.slow
 def test_folds_have_one_bar_over_all_trials(bm25, monkeypatch, capsys):
     bars = []
 
@@ -395,10 +367,6 @@ def test_folds_share_no_topic(bm25):
         KFoldOptunaSearch(bm25, params, [TOPICS], QRELS, TBG)
 
 
-# ---- studies: pruning, storage and processes
-
-
-@pytest.mark.slow
 def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     before = optuna.logging.get_verbosity()
     tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, verbose=True)
@@ -414,7 +382,6 @@ def test_progress_shows_the_best_so_far_and_nothing_else(bm25, capsys):
     assert re.search(r"KFoldOptunaSearch, fold 3 of 3: 100%.* 6/6", capsys.readouterr().err)
 
 
-@pytest.mark.slow
 def test_a_search_ends_with_its_time(bm25):
     tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}}, trials=None, timeout=0.2)
     assert len(tuned.trials) >= 1
@@ -439,7 +406,6 @@ def test_without_pyterrier_alpha_the_error_says_what_to_install(monkeypatch):
         OptunaSearch(pipeline, {cut: {"k": (1, 5)}}, found[["qid"]], qrels, "AP", trials=2, jobs=2)
 
 
-@pytest.mark.slow
 def test_without_optuna_the_error_says_what_to_install():
     code = (
         "import sys; sys.modules['optuna'] = None\n"
@@ -473,7 +439,6 @@ def test_spaces_that_cannot_be_searched(bm25, params, message):
     assert bm25.b == 0.75
 
 
-@pytest.mark.slow
 def test_searches_without_an_end_a_measure_or_judgments(bm25):
     params = {bm25: {"b": (0.0, 1.0)}}
     with pytest.raises(BadParameter, match="a search must end"):

@@ -52,9 +52,6 @@ def index(tmp_path_factory):
     return indexed(tmp_path_factory.mktemp("pisa") / "index", generated(), batch_size=50, threads=2)
 
 
-# ---- lengths
-
-
 @pytest.mark.parametrize("stemmer", ["none", "porter2"])
 def test_lengths_are_those_of_the_index(tmp_path, stemmer):
     """In several batches by two threads; stopwords are counted, stemming changes no length."""
@@ -77,9 +74,6 @@ def test_lengths_of_vaswani(data, tmp_path):
     assert as_dict(lengths) == table.astype(float).to_dict()
     shared = LengthsArtifact.save(lengths, tmp_path / "lengths")
     assert pt.Artifact.load(str(shared.path)).lengths.mean == lengths.mean == pytest.approx(41.925, abs=5e-4)
-
-
-# ---- pipelines
 
 
 def check_pipelines(retriever, lengths, topics, qrels):
@@ -126,9 +120,6 @@ def test_vaswani_in_an_experiment(data, tmp_path):
     table = pt.Experiment([pipeline], topics, qrels, [TBG, TBG(duplicates="run")], validate="error")
     assert len(topics) == 93
     assert table.TBG[0] > 0
-
-
-# ---- what is no index of words
 
 
 def test_an_index_of_token_weights_has_no_lengths_in_words(tmp_path):

@@ -87,9 +87,6 @@ def test_any_table_comes_back_as_it_was(tmp_path_factory, words):
     assert loaded.content == table.content
 
 
-# ---- what cannot be loaded
-
-
 def damage(folder, kind):
     file, metadata = folder / "lengths.parquet", folder / "pt_meta.json"
     if kind == "no table":

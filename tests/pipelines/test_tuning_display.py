@@ -3,13 +3,11 @@
 import re
 
 import pandas as pd
+import pyterrier as pt
 import pytest
 
-pt = pytest.importorskip("pyterrier")
-pytest.importorskip("optuna")
-
-from pyterrier_cwla.demo import PreferShort  # noqa: E402
-from pyterrier_cwla.pipelines import OptunaSearch  # noqa: E402
+from pyterrier_cwla.demo import PreferShort
+from pyterrier_cwla.pipelines import OptunaSearch
 
 FOUND = pd.DataFrame({"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]})
 QRELS = pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
@@ -24,7 +22,6 @@ def tuned(metric="TBG", trials=6):
 
 @pytest.mark.slow
 def test_the_best_value_and_its_parameters_are_shown():
-    pytest.importorskip("matplotlib")
     found = tuned()
     page = found._repr_html_()
     assert f"<b>TBG {found.value:.4f}</b> (best of 6 trials)" in page

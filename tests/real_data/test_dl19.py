@@ -59,9 +59,6 @@ def scores_well(qrels, runs, words, measures):
         assert by_query.loc[name, tbg].to_dict() == pytest.approx(slow_tbg(qrels, run, words), abs=1e-9)
 
 
-# ---- real runs
-
-
 @pytest.fixture(scope="module")
 def qrels(data):
     return read_qrels(data / "dl19" / "qrels.txt").to_pandas()
@@ -96,9 +93,6 @@ def test_all_six_runs_with_mean_for_unknown_lengths(qrels, runs, lengths):
     filled = words.reindex(retrieved).fillna(words.mean())
     assert words.reindex(retrieved).isna().any()
     scores_well(qrels, runs, filled, ten_measures(lengths, missing="mean"))
-
-
-# ---- generated runs
 
 
 @pytest.fixture

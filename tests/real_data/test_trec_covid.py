@@ -55,9 +55,6 @@ def agrees_with_the_infinite_sum(qrels, run, max_rel):
             assert value == pytest.approx(expected if grades else 0.0, abs=1e-9), text
 
 
-# ---- real runs
-
-
 @pytest.fixture(scope="module")
 def qrels(data):
     return read_qrels(data / "trec-covid-r1" / "qrels.txt").to_pandas()
@@ -111,9 +108,6 @@ def test_some_runs_score_as_in_cwl_eval(qrels, some_runs):
 def test_some_runs_score_as_the_infinite_sum(qrels, some_runs):
     for run in some_runs:
         agrees_with_the_infinite_sum(qrels, run, max_rel=2)
-
-
-# ---- generated runs
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -5,6 +5,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from pyterrier_cwla.rendering.figures import (
     axes_of,
@@ -23,7 +25,6 @@ from pyterrier_cwla.rendering.figures import (
 )
 from tests.support.readable import assert_readable, drawn_texts
 
-Figure = pytest.importorskip("matplotlib.figure").Figure
 LONG = [f"CWLA(C='rbp(0.{n})',A='max',max_rel=2)" for n in range(10)]
 
 
@@ -38,14 +39,13 @@ def place_of(ax, text):
 
 @pytest.mark.slow
 def test_labels_of_points_cover_each_other_nowhere():
-    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(5, 3.5), layout="constrained")
+    figure = Figure(figsize=(5, 3.5), layout="constrained")
     ax = figure.subplots()
     points = np.random.default_rng(0).normal(size=(30, 2))
     ax.plot(*points.T, "o")
     points[:3] = points[0] + [[0, 0], [0.01, 0], [0, 0.01]]
     label_points(ax, {f"system {number}": tuple(point) for number, point in enumerate(points[:6])}, points, "black")
     figure.draw_without_rendering()
-    Text = pytest.importorskip("matplotlib.text").Text
     boxes = [Text.get_window_extent(text) for text in ax.texts]
     assert len(boxes) == 6
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
@@ -55,7 +55,7 @@ def test_labels_of_points_cover_each_other_nowhere():
 
 @pytest.mark.slow
 def test_labels_at_ends_of_lines_stand_apart_inside():
-    figure = pytest.importorskip("matplotlib.figure").Figure(figsize=(3.3, 2.5), layout="constrained")
+    figure = Figure(figsize=(3.3, 2.5), layout="constrained")
     ax = figure.subplots()
     curves = {f"a measure {n}": ([0, 1, 2], [0, 1, 5 + n / 100]) for n in range(7)}
     curves["cut"] = ([0, 1, 2], [0, 2, np.nan])
@@ -64,7 +64,6 @@ def test_labels_at_ends_of_lines_stand_apart_inside():
         ax.plot(x, y, **looks[name])
     label_ends(ax, {**curves, "nothing": ([0], [np.nan])}, {**looks, "nothing": looks["cut"]})
     figure.draw_without_rendering()
-    Text = pytest.importorskip("matplotlib.text").Text
     boxes = {text.get_text(): Text.get_window_extent(text) for text in ax.texts}
     assert set(boxes) == set(curves)
     assert not any(one.overlaps(other) for one, other in combinations(boxes.values(), 2))
