@@ -72,22 +72,12 @@ def forms(tmp_path):
     frame.to_parquet(tmp_path / "frame.parquet")
     clusters.to_parquet(tmp_path / "clusters.parquet")
     register_duplicates("as_named", TABLE)
-    return [
-        TABLE,
-        pd.Series(TABLE),
-        frame,
-        frame.rename(columns={"docno": "doc_id"}),
-        pl.DataFrame(frame),
-        pa.Table.from_pandas(frame),
-        clusters,
-        clusters.assign(cluster=[7, 7, 7, 8, 8, 9, 10]),
-        clusters.assign(cluster=clusters.cluster.astype("category")),
-        pl.DataFrame(clusters),
-        "as_named",
-        Duplicates.of(TABLE),
-        *sorted(tmp_path.iterdir()),
-        str(tmp_path / "plain.txt"),
-    ]
+    numbered = clusters.assign(cluster=[7, 7, 7, 8, 8, 9, 10])
+    categories = clusters.assign(cluster=clusters.cluster.astype("category"))
+    named = frame.rename(columns={"docno": "doc_id"})
+    return [TABLE, pd.Series(TABLE), frame, named, pl.DataFrame(frame), pa.Table.from_pandas(frame), clusters, numbered,
+            categories, pl.DataFrame(clusters), "as_named", Duplicates.of(TABLE), *sorted(tmp_path.iterdir()),
+            str(tmp_path / "plain.txt")]  # fmt: skip
 
 
 def test_tables_in_every_form_say_the_same(forms):
@@ -131,16 +121,23 @@ def test_names_of_clusters_are_not_those_of_documents():
     assert of(Duplicates.of(frame[:2]), ["1", "2", "5", "7", "9"]) == {frozenset({"5", "7"})}
 
 
-def test_the_run_s_own_column():
+def test_only_the_run_s_own_column_is_read_from_it(tmp_path):
     run, originals = Duplicates.bind("run"), strings([None, "d1", None, "gone", "gone", None])
     ids = strings(["d1", "d2", "d3", "d4", "d5", "d1"])
     assert partition(run.clusters(ids, originals)) == {frozenset({0, 1, 5}), frozenset({2}), frozenset({3, 4})}
     assert "has none: add one" in complaint(run.clusters, ids)
     assert partition(run.clusters(ids, pc.fill_null(originals, ""))) == partition(run.clusters(ids, originals))
     assert Duplicates.bind("run") is run
-    assert partition(pickle.loads(pickle.dumps(run)).clusters(ids, originals)) == partition(
-        run.clusters(ids, originals)
-    )
+    copied = pickle.loads(pickle.dumps(run))
+    assert partition(copied.clusters(ids, originals)) == partition(run.clusters(ids, originals))
+    run = pd.DataFrame({"qid": "1", "docno": ["a", "b", "c"], "score": [3.0, 2, 1], "duplicate_of": [None, "a", None]})
+    run.to_parquet(tmp_path / "run.parquet")
+    found = read_run(tmp_path / "run.parquet")["duplicate_of"]
+    assert found.to_pylist() == [None, "a", None]
+    clusters = Duplicates.bind("run").clusters(strings(["a", "b", "c"]), found.cast(pa.large_string()))
+    assert partition(clusters) == {frozenset({0, 1}), frozenset({2})}
+    ids = strings(["d1", "d2", "d6"])
+    assert partition(Duplicates.of(TABLE).clusters(ids, strings(["d6"] * 3))) == {frozenset({0, 1}), frozenset({2})}
 
 
 @given(st.lists(st.sampled_from(["d1", "d22", "d333", "", None]), max_size=9), st.data())
@@ -167,21 +164,6 @@ def test_slices_and_chunks_say_what_whole_columns_say(names, data):
         assert table.originals(cut(documents)).to_pylist() == same.originals(strings(documents)).to_pylist()
 
 
-def test_the_column_of_a_run_from_a_file(tmp_path):
-    run = pd.DataFrame({"qid": "1", "docno": ["a", "b", "c"], "score": [3.0, 2, 1], "duplicate_of": [None, "a", None]})
-    run.to_parquet(tmp_path / "run.parquet")
-    found = read_run(tmp_path / "run.parquet")["duplicate_of"]
-    assert found.to_pylist() == [None, "a", None]
-    assert partition(Duplicates.bind("run").clusters(strings(["a", "b", "c"]), found.cast(pa.large_string()))) == {
-        *(frozenset({0, 1}), frozenset({2}))
-    }
-
-
-def test_other_tables_do_not_look_at_the_run_s_column():
-    ids = strings(["d1", "d2", "d6"])
-    assert partition(Duplicates.of(TABLE).clusters(ids, strings(["d6"] * 3))) == {frozenset({0, 1}), frozenset({2})}
-
-
 def test_a_table_without_a_name_is_named_by_its_content():
     name = Duplicates.bind(TABLE).name
     assert name.startswith("duplicates_")
@@ -192,13 +174,12 @@ def test_a_table_without_a_name_is_named_by_its_content():
     assert Duplicates.bind(found.name) is found
 
 
-def test_tables_that_are_none(tmp_path):
+def test_tables_that_are_none(tmp_path, monkeypatch):
     assert "have 'a' twice" in complaint(Duplicates.bind, pd.Series(["b", "c"], index=["a", "a"]))
     assert "3 is of type int" in complaint(Duplicates.bind, {"a": 3})
     assert "duplicates='no.tsv' is neither a file nor the name" in complaint(Duplicates.bind, "no.tsv")
-    assert "no column duplicate_of or cluster; there is 'docno'." in complaint(
-        Duplicates.bind, pd.DataFrame({"docno": ["a"]})
-    )
+    frame = pd.DataFrame({"docno": ["a"]})
+    assert "no column duplicate_of or cluster; there is 'docno'." in complaint(Duplicates.bind, frame)
     assert "duplicates= takes a name, a path" in complaint(Duplicates.bind, 3)
     register_duplicates("cranfield", TABLE)
     assert "Near: 'cranfield'" in complaint(Duplicates.bind, "cranfeld")
@@ -211,6 +192,15 @@ def test_tables_that_are_none(tmp_path):
                           "three.tsv": "three.tsv:1: expected 2 fields (docno duplicate_of), found 3",
                           "words.parquet": "no column duplicate_of or cluster"}.items():  # fmt: skip
         assert message in complaint(Duplicates.load, tmp_path / name, error=MalformedFile)
+    assert "similarity=0 is out of range" in complaint(find_duplicates, {}, 0)
+    assert "similarity=1.5 is out of range" in complaint(find_duplicates, {}, 1.5)
+    assert "shingle=0: it must be a whole number" in complaint(find_duplicates, {}, shingle=0)
+    assert "no tokeniser 'word'. Near: 'words'." in complaint(find_duplicates, {}, tokeniser="word")
+    assert "have 'a' twice" in complaint(find_duplicates, [{"docno": "a", "text": "x"}] * 2)
+    monkeypatch.setitem(sys.modules, "datasketch", None)
+    texts = {"d1": "a b", "d2": "a b", "d3": "a c"}
+    assert len(find_duplicates(texts)) == 1
+    assert 'pip install "datasketch>=' in complaint(find_duplicates, texts, 0.9, error=CWLAError)
 
 
 def test_one_file_keeps_what_was_found(tmp_path):
@@ -303,25 +293,19 @@ def test_the_original_is_the_first_and_the_order_changes_nothing_else(similarity
 
 
 @pytest.mark.slow
-def test_containment_is_no_duplicate():
-    """The first text contains all shingles of the second text, but not conversely."""
-    texts = {"long": "one two three four", "short": "two three"}
-    assert of(find_duplicates(texts, shingle=2), [*texts]) == set()
-    assert len(find_duplicates(texts, shingle=2, similarity=1 / 3)) == 1
-
-
 def test_what_a_word_is_decides():
     texts = {"d1": "Time-biased gain", "d2": "time biased gain!"}
     assert len(find_duplicates(texts)) == 1
     assert len(find_duplicates(texts, tokeniser="whitespace")) == 0
     assert len(find_duplicates(texts, tokeniser=lambda text: text[:0])) == 0
     assert find_duplicates(texts, tokeniser="whitespace").about["tokeniser"] == "whitespace"
-
-
-def test_texts_without_words_repeat_nothing():
     assert len(find_duplicates({"d1": "", "d2": "", "d3": " . "})) == 0
     assert len(find_duplicates({})) == len(find_duplicates({}, 0.5)) == 0
     assert of(find_duplicates({"d1": "", "d2": "a", "d3": "", "d4": "a"}, 0.5)) == {frozenset({"d2", "d4"})}
+    # The first text contains all shingles of the second text, but not conversely.
+    texts = {"long": "one two three four", "short": "two three"}
+    assert of(find_duplicates(texts, shingle=2), [*texts]) == set()
+    assert len(find_duplicates(texts, shingle=2, similarity=1 / 3)) == 1
 
 
 def test_hardly_a_pair_can_be_overlooked():
@@ -330,21 +314,6 @@ def test_hardly_a_pair_can_be_overlooked():
         bands, size = _bands(similarity)
         assert bands * size <= 256
         assert (1 - similarity**size) ** bands <= 1e-9
-
-
-def test_what_cannot_be_searched():
-    assert "similarity=0 is out of range" in complaint(find_duplicates, {}, 0)
-    assert "similarity=1.5 is out of range" in complaint(find_duplicates, {}, 1.5)
-    assert "shingle=0: it must be a whole number" in complaint(find_duplicates, {}, shingle=0)
-    assert "no tokeniser 'word'. Near: 'words'." in complaint(find_duplicates, {}, tokeniser="word")
-    assert "have 'a' twice" in complaint(find_duplicates, [{"docno": "a", "text": "x"}] * 2)
-
-
-def test_without_datasketch_only_what_is_exactly_alike_is_found(monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasketch", None)
-    texts = {"d1": "a b", "d2": "a b", "d3": "a c"}
-    assert len(find_duplicates(texts)) == 1
-    assert 'pip install "datasketch>=' in complaint(find_duplicates, texts, 0.9, error=CWLAError)
 
 
 def test_long_work_shows_how_far_it_is(monkeypatch):
@@ -357,27 +326,3 @@ def test_long_work_shows_how_far_it_is(monkeypatch):
     monkeypatch.setattr(tqdm.auto, "tqdm", recorded)
     find_duplicates({"d1": "a b", "d2": "a b", "d3": "a c"}, 0.5)
     assert shown == [("reading", 3), ("comparing", 2)]
-
-
-@pytest.fixture(scope="module")
-def vaswani(data):
-    raw = (data / "vaswani" / "doc-text.trec").read_text()
-    return dict(re.findall(r"<DOCNO>(.*?)</DOCNO>\n(.*?)</DOC>", raw, re.DOTALL))
-
-
-@pytest.mark.nightly
-@pytest.mark.real_data
-@pytest.mark.parametrize("similarity, size", [(1.0, 10), (0.8, 3)])
-def test_the_near_duplicates_of_vaswani(vaswani, similarity, size):
-    """The reference compares all pairs of documents that share a shingle."""
-    sets = {document: shingles(text, size) for document, text in vaswani.items()}
-    having, shared = defaultdict(list), defaultdict(int)
-    for document, some in sets.items():
-        for shingle in some:
-            for other in having[shingle]:
-                shared[other, document] += 1
-            having[shingle].append(document)
-    alike = [(a, b) for (a, b), both in shared.items() if both / (len(sets[a]) + len(sets[b]) - both) >= similarity]
-    found = find_duplicates(vaswani, similarity, size, progress=False)
-    assert of(found, [*vaswani]) == set(merged(alike, {d for pair in alike for d in pair}))
-    assert len(found) >= 10

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import re
 from typing import NamedTuple
 
 import ir_datasets
@@ -20,6 +19,7 @@ from pyterrier_cwla import TBG, Lengths, lengths_of_texts, register_lengths
 from pyterrier_cwla.data import lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 TEXTS = {"d1": "Time-biased  gain\nof users.", "d2": "", "d3": " one\ttwo three "}
 WORDS = {"d1": 4, "d2": 0, "d3": 3}
@@ -77,32 +77,6 @@ def test_texts_in_every_form_have_the_same_words(texts):
     assert lengths.name == Lengths.of(WORDS).name
 
 
-def test_a_dataset_of_ir_datasets(tmp_path):
-    (tmp_path / "docs.tsv").write_text("d1\tTime-biased gain of users.\nd3\tone two three\n")
-    dataset = ir_datasets.create_dataset(docs_tsv=str(tmp_path / "docs.tsv"))
-    for texts in (dataset, dataset.docs_iter()):
-        assert as_dict(lengths_of_texts(texts), ("d1", "d3")) == {"d1": 4, "d3": 3}
-
-
-def test_random_texts_have_the_words_they_were_made_of():
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 300, 500)
-    texts = {f"d{at}": " ".join(rng.choice(["ab", "c,d", "-"], n)) for at, n in enumerate(counts)}
-    ids = pa.array([*texts], pa.large_string())
-    assert lengths_of_texts(texts).words(ids).tolist() == counts.tolist()
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_the_words_of_vaswani_are_those_of_its_table(data):
-    raw = (data / "vaswani" / "doc-text.trec").read_text()
-    texts = dict(re.findall(r"<DOCNO>(.*?)</DOCNO>\n(.*?)</DOC>", raw, re.DOTALL))
-    table = Lengths.load(data / "vaswani" / "doclens.tsv")
-    ids = pa.array([*texts], pa.large_string())
-    assert len(texts) == len(table) == 11_429
-    assert lengths_of_texts(texts).words(ids).tolist() == table.words(ids).tolist()
-
-
 @pytest.mark.parametrize("tokeniser, name, words", [
     ("whitespace", "whitespace", {"d1": 4, "d2": 0, "d3": 3}), ("words", "words", {"d1": 5, "d2": 0, "d3": 3}),
     (list, "list", {"d1": 27, "d2": 0, "d3": 15}),
@@ -114,32 +88,50 @@ def test_a_word_is_what_the_tokeniser_says(tokeniser, name, words):
     assert lengths.about["tokeniser"].endswith(name)
 
 
-def test_a_text_of_several_fields():
+def test_texts_of_several_fields_and_rankings(tmp_path):
     pages = [Page("d1", "a title", "and a body"), Page("d2", "b", "")]
     ids = ("d1", "d2")
     assert as_dict(lengths_of_texts(pages), ids) == {"d1": 5, "d2": 1}
     assert as_dict(lengths_of_texts(pages, fields=["body"]), ids) == {"d1": 3, "d2": 0}
     assert as_dict(lengths_of_texts(pd.DataFrame(pages), fields=["title", "body"]), ids) == {"d1": 5, "d2": 1}
-
-
-def test_what_a_pipeline_returns_may_have_a_document_for_many_queries():
     ranking = pd.concat([frame().assign(qid="1"), frame()[:2].assign(qid="2")])
     assert as_dict(lengths_of_texts(ranking)) == WORDS
     ranking.iloc[-1, 1] = "another text"
     assert "have 'd2' twice" in complaint(lengths_of_texts, ranking)
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 300, 500)
+    texts = {f"d{at}": " ".join(rng.choice(["ab", "c,d", "-"], n)) for at, n in enumerate(counts)}
+    ids = pa.array([*texts], pa.large_string())
+    assert lengths_of_texts(texts).words(ids).tolist() == counts.tolist()
+    (tmp_path / "docs.tsv").write_text("d1\tTime-biased gain of users.\nd3\tone two three\n")
+    dataset = ir_datasets.create_dataset(docs_tsv=str(tmp_path / "docs.tsv"))
+    for texts in (dataset, dataset.docs_iter()):
+        assert as_dict(lengths_of_texts(texts), ("d1", "d3")) == {"d1": 4, "d3": 3}
 
 
-def test_texts_that_are_none():
+def test_texts_that_are_none(tmp_path):
     assert "the text of 'd1' is a NoneType" in complaint(lengths_of_texts, {"d1": None})
-    assert "text of the texts is missing in row 1" in complaint(
-        lengths_of_texts, pd.DataFrame({"docno": ["a", "b"], "text": ["x", None]})
-    )
+    hole = pd.DataFrame({"docno": ["a", "b"], "text": ["x", None]})
+    assert "text of the texts is missing in row 1" in complaint(lengths_of_texts, hole)
     assert "these have 'docno', 'body'" in complaint(lengths_of_texts, pd.DataFrame({"docno": [], "body": []}))
     assert "no 'text'; there is 'doc_id', 'body'" in complaint(lengths_of_texts, [{"doc_id": "d1", "body": "x"}])
     assert "no 'doc_id'; there is 'text'" in complaint(lengths_of_texts, [{"text": "x"}])
     assert "not 'a text'" in complaint(lengths_of_texts, ["a text"])
     assert "not str" in complaint(lengths_of_texts, "a text")
     assert "Near: 'whitespace'" in complaint(lengths_of_texts, TEXTS, "whitespaces")
+    assert "not from a dict" in complaint(lengths_of_index, {})
+    assert "there is no such file" in complaint(Lengths.load, tmp_path / "none.parquet")
+    pq.write_table(pa.table({"docno": ["a"], "words": [-1.0]}), tmp_path / "odd.parquet")
+    odd = tmp_path / "odd.parquet"
+    assert "doc_length is -1.0 for document 'a'" in complaint(Lengths.load, odd, error=MalformedFile)
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("1 0 a 1\n1 0 b 0\n")
+    default = register_lengths(WORDS)
+    for arguments in ([str(qrels)], ["of_a_wrong_file", qrels]):
+        with pytest.raises(MalformedFile, match="expected 2 fields"):
+            register_lengths(*arguments)
+    refused(lambda: TBG(lengths="of_a_wrong_file"), BadParameter, "of_a_wrong_file")
+    assert Lengths.default is default
 
 
 @pytest.mark.parametrize("progress", [True, False])
@@ -198,10 +190,6 @@ def test_an_index_that_knows_lengths(index):
     assert TBG(lengths=lengths) == TBG(lengths=WORDS)
 
 
-def test_what_is_no_index():
-    assert "not from a dict" in complaint(lengths_of_index, {})
-
-
 def test_one_file_keeps_the_table_and_how_it_was_made(tmp_path):
     made, path = lengths_of_texts(TEXTS, "words"), tmp_path / "lengths.parquet"
     made.save(path)
@@ -216,17 +204,6 @@ def test_one_file_keeps_the_table_and_how_it_was_made(tmp_path):
     again = tmp_path / "again.parquet"
     loaded.save(again)
     assert Lengths.load(again).about == loaded.about
-
-
-def test_loading_says_at_once_what_is_wrong(tmp_path):
-    assert "there is no such file" in complaint(Lengths.load, tmp_path / "none.parquet")
-    pq.write_table(pa.table({"docno": ["a"], "words": [-1.0]}), tmp_path / "odd.parquet")
-    assert "doc_length is -1.0 for document 'a'" in complaint(
-        Lengths.load, tmp_path / "odd.parquet", error=MalformedFile
-    )
-
-
-def test_a_file_of_text_says_nothing_about_itself(tmp_path):
     (tmp_path / "lengths.tsv").write_text("d1\t4\nd2\t0\nd3\t3\n")
     loaded = Lengths.load(tmp_path / "lengths.tsv")
     assert (as_dict(loaded), loaded.about) == (WORDS, {})
@@ -245,20 +222,3 @@ def test_tables_in_measures(tmp_path):
     for lengths in (made, "of_texts", tmp_path / "lengths.parquet", Lengths.load(tmp_path / "lengths.parquet")):
         measure = pickle.loads(pickle.dumps(TBG(lengths=lengths)))
         assert measure.calc_aggregate(frames.qrels, run) == pytest.approx(expected, abs=1e-12)
-
-
-def test_a_wrong_file_is_not_registered(tmp_path):
-    qrels = tmp_path / "qrels.txt"
-    qrels.write_text("1 0 a 1\n1 0 b 0\n")
-    default = register_lengths(WORDS)
-    for arguments in ([str(qrels)], ["of_a_wrong_file", qrels]):
-        with pytest.raises(MalformedFile, match="expected 2 fields"):
-            register_lengths(*arguments)
-    with pytest.raises(BadParameter, match="of_a_wrong_file"):
-        TBG(lengths="of_a_wrong_file")
-    assert Lengths.default is default
-
-
-def test_an_infinite_parameter_is_shown_as_it_is_written():
-    with pytest.raises(BadParameter, match=r"TBG\(half_life=inf\): half_life must be"):
-        pyterrier_cwla.evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, ["TBG(half_life=inf)"])

@@ -7,13 +7,14 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, evaluate, explain, scorer
-from pyterrier_cwla.cli.app import _ways_out, main
+from pyterrier_cwla.cli.app import _ways_out
 from pyterrier_cwla.errors import MissingLength
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
 from tests.support import caught_warnings
 from tests.support.generated import collection, harmless
+from tests.support.messages import refused
 
 QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for name in ("qrels", "run"))
 JUDGED = RUN[RUN.query_id.isin(set(QRELS.query_id))]
@@ -45,11 +46,6 @@ def test_lengths_that_the_mean_of_a_table_replaces_are_counted(name, tmp_path):
     assert f"({100 * lacking / len(JUDGED):.1f} %) have no length in the table of lengths, such as 'd" in message
     assert message.endswith("missing='mean' replaces them by the mean.")
     assert not warned(name, TBG(lengths=WORDS, missing="mean"), tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*doors_of(TBG, whole=True), "stop_distribution"])
-def test_a_table_of_another_collection_is_an_error(name, tmp_path):
     with pytest.raises(MissingLength, match=rf"none of {len(JUDGED)} documents of .* is in the table of lengths, such"):
         warned(name, TBG(lengths={"elsewhere": 5}, missing="mean"), tmp_path)
     one = JUDGED.doc_id.iloc[0]
@@ -62,9 +58,6 @@ def test_lengths_that_the_mean_of_the_column_replaces_are_counted():
     (message,) = told(lambda: explain(QRELS, run, QUERY, TBG(missing="mean")))
     assert f"{int(run.loc[JUDGED.index].doc_length.isna().sum())} of {len(JUDGED)} documents of the run" in message
     assert "in the column doc_length" in message
-
-
-def test_rows_of_a_scorer_are_told_of_without_invented_ids():
     from sklearn.dummy import DummyRegressor
 
     index = pd.MultiIndex.from_arrays([["a", "a", "b"], [10, np.nan, 5]], names=["qid", "doc_length"])
@@ -75,24 +68,10 @@ def test_rows_of_a_scorer_are_told_of_without_invented_ids():
     assert "such as 'row 1' of query 'a'" in message
 
 
-def test_the_command_notes_replaced_lengths(tmp_path, capsys):
-    qrels, run, table = (tmp_path / name for name in ("qrels.txt", "one.run", "lengths.tsv"))
-    qrels.write_text("1 0 a 1\n1 0 b 0\n")
-    run.write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 x\n")
-    table.write_text("docno\tdoc_length\na\t100\n")
-    with pytest.raises(SystemExit, match="0"):
-        main(["evaluate", *map(str, (qrels, run)), "-m", "TBG", "--lengths", str(table), "--missing", "mean"])
-    assert "1 of 2 documents of one (50.0 %) have no length in" in " ".join(capsys.readouterr().out.split())
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("by_table", "door"),
-    [
-        *((True, door) for door in doors_of(TBG(end=3), whole=True)),
-        *((False, door) for door in doors_of(TBG(end=3), whole=True, columns=True)),
-    ],
-)
+@pytest.mark.parametrize("by_table, door", [
+    (table, door) for table in (True, False) for door in doors_of(TBG(end=3), whole=True, columns=not table)
+])  # fmt: skip
 def test_ranks_that_are_not_read_need_no_length(door, by_table, tmp_path):
     """Some doors have a second run, with the scores negated; its first ranks are read as well."""
     run, k = RUN.assign(doc_length=RUN.doc_id.map(WORDS).astype(float)), 3
@@ -129,15 +108,8 @@ def test_errors_name_run_and_measure_once_and_are_not_chained(tmp_path):
         evaluate(QRELS, RUN, [TBG(lengths={"elsewhere": 5})])
     assert found.value.__cause__ is None
     assert found.value.__suppress_context__
-
-
-def test_ideal_rankings_refuse_a_table_of_another_collection():
     measure = TBG(norm="ideal", lengths={"elsewhere": 5}, missing="mean")
-    with pytest.raises(MissingLength, match="no judged document is in the table of lengths"):
-        evaluate(QRELS, RUN, [measure])
-
-
-def test_learning_says_how_to_pass_lengths():
+    refused(lambda: evaluate(QRELS, RUN, [measure]), MissingLength, "no judged document is in the table of lengths")
     from sklearn.linear_model import Ridge
 
     from pyterrier_cwla import out_of_fold

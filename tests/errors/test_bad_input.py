@@ -11,6 +11,7 @@ from ir_measures import AP
 from pyterrier_cwla import CWLA, TBG, Mixture, Residual, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, MissingLength, UnknownSpec
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 SEVERAL = "Several runs of one table are given by name: {'name': rows, …}."
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=2)
@@ -238,14 +239,11 @@ def test_some_documents_without_a_length_are_counted_and_named(measure):
 def test_unknown_names_give_the_right_one():
     from pyterrier_cwla import ByTopic, LambdaMART, scorer
 
-    with pytest.raises(BadParameter, match=r"no parameter 'truncation'\. Near: 'truncation_level'\."):
-        LambdaMART(truncation=10)
-    with pytest.raises(BadParameter, match="LambdaMART needs a measure"):
-        LambdaMART()
+    refused(lambda: LambdaMART(truncation=10), BadParameter, "no parameter 'truncation'. Near: 'truncation_level'.")
+    refused(LambdaMART, BadParameter, "LambdaMART needs a measure")
     with pytest.raises(BadParameter, match=r"write scoring=\{'nDCG@10': scorer\('nDCG@10'\), 'ERR': scorer\('ERR'\)\}"):
         scorer("nDCG@10,ERR")
-    with pytest.raises(BadParameter, match="this table has no topics"):
-        ByTopic(measure="TBG", parameters=pd.DataFrame())
+    refused(lambda: ByTopic(measure="TBG", parameters=pd.DataFrame()), BadParameter, "this table has no topics")
 
 
 def test_missing_lengths_of_topics_that_nobody_judged_do_not_matter():
@@ -308,6 +306,7 @@ def test_tables_of_lengths_that_are_none():
         ("TBG(halflife=3)", BadParameter, ["TBG has no parameter 'halflife'", "'half_life'"]),
         ("TBG(half_life=0)", BadParameter, ["half_life must be a number in (0, inf)"]),
         ("TBG(half_life='long')", BadParameter, ["TBG(half_life='long')", "half_life must be a number in (0, inf)"]),
+        ("TBG(half_life=inf)", BadParameter, ["TBG(half_life=inf): half_life must be"]),
         ("TBG(p_save=2)", BadParameter, ["p_save must be a number in [0, 1]"]),
         ("TBG(missing='zero')", BadParameter, ["missing must be 'error' or 'mean'"]),
         ("Residual", BadParameter, ["Residual needs measure="]),

@@ -1,0 +1,15 @@
+"""Errors of the package: their class, and the words of their messages that matter."""
+
+import pytest
+
+from pyterrier_cwla.errors import CWLAError
+
+
+def refused(call, *expected):
+    """Return the message of the package's error that a call raises, which has these words and is of these classes."""
+    with pytest.raises(CWLAError) as caught:
+        call()
+    message = str(caught.value)
+    for one in expected:
+        assert one in message if isinstance(one, str) else isinstance(caught.value, one), (one, message)
+    return message
