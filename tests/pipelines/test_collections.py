@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
-from ir_measures import AP, nDCG
+from ir_measures import nDCG
 
-from pyterrier_cwla import CWLA, TBG, demo, evaluate, register_lengths
+from pyterrier_cwla import CWLA, TBG, demo, evaluate
 
 pytestmark = [
     pytest.mark.slow,
@@ -22,17 +22,13 @@ MEASURES = [nDCG @ 10, TBG, RBP, TBG @ 5]
 
 def vaswani(folder):
     texts = re.findall(r"<DOCNO>(.*?)</DOCNO>(.*?)</DOC>", (folder / "doc-text.trec").read_text(), re.DOTALL)
-    titles = re.findall(
-        r"<num>(.*?)</num><title>\s*(.*?)\s*</title>", (folder / "query-text.trec").read_text(), re.DOTALL
-    )
+    queries = (folder / "query-text.trec").read_text()
+    titles = re.findall(r"<num>(.*?)</num><title>\s*(.*?)\s*</title>", queries, re.DOTALL)
     documents = pd.DataFrame(texts, columns=["docno", "text"])
-    return SimpleNamespace(
-        documents=documents.assign(doc_length=documents.text.str.split().str.len()),
-        topics=pd.DataFrame(titles[:40], columns=["qid", "query"]).assign(query=lambda t: t["query"].str.lower()),
-        qrels=pd.read_csv(folder / "qrels", sep=r"\s+", names=["qid", "_", "docno", "label"], dtype=str)
-        .drop(columns="_")
-        .astype({"label": int}),
-    )
+    documents = documents.assign(doc_length=documents.text.str.split().str.len())
+    topics = pd.DataFrame(titles[:40], columns=["qid", "query"]).assign(query=lambda t: t["query"].str.lower())
+    qrels = pd.read_csv(folder / "qrels", sep=r"\s+", names=["qid", "_", "docno", "label"], dtype=str)
+    return SimpleNamespace(documents=documents, topics=topics, qrels=qrels.drop(columns="_").astype({"label": int}))
 
 
 @pytest.fixture(scope="module", params=["generated", pytest.param("vaswani", marks=pytest.mark.real_data)])
@@ -72,17 +68,6 @@ def test_means_are_those_of_evaluate(world):
     assert found.to_numpy().min() > 0
 
 
-def test_topics_in_any_order_and_in_batches(world):
-    expected = values(experiment(world))
-    systems = {name: one >> pt.cwla.DocLength() for name, one in world.retrievers.items()}
-    shuffled = world.topics.sample(frac=1, random_state=3)
-    other = pt.Experiment(systems, shuffled, world.qrels, MEASURES)
-    batched = experiment(world, batch_size=7)
-    tree = experiment(world, plan="tree", verbose=False)
-    for table in (other, batched, tree):
-        pd.testing.assert_frame_equal(values(table), expected, check_exact=False, rtol=0, atol=1e-12)
-
-
 def test_values_per_query_and_significance(world):
     means, table = experiment(world, perquery="both")
     wide = table.pivot(index=["name", "qid"], columns="measure", values="value")
@@ -99,33 +84,6 @@ def test_values_per_query_and_significance(world):
     assert (tested["TBG"] * 100 % 1).round(6).isin([0, 1]).all()
 
 
-def test_saved_runs_are_used_again_with_the_default_table(world, tmp_path):
-    first = experiment(world, save_dir=str(tmp_path))
-    with pytest.raises(ValueError, match=r"pt\.cwla\.DocLength\(\) adds it"):
-        experiment(world, save_dir=str(tmp_path), save_mode="reuse")
-    register_lengths(world.words)
-    again = experiment(world, save_dir=str(tmp_path), save_mode="reuse")
-    pd.testing.assert_frame_equal(values(again), values(first), check_exact=False, rtol=0, atol=1e-12)
-    # a default table serves runs without the column
-    plain = experiment(world, world.retrievers)
-    pd.testing.assert_frame_equal(values(plain), values(first), check_exact=False, rtol=0, atol=1e-12)
-
-
-def test_a_grid_search_finds_the_best_parameter(world):
-    lengths = pt.cwla.DocLength(world.words)
-    pipeline = world.bm25 >> lengths
-    means = {}
-    for b in (0.0, 0.75):
-        world.bm25.set_parameter("b", b)
-        means[b] = pt.Experiment([pipeline], world.topics, world.qrels, [TBG]).TBG[0]
-    _, best, ((_, name, value),) = pt.GridSearch(
-        pipeline, {world.bm25: {"b": [*means]}}, world.topics, world.qrels, TBG, return_type="both"
-    )
-    assert (name, value) == ("b", max(means, key=means.get))
-    assert best == pytest.approx(max(means.values()), abs=1e-12)
-    world.bm25.set_parameter("b", 0.75)
-
-
 def test_a_parameter_of_a_transformer_is_tuned(world):
     copies = pt.cwla.DuplicateOf(shingle=1)
     pipeline = world.retrievers["bm25"] % 10 >> pt.cwla.DocLength() >> copies
@@ -134,16 +92,6 @@ def test_a_parameter_of_a_transformer_is_tuned(world):
     for shingle, value in zip(table.tran_0_shingle, table[str(measure)], strict=True):
         alone = world.retrievers["bm25"] % 10 >> pt.cwla.DocLength() >> pt.cwla.DuplicateOf(shingle=int(shingle))
         assert value == pytest.approx(pt.Experiment([alone], world.topics, world.qrels, [measure])[str(measure)][0])
-
-
-def test_a_cutoff_reaches_the_retriever_and_changes_nothing(world):
-    pipeline = (world.bm25 >> pt.cwla.DocLength(world.words)) % 5
-    compiled = pipeline.compile()
-    assert [type(stage).__name__ for stage in compiled] == ["BM25", "DocLength"]
-    assert compiled[0].num_results == 5
-    measures = [TBG, RBP, AP]
-    tables = [pt.Experiment([one], world.topics, world.qrels, measures, names=["x"]) for one in (pipeline, compiled)]
-    pd.testing.assert_frame_equal(tables[0], tables[1][tables[0].columns])
 
 
 def test_texts_are_names_of_trec_eval_or_of_this_package():

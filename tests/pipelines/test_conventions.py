@@ -50,7 +50,7 @@ DIFFERENT = [lambda: DocLength(), lambda: DocLength(tokeniser="words"), lambda: 
 
 
 @pytest.mark.slow
-def test_equal_parameters_make_equal_transformers():
+def test_equal_parameters_or_tables_make_equal_transformers(tmp_path):
     for at, make in enumerate(DIFFERENT):
         assert make() == make()
         assert hash(make()) == hash(make())
@@ -59,9 +59,6 @@ def test_equal_parameters_make_equal_transformers():
             assert make() != other()
     assert len({make() for make in DIFFERENT * 2}) == len(DIFFERENT)
     assert DocLength() != "DocLength()"
-
-
-def test_tables_are_compared_by_content_and_files_by_path(tmp_path):
     for name in ("one.csv", "two.csv"):
         (tmp_path / name).write_text("d0,100\nd1,350\n")
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
@@ -133,20 +130,6 @@ def test_a_grid_search_sets_what_the_transformer_uses():
         assert repr(transformer) == before
 
 
-def test_schematics_need_no_network(monkeypatch):
-    def refuse(*_):
-        raise OSError("no network")
-
-    monkeypatch.setattr(pt.documentation, "objects_inv", refuse)
-    made = DocLength(WORDS) >> DuplicateOf(similarity=0.5)
-    drawn = pt.schematic.draw(made, input_columns=["qid", "docno", "text"])
-    for text in ("DocLength", "&lt;3 lengths&gt;", "DuplicateOf", "<td>0.5</td>", "<td>&#x27;words&#x27;</td>"):
-        assert text in drawn
-    schematic = pt.schematic.transformer_schematic(made, input_columns=["qid", "docno", "text"])
-    assert [stage["label"] for stage in schematic["transformers"]] == ["DocLength", "DuplicateOf"]
-    assert schematic["output_columns"] == ["qid", "docno", "text", "doc_length", "duplicate_of"]
-
-
 class Zero:
     """Ranker that scores every row 0."""
 
@@ -169,7 +152,7 @@ def _offline(monkeypatch):
     monkeypatch.setattr(pt.documentation, "_cached_objects_inv", {})
 
 
-def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn():
+def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn(monkeypatch):
     pipeline = DocLength(WORDS) >> LearnedRanker(Zero()) % 5
     assert str(pipeline) == "(DocLength(lengths=<3 lengths>) >> LearnedRanker(Zero( seed=1)) >> RankCutoff(5))"
     assert pipeline.compile() == pipeline  # the cutoff is by the new ranks
@@ -178,6 +161,18 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn():
     assert "LearnedRanker" in pt.schematic.draw(pipeline, input_columns=columns)
     empty = pipeline(pd.DataFrame(columns=columns))
     assert (len(empty), list(empty)) == (0, [*columns, "doc_length", "score", "rank"])
+
+    def refuse(*_):
+        raise OSError("no network")
+
+    monkeypatch.setattr(pt.documentation, "objects_inv", refuse)
+    made = DocLength(WORDS) >> DuplicateOf(similarity=0.5)
+    drawn = pt.schematic.draw(made, input_columns=["qid", "docno", "text"])
+    for text in ("DocLength", "&lt;3 lengths&gt;", "DuplicateOf", "<td>0.5</td>", "<td>&#x27;words&#x27;</td>"):
+        assert text in drawn
+    schematic = pt.schematic.transformer_schematic(made, input_columns=["qid", "docno", "text"])
+    assert [stage["label"] for stage in schematic["transformers"]] == ["DocLength", "DuplicateOf"]
+    assert schematic["output_columns"] == ["qid", "docno", "text", "doc_length", "duplicate_of"]
 
 
 CUT = {"words": lambda: DocLength(), "table of words": lambda: DocLength(WORDS),
@@ -237,7 +232,7 @@ def test_a_cutoff_reaches_the_retriever(frame, kind, k):
 
 
 @pytest.mark.slow
-def test_a_cutoff_stays_where_documents_below_it_matter():
+def test_cutoffs_stay_where_documents_below_or_ranks_matter():
     """With a similarity below 1, a document below the cutoff links two above it."""
     texts = ["1 2 3 4 5 6", "5 6 7 8 9 0", "3 4 5 6 7 8"]
     frame = pd.DataFrame({"qid": "1", "docno": list("acb"), "text": texts, "rank": range(3)})
@@ -246,15 +241,9 @@ def test_a_cutoff_stays_where_documents_below_it_matter():
     assert near(frame[:2]).duplicate_of.tolist() == [None, None]
     assert (near % 2).compile() == near % 2
     assert (DocLength() >> near % 2).compile() == DocLength() >> near % 2
-
-
-def test_a_cutoff_does_not_cross_a_stage_that_ranks():
     first, ranks = Counting(), pt.apply.doc_score(lambda row: row["doc_length"])
     compiled = (first >> DocLength() >> ranks % 2).compile()
     assert [type(stage) for stage in compiled] == [Counting, DocLength, type(ranks), pt.RankCutoff]
-
-
-def test_results_without_ranks_are_refused_as_before():
     for pipeline in (DocLength(WORDS) % 2, (DocLength(WORDS) % 2).compile()):
         with pytest.raises(AssertionError, match="require rank"):
             pipeline(pd.DataFrame({"qid": "1", "docno": ["d0"]}))

@@ -16,11 +16,10 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.rankers import GroupedRanker
 from pyterrier_cwla.pipelines.transformers import LearnedRanker
+from tests.support.messages import refused
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:The argument .eval_set. is deprecated"),
-]
+pytestmark = [pytest.mark.slow,
+              pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:The argument .eval_set. is deprecated")]  # fmt: skip
 
 COLLECTION = demo.collection(seed=4, documents=500, topics=24)
 TOPICS, QRELS = COLLECTION.topics, COLLECTION.qrels
@@ -132,9 +131,6 @@ def test_the_order_of_the_rows_does_not_matter():
     other.fit(RESULTS.sample(frac=1, random_state=1), pd.concat([QRELS, QRELS]).sample(frac=1, random_state=2))
     test = CANDIDATES(TEST)
     np.testing.assert_array_equal(one(test).score, other(test).score)
-
-
-def test_features_of_a_union_keep_the_lengths():
     union = pt.Transformer.identity() ** pt.apply.doc_score(lambda row: row["doc_length"])
     pipeline = (demo.BM25(INDEX) % 20) >> union >> LearnedRanker(grouped())
     pipeline.fit(TRAIN[:6], QRELS)
@@ -183,13 +179,8 @@ def test_rows_that_cannot_be_learned_from(results, qrels, error, message):
         LearnedRanker(grouped()).fit(results, qrels)
 
 
-def test_a_ranker_without_queries_is_refused():
-    with pytest.raises(BadParameter, match=r"give GroupedRanker\(…\) of it"):
-        LearnedRanker(lightgbm.LGBMRanker())
-
-
-def test_validation_needs_judgments():
-    with pytest.raises(BadParameter, match="give qrels_va="):
-        LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID))
+def test_rankers_without_queries_or_judgments_are_refused():
+    refused(lambda: LearnedRanker(lightgbm.LGBMRanker()), BadParameter, "give GroupedRanker(…) of it")
+    refused(lambda: LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID)), BadParameter, "give qrels_va=")
     with pytest.raises(BadJudgments, match="no validation result is judged"):
         LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID), QRELS[QRELS.qid.isin(TEST.qid)])

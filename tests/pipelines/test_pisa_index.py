@@ -12,7 +12,8 @@ import pytest
 from pyterrier_cwla import TBG, LengthsArtifact, lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.files.formats import read_pisa_index
-from pyterrier_cwla.pipelines import DocLength, DuplicateOf
+from pyterrier_cwla.pipelines import DocLength
+from tests.support.messages import refused
 
 pyterrier_pisa = pytest.importorskip("pyterrier_pisa", reason="PISA has wheels for Linux on x86-64 only")
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:text_field not specified")
@@ -102,33 +103,13 @@ def test_a_generated_index_in_an_experiment(index):
     check_pipelines(index.bm25(), lengths_of_index(index), topics, qrels)
 
 
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_vaswani_in_an_experiment(data, tmp_path):
-    texts = vaswani(data)
-    index = indexed(tmp_path / "index", texts)
-    raw = (data / "vaswani" / "query-text.trec").read_text()
-    topics = pd.DataFrame(
-        re.findall(r"<num>(.*?)</num><title>\s*(.*?)\s*</title>", raw, re.DOTALL), columns=["qid", "query"]
-    )
-    qrels = pd.read_csv(
-        data / "vaswani" / "qrels", sep=r"\s+", names=["qid", "_", "docno", "label"], dtype={"qid": str, "docno": str}
-    ).drop(columns="_")
-    values = check_pipelines(index.bm25(), lengths_of_index(index), topics, qrels)
-    assert values.shape == (2, 2)
-    pipeline = index.bm25(num_results=20) >> DocLength(lengths_of_index(index)) >> DuplicateOf({"1": "2"})
-    table = pt.Experiment([pipeline], topics, qrels, [TBG, TBG(duplicates="run")], validate="error")
-    assert len(topics) == 93
-    assert table.TBG[0] > 0
-
-
-def test_an_index_of_token_weights_has_no_lengths_in_words(tmp_path):
+def test_indexes_without_lengths_in_words(tmp_path):
     index = pyterrier_pisa.PisaIndex(str(tmp_path / "index"), stemmer="none")
-    index.toks_indexer().index(
-        [{"docno": "d1", "toks": {"fox": 1.5, "jump": 0.2}}, {"docno": "d2", "toks": {"a": 1.0}}]
-    )
-    with pytest.raises(BadParameter, match="made from token weights, whose sums are not words"):
-        lengths_of_index(index)
+    rows = [{"docno": "d1", "toks": {"fox": 1.5, "jump": 0.2}}, {"docno": "d2", "toks": {"a": 1.0}}]
+    index.toks_indexer().index(rows)
+    refused(lambda: lengths_of_index(index), BadParameter, "made from token weights, whose sums are not words")
+    with pytest.raises(MalformedFile, match="this PISA index is not built"):
+        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "nothing")))
 
 
 @pytest.mark.parametrize("name, change, message", [
@@ -156,8 +137,3 @@ def test_line_ends_of_other_systems_belong_to_ids(tmp_path):
     (tmp_path / "fwd").write_bytes(b"")
     table = read_pisa_index(tmp_path)
     assert table.to_pydict() == {"doc_id": ["a\r", "b\rc"], "doc_length": [7, 9]}
-
-
-def test_an_index_that_is_not_built(tmp_path):
-    with pytest.raises(MalformedFile, match="this PISA index is not built"):
-        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "nothing")))

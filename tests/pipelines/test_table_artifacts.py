@@ -16,6 +16,7 @@ from pyterrier_cwla import TBG, evaluate, find_duplicates, lengths_of_texts, reg
 from pyterrier_cwla.data import Duplicates, Lengths
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile, NotWritten
 from pyterrier_cwla.pipelines import DocLength, DuplicateOf, DuplicatesArtifact, LengthsArtifact
+from tests.support.messages import refused
 
 TEXTS = {"d1": "a fox jumps", "d2": "dogs sleep", "d3": "A fox jumps!"}
 LENGTHS, DUPLICATES = lengths_of_texts(TEXTS, progress=False), find_duplicates(TEXTS, progress=False)
@@ -38,23 +39,14 @@ def test_a_saved_table_is_found_by_pyterrier(artifact, table, tmp_path):
                         "rows": len(table), **table.about}  # fmt: skip
     assert pt.inspect.artifact_type_format(artifact) == (metadata["type"], "cwla")
     assert {path.name for path in (tmp_path / "table").iterdir()} == {"pt_meta.json", f"{table._parameter}.parquet"}
-
-
-def test_entry_points_name_the_classes():
-    """PyTerrier finds classes by the name TYPE.FORMAT, for folders from elsewhere."""
-    found = {entry.name: entry.load() for entry in pt.utils.entry_points("pyterrier.artifact")}
-    for artifact, _ in KINDS.values():
-        assert found[f"{artifact.ARTIFACT_TYPE}.{artifact.ARTIFACT_FORMAT}"] is artifact
-
-
-@every
-def test_a_package_brings_the_table_elsewhere(artifact, table, tmp_path):
-    """``to_hf`` and ``to_zenodo`` upload such a package, which ``from_hf`` and ``from_zenodo`` unpack."""
-    package = artifact.save(table, tmp_path / "table").build_package(verbose=False)
+    # ``to_hf`` and ``to_zenodo`` upload such a package, which ``from_hf`` and ``from_zenodo`` unpack.
+    package = saved.build_package(verbose=False)
     with LZ4FrameFile(package) as file, tarfile.open(fileobj=file, mode="r|") as archive:
         archive.extractall(tmp_path / "elsewhere", filter="data")
     shutil.rmtree(tmp_path / "table")
     assert getattr(pt.Artifact.load(str(tmp_path / "elsewhere")), table._parameter).content == table.content
+    found = {entry.name: entry.load() for entry in pt.utils.entry_points("pyterrier.artifact")}
+    assert found[f"{artifact.ARTIFACT_TYPE}.{artifact.ARTIFACT_FORMAT}"] is artifact
 
 
 def test_measures_and_transformers_take_artifacts(tmp_path):
@@ -73,8 +65,7 @@ def test_measures_and_transformers_take_artifacts(tmp_path):
     assert str(DocLength(words)) == "DocLength(lengths=<4 lengths>)"
     assert DocLength(words) == DocLength(words.lengths) == DocLength({"d1": 100, "d2": 350, "d3": 90, "d4": 10})
     assert register_lengths("of_the_artifact", words).mean == 137.5
-    with pytest.raises(BadParameter, match="not LengthsArtifact"):
-        TBG(duplicates=words)
+    refused(lambda: TBG(duplicates=words), BadParameter, "not LengthsArtifact")
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5).filter(str.strip), st.floats(0, 1e9), min_size=1))
@@ -125,13 +116,6 @@ def test_a_damaged_or_foreign_folder_is_one_error(kind, message, tmp_path):
     assert str(tmp_path / "table") in str(found.value)
 
 
-def test_a_folder_that_is_not_there(tmp_path):
-    with pytest.raises(BadParameter, match="there is no such folder"):
-        LengthsArtifact.load(tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError):
-        pt.Artifact.load(str(tmp_path / "nowhere"))
-
-
 def test_an_artifact_of_the_same_type_is_replaced_if_asked(tmp_path):
     folder = tmp_path / "table"
     LengthsArtifact.save(LENGTHS, folder)
@@ -139,15 +123,12 @@ def test_an_artifact_of_the_same_type_is_replaced_if_asked(tmp_path):
     again = LengthsArtifact.save(LengthsArtifact.load(folder), folder, overwrite=True)
     assert again.lengths.mean == LengthsArtifact.load(folder).lengths.mean == 1
     assert LengthsArtifact.save(LENGTHS, tmp_path / "new", overwrite=True).lengths.content == LENGTHS.content
-    with pytest.raises(MalformedFile):
-        DuplicatesArtifact.save({"d2": "d1"}, folder, overwrite=True)
-    with pytest.raises(BadParameter):
-        LengthsArtifact.save({"d1": -1}, folder, overwrite=True)
+    refused(lambda: DuplicatesArtifact.save({"d2": "d1"}, folder, overwrite=True), MalformedFile)
+    refused(lambda: LengthsArtifact.save({"d1": -1}, folder, overwrite=True), BadParameter)
     assert LengthsArtifact.load(folder).lengths.mean == 1
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("kept")
-    with pytest.raises(MalformedFile):
-        LengthsArtifact.save(LENGTHS, tmp_path / "mine", overwrite=True)
+    refused(lambda: LengthsArtifact.save(LENGTHS, tmp_path / "mine", overwrite=True), MalformedFile)
     assert (tmp_path / "mine" / "file").read_text() == "kept"
 
 
@@ -156,10 +137,12 @@ def test_nothing_is_overwritten_and_nothing_is_left_behind(tmp_path):
     with pytest.raises(NotWritten, match=r"exists already\. Give another path, or overwrite=True"):
         LengthsArtifact.save({"other": 1}, tmp_path / "table")
     assert LengthsArtifact.load(tmp_path / "table").lengths.content == LENGTHS.content
-    with pytest.raises(NotWritten, match="No such file"):
-        LengthsArtifact.save(LENGTHS, tmp_path / "no" / "table")
+    refused(lambda: LengthsArtifact.save(LENGTHS, tmp_path / "no" / "table"), NotWritten, "No such file")
     (tmp_path / "bad.csv").write_text("no lengths\n")
     for bad, error in [({"d1": -1}, BadParameter), (tmp_path / "bad.csv", MalformedFile), (DUPLICATES, BadParameter)]:
         with pytest.raises(error):
             LengthsArtifact.save(bad, tmp_path / "new")
         assert not (tmp_path / "new").exists()
+    refused(lambda: LengthsArtifact.load(tmp_path / "nowhere"), BadParameter, "there is no such folder")
+    with pytest.raises(FileNotFoundError):
+        pt.Artifact.load(str(tmp_path / "nowhere"))

@@ -47,10 +47,6 @@ def test_where_less_is_better_the_lowest_is_searched():
     assert both.value[0] == both.trials["time"].min()
 
 
-def test_one_trial_has_no_picture():
-    assert "<svg" not in tuned(trials=1)._repr_html_()
-
-
 @pytest.mark.slow
 def test_of_several_measures_all_values_are_shown():
     found = tuned({"<i>early": "nDCG@1", "TBG": "TBG"})
@@ -59,3 +55,4 @@ def test_of_several_measures_all_values_are_shown():
     assert "<i>early" not in page
     assert f"TBG {found.value[1]:.4f}" in page
     assert "on the Pareto front" in page
+    assert "<svg" not in tuned(trials=1)._repr_html_()
