@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import saved
 from ..rendering.numbers import decimals, fixed_point, interval_of, level, percent, probability
 from ..rendering.tables import Table, TableCell, TableColumn, floating_table, typeset
-from ..rendering.terminal import other_than_means
+from ..rendering.terminal import as_text, other_than_means
 from .comparison_plots import plot_pairs, plot_scores, plot_topics, plot_wins
 from .significance import CORRECTIONS, PAIRED_TESTS, TESTS, Array, SignificanceTest, unit_of, without_noise
 
@@ -32,8 +32,7 @@ BOLD = "Bold: the highest."
 _NOT_CORRECTED = "Intervals are not corrected: one may exclude 0 where there is no mark."
 _EFFECT = "d_z is the mean of the differences of topics, divided by their standard deviation."
 _OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
-_RUNS_OF_MATRIX = 30  # in a notebook
-_RUNS = 15  # in a notebook
+_MOST = 30  # runs that are printed, or shown in a notebook
 _AFTER_TESTS = 100  # place of the first column that is left out on narrow screens when p-values are left out
 _OF_PAIRS_AND_CELLS = ["wins", "ties", "losses", "mark", "best", "places"]  # not in tables with one row per run
 
@@ -610,13 +609,17 @@ class Comparison:
         """Return the sentences on the table of :meth:`_wide` besides the notes."""
         return [_OF_MATRIX, self._about_wins] if self._has_row_per_pair else self._about_bold(measures)
 
+    def _brief(self, bold: bool) -> Table:
+        """Return the table of :meth:`_wide` with its notes; of many runs, only some."""
+        chosen = "" if self._has_row_per_pair else f", the best by {self.measures[0]}"
+        some = [f"Shown are {_MOST} of {len(self.runs):,} runs{chosen}; .table has all."] * (len(self.runs) > _MOST)
+        about = self._about_wide(self.measures) if bold or self._has_row_per_pair else []
+        return replace(self._wide(self.measures, most=_MOST), notes=[*some, *self.notes(), *about])
+
     @sanitised
     def _repr_html_(self) -> str:
-        most = _RUNS_OF_MATRIX if self._has_row_per_pair else _RUNS
-        chosen = "" if self._has_row_per_pair else f", the best by {self.measures[0]}"
-        some = [f"Shown are {most} of {len(self.runs):,} runs{chosen}; .table has all."] * (len(self.runs) > most)
-        notes = [*some, *self.notes(), *self._about_wide(self.measures)]
-        return f"{self._wide(self.measures, most=most).html()}<p><small>{escape(' '.join(notes))}</small></p>"
+        table = self._brief(bold=True)
+        return f"{table.html()}<p><small>{escape(' '.join(table.notes))}</small></p>"
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         """Yield a table of pairs or of runs for each measure, with the columns that fit the width, and notes."""
@@ -624,13 +627,8 @@ class Comparison:
         table = self._long(self.measures, bold=self._about_bold(self.measures) if shows_bold else ())
         yield from table.__rich_console__(console, options)
 
-    @sanitised
     def __repr__(self) -> str:
-        if not self._has_row_per_pair:
-            return "\n".join([self.wide().to_string(), *self.notes()])
-        parts = [f"{measure}\n{self.wide(measure).to_string()}\n" for measure in self.measures]
-        more = "Wins, ties and losses by topic: .wins(measure). Picture of the differences: .plot_pairs(measure)."
-        return "\n".join([*parts, *self.notes(), _OF_MATRIX, more])
+        return as_text(self._brief(bold=False))
 
     # ---- pictures
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-from io import StringIO
 from itertools import chain
 from operator import attrgetter, itemgetter, ne
 from typing import Any
@@ -21,7 +20,7 @@ from rich.text import Text
 
 from ..errors.sanitise import harmless, harmless_segments, sanitised
 from .numbers import fixed_point
-from .terminal import broken, paragraph, screen
+from .terminal import as_text, broken, paragraph
 
 MARKS = {1: "▲", -1: "▼", 0: ""}
 """Signs of significantly higher and lower values."""
@@ -221,12 +220,6 @@ class Table:
             for renderable in [Text(), part] if number else [part]:
                 yield from harmless_segments(console.render(renderable, options))
 
-    def text(self) -> str:
-        """Return the table as text of unlimited width."""
-        out = StringIO()
-        screen(out).print(self)
-        return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
-
     def _parts(self, room: int) -> Iterator[RenderableType]:
         """Yield titles, tables with the columns that fit, and the notes, wrapped at 100 characters."""
         blocks, gap, longest = self._layout(room)
@@ -381,9 +374,9 @@ class Printed:
         """Sentences below the table."""
         return ()
 
-    @sanitised
     def __repr__(self: Any) -> str:
-        return "\n".join([self.title, "", self.shown().text(), *([""] if self.remarks else []), *self.remarks])
+        table = self.shown()
+        return as_text(self.title, replace(table, notes=[*table.notes, *self.remarks]))
 
     @sanitised
     def _repr_html_(self: Any) -> str:

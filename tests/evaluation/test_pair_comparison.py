@@ -200,11 +200,12 @@ def test_marks_are_those_of_the_chosen_test():
     assert r"$-$0.500\rlap{$^{\downarrow}$}" in latex
     assert r"\label{tab:pairs}" in latex
     assert latex.count("\\\\") == 1 + 2 * 3
-    text = repr(found)
+    text = " ".join(repr(found).split())
     assert "Holm-corrected for all 3 comparisons of the table" in text
     assert "<table" in found._repr_html_()
     tukey = compare(qrels, {"best": best, "worst": worst}, ["RR"], pairs=True, test="tukey", resamples=200)
-    assert "Tukey's HSD test, with topics as blocks, corrected for all pairs of runs by each measure" in repr(tukey)
+    noted = " ".join(repr(tukey).split())
+    assert "Tukey's HSD test, with topics as blocks, corrected for all pairs of runs by each measure" in noted
 
 
 def test_each_measure_has_a_table_in_latex(every):
@@ -266,7 +267,7 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     }
     shown = compare(qrels, runs, ["SetR"], test="wilcoxon", resamples=200, **how)
     assert shown.table["p_wilcoxon_corrected"].min() < 0.05
-    text = repr(shown)
+    text = " ".join(repr(shown).split())
     assert re.search(r"[+−]0\.010", text)
     assert not re.search(r"[+−]0\.010[▲▼]|0\.540[▲▼]", text)
     sentence = (
@@ -274,9 +275,8 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     )
     assert sentence in text.replace("low and one", "one and low")
     equal = {"one": runs["one"], "low": {**runs["low"], "19": dict.fromkeys(documents[:8], 1.0)}}
-    assert sentence in repr(compare(qrels, equal, ["SetR"], test="wilcoxon", resamples=200, **how)).replace(
-        "low and one", "one and low"
-    )
+    text = " ".join(repr(compare(qrels, equal, ["SetR"], test="wilcoxon", resamples=200, **how)).split())
+    assert sentence in text.replace("low and one", "one and low")
     by_t_test = compare(qrels, runs, ["SetR"], resamples=200, **how)
     assert "Without a mark" not in repr(by_t_test)
 
@@ -370,7 +370,6 @@ def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
     found = compare(QRELS, RUNS, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
     assert "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons" in repr(found)
     assert "Less is better: ESL." in repr(found)
-    assert ".plot_pairs(measure)" in repr(found)
     for layout in ("matrix", "list"):
         assert "Less is better: ESL." in found.to_latex("ESL", layout=layout)
         assert "Less is better" not in found.to_latex("AP", layout=layout)

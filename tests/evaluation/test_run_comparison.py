@@ -649,9 +649,15 @@ def test_the_name_of_a_run_may_be_any():
     assert found.wide().index.tolist() == [1, 'say "x"']
 
 
-def test_text_is_the_wide_table_and_what_it_means(clear):
-    assert repr(clear) == "\n".join([clear.wide().to_string(), *clear.notes()])
-    assert "Bold" not in repr(clear)
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_text_is_the_wide_table_and_what_it_means_and_fits_the_terminal(clear, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", columns)
+    text = repr(clear)
+    assert max(map(len, text.split("\n"))) <= int(columns)
+    words = set(text.split())
+    assert all(word in words for cell in clear.wide().to_numpy().flat for word in cell.split())
+    assert text.split()[-len(" ".join(clear.notes()).split()) :] == " ".join(clear.notes()).split()
+    assert "Bold" not in text
 
 
 def balanced(latex):
