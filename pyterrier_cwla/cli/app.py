@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from ..errors import CWLAError, MalformedFile, MissingLength, MissingSeconds, UnknownFunction
+from ..errors import CWLAError, MalformedFile, MissingLength, UnknownFunction
 from ..errors.extras import needed
 from ..errors.sanitise import harmless
 from ..files.atomic import NO_ROOM
-from .options import displayed, in_options, options_of, unknown_option, wrong_value
+from .options import displayed, in_options, options_of, unknown_option, with_tables, wrong_value
 
 if TYPE_CHECKING:
     import typer
@@ -108,7 +108,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         return app(args=arguments, prog_name="pyterrier-cwla", standalone_mode=False) or 0
     except MissingLength as error:
-        return _fail(f"{error}{_ways_out(words, '--seconds' if isinstance(error, MissingSeconds) else '--lengths')}")
+        return _fail(with_tables(str(error), typer.main.get_command(app), words))
     except UnknownFunction as error:
         return _fail(f"{error} Your own functions are available in Python only.")
     except MalformedFile as error:
@@ -128,15 +128,6 @@ def _run(arguments: Sequence[str] | None) -> int:
         if error.errno in NO_ROOM and not error.filename:
             raise
         return _fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-
-
-def _ways_out(words: Sequence[str], table: str = "--lengths") -> str:
-    """Return the options for document lengths, or costs, that are not given yet: a sentence with a leading blank."""
-    given = {word.partition("=")[0] for word in words}
-    mean = "--missing mean" if table in given else "for a few missing ones, --missing mean"
-    ways = {table: f"{table} FILE", "--missing": mean}
-    options = [way for option, way in ways.items() if option not in given]
-    return f" On the command line: {'; '.join(options)}." if options else ""
 
 
 def _way_out_of_folder(message: str, words: Sequence[str]) -> str:

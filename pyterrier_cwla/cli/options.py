@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import near
 
-#: Parameters of measures that are also options of some commands. Errors about them name the option already.
+#: Parameters of measures that are also options of some commands; `with_tables` replaces those of tables.
 _OF_MEASURES = {"measure", "measures", "lengths", "seconds", "missing", "output"}
 
 #: Options under names that earlier versions or the functions in Python have.
@@ -29,6 +29,9 @@ _OF_TREC_EVAL = {
 
 _OUTSIDE, _BEFORE_VALUE = r"(?<![\w(,$'\"=-])", r"(?=[\w'\"-])"
 """Patterns for the place before a parameter that is no part of a measure, and for that before its value."""
+
+_IN_PYTHON = r" \(in PyTerrier, .*? adds it\)|, or set a table for all measures with register_lengths\(words\)"
+"""Pattern for ways to give lengths or costs that the command line does not have."""
 
 STDIN = "stdin"
 """Name of standard input in messages and, like the stem of a file, of a run that is read from it."""
@@ -51,13 +54,18 @@ def options_of(command: Any, arguments: Sequence[str] = ()) -> dict[str, str]:
 
     The names of options without a value end in ``=``: in Python they have a value, as in ``complete=None``.
     """
-    for word in arguments:
-        command = getattr(command, "commands", {}).get(word, command)
     return {
         option.name + "=" * getattr(option, "is_flag", False): max(option.opts, key=len)
-        for option in command.params
+        for option in _called(command, arguments).params
         if option.name not in _OF_MEASURES and option.opts[0].startswith("-")
     }
+
+
+def _called(command: Any, arguments: Sequence[str]) -> Any:
+    """Return the subcommand in the arguments, or the command itself."""
+    for word in arguments:
+        command = getattr(command, "commands", {}).get(word, command)
+    return command
 
 
 def unknown_option(error: Any, group: Any) -> str:
@@ -109,3 +117,14 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
         text = re.sub(rf"{_OUTSIDE}{name}={_BEFORE_VALUE}", f"{option} ", text)
         text = re.sub(rf"{_OUTSIDE}{name}=", option, text)
     return text
+
+
+def with_tables(text: str, command: Any, arguments: Sequence[str]) -> str:
+    """Replace parameters of measures in an error about lengths or costs by the options that the command has."""
+    known = {option.name for option in _called(command, arguments).params}
+    for parameter, option in (("lengths", "lengths"), ("doc_seconds", "seconds"), ("missing", "missing")):
+        if option in known:
+            given = rf"(?<=[Gg]ive )(?:\w+\()?{parameter}=(?:'(\w+)'|…)?\)?(?:, a table, a path or a name)?"
+            text = re.sub(given, lambda way, name=f"--{option}": f"{name} {way[1] or 'FILE'}", text)
+            text = in_options(text, {parameter: f"--{option}"})
+    return re.sub(_IN_PYTHON, "", text)

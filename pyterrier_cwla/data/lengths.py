@@ -167,7 +167,7 @@ class ReplacedLengths:
         share = 100 * self.replaced / self.documents
         return (
             f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no {of._noun} in"
-            f" {source}, such as {example}: missing='mean' replaces them by the mean."
+            f" {source}, such as {example}: they have the mean."
         )
 
 

@@ -131,7 +131,7 @@ def separate_runs(runs: Any) -> dict[str, Any]:
 
 def runs_of(source: RunFiles, extras: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
     """Yield the names and all rows of the runs of a source."""
-    rows = _whole(source, extras, "missing='mean' and studies need whole runs: give a table")
+    rows = _whole(source, extras, "Studies, and means in place of missing lengths, need whole runs: give a table")
     if not len(rows):
         raise source.empty
     source.check_unchanged()

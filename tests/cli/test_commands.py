@@ -252,7 +252,8 @@ def test_missing_lengths(files, prints, says):
     line = says(*arguments)
     assert line.startswith("runs/bad.run: TBG: ")
     assert "1 of 2 have none (topic 'q1': 'd3')" in line
-    assert line.endswith("On the command line: --missing mean.")
+    assert "Give --lengths FILE, a table that has them, read" in line
+    assert line.endswith("(all are known down to rank 1), or give --missing mean.")
     assert "documents without a value have the mean" in prints(*arguments, "--missing", "mean")
 
 

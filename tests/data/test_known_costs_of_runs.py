@@ -195,7 +195,7 @@ def test_commands_take_a_file_of_costs(cli, tmp_path):
     assert unwrapped(f"known: with the costs of {costs}.") in unwrapped(told)
     code, _, told = cli("evaluate", qrels, run, "-m", measure)
     assert code != 0
-    assert "On the command line: --seconds FILE; for a few missing ones, --missing mean." in told
+    assert told.endswith("give --seconds FILE, or a column doc_seconds in the run.\n")
     code, out, told = cli("evaluate", qrels, run, "-m", "AP", "--seconds", costs)
     assert unwrapped(f"None of these measures uses the costs of {costs}.") in unwrapped(f"{out}{told}")
     query = RUN.query_id[RUN.query_id.isin(QRELS.query_id)].iloc[0]

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, evaluate, explain, scorer
-from pyterrier_cwla.cli.app import _ways_out
 from pyterrier_cwla.errors import MissingLength
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.doors.doors import DOORS, doors_of
@@ -44,7 +43,7 @@ def test_lengths_that_the_mean_of_a_table_replaces_are_counted(name, tmp_path):
     lacking = int((~JUDGED.doc_id.isin(some)).sum())
     assert message.startswith(f"{lacking:,} of {len(JUDGED):,} documents of ")
     assert f"({100 * lacking / len(JUDGED):.1f} %) have no length in the table of lengths, such as 'd" in message
-    assert message.endswith("missing='mean' replaces them by the mean.")
+    assert message.endswith(": they have the mean.")
     assert not warned(name, TBG(lengths=WORDS, missing="mean"), tmp_path)
     with pytest.raises(MissingLength, match=rf"none of {len(JUDGED)} documents of .* is in the table of lengths, such"):
         warned(name, TBG(lengths={"elsewhere": 5}, missing="mean"), tmp_path)
@@ -121,13 +120,3 @@ def test_errors_name_run_and_measure_once_and_are_not_chained(tmp_path):
     y = pd.Series([0, 1, 0, 1], index=pd.Index([*"aabb"], name="qid"))
     with pytest.raises(NotPassed, match=r"TBG needs .*: pass the index level 'doc_length'.* Or pass the index level"):
         out_of_fold(Ridge(), np.zeros((4, 1)), y, "TBG", cv=2)
-
-
-@pytest.mark.parametrize(("given", "options"), [
-    ((), "--lengths FILE; for a few missing ones, --missing mean"), (("--missing", "mean"), "--lengths FILE"),
-    (("--lengths=t.tsv",), ""),
-])  # fmt: skip
-def test_the_command_proposes_options_that_are_not_given(given, options):
-    found = _ways_out(["evaluate", "-m", "TBG", *given])
-    assert found == {"": " On the command line: --missing mean."}.get(options, f" On the command line: {options}.")
-    assert not _ways_out(["--lengths", "a", "--missing=mean"])

@@ -884,9 +884,7 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
         ),
         (
             ("-m", "TBG"),
-            "a: TBG: the lengths of documents are needed: give TBG(lengths=…), a table, a path or a name, or a column doc_length"
-            " in the run (in PyTerrier, pt.cwla.DocLength() adds it), or set a table for all measures with"
-            " register_lengths(words). On the command line: --lengths FILE; for a few missing ones, --missing mean.\n",
+            "a: TBG: the lengths of documents are needed: give --lengths FILE, or a column doc_length in the run.\n",
         ),
     ],
 )

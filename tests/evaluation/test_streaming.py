@@ -530,7 +530,7 @@ def test_mixed_runs_in_a_file_are_whole_for_their_mean(tmp_path, monkeypatch):
     same(evaluate(qrels, {"run": (path := _write(rows, tmp_path / "x.parquet"))}, MEANS, True), expected)
     many = pd.concat([rows.assign(query_id=rows["query_id"] + f".{n}") for n in range(400)])
     monkeypatch.setenv("PYTERRIER_CWLA_READ_LIMIT", "2M")
-    with pytest.raises(MalformedFile, match=r"missing='mean' .* give a table"):
+    with pytest.raises(MalformedFile, match=r"means in place of missing lengths, .* give a table"):
         evaluate(qrels, _write(many, path), MEANS)
 
 
