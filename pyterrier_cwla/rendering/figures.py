@@ -151,6 +151,8 @@ def room_of(ax: Any) -> tuple[float, float]:
 def in_lines(text: str, most: int) -> str:
     """Break a text into lines after commas and spaces, otherwise after other punctuation, otherwise within words.
 
+    A number stays with the word after it.
+
     Parameters
     ----------
     text : str
@@ -167,7 +169,9 @@ def in_lines(text: str, most: int) -> str:
     if "\n" in text:
         return text
     lines = [""]
-    for part in _parts(text, most, (r"[^, ]*[, ]*", r"[^_.\-/(]*[_.\-/(]*", rf"(?:\\.|.){{1,{most}}}")):
+    word = r"(?:[^, ]|,(?=\d))*[, ]*"
+    patterns = (rf"(?:\d[\d,.]* )?{word}", word, r"[^_.\-/(]*[_.\-/(]*", rf"(?:\\.|.){{1,{most}}}")
+    for part in _parts(text, most, patterns):
         if lines[-1] and len((lines[-1] + part).rstrip()) > most:
             lines.append("")
         lines[-1] += part

@@ -186,6 +186,7 @@ def test_texts_break_at_commas_then_punctuation_then_words():
     assert in_lines("abcdefghij", 4) == "abcd\nefgh\nij"
     assert in_lines("one\u00a0word here", 9) == "one\u00a0word\nhere"
     assert in_lines("already\nin two lines", 4) == "already\nin two lines"
+    assert in_lines("users, 1,366 sessions", 14) == "users,\n1,366 sessions"
     assert in_lines("", 9) == ""
 
 

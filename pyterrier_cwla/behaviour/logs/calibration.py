@@ -30,7 +30,7 @@ from ...rendering.numbers import percent
 from ...rendering.tables import Printed, Table, TableColumn
 from ...rendering.terminal import broken
 from .calibration_estimates import check, elapsed, estimated
-from .estimators import SHAPES, Bootstrap, Estimate, ReadingTimeLine, StayDistribution, check_shape
+from .estimators import SHAPES, Bootstrap, Estimate, ReadingTimeLine, StayDistribution, check_shape, far_better
 from .log import SESSION, InteractionLog, as_log, numbered_sessions
 
 if TYPE_CHECKING:
@@ -240,8 +240,8 @@ class Calibration(Printed):
 
     @property
     def remarks(self) -> list[str]:
-        """Reasons for missing parameters, and notes, one sentence or more each."""
-        return [*(f"No {name}: {why}." for name, why in self.missing.items()), *self.notes]
+        """Notes, the decisive one first, and reasons for missing parameters, one sentence or more each."""
+        return [*self.notes, *(f"No {name}: {why}." for name, why in self.missing.items())]
 
     def shown(self, wide: bool = True) -> Table:
         """Return the printed table for people, with descriptions in a column, or below if it is not wide."""
@@ -447,21 +447,29 @@ class Calibration(Printed):
         t = np.linspace(0, end, 300)
         limit = self.about["max_seconds"] if self.about["beyond"] == "condition" else np.inf
         low, high = 0.5 ** (limit / h), 0.5 ** (begin / h)
-        later = t[t >= begin]
-        for other in self.shapes:
-            if other.shape != "exponential" and np.isfinite(other.half_life):
-                ax.plot(later, low + (high - low) * other.share(later, begin, limit), color=GAIN, linewidth=1)
+        later, better = t[t >= begin], far_better(self.shapes)
+        others = [one for one in self.shapes if one.shape != "exponential" and np.isfinite(one.half_life)]
+        drawn = {
+            one.shape: ax.plot(
+                later,
+                low + (high - low) * one.share(later, begin, limit),
+                color=GAIN,
+                linewidth=1.8 if one is better else 0.7,
+            )
+            for one in others
+        }
         observed = low + (high - low) * curve.share.to_numpy()
-        ax.step(curve.seconds, observed, where="post", color=text_colour(), linewidth=1.4)
-        ax.plot(t, 0.5 ** (t / h), color=STAY, linewidth=1.8)
+        lines = {"observed": ax.step(curve.seconds, observed, where="post", color=text_colour(), linewidth=1.4)}
+        fitted = f"half-life {self['half_life']} s{' (poor fit)' if better else ''}"
+        lines[fitted] = ax.plot(t, 0.5 ** (t / h), color=STAY, linewidth=1.8)
+        if better:
+            lines[f"{better.shape} (far better)"] = drawn.pop(better.shape)
+        if drawn:
+            lines[", ".join(drawn)] = next(iter(drawn.values()))
         ax.plot([h, h, 0], [0, 0.5, 0.5], color=STAY, linewidth=0.8, linestyle=":")
-        ax.set(xlim=(0, end), ylim=(0, 1.02))
-        ax.set(xlabel="time since the query (seconds)", ylabel="share of users still present")
+        ax.set(xlim=(0, end), ylim=(0, 1.02), xlabel="time since the query (seconds)", ylabel="share of users present")
         titled(ax, f"How long users stay · {many(self['half_life'].n, 'session')}")
-        looks = {"observed": {"color": text_colour()}, f"fitted: half-life {self['half_life']} s": {"color": STAY}}
-        if len(self.shapes) > 1:
-            looks["other distributions"] = {"color": GAIN, "linewidth": 1}
-        key(ax, looks)
+        ax.legend([line for (line,) in lines.values()], [*lines], loc="upper right", fontsize=7, frameon=False)
         return saved(ax, path)
 
 

@@ -24,6 +24,7 @@ from .estimators import (
     Stays,
     correlation,
     correlation_sums,
+    far_better,
     fit,
     grid,
     half_life,
@@ -435,7 +436,6 @@ def estimate_row(
 
 
 _MANY_AT_END = 0.05  # of the sessions
-_FAR_BETTER = 10  # in AIC
 _FEWEST_VIEWS = 3  # for a correlation; the correlation of two views is always 1 or −1
 
 
@@ -708,13 +708,13 @@ def _reading(found: LogEstimates) -> tuple[ReadingTimeLine | None, pd.DataFrame]
 
 
 def _note_better_shape(fits: tuple[StayDistribution, ...], found: LogEstimates) -> None:
-    by_shape = {one.shape: one.aic for one in fits if np.isfinite(one.aic)}
-    best = min(by_shape, key=by_shape.__getitem__, default="")
-    if "exponential" in by_shape and by_shape[best] < by_shape["exponential"] - _FAR_BETTER:
-        found.notes.append(
-            f"A {best} curve fits far better than an exponential one (AIC {by_shape[best]:,.0f} against"
-            f" {by_shape['exponential']:,.0f}): these users do not leave at a constant rate, as the plot"
-            " of survival shows."
+    if better := far_better(fits):
+        aic = next(one.aic for one in fits if one.shape == "exponential")
+        found.notes.insert(
+            0,
+            f"The half-life describes these users badly: they do not leave at a constant rate. A {better.shape} curve"
+            f" fits far better than an exponential one (AIC {better.aic:,.0f} against {aic:,.0f}), as the plot of"
+            " survival shows.",
         )
 
 

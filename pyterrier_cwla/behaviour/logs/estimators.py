@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass, field, replace
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -464,6 +465,8 @@ LAWS = {
     "hyperbolic": "hyperbolic",
 }
 
+_FAR_BETTER = 10  # in AIC
+
 #: Distributions whose density at 0 seconds is 0 or infinite. The likelihood of a stay of 0 seconds has no maximum.
 UNDEFINED_AT_0 = ("Weibull", "log-logistic", "log-normal")
 
@@ -734,6 +737,15 @@ class StayDistribution:
         *more, scale = self.parameters
         there = _distribution(self.shape).sf([*np.atleast_1d(seconds), begin, limit], *more, scale=scale)
         return (there[:-2] - there[-1]) / (there[-2] - there[-1])
+
+
+def far_better(fits: Sequence[StayDistribution]) -> StayDistribution | None:
+    """Return the distribution with the lowest AIC if that of the exponential one is higher by more than 10."""
+    by_shape = {one.shape: one for one in fits if np.isfinite(one.aic)}
+    if "exponential" not in by_shape:
+        return None
+    best = min(by_shape.values(), key=attrgetter("aic"))
+    return best if best.aic < by_shape["exponential"].aic - _FAR_BETTER else None
 
 
 def _distribution(shape: str) -> Any:
