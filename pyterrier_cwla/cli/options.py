@@ -30,6 +30,8 @@ _OF_TREC_EVAL = {
 _OUTSIDE, _BEFORE_VALUE = r"(?<![\w(,$'\"=-])", r"(?=[\w'\"-])"
 """Patterns for the place before a parameter that is no part of a measure, and for that before its value."""
 
+_OF_TABLES = {"lengths": "--lengths FILE", "doc_seconds": "--seconds FILE", "missing": "--missing mean"}
+"""Options of tables of documents, by parameters of measures."""
 _IN_PYTHON = r" \(in PyTerrier, .*? adds it\)|, or set a table for all measures with register_lengths\(words\)"
 """Pattern for ways to give lengths or costs that the command line does not have."""
 
@@ -121,10 +123,9 @@ def in_options(text: str, options: Mapping[str, str]) -> str:
 
 def with_tables(text: str, command: Any, arguments: Sequence[str]) -> str:
     """Replace parameters of measures in an error about lengths or costs by the options that the command has."""
-    known = {option.name for option in _called(command, arguments).params}
-    for parameter, option in (("lengths", "lengths"), ("doc_seconds", "seconds"), ("missing", "missing")):
-        if option in known:
-            given = rf"(?<=[Gg]ive )(?:\w+\()?{parameter}=(?:'(\w+)'|…)?\)?(?:, a table, a path or a name)?"
-            text = re.sub(given, lambda way, name=f"--{option}": f"{name} {way[1] or 'FILE'}", text)
-            text = in_options(text, {parameter: f"--{option}"})
+    known = {name for option in _called(command, arguments).params for name in option.opts}
+    for parameter, option in _OF_TABLES.items():
+        if option.split()[0] in known:
+            place = rf"(?:(?<=[Gg]ive )\w+\(|{_OUTSIDE})"
+            text = re.sub(rf"{place}{parameter}=(?:'mean'|…)?\)?(?:, a table, a path or a name)?", option, text)
     return re.sub(_IN_PYTHON, "", text)
