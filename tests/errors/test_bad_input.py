@@ -74,20 +74,16 @@ def test_a_document_twice_is_an_error_at_any_size(rows, form, measures):
         assert expected == complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
 
 
-def test_without_the_check_only_what_is_looked_up_is_found():
+def test_repeats_in_other_queries_or_without_the_check():
     judgments, frame = of_size(1000)
     evaluate(judgments, frame, ["AP", "Judged@10"], check=False)
     relevant = pd.concat([frame, run(("7", "d700", 0.1))])
     for check in (False, True):
         assert "is retrieved twice" in complaint_of(BadRun, evaluate, judgments, relevant, ["AP"], check=check)
-
-
-def test_a_document_in_the_rankings_of_several_queries_is_no_repeat():
     _, frame = of_size(1000)
     frame = pd.concat([frame[:-2].assign(query_id=query) for query in "abc"])
-    assert (
-        evaluate(qrels(("a", "d7", 1)), frame.assign(score=range(len(frame), 0, -1)), ["RR"]).loc["run", "RR"] == 1 / 8
-    )
+    found = evaluate(qrels(("a", "d7", 1)), frame.assign(score=range(len(frame), 0, -1)), ["RR"])
+    assert found.loc["run", "RR"] == 1 / 8
 
 
 def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
@@ -222,11 +218,8 @@ def test_some_documents_without_a_length_are_counted_and_named(measure):
     message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
     assert "2 of 3 have none (topic '301': 'b', 'c')" in message
     name = measure.NAME
-    way_out = (
-        f"Give {name}(lengths=…), a table that has them, read fewer documents with @k (all are known down to rank 1),"
-        f" or give {name}(missing='mean')"
-    )
-    assert f"{way_out}." in message
+    fewer = "a table that has them, read fewer documents with @k (all are known down to rank 1)"
+    assert f"Give {name}(lengths=…), {fewer}, or give {name}(missing='mean')." in message
     many = {"q": {f"d{number}": 1 for number in range(20)}}
     of_another = complaint(MissingLength, many, many, measure(lengths={"d0": 100}))
     assert "19 of 20 have none" in of_another
@@ -246,18 +239,15 @@ def test_unknown_names_give_the_right_one():
     refused(lambda: ByTopic(measure="TBG", parameters=pd.DataFrame()), BadParameter, "this table has no topics")
 
 
-def test_missing_lengths_of_topics_that_nobody_judged_do_not_matter():
-    more = pd.concat([GOOD_RUN.assign(doc_length=10.0), run(("302", "z", 1.0), doc_length=np.nan)])
-    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, more)[TBG] > 0
-    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, GOOD_RUN[:0])[TBG] == 0.0
-
-
 def test_negative_and_infinite_lengths_name_the_document():
     for odd in (-1, np.inf):
         of_run = complaint(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=[10.0, odd, 3.0]), TBG)
         assert of_run == f"TBG: topic '301': the length of 'b' is {odd}: lengths are words, 0 or more."
     for odd in (-1, np.inf, np.nan):
         assert f"the length of 'b' is {odd}" in complaint_of(BadParameter, TBG, lengths={"a": 3, "b": odd})
+    more = pd.concat([GOOD_RUN.assign(doc_length=10.0), run(("302", "z", 1.0), doc_length=np.nan)])
+    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, more)[TBG] > 0
+    assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, GOOD_RUN[:0])[TBG] == 0.0
 
 
 def test_tables_of_lengths_that_are_none():
@@ -265,12 +255,9 @@ def test_tables_of_lengths_that_are_none():
     assert "1 is of type int" in complaint_of(BadParameter, TBG, lengths={1: 2})
     assert "is neither a file nor the name of a table" in complaint_of(BadParameter, TBG, lengths="no/such.tsv")
     without_ids, without_words = pd.DataFrame({"a": [1]}), pd.DataFrame({"docno": ["a"], "len": [1]})
-    assert complaint_of(BadParameter, TBG, lengths=without_ids) == (
-        "the table of lengths has no column doc_id or docno or id; there is 'a'."
-    )
-    assert complaint_of(BadParameter, TBG, lengths=without_words) == (
-        "the table of lengths has no column doc_length or words or length; there is 'docno', 'len'."
-    )
+    assert "has no column doc_id or docno or id; there is 'a'." in complaint_of(BadParameter, TBG, lengths=without_ids)
+    message = complaint_of(BadParameter, TBG, lengths=without_words)
+    assert message == "the table of lengths has no column doc_length or words or length; there is 'docno', 'len'."
     numbered = pd.DataFrame({"docno": [1], "words": [1]})
     assert complaint_of(BadParameter, TBG, lengths=numbered).startswith("docno of the lengths must be strings")
     register_lengths("cranfield", {"a": 1})
@@ -345,47 +332,34 @@ def test_an_empty_run_scores_nothing(measure, empty):
     assert isinstance(found[0].value, float)
 
 
-def test_no_judgments_at_all():
+def test_runs_or_judgments_without_anything_relevant():
     assert list(ir_measures.cwla.iter_calc([AP, RBP], GOOD_QRELS[:0], GOOD_RUN)) == []
     assert np.isnan(ir_measures.cwla.calc_aggregate([AP], GOOD_QRELS[:0], GOOD_RUN)[AP])
-
-
-def test_judgments_without_anything_relevant():
     parts = [("ap1", "erg", "none"), ("rr", "err", "none"), ("ap2", "avg", "all"), ("rbp(0.5)", "erg", "ideal")]
     own = [CWLA(C=C, A=A, max_rel=1, norm=norm) for C, A, norm in parts]
     theirs = [AP, ir_measures.nDCG, ir_measures.nDCG @ 3, ir_measures.Rprec, ir_measures.ERR @ 10]
     measures = [*own, *theirs, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1})]
     found = ir_measures.cwla.calc_aggregate(measures, qrels(("a", 0), ("b", -2)), GOOD_RUN)
     assert set(found.values()) == {0.0}
+    frame = qrels(("a", 1), ("b", 0)).astype({"relevance": bool})
+    assert evaluate(frame, GOOD_RUN, ["AP"]).equals(evaluate(qrels(("a", 1), ("b", 0)), GOOD_RUN, ["AP"]))
 
 
-def test_no_topic_in_common_scores_nothing_and_shows_both_sides():
+def test_topics_in_common_are_enough_or_both_sides_are_shown(recwarn):
     with pytest.warns(UserWarning, match="no query in common") as warned:
         found = ir_measures.cwla.calc_aggregate([AP, RBP], GOOD_QRELS, run(("301.0", "a", 1.0), ("302.0", "b", 1.0)))
     assert set(found.values()) == {0.0}
     assert "the run has '301.0', '302.0', the judgments '301'" in str(warned[0].message)
-
-
-def test_a_topic_in_common_is_enough(recwarn):
     more = pd.concat([GOOD_RUN, run(("302", "b", 1.0))])
     ir_measures.cwla.calc_aggregate([AP, RBP], GOOD_QRELS, more)
     assert not [w for w in recwarn if "in common" in str(w.message)]
 
 
-def test_two_tables_under_one_name_are_not_mixed_up():
+def test_one_name_is_one_table_and_ideals_take_all_times():
     one = TBG(lengths=register_lengths("same_name", {"a": 1, "b": 1}))
     other = TBG(lengths=register_lengths("same_name", {"a": 900, "b": 900}))
-    assert "two measures are called TBG(lengths='same_name')" in complaint_of(
-        BadParameter, ir_measures.cwla.evaluator, [one, other], GOOD_QRELS
-    )
-
-
-def test_true_and_false_are_grades():
-    frame = qrels(("a", 1), ("b", 0)).astype({"relevance": bool})
-    assert evaluate(frame, GOOD_RUN, ["AP"]).equals(evaluate(qrels(("a", 1), ("b", 0)), GOOD_RUN, ["AP"]))
-
-
-def test_an_ideal_ranking_takes_the_time_of_documents_without_gain():
+    message = complaint_of(BadParameter, ir_measures.cwla.evaluator, [one, other], GOOD_QRELS)
+    assert "two measures are called TBG(lengths='same_name')" in message
     judged = qrels(("a", 1), ("b", 1), ("n", 0))
     run = pd.DataFrame({"query_id": "301", "doc_id": ["a", "b", "n"], "score": [3.0, 2.0, 1.0]})
     measure = CWLA(C="prec(3)", A="erg", gain="clicksave", effort="time", unseen=20, norm="ideal",
@@ -399,9 +373,6 @@ def test_a_frame_of_several_runs(form):
     with pytest.raises(BadRun, match=r"the column 'run' names 2 runs \('[AB]', '[AB]'\).*groupby"):
         evaluate({"q": {"a": 1}}, form(rows), ["RR"])
     assert evaluate({"q": {"a": 1}}, form(rows | {"run": ["A", "A"]}), ["RR"])["RR"].tolist() == [0.5]
-
-
-def test_a_dask_frame_is_for_the_cluster():
     dataframe = pytest.importorskip("dask.dataframe")
     rows = pd.DataFrame({"query_id": ["q"], "doc_id": ["a"], "score": [1.0]})
     with pytest.raises(BadRun, match=r"Dask DataFrame: pyterrier_cwla\.evaluation\.cluster\.evaluate"):

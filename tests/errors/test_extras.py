@@ -62,15 +62,12 @@ def test_the_command_installs_what_is_missing_or_too_old(installed, extra, versi
     assert message(extra) == f'this needs that. Install the extra "{extra}": {command}'
 
 
-def test_a_package_that_is_installed_and_broken_is_shown(installed):
+def test_other_installers_folders_and_broken_packages_are_named(installed, monkeypatch):
     installed(REQUIRES, {"alpha": "2", "beta": "2"})
     assert message("one", ImportError("libGL.so.1: no such file")) == (
         'this needs that (libGL.so.1: no such file). Install the extra "one": python -m pip install "alpha>=1.5"'
         ' "beta[fast]<3,>=2"'
     )
-
-
-def test_environments_of_uv_have_no_pip(installed):
     installed(REQUIRES, {}, pip=False, uv=True)
     assert ': uv pip install "alpha' in message("one")
     installed(REQUIRES, {}, pip=True, uv=True)
@@ -78,8 +75,6 @@ def test_environments_of_uv_have_no_pip(installed):
     installed(REQUIRES, {}, pip=False, uv=False)
     assert ': python -m pip install "alpha' in message("one")
 
-
-def test_a_folder_on_the_path_has_no_metadata(monkeypatch):
     def requires(name):
         raise importlib.metadata.PackageNotFoundError(name)
 
@@ -95,6 +90,8 @@ def test_other_errors_and_the_cause_are_kept():
     with pytest.raises(CWLAError) as caught, needed("this needs that", "plots"):
         import nothing.of.this.name  # noqa: F401
     assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+    # Metadata and `packaging` are imported only for a message.
+    assert sys.modules[needed.__module__].__dict__.keys().isdisjoint({"importlib", "Requirement", "shutil"})
 
 
 def calls_of_needed():
@@ -105,11 +102,14 @@ def calls_of_needed():
 
 
 @pytest.mark.slow
-def test_every_extra_that_the_code_names_exists():
+def test_every_extra_that_the_code_names_exists_and_is_documented():
     used = {extra for _, extra in calls_of_needed()}
     assert used == {"cli", "cluster", "demo", "duplicates", "explorer", "lightgbm", "parallel", "plots", "studies",
                     "tune"}  # fmt: skip
     assert used <= EXTRAS.keys()
+    text = (Path(__file__).parents[2] / "docs" / "start.rst").read_text()
+    users = EXTRAS.keys() - {"benchmarks", "docs", "mutation", "test"}
+    assert set(re.findall(r"^``(\w+)``  ", text, re.M)) == users
 
 
 @pytest.mark.parametrize("extra", sorted({extra for _, extra in calls_of_needed()}))
@@ -117,22 +117,6 @@ def test_the_command_is_one_that_a_shell_reads(extra):
     *_, command = message(extra).split(": ")
     words = shlex.split(command)
     assert "pip install" in " ".join(words)
+    assert "pyterrier-cwla" not in words  # the package is installed from a clone as well, where its own name fails
     names = {Requirement(one).name for one in EXTRAS[extra]} - {"pyterrier-cwla"}
     assert names & {Requirement(word).name for word in words[words.index("install") + 1 :]}
-
-
-def test_no_message_names_an_index():
-    """The package is installed from a clone as well: a command with its own name fails there."""
-    for path in Path(pyterrier_cwla.__file__).parent.rglob("*.py"):
-        assert "install 'pyterrier-cwla" not in path.read_text(), path
-
-
-def test_nothing_is_read_before_an_error():
-    """Metadata and `packaging` are imported only for a message."""
-    assert sys.modules[needed.__module__].__dict__.keys().isdisjoint({"importlib", "Requirement", "shutil"})
-
-
-def test_the_documentation_lists_every_extra_for_users():
-    text = (Path(__file__).parents[2] / "docs" / "start.rst").read_text()
-    users = EXTRAS.keys() - {"benchmarks", "docs", "mutation", "test"}
-    assert set(re.findall(r"^``(\w+)``  ", text, re.M)) == users

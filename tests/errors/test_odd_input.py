@@ -125,12 +125,18 @@ def test_a_value_that_is_no_number(value, odd, mixed, tmp_path):
         assert "topic 'q': 'a': " in error or "odd.parquet: column" in error, name
 
 
-def test_numbers_that_are_written_out_in_a_file(tmp_path):
+def test_texts_and_decimals_are_read_as_floats_are(tmp_path):
     """Text columns of Parquet files are converted to numbers, as in text files."""
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"]}
     run, qrels = ({**columns, name: ["1", "2"]} for name in ("score", "relevance"))
     assert evaluate(as_parquet(qrels, tmp_path), {"q": {"b": 1.0}}, ["AP"]).iloc[0, 0] == 0.5
     assert evaluate(QRELS, as_parquet(run, tmp_path), ["AP"]).iloc[0, 0] == 0.5
+    # Arrow's cast from decimal misses the nearest float for about one value in five.
+    texts = ["0.0003", "8.41", "123456.789", "0.00000012345", "99999.99999"]
+    decimals = pa.array(map(Decimal, texts), pa.decimal128(20, 11))
+    table = pa.table({"query_id": ["q"] * 5, "doc_id": list("abcde"), "relevance": decimals})
+    assert decimals.cast(pa.float64()).to_pylist() != list(map(float, texts))
+    assert judgment_columns(table).value.tolist() == list(map(float, texts))
 
 
 NOTHING = [None, float("nan"), pd.NA, Decimal("NaN"), Decimal("sNaN"), np.float32("nan")]
@@ -166,15 +172,6 @@ def test_numbers_of_other_types_are_the_nearest_floats(value, numbers, tmp_path)
         assert found.to_numpy().tolist() == expected.to_numpy().tolist()
 
 
-def test_decimals_are_rounded_as_floats_are_read():
-    """Arrow's cast from decimal misses the nearest float for about one value in five."""
-    texts = ["0.0003", "8.41", "123456.789", "0.00000012345", "99999.99999"]
-    decimals = pa.array(map(Decimal, texts), pa.decimal128(20, 11))
-    table = pa.table({"query_id": ["q"] * 5, "doc_id": list("abcde"), "relevance": decimals})
-    assert decimals.cast(pa.float64()).to_pylist() != list(map(float, texts))
-    assert judgment_columns(table).value.tolist() == list(map(float, texts))
-
-
 @pytest.mark.parametrize("grade", [float("inf"), float("-inf"), np.float32("inf")])
 def test_a_grade_that_is_infinite(grade, tmp_path):
     for _, table in tables({"query_id": ["q", "q"], "doc_id": ["a", "b"], "relevance": [1.0, grade]}, tmp_path):
@@ -205,37 +202,24 @@ def test_an_id_in_two_columns(odd):
         evaluate(QRELS, pd.DataFrame({"qid": ["q", "q"], "docno": ids, "doc_id": ids, "score": [1, 2]}), ["AP"])
 
 
-@pytest.mark.parametrize("odd", ["a\ud800", b"a", None, ["a"]], ids=repr)
-def test_an_id_in_a_table_of_lengths(odd):
-    with pytest.raises(CWLAError, match="doc_id of the lengths"):
-        TBG(lengths=pd.DataFrame({"doc_id": pd.Series([odd], dtype=object), "doc_length": [3]}))
-
-
-@pytest.mark.parametrize("odd", ["3", 1j, datetime.timedelta(3), [3], 10**400], ids=lambda odd: f"{odd!r:.20}")
-def test_a_length_that_is_no_number(odd):
-    with pytest.raises(BadParameter, match=r"'d': (doc_length|words|length) of the lengths must be numbers"):
-        TBG(lengths={"d": odd})
-
-
-def test_of_mixed_values_the_one_that_is_no_number_is_named():
+def test_odd_values_in_tables_of_lengths():
+    for odd in ("a\ud800", b"a", None, ["a"]):
+        with pytest.raises(CWLAError, match="doc_id of the lengths"):
+            TBG(lengths=pd.DataFrame({"doc_id": pd.Series([odd], dtype=object), "doc_length": [3]}))
+    for odd in ("3", 1j, datetime.timedelta(3), [3], 10**400):
+        with pytest.raises(BadParameter, match=r"'d': (doc_length|words|length) of the lengths must be numbers"):
+            TBG(lengths={"d": odd})
     with pytest.raises(BadParameter, match=r"'b': doc_length of the lengths must be numbers, and 'x' is of type str"):
         TBG(lengths={"a": 1, "b": "x"})
 
 
 @pytest.mark.parametrize("documents", [None, 3, [("a", 1)], "a", 1.5], ids=repr)
 def test_a_dict_that_is_no_dict_of_dicts(documents):
-    with pytest.raises(BadJudgments, match=r"the judgments must be a dict of dicts .* query 'r' has"):
-        evaluate({"q": {"a": 1}, "r": documents}, RUN, ["AP"])
-    with pytest.raises(BadRun, match=r"the run must be a dict of dicts .* query 'r' has"):
-        evaluate(QRELS, {"run": {"q": {"a": 1.0}, "r": documents}}, ["AP"])
-
-
-@pytest.mark.parametrize("value", KINDS)
-def test_lists_in_a_dict(value):
-    with pytest.raises(
-        KINDS[value][1], match=rf"topic 'q': 'a': {value} of the .* must be numbers, and \[1\] is of type list"
-    ):
-        evaluated(value, {"q": {"a": [1]}})
+    for value, (name, error) in KINDS.items():
+        with pytest.raises(error, match=rf"the {name} must be a dict of dicts .* query 'r' has"):
+            evaluated(value, {"q": {"a": 1}, "r": documents})
+        with pytest.raises(error, match=rf"topic 'q': 'a': {value} of the .* must be numbers, and \[1\] is of type"):
+            evaluated(value, {"q": {"a": [1]}})
 
 
 @pytest.mark.parametrize("nothing", [None, 3, 1.5, object()], ids=lambda nothing: type(nothing).__name__)
@@ -245,11 +229,7 @@ def test_arguments_that_are_nothing(nothing):
         (lambda: evaluate(QRELS, nothing, MEASURES), BadRun, "the run must be a DataFrame"),
         (lambda: evaluate(QRELS, {"run": nothing}, MEASURES), BadRun, "run: the run must be a DataFrame"),
         (lambda: evaluate(QRELS, RUN, nothing), BadParameter, "measures must be a measure or a list of them"),
-        (
-            lambda: evaluate(QRELS, RUN, [nothing]),
-            BadParameter,
-            "a measure is a text, .*, or an object of ir_measures, not",
-        ),
+        (lambda: evaluate(QRELS, RUN, [nothing]), BadParameter, "a measure is a text, .*, or an object of ir_measures"),
         (lambda: compare(QRELS, {"one": RUN, "other": RUN}, nothing), BadParameter, "measures must be"),
         (lambda: stop_distribution(QRELS, RUN, nothing), BadParameter, "a measure is a text"),
         (lambda: explain(QRELS, RUN, "q", nothing), BadParameter, "a measure is a text"),
@@ -282,33 +262,24 @@ def test_gains_of_other_types(gains):
     assert score(gains, C="rbp(0.5)", A="erg") == 0.5
 
 
-@pytest.mark.parametrize(
-    "depth", [10**12, 2**22 + 1, 0, -1, 1.5, True, "3", float("nan"), 10**400], ids=lambda depth: f"{depth!r:.20}"
-)
-def test_a_depth_that_is_no_rank(depth):
-    with pytest.raises(BadParameter, match=r"depth=.*: give a rank from 1 to 4,194,304"):
-        stop_distribution(QRELS, RUN, "RR", depth=depth)
+def test_depths_that_are_no_ranks_and_users_beyond_all_memory():
+    for depth in (10**12, 2**22 + 1, 0, -1, 1.5, True, "3", float("nan"), 10**400):
+        with pytest.raises(BadParameter, match=r"depth=.*: give a rank from 1 to 4,194,304"):
+            stop_distribution(QRELS, RUN, "RR", depth=depth)
+    for users in (10**15, 10**30, 10**400):
+        with pytest.raises(BadParameter, match=r"users=1000000000000000.* take .* are free: give a lower number"):
+            simulate(QRELS, RUN, "RR", users=users)
 
 
 def test_depths_and_users_that_no_memory_holds(monkeypatch):
     assert stop_distribution(QRELS, RUN, "RR", depth=np.int64(3)).shape == (1, 5)
     monkeypatch.setattr("pyterrier_cwla.files.memory_limit.free", lambda: 1 << 21)
-    with pytest.raises(
-        BadParameter, match=r"depth=1,000,000 for 1 queries take at least 15\.3 MiB of memory, and 2\.0 MiB are free"
-    ):
+    with pytest.raises(BadParameter, match=r"depth=1,000,000 for 1 queries take at least 15\.3 MiB .* 2\.0 MiB are"):
         stop_distribution(QRELS, RUN, "RR", depth=1_000_000)
     assert simulate(QRELS, RUN, "RR", users=20_000, progress=False).n_users == 20_000
     queries = {str(n): {"a": 1} for n in range(5)}
     with pytest.raises(BadParameter, match=r"users=20,000, kept for 5 rankings, take .* of memory"):
         simulate(queries, queries, "RR", users=20_000, keep=True, progress=False)
-
-
-@pytest.mark.parametrize("users", [10**15, 10**30, 10**400], ids=lambda users: f"{users!r:.20}")
-def test_users_beyond_all_memory(users):
-    with pytest.raises(
-        BadParameter, match=r"users=1000000000000000.* take .* of memory, and .* are free: give a lower number"
-    ):
-        simulate(QRELS, RUN, "RR", users=users)
 
 
 @pytest.mark.parametrize("empty", [
@@ -343,7 +314,7 @@ MISSING = {"NaN": np.array([np.nan, *range(11)]), "NaN among texts": np.array([n
 @pytest.mark.parametrize("groups", MISSING.values(), ids=MISSING)
 def test_a_row_without_a_group(groups):
     y = pd.Series(Y, index=pd.Index(groups, name="qid"))
-    known = pd.Series(Y, index=pd.Index(QID, name="qid"))
+    known, watched = pd.Series(Y, index=pd.Index(QID, name="qid")), {"eval_X": X, "eval_y": Y}
     for call, says in (
         (lambda: measure_score("nDCG", Y, X[:, 0], qid=groups), "row 0 has no qid"),
         (lambda: scorer("nDCG")(DummyRegressor().fit(X, Y), X, Y, qid=groups), "row 0 has no qid"),
@@ -351,10 +322,7 @@ def test_a_row_without_a_group(groups):
         (lambda: out_of_fold(LinearRegression(), X, y, "nDCG", cv=2), "row 0 has no qid"),
         (lambda: out_of_fold(LinearRegression(), X, known, "nDCG", cv=2, groups=groups), "row 0 has no group"),
         (lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=groups), "row 0 has no qid"),
-        (
-            lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=QID, eval_X=X, eval_y=Y, eval_qid=groups),
-            "row 0 has no qid",
-        ),
+        (lambda: GroupedRanker(objective="nDCG").fit(X, Y, qid=QID, **watched, eval_qid=groups), "row 0 has no qid"),
     ):
         with pytest.raises((BadParameter, CannotScore), match=says):
             call()
@@ -400,10 +368,11 @@ def test_queries_that_no_one_can_tell_apart(qid, says):
 
 def test_groups_that_the_splitter_refuses():
     y = pd.Series(Y, index=pd.Index(QID, name="qid"))
-    with pytest.raises(BadParameter, match=r"cv=.* does not split these rows: .*"):
-        out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=np.array([1, "1"] * 6, object))
-    with pytest.raises(BadParameter, match="groups has 3 values, but there are 12 rows"):
-        out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=[4, 4, 4])
+    several = np.array([1, "1"] * 6, object)
+    for groups, says in ((several, "cv=.* does not split these rows: "),
+                         ([4, 4, 4], "groups has 3 values, but there are")):  # fmt: skip
+        with pytest.raises(BadParameter, match=says):
+            out_of_fold(LinearRegression(), X, y, "nDCG", cv=2, groups=groups)
 
 
 ODD_COLUMNS = {"complex": np.array([1j] * 12), "durations": np.array([1] * 12, "m8[s]"),
@@ -418,10 +387,7 @@ def test_labels_scores_and_lengths_that_are_no_numbers(odd):
         for call, says in (
             (lambda: measure_score("nDCG", odd, X[:, 0], qid=QID), "row 0: labels must be grades, and"),
             (lambda: measure_score("nDCG", Y, odd, qid=QID), "row 0: scores must be one number per row, and"),
-            (
-                lambda: measure_score("TBG", Y, X[:, 0], qid=QID, doc_length=odd),
-                "row 0: doc_length must be numbers of words, and",
-            ),
+            (lambda: measure_score("TBG", Y, X[:, 0], qid=QID, doc_length=odd), "row 0: doc_length must be numbers"),
         ):
             with pytest.raises((BadParameter, BadJudgments, BadRun), match=re.escape(says)):
                 call()
@@ -433,10 +399,7 @@ def test_labels_of_other_types():
         assert measure_score("nDCG", [kind(y) for y in Y], X[:, 0], qid=QID) == expected
     for labels in (pd.Series(Y, dtype="Int64"), pl.Series(Y)):
         assert measure_score("nDCG", labels, X[:, 0], qid=QID) == expected
-
-
-def test_labels_beyond_all_integers():
-    """Labels above 2⁶³ must not overflow to negative 64-bit integers."""
+    # Labels above 2⁶³ must not overflow to negative 64-bit integers.
     assert measure_score("nDCG", [1e19, 0], [1.0, 2.0], qid=["a", "a"]) == pytest.approx(1 / np.log2(3))
 
 
@@ -458,10 +421,7 @@ def test_odd_values_in_a_log(column, odd, tmp_path):
     for _, table in tables({**LOG, column: [odd, odd]}, tmp_path, forms):
         with pytest.raises(BadLog, match=column):
             InteractionLog.of(table)
-
-
-@pytest.mark.parametrize("rows", [{"user": 3}, {"user": [1], "session": [1, 2]}, [{"user": "\ud800"}]], ids=repr)
-def test_rows_that_make_no_log(rows):
-    # pandas 2 accepts a lone surrogate, and the other columns are then missing.
-    with pytest.raises(BadLog, match=r"these rows cannot be converted|has no column"):
-        InteractionLog.of(rows)
+    for rows in ({"user": 3}, {"user": [1], "session": [1, 2]}, [{"user": "\ud800"}]):
+        # pandas 2 accepts a lone surrogate, and the other columns are then missing.
+        with pytest.raises(BadLog, match=r"these rows cannot be converted|has no column"):
+            InteractionLog.of(rows)

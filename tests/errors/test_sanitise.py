@@ -59,6 +59,23 @@ def test_sanitised_text():
     assert harmless("\ud800\u200f") == r"\ud800\u200f"
     assert harmless("tab\tend\n é 中 $") == "tab\tend\n é 中 $"
     assert [in_picture(text) for text in HOSTILE[:4]] == [r"\x1b[31mred", r"\$x", r"\u202etxt", r"\x00"]
+    for kind in (CWLAError, MalformedFile, NotWritten, CannotScore):
+        assert str(kind("run \x1b[31mred\u202e")) == r"run \x1b[31mred\u202e"
+    with pytest.raises(BadRun) as refused, speaking_of("qrels", "\x1b[31m"), speaking_of("qrels", "\x1b[31m"):
+        raise BadRun("broken")
+    assert str(refused.value) == r"\x1b[31m: broken"
+    error = NotWritten(28, "No space\x1b", "\x1b[2J")
+    assert is_harmless(str(error))
+    with pytest.raises(BadRun) as refused:
+        evaluate({"q": {"a": 1}}, {HOSTILE[0]: {"q": {"a": float("nan")}}}, ["AP"])
+    assert is_harmless(str(refused.value))
+    assert r"\x1b[31mred" in str(refused.value)
+    with pytest.warns(UserWarning, match="no query in common") as noticed:
+        evaluate({name: {"a": 1} for name in HOSTILE}, {"\x1b[31m": {"a": 1.0}}, ["AP"])
+    assert all(is_harmless(str(one.message)) for one in noticed)
+    with pytest.warns(UserWarning, match=r"run \\x1b\[31m") as noticed:
+        warn("run \x1b[31m")
+    assert all(is_harmless(str(one.message)) for one in noticed)
 
 
 def test_results_that_are_printed(data):
@@ -87,26 +104,6 @@ def test_logs_and_calibrations_that_are_printed():
     halves = calibrate(log.rows.assign(half=[HOSTILE[len(u) % 2] for u in log.rows["user"]]), by="half", resamples=5)
     for thing in (log, calibrate(log, resamples=5, min_clicks=1), halves, click_metrics(log)):
         assert all(map(is_harmless, printed(thing)))
-
-
-def test_errors_show_sanitised_text():
-    for kind in (CWLAError, MalformedFile, NotWritten, CannotScore):
-        assert str(kind("run \x1b[31mred\u202e")) == r"run \x1b[31mred\u202e"
-    with pytest.raises(BadRun) as refused, speaking_of("qrels", "\x1b[31m"), speaking_of("qrels", "\x1b[31m"):
-        raise BadRun("broken")
-    assert str(refused.value) == r"\x1b[31m: broken"
-    error = NotWritten(28, "No space\x1b", "\x1b[2J")
-    assert is_harmless(str(error))
-    with pytest.raises(BadRun) as refused:
-        evaluate({"q": {"a": 1}}, {HOSTILE[0]: {"q": {"a": float("nan")}}}, ["AP"])
-    assert is_harmless(str(refused.value))
-    assert r"\x1b[31mred" in str(refused.value)
-    with pytest.warns(UserWarning, match="no query in common") as noticed:
-        evaluate({name: {"a": 1} for name in HOSTILE}, {"\x1b[31m": {"a": 1.0}}, ["AP"])
-    assert all(is_harmless(str(one.message)) for one in noticed)
-    with pytest.warns(UserWarning, match=r"run \\x1b\[31m") as noticed:
-        warn("run \x1b[31m")
-    assert all(is_harmless(str(one.message)) for one in noticed)
 
 
 def texts_of(figure):
@@ -152,16 +149,13 @@ def test_queries_in_pictures_are_no_mathematics(query):
     assert all(harmless(query) in title for title in titles)
 
 
-def test_runs_in_pictures_are_no_mathematics(data):
+def test_runs_and_groups_in_pictures_are_no_mathematics(data):
     qrels, runs = data
     found = progress(qrels, runs, "RBP(rel=1)", times=[1, 2, 4])
     check_picture(found.plot_ranks())
     assert all(harmless(name) in check_picture(found.plot_gains()) for name in HOSTILE)
     study = studies.metric_agreement(qrels, runs, {"$a$": "AP", "$b": "RR"}, resamples=100)
     assert "$a$" in check_picture(studies.plot_scatter(study, "$a$", "$b"))
-
-
-def test_groups_of_logs_in_pictures_are_no_mathematics():
     frame = rows().assign(half=lambda log: [f"$g{len(user) % 2}$\x1b" for user in log["user"]])
     log = InteractionLog.of(frame)
     found = calibrate(log, resamples=5, min_clicks=1)
