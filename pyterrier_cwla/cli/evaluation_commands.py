@@ -67,7 +67,7 @@ def evaluate(
     bound = given.bind(wanted)
     results.check([*judged.inputs, *bound.files], [("--cache-dir", cache_dir)])
     found = FileScores(judged.qrels, judged.judgments, dict(zip(bound.wanted, bound.measures, strict=True)))
-    why_not = found.add_residuals(next(iter(files.values()))) if residuals else []
+    about_residuals = found.add_residuals(next(iter(files.values()))) if residuals else []
     origin: dict[str, Any] = {
         **judged.origin,
         "measures": {name: displayed(repr(measure)) for name, measure in found.measures.items()},
@@ -89,14 +89,10 @@ def evaluate(
         *found.notes_on_runs(_NOTES),
         *warned,
         *bound.notes,
-        *why_not,
+        *about_residuals,
         *judged.notes,
         *about,
     ]
-    if results.format is not Format.table:
-        notes += [f"{name}: {kind}." for name, kind in found.residuals.items()]
-    elif found.residuals:
-        notes.append("Residual: how much higher the score could be if all documents were judged.")
     if file is None:
         results.write(scores_table(table, found.columns), origin, notes)
         return

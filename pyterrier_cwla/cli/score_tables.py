@@ -110,14 +110,14 @@ class FileScores:
         self._notes: dict[str, list[str]] = {}  # on runs scored so far with few judged documents
 
     def add_residuals(self, file: Path) -> list[str]:
-        """Add the residual of each measure after its column; return notes on measures without a residual.
+        """Add the residual of each measure after its column; return notes on them, and on measures without a residual.
 
         Each residual is tried on the first query of ``file``.
         """
         source = sources({str(file): file})[0]
         measures, columns = list(self.measures.items()), self.columns
         self.measures, self.columns = {}, []
-        notes = []
+        notes, unbounded = [], []
         with errors.speaking_of(self.qrels, file):
             first = _of_one_query(self.judgments, beginning(source, extras_of(measure for _, measure in measures)))
             rows = Rows.from_run(first, self.judgments.index)
@@ -133,12 +133,18 @@ class FileScores:
                     why = str(error).removeprefix(f"no residual of {measure}: ")
                     notes.append(f"No residual of {name}: {why}")
                     continue
-                kind, head = (
-                    ("a bound", "a bound") if residual.is_a_bound else ("no bound is known", "no bound\nis known")
-                )
                 self.measures[str(residual)] = residual
-                self.residuals[str(residual)] = kind
-                self.columns.append(TableColumn(f"residual:\n{head}", str(residual), beside=True))
+                self.residuals[str(residual)] = "a bound" if residual.is_a_bound else "no bound is known"
+                self.columns.append(TableColumn("residual", str(residual), beside=True))
+                if not residual.is_a_bound:
+                    unbounded.append(name)
+        if self.residuals:
+            notes.append("Residual: how much higher the score could be if all documents were judged.")
+        if unbounded:
+            notes.append(
+                f"No bound is known for {', '.join(unbounded)}: the residual is that of the best gain for all unjudged"
+                " documents, and other judgments may raise the score by more."
+            )
         return notes
 
     def tables(
