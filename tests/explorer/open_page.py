@@ -47,13 +47,10 @@ class Page:
 
     def slide(self, path, value):
         """Move a slider as a mouse does."""
-        self.browser.execute_script(
-            """const box = [...document.querySelectorAll("[data-path]")].find((one) => one.dataset.path === arguments[0]);
-            const range = box.querySelector("input"), exact = box.querySelectorAll("input")[1];
-            range.value = arguments[1]; range.dispatchEvent(new Event("input", {bubbles: true}))""",
-            path,
-            value,
-        )
+        script = """const all = [...document.querySelectorAll("[data-path]")];
+            const range = all.find((one) => one.dataset.path === arguments[0]).querySelector("input");
+            range.value = arguments[1]; range.dispatchEvent(new Event("input", {bubbles: true}))"""
+        self.browser.execute_script(script, path, value)
 
     def errors(self):
         return [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]

@@ -13,6 +13,7 @@ from pyterrier_cwla.explorer import Exploration
 from pyterrier_cwla.explorer.controls import ROWS
 from pyterrier_cwla.measures.equations import descriptions
 from pyterrier_cwla.model.language import TABLES, BelowOne
+from tests.support.messages import refused
 
 QRELS = {"q1": {"a": 2, "b": 0, "c": 1, "z": 1}, "q2": {"a": 1, "d": 0}}
 RUNS = {"old": {"q1": {"a": 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0, "a": 1.0}},
@@ -55,9 +56,7 @@ def test_a_state_shows_what_explain_returns(measure, topic):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "measure", [*MEASURES, "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rbp(0.8)',A='pe(0.5)',max_rel=2)"]
-)
+@pytest.mark.parametrize("measure", [*MEASURES, *(f"CWLA(C='rbp(0.8)',A='{A}',max_rel=2)" for A in ("max", "pe(0.5)"))])
 def test_ranks_and_the_rest_add_up_to_the_score(measure):
     for topic in ("q1", "q2"):
         for ranking in explored().answer({"measure": measure, "topic": topic})["rankings"]:
@@ -71,9 +70,14 @@ def test_answers_are_json():
     assert json.loads(json.dumps(start, allow_nan=False)) == start
     assert start["runs"] == ["old", "new"]
     assert [row["topic"] for row in start["topics"]["rows"]] == ["q1", "q2"]
+    answer = explored().answer({"want": "topics", "measure": "AP"})
+    table = evaluate(QRELS, RUNS, ["AP"], by_query=True)["AP"].unstack("run")
+    assert answer["rows"][0]["topic"] == (table["new"] - table["old"]).abs().idxmax()
+    for row in answer["rows"]:
+        assert row["scores"] == [digits(table.loc[row["topic"], name]) for name in RUNS]
 
 
-def test_grades_that_change_are_judgments_that_change():
+def test_grades_and_controls_that_change_give_other_scores():
     state = explored().answer({"measure": "AP", "grades": {"x": 2, "b": None}})
     qrels = {"q1": {"a": 2, "c": 1, "z": 1, "x": 2}}
     runs = {name: {"q1": run["q1"]} for name, run in RUNS.items()}
@@ -81,20 +85,6 @@ def test_grades_that_change_are_judgments_that_change():
     assert [one["score"] for one in state["rankings"]] == [digits(value) for value in expected]
     assert state["edited"]
     assert [one["columns"]["grade"] for one in state["rankings"]][1] == [None, "1", "2"]
-
-
-def test_a_new_order_is_a_new_run():
-    state = explored().answer({"measure": MEASURES[0], "orders": {"old": ["x", "b", "a", "c"]}})
-    assert state["rankings"][0]["score"] == digits(score([None, 0, 2, 1], C="rbp(0.8)", A="erg", max_rel=2))
-    assert state["rankings"][0]["columns"]["id"] == ["x", "b", "a", "c"]
-
-
-@pytest.mark.parametrize("order", [["a", "a", "b", "x"], ["a", "nothing"], [["a"], "b"], "ab", []])
-def test_an_order_has_each_document_once(order):
-    assert "error" in explored().answer({"orders": {"old": order}})
-
-
-def test_a_control_changes_the_measure():
     exploration = explored()
     state = exploration.answer({"measure": MEASURES[0], "set": {"C.phi": "0.5"}})
     assert state["measure"]["text"] == "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"
@@ -102,13 +92,28 @@ def test_a_control_changes_the_measure():
     assert exploration.answer({"measure": MEASURES[0], "set": {"C": "inst"}})["measure"]["name"] == "CWLA"
     named = exploration.answer({"measure": "TBG", "set": {"C": "rbp"}})["measure"]["text"]
     assert named == "CWLA(C='rbp(0.8)',A='etg',gain='clicksave',effort='time',max_rel=2)"
-
-
-def test_upper_is_the_score_with_the_residual():
     state = explored().answer({"measure": "RBP(p=0.5,rel=1)"})
     scores = evaluate(QRELS, RUNS, ["RBP(p=0.5,rel=1)", "Residual(measure=RBP(p=0.5,rel=1))"], by_query=True)
     expected = scores.sum(axis=1).xs("q1", level="query_id")
     assert [one["upper"] for one in state["rankings"]] == [digits(expected[name]) for name in RUNS]
+
+
+def test_orders_of_documents():
+    state = explored().answer({"measure": MEASURES[0], "orders": {"old": ["x", "b", "a", "c"]}})
+    assert state["rankings"][0]["score"] == digits(score([None, 0, 2, 1], C="rbp(0.8)", A="erg", max_rel=2))
+    assert state["rankings"][0]["columns"]["id"] == ["x", "b", "a", "c"]
+    exploration = Exploration.of_grades({"A": [2, 0, 1], "B": [0, 1, 2, 2]})
+    ids = [ranking["columns"]["id"] for ranking in exploration.answer({})["rankings"]]
+    assert ids == [["d1", "d2", "d3"], ["d2", "d3", "d1", "d4"]]
+    measure = "CWLA(C='rbp(0.8)',A='erg',max_rel=2,judged_only=True)"
+    state = explored().answer({"measure": measure, "orders": {"old": ["c", "b", "a"]}})  # x is not judged
+    assert state["rankings"][0]["columns"]["id"] == ["c", "b", "a"]
+    whole = explored().answer({"orders": {"old": ["c", "b", "a"]}})
+    assert whole["rankings"][0]["columns"]["id"] == ["c", "b", "x", "a"]
+    exploration = Exploration(QRELS, RUNS, texts={"a": "a text", "unused": ""}, queries={"q1": "a query"})
+    state = exploration.answer({})
+    assert state["about"] == "a query"
+    assert state["rankings"][0]["columns"]["text"] == ["a text", "", "", ""]
 
 
 @pytest.mark.slow
@@ -123,16 +128,37 @@ def test_flips_are_where_the_scores_are_equal():
     at = sweep["values"].index("0.5")
     assert sweep["scores"][0][at] == "0.5000"
     assert sweep["difference"][at] == "-0.0625"
+    sweep = explored().answer({"measure": "nDCG@3", "want": "sweep", "sweep": "cutoff"})
+    for k in (1, 2, 3, 4):
+        expected = evaluate(QRELS, RUNS, [f"nDCG@{k}"], by_query=True)[f"nDCG@{k}"].xs("q1", level="query_id")
+        at = sweep["values"].index(str(k))
+        assert [of[at] for of in sweep["scores"]] == [digits(expected[name]) for name in RUNS]
 
 
 @pytest.mark.slow
-def test_small_differences_of_scores_are_no_rounding():
+def test_ends_of_equal_scores_are_found_between_values():
     """B has one more relevant document, at rank 25, which 2⁻²⁴ of the users see if half leave at each rank."""
     exploration = Exploration.of_grades({"A": [1, *[0] * 24], "B": [1, *[0] * 23, 1]})
     measure = "CWLA(C='decay(1)',A='etg',max_rel=1)"
     sweep = exploration.answer({"measure": measure, "want": "sweep", "sweep": "C.half_life"})
     assert sweep["values"][0] == "1"
     assert sweep["sentence"].startswith("B scores higher for half life from 1 to ")
+    measure = "CWLA(C='bpm(2,10)',A='erg',max_rel=2)"
+    exploration = Exploration.of_grades({"A": [2, 0, 1, 0], "B": [0, 1, 2, 1]}, measure=measure)
+    sweep = exploration.answer({"want": "sweep", "sweep": "C.T"})
+    assert [flip["value"] for flip in sweep["flips"]] == ["1 to 1.5"]
+
+    @pyterrier_cwla.continuation
+    def my_broken_reader(view, share: BelowOne = 0.8):
+        if 0.3 < share < 0.7:
+            raise ValueError("no value here")
+        return np.full(view.r.shape, share)
+
+    exploration = Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]})
+    measure = "CWLA(C='my_broken_reader',A='erg',max_rel=1)"
+    sweep = exploration.answer({"want": "sweep", "measure": measure, "sweep": "C.share"})
+    assert sweep["flips"][0]["value"] == "0.3 to 0.7"
+    assert sweep["sentence"] == "A scores higher for share below 0.3; B for share above 0.7."
 
 
 @pytest.mark.slow
@@ -153,24 +179,6 @@ def test_flips_of_whole_numbers_say_who_wins_there(A, B, says, flip):
     assert sweep["flips"][0]["sentence"] == "At " + flip.replace(":", " the order changes:")
 
 
-@pytest.mark.slow
-def test_a_sweep_shows_the_scores_of_evaluate():
-    sweep = explored().answer({"measure": "nDCG@3", "want": "sweep", "sweep": "cutoff"})
-    for k in (1, 2, 3, 4):
-        expected = evaluate(QRELS, RUNS, [f"nDCG@{k}"], by_query=True)[f"nDCG@{k}"].xs("q1", level="query_id")
-        assert [of[sweep["values"].index(str(k))] for of in sweep["scores"]] == [
-            digits(expected[name]) for name in RUNS
-        ]
-
-
-def test_topics_are_listed_by_difference():
-    answer = explored().answer({"want": "topics", "measure": "AP"})
-    table = evaluate(QRELS, RUNS, ["AP"], by_query=True)["AP"].unstack("run")
-    assert answer["rows"][0]["topic"] == (table["new"] - table["old"]).abs().idxmax()
-    for row in answer["rows"]:
-        assert row["scores"] == [digits(table.loc[row["topic"], name]) for name in RUNS]
-
-
 def test_a_users_own_continuation_can_be_explored():
     @pyterrier_cwla.continuation
     def my_halving(view, share: float = 0.5):
@@ -179,6 +187,20 @@ def test_a_users_own_continuation_can_be_explored():
     state = explored().answer({"measure": "CWLA(C='my_halving',A='erg',max_rel=2)", "set": {"C.share": "0.25"}})
     assert state["measure"]["text"] == "CWLA(C='my_halving(0.25)',A='erg',max_rel=2)"
     assert state["rankings"][0]["score"] == digits(score([2, 0, None, 1], C="rbp(0.25)", A="erg", max_rel=2))
+
+    def defined(stay):
+        def my_new_reader(view, share: float = 0.5):
+            return np.full(view.r.shape, stay * share)
+
+        return pyterrier_cwla.continuation(my_new_reader)
+
+    defined(1.0)
+    exploration = explored(measure="CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)")
+    before = exploration.answer({})["rankings"][0]["score"]
+    defined(0.5)
+    after = exploration.answer({"measure": "CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)"})["rankings"][0]["score"]
+    assert before == digits(score([2, 0, None, 1], C="rbp(0.6)", A="erg", max_rel=2))
+    assert after == digits(score([2, 0, None, 1], C="rbp(0.3)", A="erg", max_rel=2))
 
 
 def test_files_of_measures_that_others_type_are_not_read(tmp_path):
@@ -204,40 +226,27 @@ def test_files_of_measures_that_others_type_are_not_read(tmp_path):
     ({"set": {"norm.__init__": "1"}}, "has no control 'norm.__init__' to change"),
     ({"set": {"lengths": ""}}, "has no control 'lengths' to change"), ({"set": "C.phi"}, "map"),
     ({"grades": {"a": "two"}}, "number"), ({"grades": {"nothing": 1}}, "nothing"),
-    ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"),
+    ({"grades": dict.fromkeys("ad"), "topic": "q2"}, "no document"), ({"set": {"C.phi.x": "1"}}, ""),
+    ({"grades": {"a": 10**400}}, ""), ({"measure": ""}, ""), ({"measure": "CWLA(C='prec(10000000)',A='erg',max_rel=2)"}, ""),
+    *[({"orders": {"old": order}}, "") for order in (["a", "a", "b", "x"], ["a", "nothing"], [["a"], "b"], "ab", [])],
 ])  # fmt: skip
 def test_errors_are_answers(request_, message):
-    assert message in explored().answer(request_)["error"]
+    error = explored().answer(request_)["error"]
+    assert error
+    assert message in error
 
 
-def test_three_runs_are_refused():
-    with pytest.raises(CWLAError, match="one run or two"):
-        Exploration(QRELS, {**RUNS, "third": RUNS["old"]})
-
-
-def test_unknown_topics_are_refused():
-    with pytest.raises(BadParameter, match="q9"):
-        explored(topic="q9")
-
-
-@pytest.mark.parametrize("grades", [[None], "210", [1, "x"], [True]])
-def test_rankings_are_lists_of_grades(grades):
-    with pytest.raises(BadParameter):
-        Exploration.of_grades(grades)
-
-
-def test_a_grade_above_the_limit_is_named():
+def test_three_runs_unknown_topics_and_odd_grades_are_refused():
+    refused(lambda: Exploration(QRELS, {**RUNS, "third": RUNS["old"]}), CWLAError, "one run or two")
+    refused(lambda: explored(topic="q9"), BadParameter, "q9")
     with pytest.raises(BadParameter, match=r"the grade 1e[+]15 is too high for the explorer: grades are 1,000 at most"):
         Exploration.of_grades([1e15, 0])
+    for grades in ([None], "210", [1, "x"], [True]):
+        with pytest.raises(BadParameter):
+            Exploration.of_grades(grades)
     assert Exploration.of_grades([1000, 0]).answer({})["grades"][-1] == "1000"
     answer = explored().answer({"grades": {"a": 1001}})
     assert answer["error"] == "the grade 1,001 is too high for the explorer: grades are 1,000 at most."
-
-
-def test_equal_grades_are_the_same_documents():
-    exploration = Exploration.of_grades({"A": [2, 0, 1], "B": [0, 1, 2, 2]})
-    ids = [ranking["columns"]["id"] for ranking in exploration.answer({})["rankings"]]
-    assert ids == [["d1", "d2", "d3"], ["d2", "d3", "d1", "d4"]]
 
 
 def test_hostile_ids_are_texts_that_are_found_again():
@@ -252,7 +261,7 @@ def test_hostile_ids_are_texts_that_are_found_again():
     assert edited["rankings"][0]["columns"]["grade"] == [None, "0"]
 
 
-def test_mean_lengths_are_those_of_the_whole_run():
+def test_lengths_are_those_given_or_of_the_whole_run():
     runs = {"r": pd.DataFrame({"qid": ["q1", "q1", "q2"], "docno": ["a", "b", "d"], "score": [2.0, 1.0, 1.0]})}
     runs["r"]["doc_length"] = [100.0, None, 900.0]
     measure = "TBG(missing='mean',unseen=5)"
@@ -263,26 +272,15 @@ def test_mean_lengths_are_those_of_the_whole_run():
     runs["r"]["score"] = [1.0, 2.0, 1.0]
     expected = evaluate(QRELS, runs, {"score": measure}, by_query=True)["score"]
     assert reordered["rankings"][0]["score"] == digits(expected.xs("q1", level="query_id").iloc[0])
-
-
-def test_lengths_that_are_given_come_before_those_of_the_run():
     run = pd.DataFrame({"qid": "q1", "docno": ["a", "c"], "score": [2.0, 1.0], "doc_length": 5000.0})
     state = Exploration(QRELS, run, lengths=WORDS, measure="TBG(unseen=5)").answer({})
     pyterrier_cwla.register_lengths("words", WORDS)
     expected = explain(QRELS, run, "q1", "TBG(unseen=5,lengths='words')")
     assert state["rankings"][0]["score"] == digits(expected.score)
-    assert state["rankings"][0]["columns"]["end"] == [
-        f"{t:.1f}" for t in expected.table["T"] + expected.table["effort"]
-    ]
+    ends = expected.table["T"] + expected.table["effort"]
+    assert state["rankings"][0]["columns"]["end"] == [f"{end:.1f}" for end in ends]
     assert state["timed"]
     assert state["unit"] == "seconds"
-
-
-def test_texts_and_queries_are_shown():
-    exploration = Exploration(QRELS, RUNS, texts={"a": "a text", "unused": ""}, queries={"q1": "a query"})
-    state = exploration.answer({})
-    assert state["about"] == "a query"
-    assert state["rankings"][0]["columns"]["text"] == ["a text", "", "", ""]
 
 
 @pytest.mark.parametrize(("C", "name"), [("rbp(0.8)", "φ = 0.8"), ("ap2", "chosen at random"), ("inst(2)", "T = 2")])
@@ -323,59 +321,3 @@ def test_an_effort_with_words_can_be_chosen(effort):
     state = explored().answer({"set": {"effort": effort}})
     assert state["timed"]
     assert "unseen=10" in state["measure"]["text"]
-
-
-def test_documents_that_are_not_shown_keep_their_places():
-    measure = "CWLA(C='rbp(0.8)',A='erg',max_rel=2,judged_only=True)"
-    state = explored().answer({"measure": measure, "orders": {"old": ["c", "b", "a"]}})  # x is not judged
-    assert state["rankings"][0]["columns"]["id"] == ["c", "b", "a"]
-    whole = explored().answer({"orders": {"old": ["c", "b", "a"]}})
-    assert whole["rankings"][0]["columns"]["id"] == ["c", "b", "x", "a"]
-
-
-def test_a_function_that_is_defined_again_is_used():
-    def defined(stay):
-        def my_new_reader(view, share: float = 0.5):
-            return np.full(view.r.shape, stay * share)
-
-        return pyterrier_cwla.continuation(my_new_reader)
-
-    defined(1.0)
-    exploration = explored(measure="CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)")
-    before = exploration.answer({})["rankings"][0]["score"]
-    defined(0.5)
-    after = exploration.answer({"measure": "CWLA(C='my_new_reader(0.6)',A='erg',max_rel=2)"})["rankings"][0]["score"]
-    assert before == digits(score([2, 0, None, 1], C="rbp(0.6)", A="erg", max_rel=2))
-    assert after == digits(score([2, 0, None, 1], C="rbp(0.3)", A="erg", max_rel=2))
-
-
-@pytest.mark.slow
-def test_values_without_a_score_are_no_part_of_the_sentence():
-    @pyterrier_cwla.continuation
-    def my_broken_reader(view, share: BelowOne = 0.8):
-        if 0.3 < share < 0.7:
-            raise ValueError("no value here")
-        return np.full(view.r.shape, share)
-
-    exploration = Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]})
-    measure = "CWLA(C='my_broken_reader',A='erg',max_rel=1)"
-    sweep = exploration.answer({"want": "sweep", "measure": measure, "sweep": "C.share"})
-    assert sweep["flips"][0]["value"] == "0.3 to 0.7"
-    assert sweep["sentence"] == "A scores higher for share below 0.3; B for share above 0.7."
-
-
-@pytest.mark.slow
-def test_ends_of_equal_scores_are_found_between_values():
-    exploration = Exploration.of_grades(
-        {"A": [2, 0, 1, 0], "B": [0, 1, 2, 1]}, measure="CWLA(C='bpm(2,10)',A='erg',max_rel=2)"
-    )
-    sweep = exploration.answer({"want": "sweep", "sweep": "C.T"})
-    assert [flip["value"] for flip in sweep["flips"]] == ["1 to 1.5"]
-
-
-@pytest.mark.parametrize("request_", [
-    {"set": {"C.phi.x": "1"}}, {"grades": {"a": 10**400}}, {"measure": ""},
-    {"measure": "CWLA(C='prec(10000000)',A='erg',max_rel=2)"},
-])  # fmt: skip
-def test_odd_requests_are_errors_in_the_answer(request_):
-    assert explored().answer(request_)["error"]

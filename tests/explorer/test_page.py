@@ -79,41 +79,10 @@ def test_sliders_grades_and_order_give_the_numbers_of_score(opened):
 def test_tables_show_what_explain_returns(opened, measure):
     page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure=measure))
     pyterrier_cwla.register_lengths("words", WORDS)
-    both = explain(QRELS, RUNS, "q1", measure.replace("TBG(", "TBG(lengths=words,")).explanations
-    assert page.scores() == [f"{one.score:.4f}" for one in both.values()]
-    for at, one in enumerate(both.values()):
-        table = one.table[one.table["docno"] != ""]
-        assert page.ids(at)[: len(table)] == table["docno"].tolist()
-        for name in ("V", "L", "W", "A", "discount", "gain"):
-            assert page.cells(at, name)[: len(table)] == digits(table[name]), name
-        assert page.cells(at, "adds")[: len(table)] == digits(one.contributions[: len(table)])
+    same_tables(page, measure.replace("TBG(", "TBG(lengths=words,"), RUNS)
 
 
-def test_hostile_ids_and_names_are_texts(opened):
-    page = opened(Exploration(QRELS, RUNS, texts={"b": "<b>bold</b>"}, queries={"q1": "<i>about</i>"}))
-    assert page.find("caption bdi").text == "old</script>"
-    assert page.ids(0)[0] == HOSTILE
-    assert page.browser.title.startswith("User models")
-    assert not page.all("#explorer img, #explorer b b, #explorer i")
-    assert "<i>about</i>" in page.find(".cwla-about").text
-    assert not page.errors()
-
-
-def test_a_users_own_continuation(opened):
-    @pyterrier_cwla.continuation
-    def my_page_reader(view, stay: float = 0.75):
-        """Go on with one probability."""
-        return np.full(view.r.shape, stay)
-
-    page = opened(Exploration.of_grades(GRADES))
-    page.typed("CWLA(C='my_page_reader(0.25)',A='erg',max_rel=2)")
-    page.until(lambda: page.all('[data-path="C.stay"]'))
-    judged = [2, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]  # of both rankings
-    expected = [score(of, C="rbp(0.25)", A="erg", max_rel=2, judged=judged) for of in GRADES.values()]
-    page.until_scores([f"{value:.4f}" for value in expected])
-
-
-def test_unreadable_measures_are_errors_beside_their_field(opened):
+def test_errors_stand_beside_their_control_or_field(opened):
     page = opened(Exploration.of_grades(GRADES))
     before = page.scores()
     page.typed("RPB(p=0.5)")
@@ -121,6 +90,22 @@ def test_unreadable_measures_are_errors_beside_their_field(opened):
     assert page.scores() == before
     page.typed("AP")
     page.until(lambda: page.scores() != before)
+    assert page.find("[role=alert]").text == ""
+    page = opened(Exploration.of_grades(GRADES))
+    exact = page.control("C.phi").find_element(By.CSS_SELECTOR, ".cwla-exact")
+    exact.send_keys(Keys.CONTROL, "a")
+    exact.send_keys("1.5", Keys.TAB)
+    page.until(lambda: "phi must be a number in [0, 1)" in page.control("C.phi").text)
+    assert page.control("C.phi").find_element(By.CSS_SELECTOR, "[role=alert]")
+    assert exact.get_attribute("value") == "0.8"
+    page = opened(Exploration.of_grades([1, None]))
+    before = page.scores()
+    page.find("button.cwla-grade").click()
+    page.until(lambda: "no document of the topic is judged" in page.find("[role=alert]").text)
+    assert page.texts("button.cwla-grade") == ["1", "not judged"]
+    page.slide("C.phi", 100)  # later changes are not refused for the same reason
+    page.until_scores([f"{score([1, np.nan], C='rbp(0.5)', A='erg'):.4f}"])
+    assert page.scores() != before
     assert page.find("[role=alert]").text == ""
 
 
@@ -138,21 +123,19 @@ def test_choices_sweep_and_rank(opened):
     page.until(lambda: "Every user reads exactly 10 documents." in page.find(".cwla-users").text)
 
 
-def test_topics_are_opened_from_the_list(opened):
-    page = opened(Exploration(QRELS, RUNS, measure="AP"))
-    order = [one.text for one in page.all("[data-topic]")]
-    assert sorted(order) == ["q1", "q2"]
+def test_topics_are_chosen_from_the_list_or_above_the_scores(opened):
+    page = opened(Exploration(QRELS, RUNS, measure="AP", queries={"q2": "the second"}))
+    assert sorted(one.text for one in page.all("[data-topic]")) == ["q1", "q2"]
+    expected = {q: [f"{explain(QRELS, run, q, 'AP').score:.4f}" for run in RUNS.values()] for q in QRELS}
     page.find('[data-topic="q2"]').click()
-    expected = [explain(QRELS, run, "q2", "AP").score for run in RUNS.values()]
-    page.until_scores([f"{value:.4f}" for value in expected])
-
-
-def test_the_horizontal_axis_can_be_time(opened):
-    page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="TBG(unseen=5)"))
-    first = page.find(".cwla-charts svg").get_attribute("aria-label")
-    assert "by rank" in first
-    page.find(".cwla-axis input[value=effort]").click()
-    assert "by seconds" in page.find(".cwla-charts svg").get_attribute("aria-label")
+    page.until_scores(expected["q2"])
+    page.find('[data-topic="q1"]').click()
+    page.until_scores(expected["q1"])
+    choice = page.find(".cwla-topics").find_element(By.XPATH, "//label[.='Topic']/following-sibling::select")
+    Select(choice).select_by_value("q2")
+    page.until_scores(expected["q2"])
+    assert page.find(".cwla-about").text == "the second"
+    assert page.find(".cwla-topics [aria-current]").text == "q2"
 
 
 def test_all_can_be_done_with_the_keyboard(opened):
@@ -193,38 +176,7 @@ def test_fast_moves_of_a_slider_end_at_the_last_value(opened):
     assert page.control("C.phi").find_element(By.CSS_SELECTOR, "[type=range]").get_attribute("value") == "100"
 
 
-def test_a_topic_is_chosen_above_the_scores(opened):
-    page = opened(Exploration(QRELS, RUNS, measure="AP", queries={"q2": "the second"}))
-    choice = page.find(".cwla-topics").find_element(By.XPATH, "//label[.='Topic']/following-sibling::select")
-    Select(choice).select_by_value("q2")
-    page.until_scores([f"{explain(QRELS, run, 'q2', 'AP').score:.4f}" for run in RUNS.values()])
-    assert page.find(".cwla-about").text == "the second"
-    assert page.find(".cwla-topics [aria-current]").text == "q2"
-
-
-def test_a_refused_change_is_taken_back(opened):
-    page = opened(Exploration.of_grades([1, None]))
-    before = page.scores()
-    page.find("button.cwla-grade").click()
-    page.until(lambda: "no document of the topic is judged" in page.find("[role=alert]").text)
-    assert page.texts("button.cwla-grade") == ["1", "not judged"]
-    page.slide("C.phi", 100)  # later changes are not refused for the same reason
-    page.until_scores([f"{score([1, np.nan], C='rbp(0.5)', A='erg'):.4f}"])
-    assert page.scores() != before
-    assert page.find("[role=alert]").text == ""
-
-
-def test_errors_stand_below_the_control_that_was_changed(opened):
-    page = opened(Exploration.of_grades(GRADES))
-    exact = page.control("C.phi").find_element(By.CSS_SELECTOR, ".cwla-exact")
-    exact.send_keys(Keys.CONTROL, "a")
-    exact.send_keys("1.5", Keys.TAB)
-    page.until(lambda: "phi must be a number in [0, 1)" in page.control("C.phi").text)
-    assert page.control("C.phi").find_element(By.CSS_SELECTOR, "[role=alert]")
-    assert exact.get_attribute("value") == "0.8"
-
-
-def test_the_focus_stays_on_a_choice_that_changes_the_controls(opened):
+def test_focus_and_motion_are_those_of_the_user(opened):
     page = opened(Exploration.of_grades(GRADES))
     page.find(".cwla-five summary").click()
     choice = page.control("C").find_element(By.CSS_SELECTOR, "select")
@@ -234,18 +186,24 @@ def test_the_focus_stays_on_a_choice_that_changes_the_controls(opened):
     focused = page.browser.switch_to.active_element
     assert focused == page.control("C").find_element(By.CSS_SELECTOR, "select")
     assert focused.get_attribute("value") == "inst"
+    page = opened(Exploration.of_grades(GRADES))
+    media = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
+    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    moving = """
+        return [...document.querySelectorAll("*")].filter((one) => {
+            const style = getComputedStyle(one);
+            return style.animationName !== "none" || style.transitionDuration.split(",").some((time) => parseFloat(time) > 0);
+        }).map((one) => one.className)"""
+    assert page.browser.execute_script(moving) == []
 
 
-def test_clicks_before_the_answer_are_not_lost(opened):
+def test_clicks_are_not_lost_and_choose_ranks_on_charts(opened):
     page = opened(Exploration.of_grades({"A": [2, 0, 1, 1]}))
     twice = "for (const button of arguments) { button.click(); button.click(); }"
     page.browser.execute_script(twice, page.find('[data-way="down"]'))
     page.until(lambda: page.ids(0) == ["d2", "d3", "d1", "d4"])
     page.browser.execute_script(twice, page.find("button.cwla-grade"))
     page.until(lambda: page.texts("button.cwla-grade") == ["2", "1", "2", "1"])
-
-
-def test_a_click_on_a_chart_chooses_a_rank(opened):
     page = opened(Exploration.of_grades(GRADES))
     chart = page.find(".cwla-charts svg")
     page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
@@ -278,19 +236,17 @@ def test_tables_of_two_runs_follow_sliders_and_moved_documents(opened):
     same_tables(page, measure, RUNS)
     rows = page.all(".cwla-table:nth-child(2) tbody tr[draggable] th")
     page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", rows[1])
-    ActionChains(page.browser).click_and_hold(rows[2]).move_to_element(rows[0]).move_by_offset(
-        0, -2
-    ).release().perform()
+    held = ActionChains(page.browser).click_and_hold(rows[2])
+    held.move_to_element(rows[0]).move_by_offset(0, -2).release().perform()
     moved = {HOSTILE: 9.0, "b": 8.0, "c": 7.0}
     same_tables(page, measure, RUNS | {"new": {**RUNS["new"], "q1": moved}})
     page.all('.cwla-table:nth-child(1) [data-way="down"]')[0].click()
     old = {"b": 9.0, HOSTILE: 8.0, "x": 7.0, "c": 6.0}
-    same_tables(
-        page, measure, {"old</script>": {**RUNS["old</script>"], "q1": old}, "new": {**RUNS["new"], "q1": moved}}
-    )
+    both = {"old</script>": {**RUNS["old</script>"], "q1": old}, "new": {**RUNS["new"], "q1": moved}}
+    same_tables(page, measure, both)
 
 
-def test_seconds_follow_the_sliders_of_time(opened):
+def test_seconds_follow_the_sliders_and_can_be_the_axis(opened):
     page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="TBG(unseen=5)"))
     pyterrier_cwla.register_lengths("words", WORDS)
     for path, place in (("half_life", 20), ("words_per_second", 30)):
@@ -301,18 +257,11 @@ def test_seconds_follow_the_sliders_of_time(opened):
         page.until(lambda before=before: page.find(".cwla-text").get_attribute("value") != before)
     measure = page.find(".cwla-text").get_attribute("value").replace("TBG(", "TBG(lengths=words,")
     same_tables(page, measure, RUNS)
-
-
-def test_the_order_of_two_rankings_changes_at_the_marked_value(opened):
-    grades = {"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]}
-    page = opened(Exploration.of_grades(grades))
-    flip = float(page.find(".cwla-wins").text.split("below ")[1].split(";")[0])
-    for phi, better in ((flip - 1e-3, "A"), (flip + 1e-3, "B")):
-        scores = {
-            name: score(of, C=f"rbp({phi})", A="erg", max_rel=1, judged=[1, 1, 1, 1, 0, 0, 0])
-            for name, of in grades.items()
-        }
-        assert max(scores, key=scores.get) == better
+    page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="TBG(unseen=5)"))
+    first = page.find(".cwla-charts svg").get_attribute("aria-label")
+    assert "by rank" in first
+    page.find(".cwla-axis input[value=effort]").click()
+    assert "by seconds" in page.find(".cwla-charts svg").get_attribute("aria-label")
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -383,15 +332,3 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(opened):
         reached.append(at)
         assert at == -1 or (style != "none" and wide >= 1 and name), (at, style, wide, name)
     assert reached == [*range(number), -1]
-
-
-def test_nothing_moves_for_users_who_want_less_motion(opened):
-    page = opened(Exploration.of_grades(GRADES))
-    media = {"features": [{"name": "prefers-reduced-motion", "value": "reduce"}]}
-    page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    moving = """
-        return [...document.querySelectorAll("*")].filter((one) => {
-            const style = getComputedStyle(one);
-            return style.animationName !== "none" || style.transitionDuration.split(",").some((time) => parseFloat(time) > 0);
-        }).map((one) => one.className)"""
-    assert page.browser.execute_script(moving) == []

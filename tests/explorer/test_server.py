@@ -38,14 +38,11 @@ def test_it_sends_the_page(server):
     assert not re.search(r'(?:src|href)\s*=\s*"', html)  # it loads nothing
 
 
-def test_it_answers_requests(server):
+def test_it_answers_requests_and_their_errors(server):
     request = {"want": "state", "set": {"C.phi": "0.5"}}
     status, _, body = fetched(ask(server), request)
     assert status == 200
     assert json.loads(body) == server.exploration.answer(request)
-
-
-def test_errors_of_requests_are_answers(server):
     status, _, body = fetched(ask(server), {"measure": "nothing"})
     assert status == 200
     assert "nothing" in json.loads(body)["error"]
@@ -53,17 +50,10 @@ def test_errors_of_requests_are_answers(server):
 
 @pytest.mark.parametrize("token", ["", "wrong", "%00", "é"])
 def test_it_needs_the_token(server, token):
-    address = ask(server, "/", "").removesuffix("?token=") + (
-        "" if token == "" else f"?token={token!a}".replace("'", "")
-    )
+    given = "" if token == "" else f"?token={token!a}".replace("'", "")
+    address = ask(server, "/", "").removesuffix("?token=") + given
     assert fetched(address)[0] == 403
     assert fetched(address.replace("/?", "/ask?"), {})[0] == 403
-
-
-def test_other_names_of_the_machine_are_refused(server):
-    assert fetched(server.address, Host="evil.example")[0] == 403
-    assert fetched(ask(server), {}, Host=f"evil.example:{server.server_port}")[0] == 403
-    assert fetched(ask(server), {}, Host=f"localhost:{server.server_port}")[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/etc/passwd", "/../../etc/passwd", "/explorer.js", "/ask"])
@@ -81,6 +71,13 @@ def test_other_bodies_are_refused(server, body):
 def test_other_kinds_and_large_bodies_are_refused(server):
     assert fetched(ask(server), {}, **{"Content-Type": "text/plain"})[0] == 415
     assert fetched(ask(server), b" ", **{"Content-Length": "5000000"})[0] == 413
+    assert fetched(server.address, Host="evil.example")[0] == 403
+    assert fetched(ask(server), {}, Host=f"evil.example:{server.server_port}")[0] == 403
+    assert fetched(ask(server), {}, Host=f"localhost:{server.server_port}")[0] == 200
+    status, headers, text = fetched(ask(server, "/", "wrong"))
+    assert (status, headers["Cache-Control"]) == (403, "no-store")
+    assert text == "403 Forbidden. Open the address that `pyterrier-cwla explore` printed last, with its token.\n"
+    assert "printed last" in json.loads(fetched(ask(server, token="wrong"), {})[2])["error"]
 
 
 @pytest.mark.parametrize(("request_line", "length", "status"), [
@@ -98,13 +95,6 @@ def test_malformed_requests_are_refused(server, capfd, request_line, length, sta
         response = connection.makefile("rb").readline()
     assert response.split()[1] == str(status).encode()
     assert capfd.readouterr().err == ""
-
-
-def test_refusals_say_what_to_do(server):
-    status, headers, text = fetched(ask(server, "/", "wrong"))
-    assert (status, headers["Cache-Control"]) == (403, "no-store")
-    assert text == "403 Forbidden. Open the address that `pyterrier-cwla explore` printed last, with its token.\n"
-    assert "printed last" in json.loads(fetched(ask(server, token="wrong"), {})[2])["error"]
 
 
 def test_failures_are_told_to_the_page_and_the_terminal(server, monkeypatch, capfd):
@@ -185,16 +175,10 @@ def test_few_requests_are_open_at_a_time():
         assert fetched(server.address)[0] == 200
 
 
-def test_a_port_in_use_is_an_error_with_a_way_out():
-    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadParameter, match="free port"):
-        ExplorerServer(Exploration.of_grades([1]), port=taken.getsockname()[1])
-
-
 def test_it_listens_on_this_machine_alone(server):
     assert server.server_address[0] == "127.0.0.1"
-
-
-def test_data_cannot_close_its_script_element():
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(BadParameter, match="free port"):
+        ExplorerServer(Exploration.of_grades([1]), port=taken.getsockname()[1])
     text = "</script><!-- \u2028 &amp;"
     assert "<" not in as_script({"id": text})
     assert json.loads(as_script({"id": text})) == {"id": text}

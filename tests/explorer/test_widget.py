@@ -11,6 +11,7 @@ import pyterrier_cwla
 from pyterrier_cwla import TBG, explore, score
 from pyterrier_cwla.errors import BadParameter, CWLAError
 from tests.support.browsing import seen_at
+from tests.support.messages import refused
 
 pytestmark = pytest.mark.slow
 
@@ -30,26 +31,26 @@ def ask(widget, **request):
     widget._handle_custom_msg({"view": "v", "number": 7, "request": request}, [])
 
 
-def test_the_kernel_answers_each_view():
+def test_the_kernel_answers_each_view(monkeypatch):
     widget = explore([2, 0, 1], measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)")
     sent = answers_of(widget)
     ask(widget, want="state", set={"C.phi": "0.5"})
     assert (sent[0]["view"], sent[0]["number"]) == ("v", 7)
     expected = score([2, 0, 1], C="rbp(0.5)", A="erg", max_rel=2)
     assert sent[0]["answer"]["rankings"][0]["score"] == f"{expected:.4f}"
-
-
-def test_its_state_is_the_start_of_the_page():
     widget = explore(QRELS, RUNS)
     assert widget.start == widget.exploration.start()
     assert "cwlaExplorer" in str(widget._esm)
     assert ".cwla-explorer" in str(widget._css)
-
-
-def test_it_has_a_text():
     assert repr(explore([2, 0, 1])) == "<explorer of CWLA(C='rbp(0.8)',A='erg',max_rel=2) with ranking>"
     both = explore({"q": {"a": 1}, "p": {"a": 1}}, {"A": {"q": {"a": 1.0}, "p": {"a": 1.0}}}, measure="AP")
     assert repr(both) == "<explorer of AP with A on 2 topics>"
+    widget = explore([1, 0])
+    sent = answers_of(widget)
+    monkeypatch.setattr(widget.exploration, "answer", lambda request: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        widget._answer(widget, {"view": "v", "number": 7, "request": {}}, [])
+    assert "ZeroDivisionError" in sent[0]["answer"]["error"]
 
 
 def test_pages_without_widgets_have_the_first_state_in_words():
@@ -75,18 +76,8 @@ def test_measures_can_be_explored(measure):
     assert widget.exploration.measure == measure
     assert widget.start["runs"] == ["A", "B"]
     assert explore(QRELS, RUNS, measure, lengths={HOSTILE: 10, "b": 20}).start["runs"] == ["A", "B"]
-
-
-def test_examples_have_a_note_on_their_lengths():
     assert explore(measure=TBG).start["state"]["notes"][:1] == ["Documents have 500 words."]
     assert explore().start["state"]["notes"] == []
-
-
-def test_without_anywidget_the_error_names_the_extra(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
-    monkeypatch.delitem(__import__("sys").modules, "pyterrier_cwla.explorer.widget", raising=False)
-    with pytest.raises(CWLAError, match="explorer"):
-        explore([1])
 
 
 HTML = """<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>widget</title><style>CSS</style><body><script type="module">
@@ -187,7 +178,7 @@ def test_a_users_own_continuation_and_hostile_ids(shown):
     assert not page.all("img")
 
 
-def test_keys_move_the_slider_and_not_the_cells_of_the_notebook(shown):
+def test_keys_and_removed_views_reach_nobody_else(shown):
     page = shown(explore([1, 0], measure="RBP(p=0.5,rel=1)"))
     page.browser.execute_script("""
         window.keys = [];
@@ -195,9 +186,6 @@ def test_keys_move_the_slider_and_not_the_cells_of_the_notebook(shown):
     page.control("p").find_element("css selector", "input").send_keys("\ue013")  # the key Arrow Up
     page.until(lambda: page.scores() != ["0.5000"])
     assert page.browser.execute_script("return window.keys") == []
-
-
-def test_a_view_that_is_removed_stops_listening(shown):
     page = shown(explore([1, 0]))
     assert page.browser.execute_script("return window.heard.length") == 2
     page.browser.execute_script("window.first()")
@@ -210,15 +198,8 @@ def test_it_fits_a_narrow_page(shown, scheme):
     assert page.browser.execute_script("return document.documentElement.scrollWidth") <= 400
 
 
-def test_failures_are_answered_too(monkeypatch):
-    widget = explore([1, 0])
-    sent = answers_of(widget)
-    monkeypatch.setattr(widget.exploration, "answer", lambda request: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        widget._answer(widget, {"view": "v", "number": 7, "request": {}}, [])
-    assert "ZeroDivisionError" in sent[0]["answer"]["error"]
-
-
-def test_two_lists_are_one_dict():
-    with pytest.raises(CWLAError, match="dict"):
-        explore([1, 0], [0, 1])
+def test_without_anywidget_the_error_names_the_extra(monkeypatch):
+    refused(lambda: explore([1, 0], [0, 1]), CWLAError, "dict")
+    monkeypatch.setitem(__import__("sys").modules, "anywidget", None)
+    monkeypatch.delitem(__import__("sys").modules, "pyterrier_cwla.explorer.widget", raising=False)
+    refused(lambda: explore([1]), CWLAError, "explorer")
