@@ -110,7 +110,7 @@ def chiir24_log(folder: AnyPath) -> InteractionLog:
         f"Clicked more than once: {many(int((rows['click'] > 1).sum()), 'row')} (see the column clicks).",
         f"Opened under a later query than the recorded one: {many(later, 'document')}.",
         f"Clicked and not opened (seconds unknown, not saved): {many(unopened, 'row')}.",
-        f"In a list that was shuffled again, which is a separate session: {many(int((number > 1).sum()), 'row')}.",
+        f"In a list that was shuffled again, and so in a session of its own: {many(int((number > 1).sum()), 'row')}.",
         f"Above 10 minutes on a document: {many(int((seconds > 600).sum()), 'row')}, at most {seconds.max():,.0f} s.",
     ]
     if unplaced:

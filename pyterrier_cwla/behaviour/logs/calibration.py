@@ -615,7 +615,7 @@ def calibrate(
     >>> round(found["length_correlation"].value, 3), found.missing["share_forward_clicks"]
     (-0.455, "the log has no column 'time', so the order of clicks is unknown")
     >>> found.missing["half_life"]
-    'no session is left (2 fewer than 5 clicks)'
+    'no session is left (2 with fewer than 5 clicks)'
     """
     log = as_log(log)
     if not len(log):

@@ -167,18 +167,18 @@ def stays(
     keep = enough & np.isfinite(lower) & np.isfinite(entry)
     excluded = {
         f"fewer than {min_clicks} clicks": int((~enough).sum()),
-        "the time of a click is unknown": int((enough & ~keep).sum()),
+        "a click at an unknown time": int((enough & ~keep).sum()),
     }
     limit = np.full(len(keep), np.inf)
     if beyond == "censor":
         still_there = lower >= max_seconds
         lower, upper = np.where(still_there, max_seconds, lower), np.where(still_there, np.inf, upper)
         late = keep & (entry > lower)
-        excluded[f"clicked too late: {min_clicks} clicks took more than {max_seconds:g} seconds"] = int(late.sum())
+        excluded[f"more than {max_seconds:g} seconds before click {min_clicks}"] = int(late.sum())
         keep &= ~late
     else:
         long = reached > max_seconds
-        excluded[f"longer than {max_seconds:g} seconds"] = int((keep & long).sum())
+        excluded[f"more than {max_seconds:g} seconds"] = int((keep & long).sum())
         keep &= ~long
         if beyond == "condition":
             limit[np.isfinite(upper)] = max_seconds
@@ -752,7 +752,7 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[Stays | No
     events = found.events
     corrected = stays(events, **chosen)
     h = half_life(corrected)
-    reasons = "; ".join(f"{many:,} {reason}" for reason, many in corrected.excluded.items())
+    reasons = "; ".join(f"{many:,} with {reason}" for reason, many in corrected.excluded.items())
     if not len(corrected):
         found.missing["half_life"] = f"no session is left ({reasons})"
     elif not corrected.left.any():
@@ -765,7 +765,7 @@ def _leaving(found: LogEstimates, arguments: dict[str, Any]) -> tuple[Stays | No
     plain = stays_of_paper(events, max(arguments["min_clicks"], 1), arguments["max_seconds"])
     _half_life(found, "as the paper", plain, half_life(plain))
     if reasons:
-        found.notes.append(f"The half-life uses {len(corrected):,} sessions. Excluded: {reasons}.")
+        found.notes.append(f"The half-life uses {len(corrected):,} sessions. Left out: {reasons}.")
     last = int(events.deepest.max())
     at_end = float(np.mean((events.deepest == last) & ~events.cut_off))
     if arguments["last_rank"] is None and at_end >= _MANY_AT_END:

@@ -547,7 +547,7 @@ def test_nobody_who_leaves_leaves_no_half_life():
     with pytest.raises(BadParameter, match="no half-life to draw"):
         found.plot_survival()
     few = calibrate(SMALL, min_clicks=1000, resamples=20)
-    assert "48 fewer than 1000 clicks" in few.missing["half_life"]
+    assert "48 with fewer than 1000 clicks" in few.missing["half_life"]
 
 
 def test_one_user_has_values_and_no_intervals():

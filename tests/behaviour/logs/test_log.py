@@ -536,7 +536,7 @@ def test_the_study_s_log_has_every_impression_and_every_opened_document(data):
         "Clicked more than once: 308 rows (see the column clicks).",
         "Opened under a later query than the recorded one: 399 documents.",
         "Clicked and not opened (seconds unknown, not saved): 51 rows.",
-        "In a list that was shuffled again, which is a separate session: 887 rows.",
+        "In a list that was shuffled again, and so in a session of its own: 887 rows.",
         "Above 10 minutes on a document: 12 rows, at most 4,355 s.",
     )
 
@@ -618,7 +618,7 @@ def test_a_study_in_miniature(tmp_path):
         "Clicked more than once: 1 row (see the column clicks).",
         "Opened under a later query than the recorded one: 1 document.",
         "Clicked and not opened (seconds unknown, not saved): 1 row.",
-        "In a list that was shuffled again, which is a separate session: 2 rows.",
+        "In a list that was shuffled again, and so in a session of its own: 2 rows.",
         "Above 10 minutes on a document: 1 row, at most 700 s.",
     )
 
