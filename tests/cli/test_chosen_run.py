@@ -51,19 +51,13 @@ def test_a_file_of_several_runs_needs_a_name(files, says, command):
     assert message("good.txt", "--run", "best") == "--run best: good.txt has no such run. Available: good."
 
 
-def test_a_file_with_one_named_run_needs_no_name(files, prints):
+def test_a_file_with_one_named_run_needs_no_name(files, prints, says):
     parquet("one.parquet", {"good": ROWS["good"]})
     (title, *lines) = prints("explain", "qrels.txt", "one.parquet", "-m", "AP", "-q", "q1").splitlines()
     assert title.startswith("AP of query q1 in one: ")
     assert lines == prints("explain", "qrels.txt", "good.txt", "-m", "AP", "-q", "q1").splitlines()[1:]
-
-
-def test_a_document_twice_in_the_chosen_run_is_an_error(files, says):
     parquet("twice.parquet", {"a": ROWS["good"], "b": [*ROWS["bad"], ROWS["bad"][0]]})
     message = says("explain", "qrels.txt", "twice.parquet", "--run", "b", "-m", "AP", "-q", "q1")
     assert "'d2'" in message
-
-
-def test_only_one_run_can_be_chosen(files, says):
     message = says("simulate", "qrels.txt", "good.txt", "bad.txt", "--run", "good", "-m", "AP")
     assert message == "--run good chooses a run of one file, and 2 are given."

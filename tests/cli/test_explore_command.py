@@ -18,6 +18,7 @@ from pyterrier_cwla import explain
 from pyterrier_cwla.cli.explanation_commands import texts_of
 from pyterrier_cwla.errors import MalformedFile
 from tests.explorer.serving import fetched
+from tests.support.messages import refused
 
 
 @pytest.fixture
@@ -28,11 +29,6 @@ def files(tmp_path):
     (tmp_path / "words.tsv").write_text("docno\twords\na\t100\nb\t300\n")
     (tmp_path / "texts.csv").write_text("docno,text\na,the first text\nc,\n")
     return tmp_path
-
-
-def run(folder, *words):
-    command = [sys.executable, "-m", "pyterrier_cwla", "explore", *words, "--no-browser"]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.slow
@@ -72,20 +68,17 @@ def test_it_serves_until_interrupted(files):
     ("qrels.txt old.txt --lengths nothing.tsv", "nothing.tsv: no such file"),
     ("qrels.txt old.txt --port 70000", "--port"),
 ])  # fmt: skip
-def test_errors_come_before_the_page(files, words, message):
-    done = run(files, *words.split())
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_errors_come_before_the_page(files, says, monkeypatch, words, message):
+    monkeypatch.chdir(files)
+    assert message in says("explore", *words.split(), "--no-browser")
 
 
 @pytest.mark.slow
-def test_a_port_in_use_is_one_line_with_the_way_out(files):
+def test_a_port_in_use_is_one_line_with_the_way_out(files, says):
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        done = run(files, "qrels.txt", "old.txt", "--port", str(taken.getsockname()[1]))
-    assert done.returncode == 2
-    assert re.fullmatch(r"--port \d+ cannot be used .*in use.*a free port is chosen\.\n", done.stderr)
-    assert done.stdout == ""
+        place = taken.getsockname()[1]
+        message = says("explore", files / "qrels.txt", files / "old.txt", "--no-browser", "--port", place)
+    assert re.fullmatch(r"--port \d+ cannot be used .*in use.*a free port is chosen\.", message)
 
 
 @pytest.fixture
@@ -122,24 +115,17 @@ def test_the_browser_is_opened_beside_the_server(explored, monkeypatch, opens):
         thread.join(10)
 
 
-def test_a_missing_browser_is_mentioned(monkeypatch, capsys):
+@pytest.mark.slow
+def test_each_missing_browser_or_relevance_is_mentioned(monkeypatch, capsys, explored, files):
     from pyterrier_cwla.cli.explanation_commands import _open
 
     monkeypatch.setattr("webbrowser.open", lambda address: False)
     _open("http://127.0.0.1/")
     assert "open the address yourself" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_no_browser_opens_none(explored, monkeypatch):
     monkeypatch.setattr("webbrowser.open", lambda address: pytest.fail("opened"))
     code, out, err = explored("qrels.txt", "old.txt", "--no-browser")
     assert (code, err) == (0, "")
     assert out.endswith("Stop it with Ctrl-C.\nStopped.\n")
-
-
-@pytest.mark.slow
-def test_judgments_without_relevant_documents_are_mentioned(explored, files):
     (files / "qrels.txt").write_text("q1 0 a 0\nq1 0 b 0\n")
     assert "no document is relevant" in explored("qrels.txt", "old.txt", "--no-browser")[2]
 
@@ -176,5 +162,4 @@ def test_texts_in_parquet(tmp_path):
 ])  # fmt: skip
 def test_texts_that_cannot_be_read(tmp_path, name, content, message):
     (tmp_path / name).write_bytes(content)
-    with pytest.raises(MalformedFile, match=re.escape(message)):
-        texts_of(tmp_path / name)
+    refused(lambda: texts_of(tmp_path / name), MalformedFile, message)

@@ -80,9 +80,8 @@ def collection(tmp_path_factory):
         lines = [f"{q} Q0 {d} 1 {(i * (seed + 3)) % 13} t\n" for i, (q, d) in enumerate(grade)]
         (folder / f"runs/{name}.txt").write_text("".join(lines))
     (folder / "words.tsv").write_text("".join(f"{d}\t{30 * (j + 1)}\n" for j, d in enumerate(documents)))
-    pd.DataFrame({"query_id": queries, "rating": [1, 4, 2, 5, 3, 2], "user": list("abcabc")}).to_csv(
-        folder / "ratings.csv", index=False
-    )
+    ratings = pd.DataFrame({"query_id": queries, "rating": [1, 4, 2, 5, 3, 2], "user": list("abcabc")})
+    ratings.to_csv(folder / "ratings.csv", index=False)
     (folder / "costs.txt").write_text("Q0 4\n")
     (folder / "groups.csv").write_text("run,group\na,A\nb,B\nc,A\n")
     sessions = pd.DataFrame({"session": queries, "query_id": queries, "order": 1})
@@ -97,8 +96,6 @@ def collection(tmp_path_factory):
 def files(collection, tmp_path, monkeypatch):
     shutil.copytree(collection, tmp_path / "here")
     monkeypatch.chdir(tmp_path / "here")
-    for name in ("COLUMNS", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
 
 
 def split(text, output):
@@ -134,11 +131,18 @@ def test_pipes_and_devices_are_no_inputs(text, files, cli, monkeypatch):
         signal.signal(signal.SIGALRM, previous)
 
 
-def test_all_inputs_are_tried():
+def test_all_commands_and_their_options_are_tried():
     tried = {word for text in READERS for word in text.split()}
     options = {f"--{name.replace('_', '-')}" for _, name in options_that_are_paths()}
     assert options - tried == {"--cache-dir", "--output", "--pictures", "--plot", "--save", "--table"}
     assert len(READERS) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
+    read = {"lengths", "seconds", "groups", "sessions", "table", "runs", "qrels", "texts", "predicted"}
+    kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
+    tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
+             ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
+             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("next_documents", "output"), ("demo", "save"),
+             ("pages", "output"), ("rbo", "output")}  # fmt: skip
+    assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 
 def options_that_are_paths():
@@ -147,16 +151,6 @@ def options_that_are_paths():
             option = any(type(part).__name__ == "OptionInfo" for part in getattr(hint, "__metadata__", ()))
             if option and Path in (hint.__origin__, *get_args(hint.__origin__)):
                 yield command.callback.__name__, name
-
-
-def test_all_commands_that_write_are_tried():
-    read = {"lengths", "seconds", "groups", "sessions", "table", "runs", "qrels", "texts", "predicted"}
-    kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
-    tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
-             ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
-             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("next_documents", "output"), ("demo", "save"),
-             ("pages", "output"), ("rbo", "output")}  # fmt: skip
-    assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -183,9 +177,8 @@ def test_no_command_writes_onto_an_input(name, files, says):
 def test_existing_files_are_replaced_with_force_only(name, files, says, prints):
     place = Path("old.svg" if name == "explain" else "old.txt")
     place.write_text("of the user")
-    assert f"{place}: the file exists. Write to another file, or replace it with --force." in says(
-        *split(WRITERS[name], place)
-    )
+    exists = f"{place}: the file exists. Write to another file, or replace it with --force."
+    assert exists in says(*split(WRITERS[name], place))
     assert place.read_text() == "of the user"
     prints(*split(WRITERS[name], place), "--force")
     assert place.read_bytes() != b"of the user"
@@ -205,10 +198,6 @@ def test_the_demo_replaces_files_with_force_only(files, says, prints):
     assert Path("made/qrels.txt").read_text() != "of the user"
 
 
-def test_streams_are_no_files(files, prints):
-    prints(*split(WRITERS["evaluate"], os.devnull))
-
-
 def test_pictures_are_replaced_with_force_only(files, says, prints):
     text = FOLDERS["calibrate --pictures"]
     Path("drawn").mkdir()
@@ -225,13 +214,14 @@ def test_pictures_are_replaced_with_force_only(files, says, prints):
     assert "are the same file" in says(*split(text, "other"), "-o", "other/progress.svg")
 
 
-def test_links_to_folders_are_resolved(files, says):
+def test_links_and_streams_are_resolved(files, says, prints):
     Path("drawn").mkdir()
     Path("link").symlink_to("drawn")
     message = says(*split(FOLDERS["calibrate --pictures"], "drawn"), "-o", "link/progress.svg")
     assert "-o link/progress.svg and --pictures drawn/progress.svg are the same file" in message
     Path("linked").symlink_to("runs")
     assert "lies inside the input folder linked" in says("rbo", "linked", "-o", "runs/scores.csv")
+    prints(*split(WRITERS["evaluate"], os.devnull))
 
 
 @pytest.mark.parametrize("name", [name for name in FOLDERS if name.startswith("study")])
@@ -298,8 +288,7 @@ def test_a_report_is_refused_before_the_study_is_computed(name, files, cli):
     shutil.rmtree("out")
     exists, not_ours = "the file exists", "move the file away: it is not of a report."
     for file, why, way_out in (
-        ("report.html", exists, "replace the files with --force."),
-        ("about.json", exists, "replace the files with --force."),
+        *((file, exists, "replace the files with --force.") for file in ("report.html", "about.json")),
         ("manifest.json", "is in the way: it is not the manifest of a report", "Move it away, or write the report to"),
         ("tables/of_the_user.csv", exists, not_ours),
         ("pictures/of_the_user.svg", exists, not_ours),

@@ -20,20 +20,14 @@ COMPARE = "evaluation.run_comparison.compare"
 LOG = "behaviour.logs.calibration.calibrate"
 
 
-def test_the_file_is_that_of_the_functions():
-    assert RECORDS.read_text(encoding="utf-8") == command_options.written(), "run `python docs/command_options.py`"
-
-
 def test_types_choices_and_limits_come_from_the_docstring():
+    assert RECORDS.read_text(encoding="utf-8") == command_options.written(), "run `python docs/command_options.py`"
     known = json.loads(RECORDS.read_text(encoding="utf-8"))
     assert known[COMPARE]["correction"]["or_none"] is True
     assert known[LOG]["depth"]["choices"] == ["clicked", "seen"]
     assert known[COMPARE]["pairs"] == {"type": "bool", "help": "Compare all pairs of runs.", "default": False}
     assert known[LOG]["last_rank"]["min"] == 1
     assert known[LOG]["last_rank"]["default"] is None
-
-
-def test_choices_in_docstrings_are_those_of_the_functions():
     known = json.loads(RECORDS.read_text(encoding="utf-8"))
     assert known[COMPARE]["test"]["choices"] == [*TESTS], "the docstring of compare lists the tests of TESTS"
     assert {*known[COMPARE]["correction"]["choices"]} == {*CORRECTIONS, "none"}

@@ -56,11 +56,18 @@ def test_texts_say_what_the_lines_are(files, prints):
     assert "esNDCG@10" in prints(*GIVEN)
 
 
-def test_lengths_are_bound_to_the_users_of_a_session(files, prints):
+def test_lengths_and_costs_are_bound_to_the_users_of_a_session(files, prints, tmp_path):
     measure = "SessionCWLA(C='decay(20)',A='etg',rho=0.5,gain='binary',effort='time')"
     text = prints(*GIVEN[:-2], "--judged-by", "topic", "-m", measure, "--lengths", "words.tsv", "--format", "csv")
     value = expected("run.txt", [measure.replace("'time'", "'time',lengths='words.tsv'")]).mean().item()
     assert float(text.splitlines()[1].rpartition(",")[2]) == pytest.approx(value)
+    costs = {"a": 3.0, "b": 1.0, "c": 2.0, "x": 5.0}
+    (tmp_path / "costs.tsv").write_text("".join(f"{doc}\t{cost}\n" for doc, cost in costs.items()))
+    text = "SessionCWLA(C='rbp(0.5)',A='erg',rho=0.5,effort='seconds',unseen=4,max_rel=2)"
+    more = ("-m", f"known={text}", "--seconds", "costs.tsv", "--format", "jsonl")
+    (row,) = prints(*GIVEN[:3], *GIVEN[4:], *more).splitlines()
+    known = expected("run.txt", {"known": text.replace("unseen=4", f"unseen=4,doc_seconds={costs}")})
+    assert json.loads(row)["known"] == pytest.approx(known["known"].mean(), rel=1e-9)
 
 
 @pytest.mark.parametrize(("more", "message"), [
@@ -72,14 +79,3 @@ def test_lengths_are_bound_to_the_users_of_a_session(files, prints):
 ])  # fmt: skip
 def test_errors_are_one_line(files, says, more, message):
     assert message in says(*GIVEN, *more)
-
-
-def test_costs_of_documents_come_from_a_file(files, prints, tmp_path):
-    costs = {"a": 3.0, "b": 1.0, "c": 2.0, "x": 5.0}
-    (tmp_path / "costs.tsv").write_text("".join(f"{doc}\t{cost}\n" for doc, cost in costs.items()))
-    text = "SessionCWLA(C='rbp(0.5)',A='erg',rho=0.5,effort='seconds',unseen=4,max_rel=2)"
-    (row,) = prints(
-        *GIVEN[:3], *GIVEN[4:], "-m", f"known={text}", "--seconds", "costs.tsv", "--format", "jsonl"
-    ).splitlines()
-    known = expected("run.txt", {"known": text.replace("unseen=4", f"unseen=4,doc_seconds={costs}")})
-    assert json.loads(row)["known"] == pytest.approx(known["known"].mean(), rel=1e-9)

@@ -25,9 +25,8 @@ print(json.dumps([name for name in names if name in sys.modules]), file=sys.stde
 
 def imported(code, names, *arguments, cwd=None):
     """Return which of the modules a new process has imported after the code."""
-    done = subprocess.run(
-        [sys.executable, "-c", code, json.dumps(names), *arguments], capture_output=True, text=True, cwd=cwd
-    )
+    command = [sys.executable, "-c", code, json.dumps(names), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stderr.splitlines()[-1])
 

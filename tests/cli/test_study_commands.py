@@ -130,9 +130,8 @@ def test_next_documents_with_predicted_grades(collection, prints, says, tmp_path
 def test_other_holes(collection, prints, says, tmp_path):
     some = ("-m", "AP", "--pairs", "2", "--holes")
     assert "pool" in prints(*arguments(collection, "robustness", tmp_path / "depth", *some, "depth"))
-    rows = [
-        f"{path.name.removesuffix('.txt')},{'AB'[n % 2]}\n" for n, path in enumerate((collection / "runs").iterdir())
-    ]
+    names = [path.name.removesuffix(".txt") for path in (collection / "runs").iterdir()]
+    rows = [f"{name},{'AB'[n % 2]}\n" for n, name in enumerate(names)]
     (tmp_path / "groups.csv").write_text("run,group\n" + "".join(rows))
     more = ("groups", "--groups", tmp_path / "groups.csv", "--depth", "5")
     assert "2 groups" in prints(*arguments(collection, "robustness", tmp_path / "groups", *some, *more))
@@ -142,9 +141,8 @@ def test_other_holes(collection, prints, says, tmp_path):
 def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
     sessions = pd.DataFrame({"session": [f"s{q // 2}" for q in range(12)], "query_id": [f"q{q}" for q in range(12)]})
     sessions.assign(order=list(range(12))).to_csv(tmp_path / "sessions.csv", index=False)
-    pd.DataFrame({"session": [f"s{s}" for s in range(6)], "rating": [1, 2, 3, 3, 4, 5]}).to_csv(
-        tmp_path / "r.csv", index=False
-    )
+    rated = pd.DataFrame({"session": [f"s{s}" for s in range(6)], "rating": [1, 2, 3, 3, 4, 5]})
+    rated.to_csv(tmp_path / "r.csv", index=False)
     rows = [f"s{s} 0 d{d} {(s * d) % 3}" for s in range(6) for d in range(40)]
     (tmp_path / "qrels.txt").write_text("\n".join(rows) + "\n")
     shown = collection / "runs" / "r3.txt"
@@ -153,9 +151,8 @@ def test_sessions_and_preferences_are_rated_too(collection, prints, tmp_path):
                   "-m", "sDCG", "-o", tmp_path / "a", "--cv", "3")  # fmt: skip
     assert "6 session ratings" in text
     assert "SessionCWLA" in (tmp_path / "a" / "report.html").read_text()
-    pairs = pd.DataFrame(
-        {"first": ["q0", "q1", "q2", "q3"], "second": ["q4", "q5", "q6", "q7"], "preference": [1, -1, 0, 1]}
-    )
+    firsts, seconds = ["q0", "q1", "q2", "q3"], ["q4", "q5", "q6", "q7"]
+    pairs = pd.DataFrame({"first": firsts, "second": seconds, "preference": [1, -1, 0, 1]})
     pairs.to_csv(tmp_path / "pairs.csv", index=False)
     text = prints("study", "users", collection / "qrels.txt", shown, tmp_path / "pairs.csv", "-m", "nDCG@5", "-o",
                   tmp_path / "b", "--resamples", "100")  # fmt: skip
@@ -201,7 +198,7 @@ def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, t
     assert message in says(*arguments(collection, "fit", tmp_path / "f", *more))
 
 
-def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
+def test_what_is_wrong_with_a_study_is_one_line(collection, says, tmp_path):
     qrels, shown = collection / "qrels.txt", collection / "runs" / "r3.txt"
     assert "QRELS RUN RATINGS" in says("study", "users", qrels, shown, "-o", tmp_path / "x")
     assert "takes one folder or file" in says("study", "users", qrels, shown, "--from", "jiang", "-o", tmp_path / "x")
@@ -212,9 +209,6 @@ def test_what_is_wrong_with_ratings_is_one_line(collection, says, tmp_path):
         message = says(*arguments(collection, command, qrels / "folder", *COMMANDS[command]))
         assert "qrels.txt/folder: cannot be written to" in message
     assert "at least" in says("study", "power", qrels, shown, "-o", tmp_path / "x")
-
-
-def test_errors_of_a_study_name_options(collection, says, tmp_path):
     qrels, runs = collection / "qrels.txt", collection / "runs"
     short = tmp_path / "runs"
     short.mkdir()

@@ -8,13 +8,6 @@ from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.evaluation import Explanation
 
 
-@pytest.fixture(autouse=True)
-def _no_terminal(monkeypatch):
-    """Unset environment variables of the terminal, so that results do not depend on it."""
-    for name in ("COLUMNS", "LINES", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.fixture
 def two_runs(tmp_path, monkeypatch):
     """Judgments and two runs, of which the first is better."""
@@ -24,11 +17,19 @@ def two_runs(tmp_path, monkeypatch):
     Path("two.txt").write_text("q1 Q0 b 1 2 x\nq1 Q0 a 2 1 x\nq2 Q0 a 1 2 x\n")
 
 
-def test_sums_are_not_called_means(two_runs, prints):
+@pytest.mark.slow
+def test_sums_are_no_means_and_narrow_gaps_save_a_table(two_runs, prints, monkeypatch):
     out = prints("evaluate", "qrels.txt", "one.txt", "-m", "AP,NumRet,gm_map")
     expected = "Means over the 2 judged topics; of NumRet the sum; of GeometricMean(measure='AP') the geometric mean."
     assert expected in " ".join(out.split())
     assert "Scores of the 2 judged topics." in prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
+    arguments = ("simulate", "qrels.txt", "one.txt", "-m", "RBP(rel=1)", "--users", 5)
+    width = max(len(line) for line in prints(*arguments).splitlines() if line.startswith("──"))
+    for columns, tables in ((width, 1), (width - 1, 1), (width - 14, 1), (width - 15, 2)):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = prints(*arguments).splitlines()
+        assert sum(line.startswith("──") for line in lines) == tables
+        assert max(map(len, lines)) <= columns
 
 
 @pytest.mark.slow
@@ -59,15 +60,12 @@ def test_a_figure_is_drawn_before_the_table_is_printed(two_runs, cli, monkeypatc
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_names_stay_in_their_column(prints, monkeypatch, width):
+def test_texts_are_wrapped_once_and_names_stay_in_their_column(prints, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = prints("measures").split("\n\n")[0].splitlines()[1:]
     starts = {line.index(line.split("  ", 2)[-1].strip()) for line in lines if "  " in line.strip()}
     assert len(starts) == 1
     assert max(map(len, lines)) <= width
-
-
-def test_paragraphs_of_formulas_are_wrapped_once(prints):
     lines = [line.strip() for line in prints("measures", "map").splitlines()]
     assert not {"leave;", "was not retrieved never"} & set(lines)
     assert "was not retrieved never leave; R=" in " ".join(lines)
@@ -79,14 +77,3 @@ def test_help_fits_the_screen(prints, monkeypatch, command):
     lines = prints("study", command[0], "--help").splitlines()
     assert max(map(len, lines)) <= 80
     assert "weighted_pearson" in " ".join(lines)
-
-
-@pytest.mark.slow
-def test_narrow_gaps_save_a_second_table(two_runs, prints, monkeypatch):
-    arguments = ("simulate", "qrels.txt", "one.txt", "-m", "RBP(rel=1)", "--users", 5)
-    width = max(len(line) for line in prints(*arguments).splitlines() if line.startswith("──"))
-    for columns, tables in ((width, 1), (width - 1, 1), (width - 14, 1), (width - 15, 2)):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        lines = prints(*arguments).splitlines()
-        assert sum(line.startswith("──") for line in lines) == tables
-        assert max(map(len, lines)) <= columns
