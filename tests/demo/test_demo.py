@@ -3,15 +3,14 @@
 import pickle
 import sys
 
-import ir_measures
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
-import pytrec_eval
 from ir_measures import AP, Judged, nDCG
 
 from pyterrier_cwla import CWLAError, demo
+from tests.support.messages import refused
 
 pytestmark = pytest.mark.slow
 
@@ -46,14 +45,11 @@ def test_it_is_as_large_as_asked(documents, topics):
     assert not made.qrels.duplicated(["qid", "docno"]).any()
 
 
-def test_lengths_are_those_of_the_texts_and_have_a_long_tail(collection):
+def test_lengths_copies_and_grades_are_as_in_real_collections(collection):
     lengths = collection.documents["doc_length"]
     assert (lengths == collection.documents["text"].str.split().str.len()).all()
     assert 200 < lengths.median() < 300
     assert lengths.max() > 5 * lengths.median()
-
-
-def test_a_tenth_of_the_documents_are_near_duplicates(collection):
     documents = collection.documents.set_index("docno")
     copies = documents[documents["duplicate_of"].notna()]
     assert len(copies) == 200
@@ -62,26 +58,14 @@ def test_a_tenth_of_the_documents_are_near_duplicates(collection):
         words, original = (set(t.lower().replace(".", "").split()) for t in (text, documents.loc[source, "text"]))
         assert len(words & original) > 0.75 * len(words | original)
     assert (copies["text"].to_numpy() != documents.loc[copies["duplicate_of"], "text"].to_numpy()).mean() > 0.9
-
-
-def test_all_grades_occur_and_high_ones_are_rare(collection):
     grades = collection.qrels["label"].value_counts()
     assert set(grades.index) == {0, 1, 2, 3}
     assert grades[0] > grades[[1, 2, 3]].sum()
     assert collection.qrels.query("label > 0").groupby("qid").size().reindex(collection.topics["qid"]).min() >= 5
-
-
-def test_long_documents_are_more_often_relevant(collection):
     judged = collection.qrels.merge(collection.documents, on="docno")
     length = judged["doc_length"]
-    assert (judged["label"] > 0)[length > length.median()].mean() > (judged["label"] > 0)[
-        length < length.median()
-    ].mean()
-
-
-def test_judgments_have_holes(collection, systems):
-    for system in systems.values():
-        assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
+    relevant = judged["label"] > 0
+    assert relevant[length > length.median()].mean() > relevant[length < length.median()].mean()
 
 
 def test_systems_return_ranked_documents_with_lengths(collection, systems):
@@ -96,19 +80,7 @@ def test_systems_return_ranked_documents_with_lengths(collection, systems):
         for _, ranking in results.sort_values("rank").groupby("qid"):
             assert ranking["rank"].tolist() == list(range(len(ranking)))
             assert ranking["score"].is_monotonic_decreasing
-
-
-def test_systems_beat_chance_and_leave_room(collection, systems):
-    rng = np.random.default_rng(0)
-    for system in systems.values():
-        results = system(collection.topics)
-        shuffled = results.assign(score=rng.random(len(results)))
-        found, chance = (pt.Evaluate(r, collection.qrels, [nDCG @ 10])["nDCG@10"] for r in (results, shuffled))
-        assert 3 * chance < found < 0.8
-
-
-def test_an_experiment_accepts_the_systems(collection, systems):
-    """validate="error" requires that every transformer declares its input and output columns."""
+    # validate="error" requires that every transformer declares its input and output columns.
     table = pt.Experiment(list(systems.values()), collection.topics, collection.qrels, [nDCG @ 10, AP],
                           names=list(systems), validate="error")  # fmt: skip
     assert table["nDCG@10"].nunique() == 3
@@ -116,24 +88,29 @@ def test_an_experiment_accepts_the_systems(collection, systems):
         assert {"score", "doc_length"} <= set(pt.inspect.transformer_outputs(system, ["qid", "query"]))
 
 
-def test_a_cutoff_after_retrieval_is_retrieval_of_fewer(collection, systems):
+def test_systems_beat_chance_and_judgments_have_holes(collection, systems):
+    rng = np.random.default_rng(0)
+    for system in systems.values():
+        results = system(collection.topics)
+        shuffled = results.assign(score=rng.random(len(results)))
+        found, chance = (pt.Evaluate(r, collection.qrels, [nDCG @ 10])["nDCG@10"] for r in (results, shuffled))
+        assert 3 * chance < found < 0.8
+    for system in systems.values():
+        assert 0.7 < pt.Evaluate(system(collection.topics), collection.qrels, [Judged @ 10])["Judged@10"] < 0.95
+
+
+def test_systems_pickle_cut_and_find_nothing_for_unknown_words(collection, systems):
+    for system in systems.values():
+        topics = collection.topics.head(5)
+        pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(system))(topics), system(topics))
     bm25 = systems["BM25"]
     topics = collection.topics.head(5)
     assert (bm25 % 10).compile()(topics).equals((bm25 % 10)(topics).reset_index(drop=True))
-
-
-def test_queries_without_a_known_word_find_nothing(systems):
     for system in systems.values():
         assert system(pd.DataFrame({"qid": ["1", "2"], "query": ["x", ""]})).empty
 
 
-def test_systems_pickle(collection, systems):
-    for system in systems.values():
-        topics = collection.topics.head(5)
-        pd.testing.assert_frame_equal(pickle.loads(pickle.dumps(system))(topics), system(topics))
-
-
-def test_parameters_can_be_tuned(collection):
+def test_parameters_can_be_tuned(collection, monkeypatch):
     system = demo.systems(collection)["BM25"]
     topics = collection.topics.head(10)
     qrels = collection.qrels.merge(topics[["qid"]])
@@ -144,48 +121,5 @@ def test_parameters_can_be_tuned(collection):
 
     tuned = pt.GridSearch(system, grid, topics, qrels, "ndcg")
     assert pt.Evaluate(tuned(topics), qrels, ["ndcg"])["ndcg"] == pytest.approx(scanned["ndcg"].max())
-
-
-def test_a_system_in_a_pipeline_can_be_tuned(collection):
-    system = demo.systems(collection)["BM25, then short first"]
-    grid = {system[0]: {"b": [0.0, 0.75]}, system[1]: {"strength": [0.0, 0.3]}}
-    scanned = pt.GridScan(system, grid, collection.topics.head(10), collection.qrels, ["ndcg"])
-    assert scanned["ndcg"].nunique() == 4
-
-
-def test_what_to_install_is_said(collection, monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
-    with pytest.raises(CWLAError, match=r'the demo needs bm25s .*pip install "bm25s>='):
-        demo.systems(collection)
-
-
-def test_ir_measures_reads_the_collection_as_it_is(collection, systems):
-    """All judgments and retrieved documents are read; scores equal those of trec_eval for the same dicts."""
-    retrieved = systems["BM25"](collection.topics)
-    run, qrels = (pt.model.to_ir_measures(frame) for frame in (retrieved, collection.qrels))
-    judged = {(row.qid, row.docno): row.label for row in collection.qrels.itertuples()}
-    assert {(one.query_id, one.doc_id): one.relevance for one in ir_measures.read_trec_qrels(as_trec(qrels))} == judged
-    assert set(judged.values()) == {0, 1, 2, 3}
-    found = {(one.query_id, one.doc_id): one.score for one in ir_measures.read_trec_run(as_trec(run))}
-    assert found == {(row.qid, row.docno): row.score for row in retrieved.itertuples()}
-    by_topic = {qid: {} for qid in collection.topics["qid"]}
-    by_run = {qid: {} for qid in by_topic}
-    for into, pairs in ((by_topic, judged), (by_run, found)):
-        for (qid, docno), value in pairs.items():
-            into[qid][docno] = value
-    slow = pytrec_eval.RelevanceEvaluator(by_topic, {"ndcg_cut_10", "map"}).evaluate(by_run)
-    values = {(one.query_id, str(one.measure)): one.value for one in ir_measures.iter_calc([nDCG @ 10, AP], qrels, run)}
-    assert len(slow) == len(collection.topics)
-    assert values == pytest.approx(
-        {(qid, name): of[key] for qid, of in slow.items() for name, key in (("nDCG@10", "ndcg_cut_10"), ("AP", "map"))}
-    )
-    assert 0.2 < np.mean([of["map"] for of in slow.values()]) < 0.9
-
-
-def as_trec(frame):
-    """Return the lines of a TREC file of judgments or of a run."""
-    if "relevance" in frame:
-        lines = [f"{row.query_id} 0 {row.doc_id} {row.relevance}" for row in frame.itertuples()]
-    else:
-        lines = [f"{row.query_id} Q0 {row.doc_id} 0 {row.score!r} bm25" for row in frame.itertuples()]
-    return "\n".join(lines)
+    refused(lambda: demo.systems(collection), CWLAError, "the demo needs bm25s ", 'pip install "bm25s>=')

@@ -43,9 +43,7 @@ def cases(frame):
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize(
-    ("side", "name"), [(side, name) for side in "qr" for name in cases(QRELS if side == "q" else RUN)]
-)
+@pytest.mark.parametrize("side, name", [("q", name) for name in cases(QRELS)] + [("r", name) for name in cases(RUN)])
 def test_frames(form, side, name):
     other, same, differing, values = SECOND[name]
     frame = QRELS if side == "q" else RUN
@@ -89,9 +87,6 @@ def test_texts_that_are_no_unicode_are_compared():
     assert "with one meaning" not in refused
     refused = complaint(BadRun, evaluate, QRELS, RUN.assign(doc_id=ids, docno=["a", "\ud801", 1]), ["AP"])
     assert "'doc_id' and 'docno' with one meaning, and they differ" in refused
-
-
-def test_equal_numbers_of_other_types_and_missing_values_are_equal():
     judged = QRELS.assign(label=QRELS.relevance.astype(float))
     pd.testing.assert_frame_equal(evaluate(judged, RUN, ["AP", "nDCG"]), EXPECTED)
     assert "differ: 1 and '1'" in complaint(BadJudgments, evaluate, QRELS.assign(label=["1", "0", "2"]), RUN, ["AP"])
@@ -116,9 +111,8 @@ def test_parquet(tmp_path, name, twice):
     assert read(file(same)).to_pandas().equals(read_of(frame, tmp_path, read))
     found = complaint(MalformedFile, read, file(differing))
     two = f"has two columns {name!r}" if twice else f"has the columns {name!r} and {other!r}"
-    assert found.startswith(
-        f"{tmp_path / 'file.parquet'}: row 2: the file {two} with one meaning, and they differ: {values}"
-    )
+    place = f"{tmp_path / 'file.parquet'}: row 2: the file"
+    assert found.startswith(f"{place} {two} with one meaning, and they differ: {values}")
     if name != "relevance":
         scores = pd.concat(stream(QRELS, file(same), ["AP", "nDCG"]))
         assert scores[["AP", "nDCG"]].to_numpy().tolist() == EXPECTED.to_numpy().tolist()
@@ -144,19 +138,14 @@ def test_text_with_headers(tmp_path):
     assert "there is no column of values" in complaint(MalformedFile, read_duplicates, path)
 
 
-def test_tables_of_documents():
+def test_tables_of_documents_and_sessions():
     frame = pd.DataFrame({"docno": ["d1", "d2"], "words": [3, 5], "doc_length": [3.0, 5.0]})
     assert Lengths.of(frame).mean == Lengths.of(pl.from_pandas(frame)).mean == 4
     message = complaint(BadParameter, Lengths.of, frame.assign(words=[3, 6]))
-    assert message == (
-        "the table of lengths has the columns 'doc_length' and 'words' with one meaning, and they differ: 5.0 and 6 for"
-        " document 'd2' in row 1. Keep one of the two."
-    )
+    two = "the table of lengths has the columns 'doc_length' and 'words' with one meaning, and they differ"
+    assert message == f"{two}: 5.0 and 6 for document 'd2' in row 1. Keep one of the two."
     copies = pd.DataFrame({"docno": ["d2"], "doc_id": ["d3"], "duplicate_of": ["d1"]})
     assert "'doc_id' and 'docno'" in complaint(BadParameter, Duplicates.of, copies)
-
-
-def test_sessions_with_two_names_for_queries():
     table = pd.DataFrame({"session": ["q"], "query_id": ["q"], "qid": ["q"], "order": [1]})
     assert evaluate_sessions(QRELS, RUN, table, ["sDCG"]).shape == (1, 1)
     message = complaint(BadSessions, evaluate_sessions, QRELS, RUN, table.assign(qid="r"), ["sDCG"])
@@ -172,7 +161,4 @@ def test_an_experiment_with_a_label_and_a_relevance():
     expected = evaluate(QRELS, RUN, [measure]).to_numpy()
     assert pt.Experiment([run], topics, both, [measure], names=["run"])[[str(measure)]].to_numpy() == expected
     message = complaint(BadJudgments, pt.Experiment, [run], topics, both.assign(label=[1, 0, 1]), [measure])
-    assert (
-        "two columns 'relevance' with one meaning, and they differ: 2 and 1 in row 2 (query 'q', document 'c')"
-        in message
-    )
+    assert "two columns 'relevance' with one meaning, and they differ: 2 and 1 in row 2 (query 'q', docum" in message
