@@ -3,30 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from rich.text import Text
 
 from ..measures.entries import KINDS, ROLES, Entry
+from ..rendering.tables import Table, TableColumn
 from ..rendering.terminal import prose, readable_screen, screen
 
 _OF_MEASURES = ("measure", "ir_measures", "session")
 
 
 def print_listing(entries: Sequence[Entry]) -> None:
-    """Print one line per entry, by kind: name and summary, cut off at the width of a terminal."""
-    console = screen()
-    for kind, question in KINDS.items():
-        of_kind = [entry for entry in entries if entry.kind == kind]
-        if not of_kind:
-            continue
-        console.print(Text(question[0].upper() + question[1:], style="bold"))
-        width = max(len(entry.briefly) for entry in of_kind)
-        width = width if width <= console.width // 2 else max(14, console.width // 3)
-        for entry in of_kind:
-            line = Text.assemble("  ", (entry.briefly.ljust(width), "cyan"), "  ", entry.says)
-            line.truncate(console.width, overflow="ellipsis")
-            console.print(line)
-        console.print()
+    """Print a table of names and summaries, by kind."""
+    parts = {what[0].upper() + what[1:]: [e for e in entries if e.kind == kind] for kind, what in KINDS.items()}
+    columns = [TableColumn("", attrgetter("briefly"), "name"), TableColumn("", attrgetter("says"), "name")]
+    if entries:
+        screen().print(Table(columns=columns, rows={title: rows for title, rows in parts.items() if rows}), Text())
 
 
 def print_mentioned(word: str, entries: Sequence[Entry]) -> None:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
+from itertools import chain
 from textwrap import wrap
 from typing import IO
 
@@ -106,13 +107,15 @@ def paragraph(text: str, width: int, style: str = "dim") -> Text:
 
 
 def broken(name: str, width: int) -> str:
-    r"""Break a long name into lines of at most `width` characters after blanks and punctuation, where there are any.
+    r"""Break a long name into lines of at most `width` characters after blanks, and long words after punctuation.
 
     >>> broken("SPLADE_ENSEMBLE_DISTIL", 18)
     'SPLADE_ENSEMBLE_\nDISTIL'
     """
     lines = [""]
-    for piece in re.findall(r"[^\W_]+[\W_]*|[\W_]+", name) if len(name) > width else [name]:
+    words = re.findall(r"\s*\S+\s*", name) if len(name) > width else [name]
+    pieces = ([word] if len(word.rstrip()) <= width else re.findall(r"[^\W_]+[\W_]*|[\W_]+", word) for word in words)
+    for piece in chain.from_iterable(pieces):
         if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
             lines.append("")
         lines[-1] += piece
