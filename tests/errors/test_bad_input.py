@@ -160,7 +160,7 @@ A_RUN = {"q": {"a": 1.0}}
     (integers(GOOD_QRELS, "doc_id", "category"), GOOD_RUN, ["doc_id of the judgments must be", ON_BOTH_SIDES]),
     (integers(GOOD_QRELS, "query_id", int), GOOD_RUN, ["query_id of the judgments must be", ON_BOTH_SIDES]),
     (GOOD_QRELS, pl.DataFrame({"query_id": [1], "doc_id": ["a"], "score": [1.0]}), "query_id of the run must be"),
-    (GOOD_QRELS, {1: {"a": 1.0}}, "1 is of type int"), ({"301": {"a": 1, 7: 0}}, GOOD_RUN, "7 is of type int"),
+    ({"301": {"a": 1, 7: 0}}, GOOD_RUN, "7 is of type int"),
     (GOOD_QRELS, with_a_hole(GOOD_RUN, "query_id", object), "query_id of the run is missing in row 2."),
     (GOOD_QRELS, with_a_hole(GOOD_RUN, "doc_id", "category"), "doc_id of the run is missing in row 2."),
     (with_a_hole(GOOD_QRELS, "doc_id", "str"), GOOD_RUN, "doc_id of the judgments is missing in row 2."),

@@ -40,14 +40,6 @@ MEASURES = ["AP", "nDCG", "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"]
 KINDS = {"score": ("run", BadRun), "relevance": ("judgments", BadJudgments)}
 
 
-def as_objects(columns, _):
-    return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
-
-
-def as_pandas(columns, _):
-    return pd.DataFrame(columns)
-
-
 def as_dict(columns, _):
     nested = {}
     for query, document, value in zip(*columns.values(), strict=True):
@@ -60,24 +52,16 @@ def as_tuples(columns, _):
     return [kind(*row) for row in zip(*columns.values(), strict=True)]
 
 
-def as_arrow(columns, _):
-    return pa.table(columns)
-
-
-def as_polars(columns, _):
-    return pl.DataFrame(columns)
-
-
-def as_polars_objects(columns, _):
-    return pl.DataFrame({name: pl.Series(values, dtype=pl.Object) for name, values in columns.items()})
-
-
 def as_parquet(columns, folder):
     pq.write_table(pa.table(columns), folder / "odd.parquet")
     return str(folder / "odd.parquet")
 
 
-FORMS = [as_objects, as_pandas, as_dict, as_tuples, as_arrow, as_polars, as_polars_objects, as_parquet]
+FORMS = {"objects": lambda columns, _: pd.DataFrame({name: pd.Series(x, dtype=object) for name, x in columns.items()}),
+         "pandas": lambda columns, _: pd.DataFrame(columns), "dict": as_dict, "tuples": as_tuples,
+         "arrow": lambda columns, _: pa.table(columns), "polars": lambda columns, _: pl.DataFrame(columns),
+         "polars objects": lambda columns, _: pl.DataFrame({n: pl.Series(x, dtype=pl.Object) for n, x in columns.items()}),
+         "parquet": as_parquet}  # fmt: skip
 
 
 def tables(columns, folder, forms=FORMS, without=()):
@@ -86,7 +70,7 @@ def tables(columns, folder, forms=FORMS, without=()):
     for form in forms:
         if form not in without:
             try:
-                found.append((form.__name__, form(columns, folder)))
+                found.append((form, FORMS[form](columns, folder)))
             except BaseException as refused:  # panics of polars are no Exception
                 if isinstance(refused, KeyboardInterrupt):
                     raise
@@ -115,10 +99,10 @@ NO_NUMBERS = [*(1 + 2j, np.complex128(1), datetime.timedelta(3), np.timedelta64(
 @pytest.mark.parametrize("value", KINDS)
 def test_a_value_that_is_no_number(value, odd, mixed, tmp_path):
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [odd, 1 if mixed else odd]}
-    without = [as_polars, as_arrow, as_parquet] if mixed else []  # these forms convert both to one type
-    without += [as_polars] * isinstance(odd, int)  # polars converts integers out of range to null
-    without += [as_dict] * (isinstance(odd, dict) and value == "score")  # a dict of dicts of dicts is several runs
-    without += [as_parquet] * bool(odd == "1")  # see the next test
+    without = ["polars", "arrow", "parquet"] if mixed else []  # these forms convert both to one type
+    without += ["polars"] * isinstance(odd, int)  # polars converts integers out of range to null
+    without += ["dict"] * (isinstance(odd, dict) and value == "score")  # a dict of dicts of dicts is several runs
+    without += ["parquet"] * bool(odd == "1")  # see the next test
     for name, table in tables(columns, tmp_path, without=without):
         says = rf"{value} of the {KINDS[value][0]} must be numbers|{value}.* must hold numbers"
         error = refused(value, table, says)
@@ -188,7 +172,7 @@ NO_TEXTS = ["a\ud800", None, b"a", 3, float("nan"), pd.NA, ("a",), ["a"], 1j, da
 def test_an_id_that_is_no_text(value, column, odd, mixed, tmp_path):
     columns = {"query_id": ["q", "q"], "doc_id": ["a", "b"], value: [1, 0]}
     columns[column] = [odd, columns[column][1] if mixed else odd]
-    without = [as_polars] if mixed and not isinstance(odd, bytes | str) else []  # polars converts such ids to text
+    without = ["polars"] if mixed and not isinstance(odd, bytes | str) else []  # polars converts such ids to text
     of = f"{column} of the {KINDS[value][0]}"
     says = rf"{of} (must be strings|is missing in row 0|is 'a.{{1,2}}ud800' in row 0)|column '{column}' holds|{column} is null"
     for _, table in tables(columns, tmp_path, without=without):
@@ -417,7 +401,7 @@ ODD_CELLS = [[1], [1, 2], {"a": 1}, 1j, datetime.timedelta(1), DATE, b"1", "\ud8
     ids=lambda odd: f"{odd!r:.20}",
 )
 def test_odd_values_in_a_log(column, odd, tmp_path):
-    forms = [as_objects, as_pandas, as_arrow, *([] if isinstance(odd, int) else [as_polars])]
+    forms = ["objects", "pandas", "arrow", *([] if isinstance(odd, int) else ["polars"])]
     for _, table in tables({**LOG, column: [odd, odd]}, tmp_path, forms):
         with pytest.raises(BadLog, match=column):
             InteractionLog.of(table)
