@@ -17,12 +17,14 @@ import pyterrier_cwla
 from pyterrier_cwla import CWLAError
 from tests.rendering.test_figures import luminance
 from tests.support.drawn_figures import FIGURES, NOT_REAL, Generated, Real
+from tests.support.messages import refused
 from tests.support.readable import assert_readable, drawn_texts
+
+pytestmark = pytest.mark.slow
 
 NARROW, STANDARD = 3.3, 7.0  # inches
 PAGES = {"light": "default", "dark": "dark_background"}
 EVERY = [(width, page) for width in (STANDARD, NARROW) for page in PAGES]
-LONG = {"plot_correlations", "plot_scatter"}  # the study behind these figures takes seconds
 
 
 @pytest.fixture(scope="session")
@@ -81,13 +83,9 @@ def check(name, given, width, page):
                 assert (high + 0.05) / (low + 0.05) >= 3, f"no contrast: {text.get_text()}"
 
 
-def test_every_public_figure_is_drawn_here():
+def test_every_public_figure_is_drawn_returned_and_may_be_saved(generated, tmp_path):
     assert public_figures().keys() == {name.split(" ")[0] for name in FIGURES}
     assert NOT_REAL.keys() < FIGURES.keys()
-
-
-@pytest.mark.slow
-def test_every_figure_is_returned_and_may_be_saved(generated, tmp_path):
     for name, function in public_figures().items():
         signature = inspect.signature(function)
         assert signature.parameters["path"].default is None, name
@@ -97,24 +95,15 @@ def test_every_figure_is_returned_and_may_be_saved(generated, tmp_path):
     assert "<svg" in (tmp_path / "power.svg").read_text()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in LONG)) for n in FIGURES])
-def test_readable_at_half_a_columns_width_on_a_dark_page(name, generated):
-    check(name, generated, NARROW, "dark")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_without_matplotlib_an_error_names_the_extra(name, generated, monkeypatch):
     FIGURES[name](generated, None, STANDARD)  # computes the input
     for module in [module for module in sys.modules if module.partition(".")[0] == "matplotlib"]:
         monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(CWLAError, match="figures need matplotlib"):
-        FIGURES[name](generated, None, STANDARD)
+    refused(lambda: FIGURES[name](generated, None, STANDARD), CWLAError, "figures need matplotlib")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("width", "page"), EVERY[:-1])
+@pytest.mark.parametrize(("width", "page"), EVERY)
 @pytest.mark.parametrize("name", FIGURES)
 def test_readable_in_both_widths_on_light_and_dark_pages(name, width, page, generated):
     check(name, generated, width, page)

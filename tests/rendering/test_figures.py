@@ -1,6 +1,7 @@
 """Pictures take the colours of the page that they stand in, and their ids are unique in it."""
 
 import re
+from html import escape
 from xml.etree import ElementTree
 
 import numpy as np
@@ -8,14 +9,19 @@ import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from pyterrier_cwla.measures.reference import entries
+from pyterrier_cwla.rendering import figures as notebook_pictures
 from pyterrier_cwla.rendering.figures import (
     COLOURS,
     GAIN,
     GREY,
     axes_of,
+    elided,
     inline_svg,
     label_box,
     measure_look,
+    notebook_formula,
+    notebook_picture,
     page_colours,
     system_looks,
     titled,
@@ -32,7 +38,7 @@ def drawn(prefix="p1", label="Gains of <two> runs"):
 
 
 @pytest.mark.slow
-def test_inline_svg_is_one_element_with_a_name_and_no_size():
+def test_inline_svg_has_a_name_and_the_colours_of_the_page():
     svg = drawn()
     root = ElementTree.fromstring(svg)
     assert root.tag.endswith("svg")
@@ -40,18 +46,10 @@ def test_inline_svg_is_one_element_with_a_name_and_no_size():
     assert root.get("role") == "img"
     assert root.get("viewBox")
     assert root.get("width") is root.get("height") is None
-
-
-@pytest.mark.slow
-def test_text_and_background_are_the_colours_of_the_page():
     svg = drawn()
     assert "fill: currentColor" in svg
     assert "var(--page, white)" in svg
     assert not re.search(r"#0{3,6}\b|#f{3,6}\b|#010204|#fdfefc", svg)
-
-
-@pytest.mark.slow
-def test_ids_start_with_the_prefix_and_references_follow():
     svg = drawn("left")
     ids = set(re.findall(r'\bid="([^"]*)"', svg))
     assert "left-line-1" in ids
@@ -59,10 +57,6 @@ def test_ids_start_with_the_prefix_and_references_follow():
     used = set(re.findall(r'href="#([^"]*)"', svg)) | set(re.findall(r"url\(#([^)]*)\)", svg))
     assert used
     assert used <= ids
-
-
-@pytest.mark.slow
-def test_equal_figures_give_equal_text():
     assert drawn() == drawn()
 
 
@@ -84,3 +78,58 @@ def test_eight_systems_have_colours_and_the_others_are_grey():
     assert len({look["color"] for look in looks.values()}) == 9
     assert looks["run 7"] == measure_look(7)
     assert {look["color"] for name, look in looks.items() if int(name[4:]) >= 8} == {GREY}
+
+
+def line(height):
+    return notebook_picture(lambda ax: ax.plot([1, height], gid="line"), (3, 2), "a <line>")
+
+
+@pytest.mark.slow
+def test_pictures_of_users_data_keep_texts_and_ids():
+    assert line(2) == line(2)
+    ids = [set(re.findall(r'\bid="([^"]*)"', line(height))) for height in (2, 3)]
+    assert not ids[0] & ids[1]
+    assert all(re.fullmatch(r"cwla-[0-9a-f]{8}-.+", name) for name in ids[0] | ids[1])
+    assert set(re.findall(r'(?:href="|url\()#([^")]*)', line(2))) == ids[0]
+    svg = notebook_picture(lambda ax: ax.set_title("1.234567 <!-- a --> &"), (3, 2), "title")
+    assert "1.234567 <!-- a --> &" in [(element.text or "").strip() for element in ElementTree.fromstring(svg).iter()]
+    assert not re.search(r'<(?!text)[^>]*="[^"]*\d\.\d{6}', svg)
+    div = ElementTree.fromstring(line(2))
+    assert div.get("style") == "max-width: 288px; --page: transparent"
+    (svg,) = div
+    assert svg.get("aria-label") == "a <line>"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["notebook-bm25", 'x id="notebook-7" url(#a)', ' d="1.2345678"'])
+def test_names_of_users_are_not_taken_for_ids(name):
+    svg = notebook_picture(lambda ax: ax.set_title(name), (3, 2), name)
+    (picture,) = ElementTree.fromstring(svg)
+    assert picture.get("aria-label") == name
+    assert name.strip() in [(element.text or "").strip() for element in picture.iter()]
+
+
+def test_without_matplotlib_there_is_no_picture_and_a_formula_is_latex(monkeypatch):
+    monkeypatch.setattr(notebook_pictures, "find_spec", lambda name: None)
+    assert line(2) == ""
+    monkeypatch.setattr("pyterrier_cwla.rendering.figures.find_spec", lambda name: None)
+    assert notebook_formula(r"a < b \\ c") == r"<p><code>a &lt; b \\ c</code></p>"
+
+
+def test_long_names_are_shortened_and_letters_keep_their_size():
+    assert elided("bm25", 4) == "bm25"
+    assert elided("clueweb09-en0000", 6) == "clu…00"
+    assert len(elided("x" * 100, 25)) == 25
+    # Factors of scales have more digits than coordinates need.
+    assert "scale(0.015625)" in notebook_formula("x")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("latex", [entry.equation.latex for entry in entries() if entry.equation])
+def test_every_formula_of_a_measure_is_drawn(latex):
+    page = notebook_formula(latex)
+    assert page.count("<svg") == 1
+    assert f'aria-label="{escape(latex)}"' in page
+    width, height = (float(number) for number in re.search(r'viewBox="0 0 (\S+) (\S+)"', page).groups())
+    assert float(re.search(r"max-width: (\d+)px", page).group(1)) == pytest.approx(96 / 72 * width, rel=0.25)
+    assert 15 < height < 200

@@ -25,6 +25,8 @@ from pyterrier_cwla.rendering.figures import (
 )
 from tests.support.readable import assert_readable, drawn_texts
 
+pytestmark = pytest.mark.slow
+
 LONG = [f"CWLA(C='rbp(0.{n})',A='max',max_rel=2)" for n in range(10)]
 
 
@@ -37,7 +39,6 @@ def place_of(ax, text):
     return next(box for drawn, box in drawn_texts(ax.figure) if drawn.get_text() == text).mean(axis=0)
 
 
-@pytest.mark.slow
 def test_labels_of_points_cover_each_other_nowhere():
     figure = Figure(figsize=(5, 3.5), layout="constrained")
     ax = figure.subplots()
@@ -53,7 +54,6 @@ def test_labels_of_points_cover_each_other_nowhere():
     assert all((box.min >= frame.min).all() and (box.max <= frame.max).all() for box in boxes)
 
 
-@pytest.mark.slow
 def test_labels_at_ends_of_lines_stand_apart_inside():
     figure = Figure(figsize=(3.3, 2.5), layout="constrained")
     ax = figure.subplots()
@@ -71,23 +71,32 @@ def test_labels_at_ends_of_lines_stand_apart_inside():
     assert boxes["cut"].y0 < min(box.y0 for name, box in boxes.items() if name != "cut")
 
 
-def test_measures_differ_in_grey_and_in_colour():
+def test_measures_differ_and_texts_break_at_commas_first():
     looks = [measure_look(number) for number in range(24)]
     assert len({str((look["linestyle"], look["marker"])) for look in looks[:8]}) == 8
     assert len({str(look) for look in looks}) == 24
-
-
-def test_long_names_are_broken_after_commas():
+    assert in_lines("ranks of all runs", 10) == "ranks of\nall runs"
+    assert in_lines("BM25_RM3_ENSEMBLE", 9) == "BM25_RM3_\nENSEMBLE"
+    assert in_lines("abcdefghij", 4) == "abcd\nefgh\nij"
+    assert in_lines("one\u00a0word here", 9) == "one\u00a0word\nhere"
+    assert in_lines("already\nin two lines", 4) == "already\nin two lines"
+    assert in_lines("users, 1,366 sessions", 14) == "users,\n1,366 sessions"
+    assert in_lines("", 9) == ""
+    assert wrapped("$" * 9, 5) == r"\$" * 5 + "\n" + r"\$" * 4
     assert wrapped("CWLA(C='rbp(0.8)',A='max',max_rel=2)") == "CWLA(C='rbp(0.8)',\nA='max',max_rel=2)"
     assert wrapped("nDCG@10") == "nDCG@10"
+    texts, size = fitted(LONG, 80, 20)
+    assert size < 8
+    assert {text.count("\n") for text in texts} == {1}
+    assert fitted(["AP"], 90, 20) == (["AP"], 8.0)
+    assert fitted([], 90, 20) == ([], 8.0)
+    assert fitted(LONG, 10, 1)[1] == 5  # nothing fits
 
 
-@pytest.mark.slow
 def test_labels_at_line_ends_follow_limits_and_sizes_that_change_later():
     ax = axes(7)
-    label_ends(
-        ax, {"low": ([0, 1], [0, 0]), "high": ([0, 1], [0, 1])}, {"low": {"color": "C0"}, "high": {"color": "C1"}}
-    )
+    curves = {"low": ([0, 1], [0, 0]), "high": ([0, 1], [0, 1])}
+    label_ends(ax, curves, {"low": {"color": "C0"}, "high": {"color": "C1"}})
     ax.set_ylim(-1, 3)
     assert_readable(ax.figure)
     heights = [ax.transData.inverted().transform(place_of(ax, name))[1] for name in ("low", "high")]
@@ -98,32 +107,14 @@ def test_labels_at_line_ends_follow_limits_and_sizes_that_change_later():
     assert place_of(ax, "high")[1] > place_of(ax, "low")[1]
 
 
-@pytest.mark.slow
 def test_of_equal_ends_the_first_label_is_on_top():
     ax = axes()
     label_ends(ax, {name: ([0, 1], [0.5, 0.5]) for name in "abc"}, {name: measure_look(0) for name in "abc"})
     heights = [place_of(ax, name)[1] for name in "abc"]
     assert heights == sorted(heights, reverse=True)
-
-
-@pytest.mark.slow
-def test_ten_long_names_fit_beside_the_lines_of_half_a_column():
-    ax = axes()
-    ax.plot([0, 1], [[0] * 10, range(10)])
-    label_ends(ax, {name: ([0, 1], [0, n]) for n, name in enumerate(LONG)}, {name: measure_look(1) for name in LONG})
-    titled(ax, "Ten measures")
-    assert_readable(ax.figure)
-    written = {text.get_text().replace("\n", "") for text in ax.texts}
-    assert written == set(LONG)
-
-
-def test_lines_without_a_finite_end_have_no_label():
     ax = axes()
     label_ends(ax, {"nothing": ([0], [np.nan])}, {"nothing": measure_look(0)})
     assert not ax.texts
-
-
-def test_a_figure_with_labels_can_be_stored():
     ax = axes()
     label_ends(ax, {"a": ([0, 1], [0, 1])}, {"a": measure_look(0)})
     ax.set_xticks([1, 2, 3], ["one", "two", "three"])
@@ -131,7 +122,6 @@ def test_a_figure_with_labels_can_be_stored():
     assert_readable(pickle.loads(pickle.dumps(ax.figure)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [3.3, 7.0])
 def test_names_of_rows_and_columns_keep_their_text(width):
     ax = axes(width, 4)
@@ -143,18 +133,13 @@ def test_names_of_rows_and_columns_keep_their_text(width):
     assert [label.get_text().replace("\n", "") for label in ax.get_yticklabels()] == LONG
 
 
-@pytest.mark.slow
-def test_keys_stand_between_title_and_axes():
+def test_keys_panels_and_ticks_stand_apart():
     ax = axes()
     titled(ax, "A title of this figure that needs two lines")
     key(ax, {name: measure_look(number) for number, name in enumerate(LONG[:4])})
     assert_readable(ax.figure)
     above = place_of(ax, ax.get_title(loc="left"))[1]
     assert all(ax.bbox.y1 < place_of(ax, text.get_text())[1] < above for text in ax.get_legend().get_texts())
-
-
-@pytest.mark.slow
-def test_panels_share_limits_and_have_their_names():
     ax = axes(7)
     ax.set(xlabel="rank (documents)", ylabel="share of users")
     looks = {name: measure_look(number) for number, name in enumerate(LONG[:5])}
@@ -165,10 +150,6 @@ def test_panels_share_limits_and_have_their_names():
     assert_readable(ax.figure)
     assert [panel.get_title(loc="left").replace("\n", "") for panel in panels] == LONG[:5]
     assert len({panel.get_ylim() for panel in panels}) == 1
-
-
-@pytest.mark.slow
-def test_crowded_ticks_lose_labels_and_round_numbers_keep_theirs():
     ax = axes()
     ax.set_xscale("log")
     ax.set_xticks([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], [f"{n}" for n in range(1, 11)])
@@ -178,26 +159,3 @@ def test_crowded_ticks_lose_labels_and_round_numbers_keep_theirs():
     shown = {text.get_text() for text, _ in drawn_texts(ax.figure)}
     assert {"1", "10"} <= shown
     assert "9" not in shown
-
-
-def test_texts_break_at_commas_then_punctuation_then_words():
-    assert in_lines("ranks of all runs", 10) == "ranks of\nall runs"
-    assert in_lines("BM25_RM3_ENSEMBLE", 9) == "BM25_RM3_\nENSEMBLE"
-    assert in_lines("abcdefghij", 4) == "abcd\nefgh\nij"
-    assert in_lines("one\u00a0word here", 9) == "one\u00a0word\nhere"
-    assert in_lines("already\nin two lines", 4) == "already\nin two lines"
-    assert in_lines("users, 1,366 sessions", 14) == "users,\n1,366 sessions"
-    assert in_lines("", 9) == ""
-
-
-def test_escaped_dollars_are_not_parted_from_their_escapes():
-    assert wrapped("$" * 9, 5) == r"\$" * 5 + "\n" + r"\$" * 4
-
-
-def test_texts_become_smaller_before_they_are_cut():
-    texts, size = fitted(LONG, 80, 20)
-    assert size < 8
-    assert {text.count("\n") for text in texts} == {1}
-    assert fitted(["AP"], 90, 20) == (["AP"], 8.0)
-    assert fitted([], 90, 20) == ([], 8.0)
-    assert fitted(LONG, 10, 1)[1] == 5  # nothing fits
