@@ -30,6 +30,7 @@ from tests.model import test_against_reference as against_reference
 from tests.support import reference
 from tests.support.commands import all_commands
 from tests.support.generated import collection
+from tests.support.messages import refused
 from tests.support.strategies import BUILT_IN
 
 pytestmark = pytest.mark.every_case
@@ -39,18 +40,13 @@ KINDS = ("measure", "ir_measures", "session")
 TESTS = "\n".join(path.read_text() for path in (ROOT / "tests" / "measures").glob("test_*.py"))
 
 
-@pytest.mark.parametrize(
-    ("kind", "cases"),
-    [("continuation", against_reference.CONTINUATIONS), ("aggregation", against_reference.AGGREGATIONS)],
-)
-def test_every_continuation_and_aggregation_is_compared_with_its_reference(kind, cases):
-    assert set(BUILT_IN[kind]) <= {name for name, _ in cases.values()}
-
-
-@pytest.mark.parametrize(("kind", "loops"), [("gain", reference.GAINS), ("effort", reference.EFFORTS)])
-def test_every_gain_and_effort_has_a_reference(kind, loops):
+def test_every_function_is_compared_with_its_reference():
+    cases = {"continuation": against_reference.CONTINUATIONS, "aggregation": against_reference.AGGREGATIONS}
+    for kind, tried in cases.items():
+        assert set(BUILT_IN[kind]) <= {name for name, _ in tried.values()}
     same = {"burges": "exponential", "given": "unit"}  # given: efforts passed as arrays, without a formula
-    assert {same.get(name, name) for name in BUILT_IN[kind]} <= set(loops)
+    for kind, loops in (("gain", reference.GAINS), ("effort", reference.EFFORTS)):
+        assert {same.get(name, name) for name in BUILT_IN[kind]} <= set(loops)
 
 
 @pytest.mark.parametrize("entry", [entry for entry in entries() if entry.kind in KINDS], ids=lambda entry: entry.name)
@@ -86,11 +82,6 @@ def test_all_inner_measures_of_a_wrapper_count():
 FIRST_BYTES = {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}
 
 
-def test_every_output_format_says_how_it_is_written():
-    assert set(_SUFFIXES) == set(Format)
-    assert len(set(_SUFFIXES.values())) == len(_SUFFIXES)
-
-
 @pytest.mark.parametrize("form", [form for form in Format if form is not Format.table])
 def test_every_output_format_is_written(cli, tmp_path, form):
     (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
@@ -105,22 +96,20 @@ def test_every_output_format_is_written(cli, tmp_path, form):
     assert FIRST_BYTES[form] == first
 
 
-def test_every_module_of_commands_is_loaded():
+def test_every_module_and_command_is_loaded_listed_and_tried():
     modules = {path.stem for path in Path(command_line.__file__).parent.glob("*_commands.py")}
     assert modules == {f"{name}_commands" for name in command_line._MODULES}
-
-
-def test_every_command_is_listed_with_its_module():
-    """One command is run without the import of the others."""
+    # One command is run without the import of the others.
     app = command_line.loaded_app()
     defined = {(one.callback.__name__, one.callback.__module__) for one in app.registered_commands}
     defined |= {(one.name, f"pyterrier_cwla.cli.{one.name}_commands") for one in app.registered_groups}
-    listed = {
-        (name, f"pyterrier_cwla.cli.{module}_commands")
-        for module, names in command_line._MODULES.items()
-        for name in names
-    }
-    assert defined == listed
+    listed = command_line._MODULES.items()
+    assert defined == {(name, f"pyterrier_cwla.cli.{module}_commands") for module, names in listed for name in names}
+    assert set(_SUFFIXES) == set(Format)
+    assert len(set(_SUFFIXES.values())) == len(_SUFFIXES)
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
+    names = [command.name or command.callback.__name__ for command in all_commands()]
+    assert not [name for name in names if f'"{name}"' not in tests and f" {name} " not in tests]
 
 
 def packed_by(codec: str) -> Callable[[Path], None]:
@@ -145,9 +134,8 @@ def test_file_formats_are_read_by_suffix_and_by_content(tmp_path, form):
     for name in (f"run{form.suffix}", "run"):
         WRITERS[form.name](tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(form.mark)
-        assert formats.read_run(tmp_path / name).select(["query_id", "doc_id", "score"]).to_pylist() == [
-            {"query_id": "1", "doc_id": "a", "score": 2.5}
-        ]
+        rows = formats.read_run(tmp_path / name).select(["query_id", "doc_id", "score"]).to_pylist()
+        assert rows == [{"query_id": "1", "doc_id": "a", "score": 2.5}]
 
 
 def read_json_lines(path, kind):
@@ -161,9 +149,7 @@ def test_a_format_is_one_entry(cli, tmp_path, monkeypatch):
     entry = formats.FileFormat("JSON lines", ".jsonl", b"{", read=read_json_lines)
     formats.FORMATS.append(entry)
     try:
-        lines = [
-            {"qid": query, "docno": name, "rank": 1, "score": score} for query in "12" for name, score in SCORES.items()
-        ]
+        lines = [{"qid": q, "docno": d, "rank": 1, "score": score} for q in "12" for d, score in SCORES.items()]
         (tmp_path / "runs").mkdir()
         path = tmp_path / "runs" / "bm25.jsonl"
         path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -179,8 +165,7 @@ def test_a_format_is_one_entry(cli, tmp_path, monkeypatch):
         code, told, _ = cli("evaluate", qrels, path, "-m", "AP")
         assert (code, "0.7500" in told) == (0, True)
         path.write_text(f"{json.dumps(lines[0])}\n" * 2)
-        with pytest.raises(MalformedFile, match=r"bm25\.jsonl: row 2: document 'a' stands twice"):
-            formats.read_run(path)
+        refused(lambda: formats.read_run(path), MalformedFile, "bm25.jsonl: row 2: document 'a' stands twice")
     finally:
         formats.FORMATS.remove(entry)
 
@@ -201,17 +186,16 @@ def returned_by_functions():
     return {name: getattr(getattr(studies, name), "__annotations__", {}).get("return") for name in dir(studies)}
 
 
-def test_every_study_is_public(classes_of_studies):
+def test_every_study_is_public_tried_and_in_the_guide(classes_of_studies):
     assert classes_of_studies
     assert classes_of_studies <= set(dir(studies))
-
-
-def test_every_study_is_in_the_guide(classes_of_studies):
-    """docs/studies.rst contains the names of all functions that return studies."""
+    # docs/studies.rst contains the names of all functions that return studies.
     guide = (ROOT / "docs" / "studies.rst").read_text()
     returned = returned_by_functions()
     assert classes_of_studies <= set(returned.values())
     assert not [name for name, kind in returned.items() if kind in classes_of_studies and name not in guide]
+    tests = "\n".join(path.read_text() for path in (ROOT / "tests" / "studies").rglob("test_*.py"))
+    assert not [name for name, kind in returned.items() if kind in classes_of_studies and f"{name}(" not in tests]
 
 
 @pytest.mark.parametrize("count", COUNTS.values(), ids=list(COUNTS))
@@ -223,17 +207,3 @@ def test_measures_without_a_user_model_state_what_they_need(count):
     given = {"recall": 0.3} if lacking(count.parameters, ()) else {}
     values = [count.function(aligned.rankings(all_judged), **given) for all_judged in (count.needs.all_judged, True)]
     np.testing.assert_array_equal(*values, err_msg=f"add needs=Needs(all_judged=True) to {count.name}")
-
-
-def test_every_command_is_tried():
-    tests = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
-    names = [command.name or command.callback.__name__ for command in all_commands()]
-    assert not [name for name in names if f'"{name}"' not in tests and f" {name} " not in tests]
-
-
-def test_every_function_that_returns_a_study_is_tried(classes_of_studies):
-    tests = "\n".join(path.read_text() for path in (ROOT / "tests" / "studies").rglob("test_*.py"))
-    untried = [
-        name for name, kind in returned_by_functions().items() if kind in classes_of_studies and f"{name}(" not in tests
-    ]
-    assert not untried

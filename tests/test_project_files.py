@@ -1,12 +1,15 @@
 """Files beside the code name the same versions as pyproject.toml."""
 
+import importlib.metadata
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
+import conftest
 import pyterrier_cwla
 
 ROOT = Path(__file__).parents[1]
@@ -17,28 +20,67 @@ def loaded(name):
     return yaml.safe_load((ROOT / name).read_text())
 
 
-def test_pre_commit_runs_a_ruff_that_the_tests_allow():
-    [ruff] = [one for one in map(Requirement, PROJECT["optional-dependencies"]["test"]) if one.name == "ruff"]
-    [revision] = [repo["rev"] for repo in loaded(".pre-commit-config.yaml")["repos"] if "ruff" in repo["repo"]]
-    assert revision.removeprefix("v") in ruff.specifier
-
-
-def test_the_citation_has_the_version_of_the_package():
+def test_other_files_have_the_versions_of_the_project():
     citation = loaded("CITATION.cff")
     assert citation["version"] == pyterrier_cwla.__version__
     assert citation["license"] == PROJECT["license"]
     assert all({"type", "title", "authors", "year"} <= paper.keys() for paper in citation["references"])
-
-
-def test_read_the_docs_installs_an_extra_and_a_python_that_exist():
     settings = loaded(".readthedocs.yaml")
     [installation] = settings["python"]["install"]
     assert set(installation["extra_requirements"]) <= PROJECT["optional-dependencies"].keys()
     assert settings["build"]["tools"]["python"] in SpecifierSet(PROJECT["requires-python"])
     assert (ROOT / settings["sphinx"]["configuration"]).is_file()
-
-
-def test_the_classifiers_are_the_pythons_that_are_allowed():
     allowed = SpecifierSet(PROJECT["requires-python"])
     named = {one.rpartition(" ")[2] for one in PROJECT["classifiers"] if ":: 3." in one}
     assert named == {f"3.{minor}" for minor in range(8, 30) if f"3.{minor}" in allowed}
+    [ruff] = [one for one in map(Requirement, PROJECT["optional-dependencies"]["test"]) if one.name == "ruff"]
+    [revision] = [repo["rev"] for repo in loaded(".pre-commit-config.yaml")["repos"] if "ruff" in repo["repo"]]
+    assert revision.removeprefix("v") in ruff.specifier
+
+
+RECORD = """\
+pyterrier_cwla/__init__.py,sha256=LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ,5
+pyterrier_cwla/__pycache__/__init__.cpython-311.pyc,,
+pyterrier_cwla/report.css,sha256=LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ,5
+../../../bin/pyterrier-cwla,sha256=LPJNul-wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ,5
+"""
+
+
+@pytest.fixture
+def installed(tmp_path, monkeypatch):
+    """Set the record of the installed package and return the folder of its source."""
+
+    def install(record):
+        (tmp_path / "x.dist-info").mkdir(exist_ok=True)
+        (tmp_path / "x.dist-info" / "RECORD").write_text(record)
+        there = importlib.metadata.PathDistribution(tmp_path / "x.dist-info")
+        monkeypatch.setattr(conftest, "files", lambda name: there.files)
+        (tmp_path / "pyterrier_cwla").mkdir(exist_ok=True)
+        (tmp_path / "pyterrier_cwla" / "__init__.py").write_text("hello")
+        return tmp_path
+
+    return install
+
+
+def test_a_copy_or_an_editable_or_no_installation_is_tested(installed, tmp_path, monkeypatch):
+    assert conftest.changed_since_installation(installed(RECORD)) is None
+    assert conftest.changed_since_installation(installed("_pyterrier_cwla.pth,sha256=abc,5\n")) is None
+
+    def files(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(conftest, "files", files)
+    assert conftest.changed_since_installation(tmp_path) is None
+
+
+@pytest.mark.parametrize("change", [lambda file: file.write_text("hallo"), Path.unlink])
+def test_a_changed_or_removed_module_is_named(installed, change):
+    root = installed(RECORD)
+    change(root / "pyterrier_cwla" / "__init__.py")
+    assert conftest.changed_since_installation(root) == "pyterrier_cwla/__init__.py"
+
+
+def test_the_session_stops_with_the_way_out(monkeypatch):
+    monkeypatch.setattr(conftest, "changed_since_installation", lambda root: "pyterrier_cwla/x.py")
+    with pytest.raises(pytest.UsageError, match=r"x\.py has changed .* pip install -e"):
+        conftest.pytest_configure(object())

@@ -35,10 +35,8 @@ class Environment:
         assert done.returncode == 0, done.stderr
 
     def install(self, *packages):
-        tool = (
-            [self.uv, "pip", "install", "--python", self.python] if self.uv else [self.python, "-m", "pip", "install"]
-        )
-        self._online(*tool, "--quiet", *packages)
+        tool = [self.uv, "pip", "install", "--python"] if self.uv else []
+        self._online(*tool, self.python, *([] if self.uv else ["-m", "pip", "install"]), "--quiet", *packages)
 
     def wheel(self):
         """Build a wheel of the working tree and return its path."""
@@ -71,9 +69,8 @@ class Environment:
 
     def _run(self, *command):
         outside = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
-        return subprocess.run(
-            [*map(str, command)], cwd=self.folder, env=outside, capture_output=True, text=True, timeout=600
-        )
+        given = {"cwd": self.folder, "env": outside, "capture_output": True, "text": True, "timeout": 600}
+        return subprocess.run([*map(str, command)], **given)
 
 
 @pytest.mark.slow

@@ -129,10 +129,9 @@ def test_with_lengths_the_default_measures_include_time_and_users(files, prints)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("lengths", "timed"),
-    [([1.0, 2.0], True), ([1, 2], True), ([1.0, None], False), (None, False), (np.array([5, np.nan]), False)],
-)
+@pytest.mark.parametrize(("lengths", "timed"), [
+    ([1.0, 2.0], True), ([1, 2], True), ([1.0, None], False), (None, False), (np.array([5, np.nan]), False),
+])  # fmt: skip
 def test_columns_of_lengths_in_all_runs_need_no_option(files, prints, lengths, timed):
     columns = {"qid": ["q1", "q2"], "docno": ["d1", "d2"], "score": [2.0, 1.0]}
     pq.write_table(pa.table(columns | ({} if lengths is None else {"doc_length": lengths})), "run.parquet")

@@ -76,19 +76,13 @@ def lengths(data):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_the_five_runs_whose_lengths_are_known(qrels, runs, lengths):
+def test_runs_whose_lengths_are_known_or_the_mean(qrels, runs, lengths):
     words = read_lengths(lengths).to_pandas().set_index("doc_id").doc_length
     known = {name: run for name, run in runs.items() if name != "REP_LLAMA"}
     scores_well(qrels, known, words, ten_measures(lengths))
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_all_six_runs_with_mean_for_unknown_lengths(qrels, runs, lengths):
     assert len(runs) == 6
     with pytest.raises(MissingLength, match=r"of 43,000 have none \(topic '\d+': '\d+', '\d+', …\)"):
         evaluate(qrels, runs, ten_measures(lengths))
-    words = read_lengths(lengths).to_pandas().set_index("doc_id").doc_length
     retrieved = pd.concat(runs.values()).doc_id.unique()
     filled = words.reindex(retrieved).fillna(words.mean())
     assert words.reindex(retrieved).isna().any()
@@ -112,7 +106,7 @@ def test_generated_runs_whose_lengths_are_known(generated, tmp_path):
     scores_well(qrels, runs, words, ten_measures(tmp_path / "doclens.tsv"))
 
 
-def test_a_generated_run_with_unknown_lengths(generated):
+def test_deeper_is_never_worse_and_unknown_lengths_are_the_mean(generated):
     qrels, runs, words = generated
     known = {document: n for document, n in words.items() if document != "d7"}
     with pytest.raises(MissingLength, match=r"have none \(topic '\d+': 'd7'"):
@@ -120,6 +114,9 @@ def test_a_generated_run_with_unknown_lengths(generated):
     filled = known | {"d7": sum(known.values()) / len(known)}
     mean = evaluate(qrels, runs, ten_measures(known, missing="mean"))
     assert mean.to_numpy() == pytest.approx(evaluate(qrels, runs, ten_measures(filled)).to_numpy(), abs=1e-12)
+    by_depth = evaluate(qrels, runs, [TBG(lengths=words) @ k for k in (1, 5, 20, 100)] + [TBG(lengths=words)])
+    assert by_depth.diff(axis=1).iloc[:, 1:].ge(0).all(axis=None)
+    assert by_depth.iloc[:, -1].equals(by_depth.iloc[:, -2])
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 5000)), min_size=1, max_size=30))
@@ -136,10 +133,3 @@ def test_time_biased_gain_by_hand(documents):
     assert TBG(lengths=lengths).calc_aggregate(qrels, run) == pytest.approx(expected, abs=1e-9)
     unlimited = TBG(lengths=lengths, norm="unlimited").calc_aggregate(qrels, run)
     assert unlimited == pytest.approx(expected / 17.204, rel=1e-4)
-
-
-def test_deeper_is_never_worse_for_total_gain(generated):
-    qrels, runs, words = generated
-    by_depth = evaluate(qrels, runs, [TBG(lengths=words) @ k for k in (1, 5, 20, 100)] + [TBG(lengths=words)])
-    assert by_depth.diff(axis=1).iloc[:, 1:].ge(0).all(axis=None)
-    assert by_depth.iloc[:, -1].equals(by_depth.iloc[:, -2])

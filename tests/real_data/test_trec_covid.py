@@ -98,50 +98,13 @@ def test_all_runs_score_as_in_trec_eval(qrels, runs):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_some_runs_score_as_in_cwl_eval(qrels, some_runs):
+def test_some_runs_score_as_in_cwl_eval_and_as_infinite_sums(qrels, some_runs):
     for run in some_runs:
         agrees_with_cwl_eval(qrels, run, max_rel=2)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_some_runs_score_as_the_infinite_sum(qrels, some_runs):
-    for run in some_runs:
         agrees_with_the_infinite_sum(qrels, run, max_rel=2)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_runs_full_of_ties_score_as_in_trec_eval(seed):
-    """Negative grades, rows in random order, and topics that are missing in the run or in the judgments."""
-    run, qrels = collection(seed, queries=30, depth=100, judged=80, grades=(-2, -1, 0, 0, 0, 1, 2))
-    assert not without_ties(run)
-    agrees_with_trec_eval(qrels, run)
-
-
-def test_a_generated_leaderboard():
-    """Means over judged topics for each run, compared with the reference equations."""
-    runs = {f"run{seed}": collection(seed, queries=6, depth=20).run for seed in range(3)}
-    qrels = collection(0, queries=6, depth=20, grades=(0, 0, 1, 2)).qrels
-    table = evaluate(qrels, runs, OFFICIAL.values())
-    for name, run in runs.items():
-        scores = []
-        for topic, some in qrels.groupby("query_id"):
-            grade_of = dict(zip(some.doc_id, some.relevance.tolist()))
-            rows = run[run.query_id == topic]
-            grades = [grade_of.get(d, 0) for d in reference.trec_order(list(zip(rows.doc_id, rows.score)))]
-            rbp = sum(grade / 2 * 0.5**i for i, grade in enumerate(grades, 1))
-            hits = sum(grade > 0 for grade in grades[:5])
-            scores.append([reference.ndcg(grades, grade_of.values(), 10), hits / 5, rbp])
-        assert table.loc[name].tolist() == pytest.approx(np.mean(scores, axis=0), abs=1e-12)
-
-
 @pytest.mark.parametrize("seed", [1, 2])
-def test_generated_runs_score_as_in_cwl_eval(seed):
-    run, qrels = collection(seed, queries=10, ties=False, shuffled=False)
-    agrees_with_cwl_eval(qrels, run, max_rel=3)
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_generated_runs_score_as_the_infinite_sum(seed):
-    run, qrels = collection(seed, queries=10)
-    agrees_with_the_infinite_sum(qrels, run, max_rel=3)
+def test_generated_runs_score_as_in_cwl_eval_and_as_infinite_sums(seed):
+    agrees_with_cwl_eval(*collection(seed, queries=10, ties=False, shuffled=False)[::-1], max_rel=3)
+    agrees_with_the_infinite_sum(*collection(seed, queries=10)[::-1], max_rel=3)
