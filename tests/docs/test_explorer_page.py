@@ -4,20 +4,18 @@ import base64
 import gzip
 import json
 import re
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
+import explorer_page
 import pytest
 
+from pyterrier_cwla import explain
+from pyterrier_cwla.measures.named import measures_of
+from tests.support.browsing import seen, serious_violations
+
 DOCS = Path(__file__).parents[2] / "docs"
-sys.path.insert(0, str(DOCS))
 
-import explorer_page  # noqa: E402
-
-from pyterrier_cwla import explain  # noqa: E402
-from pyterrier_cwla.measures.named import measures_of  # noqa: E402
-from tests.support.browsing import seen, serious_violations  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -86,15 +84,6 @@ def test_every_value_of_every_slider_has_the_numbers_of_explain(small):
     assert len(texts) == sum(len(preset.values) for preset in SMALL)
 
 
-def test_the_measure_of_a_value_has_this_value():
-    exploration = explorer_page.exploration_of()
-    for preset in explorer_page.MEASURES:
-        for value in preset.values:
-            state = exploration.answer({"measure": preset.measure, "set": {preset.path: value}})
-            control = next(one for one in state["controls"] if one["path"] == preset.path)
-            assert float(control["value"]) == float(value)
-
-
 def test_only_what_is_computed_can_be_chosen(small):
     _, known = known_of(small)
     for answers in known["answers"].values():
@@ -107,6 +96,12 @@ def test_only_what_is_computed_can_be_chosen(small):
                 assert all(len(one["options"]) == 1 for one in others if one["kind"] == "choice")
             assert answers[preset.name]["sweep"]["path"] == preset.path
     assert known["topics"]["RBP"][3]["rows"][0]["scores"]
+    exploration = explorer_page.exploration_of()
+    for preset in explorer_page.MEASURES:
+        for value in preset.values:
+            state = exploration.answer({"measure": preset.measure, "set": {preset.path: value}})
+            control = next(one for one in state["controls"] if one["path"] == preset.path)
+            assert float(control["value"]) == float(value)
 
 
 def test_the_page_can_load_nothing_from_elsewhere(small):
@@ -117,18 +112,6 @@ def test_the_page_can_load_nothing_from_elsewhere(small):
     addresses = set(re.findall(r"https?://[^\s\"'<]+", small))
     assert addresses == {"http://www.w3.org/2000/svg"}
     assert not re.search(r"fetch\(|XMLHttpRequest|@import|url\(", small)
-
-
-def test_pairs_are_short_have_names_and_one_or_two_sentences():
-    for pair in explorer_page.PAIRS:
-        assert len(pair.A.split()) == len(pair.B.split()) == 12
-        assert pair.about.endswith(".")
-    qrels, runs, lengths = explorer_page.collection_of()
-    assert {doc_id for run in runs.values() for ranks in run.values() for doc_id in ranks} == {*lengths}
-    assert {grade for grades in qrels.values() for grade in grades.values()} == {0, 1, 2}
-
-
-def test_a_preset_that_cannot_be_scored_names_the_request():
     wrong = explorer_page.Preset("RBP", "RBP", "RBP(rel=1)", "p", ("0.5", "1.5"))
     with pytest.raises(ValueError, match=r"'p': '1.5'.*p must be"):
         explorer_page.written([wrong])
@@ -173,27 +156,22 @@ class Shown:
     def topic(self):
         return self.find(".cwla-field select").get_property("value")
 
+    def changed(self, selector, event, value):
+        script = """const one = document.querySelector(arguments[0]);
+            one.value = arguments[2]; one.dispatchEvent(new Event(arguments[1], {bubbles: true}))"""
+        self.browser.execute_script(script, selector, event, value)
+
     def choose(self, name):
         """Choose a measure from the list."""
-        self.browser.execute_script(
-            """const list = document.querySelector('[data-path="measure"] select');
-            list.value = arguments[0]; list.dispatchEvent(new Event("change", {bubbles: true}))""",
-            name,
-        )
+        self.changed('[data-path="measure"] select', "change", name)
 
     def slide(self, at):
         """Move the slider to one of its steps."""
-        self.browser.execute_script(
-            """const slider = document.querySelector("input[type=range]");
-            slider.value = arguments[0]; slider.dispatchEvent(new Event("input", {bubbles: true}))""",
-            at,
-        )
+        self.changed("input[type=range]", "input", at)
 
     def open_topic(self, name):
-        self.browser.execute_script(
-            "[...document.querySelectorAll('[data-topic]')].find((one) => one.dataset.topic === arguments[0]).click()",
-            name,
-        )
+        topics = "[...document.querySelectorAll('[data-topic]')]"
+        self.browser.execute_script(f"{topics}.find((one) => one.dataset.topic === arguments[0]).click()", name)
         self.until(lambda: self.texts(".cwla-about") == [ABOUT[name]] and self.topic == name)
 
     def agrees_with_explain(self, topic):
@@ -210,6 +188,12 @@ class Shown:
 def test_the_page_is_small_and_has_forty_presets(page, known):
     assert page.stat().st_size < 2_000_000
     assert sum(len(answers) for answers in known["answers"].values()) == 40
+    for pair in explorer_page.PAIRS:
+        assert len(pair.A.split()) == len(pair.B.split()) == 12
+        assert pair.about.endswith(".")
+    qrels, runs, lengths = explorer_page.collection_of()
+    assert {doc_id for run in runs.values() for ranks in run.values() for doc_id in ranks} == {*lengths}
+    assert {grade for grades in qrels.values() for grade in grades.values()} == {0, 1, 2}
 
 
 @pytest.mark.parametrize("topic", PAIRS)
@@ -240,26 +224,6 @@ def test_sweeps_and_topics_follow_the_measure_and_the_topic(browser, page, known
         shown.until(lambda: shown.texts("[data-topic]") == of_topics)
 
 
-def test_the_keyboard_moves_sliders_and_opens_topics(browser, page):
-    from selenium.webdriver import Keys
-
-    with seen(browser, page):
-        shown = Shown(browser)
-        slider = shown.find("input[type=range]")
-        for _ in range(30):
-            if browser.switch_to.active_element == slider:
-                break
-            browser.switch_to.active_element.send_keys(Keys.TAB)
-        slider.send_keys(Keys.ARROW_RIGHT)
-        shown.until(lambda: shown.measure == "CWLA(C='rbp(0.75)',A='erg',max_rel=2)")
-        assert slider.get_attribute("aria-valuetext") == "0.75"
-        shown.agrees_with_explain(PAIRS[0])
-        button = next(one for one in browser.find_elements("css selector", "[data-topic]") if one.text == PAIRS[3])
-        button.send_keys(Keys.ENTER)
-        shown.until(lambda: shown.texts(".cwla-about") == [ABOUT[PAIRS[3]]])
-        shown.agrees_with_explain(PAIRS[3])
-
-
 def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
     browser.get_log("browser")
     with seen(browser, page):
@@ -268,10 +232,8 @@ def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
         shown.until(lambda: shown.measure == "TBG")
         assert browser.execute_script("return performance.getEntriesByType('resource').map((one) => one.name)") == []
         assert browser.get_log("browser") == []
-        editable = browser.execute_script(
-            "return [...document.querySelectorAll('input[type=text]')].filter((one) => !one.readOnly).length"
-        )
-        assert editable == 0
+        editable = "return [...document.querySelectorAll('input[type=text]')].filter((one) => !one.readOnly).length"
+        assert browser.execute_script(editable) == 0
         assert browser.find_elements("css selector", "button.cwla-grade, .cwla-move, tr[draggable]") == []
         assert "computed" in shown.texts(".cwla-note")[0]
 

@@ -19,17 +19,27 @@ def _agree(found, shown):
     assert doctest.OutputChecker().check_output(shown, found, _FLAGS), f"shown:\n{shown}\nfound:\n{found}"
 
 
-def test_it_is_short():
+def test_it_is_short_links_lead_to_files_and_ci_agrees():
     assert len(README.splitlines()) <= 120
     for kind, code, _ in EXAMPLES:
         assert kind == "console" or len(code.splitlines()) <= 10
+    links = re.findall(r"\]\(([^)]+)\)", re.sub(r"```.*?```", "", README, flags=re.S))
+    assert [link for link in links if not (ROOT / link).exists()] == []
+    guides = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.rst")}
+    others = ("index", "api", "renamed", "fuzzing", "mutation", "security", "testing")
+    elsewhere = {f"docs/{name}.rst" for name in others}
+    assert guides - elsewhere <= set(links)
+    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
+        assert f"`{notebook.stem}`" in README
+    [pattern] = re.findall(r'grep -oE "(.*)" README.md', (ROOT / ".ci" / "run").read_text())
+    [command] = re.findall(pattern, README, re.M)
+    assert command == "python -m pip install '.[test]' && python -m pytest"
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::pandas.errors.Pandas4Warning")
 def test_examples_print_what_is_shown(prints, tmp_path, monkeypatch):
-    for name in ("bm25s", "lightgbm", "typer"):
-        pytest.importorskip(name)
+
     monkeypatch.chdir(tmp_path)
     names = {}
     for kind, code, shown in EXAMPLES:
@@ -47,23 +57,3 @@ def test_the_table_at_the_top_is_that_of_the_demo(prints):
     printed = [re.findall(r"\d\.\d{3}[▲▼]?", line) for line in prints("demo").splitlines() if line.startswith("BM25")]
     shown = [re.findall(r"\d\.\d{3}[▲▼]?", line) for line in README.splitlines() if re.match(r"BM25.* \d\.\d", line)]
     assert shown == [[row[0], row[1], row[6]] for row in printed]
-
-
-def test_links_lead_to_files():
-    links = re.findall(r"\]\(([^)]+)\)", re.sub(r"```.*?```", "", README, flags=re.S))
-    assert [link for link in links if not (ROOT / link).exists()] == []
-    guides = {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.rst")} - {
-        "docs/index.rst",
-        "docs/api.rst",
-        "docs/renamed.rst",
-    }
-    elsewhere = {f"docs/{name}.rst" for name in ("fuzzing", "mutation", "security", "testing")}
-    assert guides - elsewhere <= set(links)
-    for notebook in (ROOT / "notebooks").glob("*.ipynb"):
-        assert f"`{notebook.stem}`" in README
-
-
-def test_ci_runs_the_same_test_command():
-    [pattern] = re.findall(r'grep -oE "(.*)" README.md', (ROOT / ".ci" / "run").read_text())
-    [command] = re.findall(pattern, README, re.M)
-    assert command == "python -m pip install '.[test]' && python -m pytest"

@@ -1,0 +1,6 @@
+"""The programs that write the documentation can be imported."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "docs"))
