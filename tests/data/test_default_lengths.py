@@ -16,7 +16,6 @@ from sklearn.base import clone
 from pyterrier_cwla import TBG, IntentAware, LambdaMART, Lengths, Residual, evaluate, register_lengths, scorer
 from pyterrier_cwla.data import lengths_of_texts, without_files
 from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, NotPassed
-from pyterrier_cwla.evaluation.driver import stream
 from pyterrier_cwla.learning import measure_score
 from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.provider import CWLAEvaluator, CWLAProvider, prepare
@@ -96,16 +95,6 @@ def test_gaps_are_errors_or_the_mean_of_their_source():
         value(TBG(missing="mean"))
 
 
-def test_ideal_rankings_have_one_source_of_lengths():
-    register_lengths(WORDS)
-    ideal = TBG(norm="ideal")
-    assert value(ideal) == bound(WORDS, norm="ideal")
-    with pytest.raises(MissingLength, match="A column doc_length of the run has the lengths of retrieved documents"):
-        value(ideal, with_lengths(WORDS))
-    with pytest.raises(MissingLength, match="norm='ideal' needs"):
-        evaluate(QRELS, {"none": RUN, "column": with_lengths(WORDS)}, [ideal])
-
-
 def test_needs_and_names_of_measures():
     provider = CWLAProvider()
     assert provider.run_inputs([TBG]) == ["query_id", "doc_id", "score", "doc_length"]
@@ -120,17 +109,6 @@ def test_needs_and_names_of_measures():
     columns = evaluate(QRELS, RUNS, ["TBG", Residual(measure=TBG(unseen=3))]).columns.tolist()
     assert columns == ["TBG", "Residual(measure='TBG(unseen=3)')"]
     assert [str(measure) for measure in CWLAEvaluator([TBG], prepare(QRELS)).pinned] == ["TBG"]
-
-
-@pytest.mark.parametrize("column", [False, True])
-def test_files(column):
-    register_lengths(WORDS)
-    (with_lengths(OTHER) if column else RUN).to_parquet("one.parquet")
-    expected = bound(OTHER if column else WORDS)
-    assert value(TBG, "one.parquet") == expected
-    assert pd.concat(stream(QRELS, "one.parquet", [TBG])).TBG.mean() == expected
-    with pytest.raises(MissingLength, match="needs the mean length of a whole run"):
-        next(stream(QRELS, "one.parquet", [TBG(missing="mean")]))
 
 
 def test_the_forms_of_the_default():
@@ -175,6 +153,13 @@ def test_an_evaluator_keeps_the_table_of_its_start():
     assert value(objective.measure(lengths=OTHER)) == bound(OTHER)
     with pytest.raises(BadParameter, match="two measures are called TBG and differ"):
         evaluate(QRELS, RUN, [objective.measure, TBG])
+    register_lengths(WORDS)
+    ideal = TBG(norm="ideal")
+    assert value(ideal) == bound(WORDS, norm="ideal")
+    with pytest.raises(MissingLength, match="A column doc_length of the run has the lengths of retrieved documents"):
+        value(ideal, with_lengths(WORDS))
+    with pytest.raises(MissingLength, match="norm='ideal' needs"):
+        evaluate(QRELS, {"none": RUN, "column": with_lengths(WORDS)}, [ideal])
 
 
 def test_pickles_carry_it_and_copies_do_not():

@@ -50,10 +50,9 @@ def rewritten(path, text):
 
 
 def lengths(step):
-    rewritten(
-        "words.csv", "docno,words\n" + "".join(f"{d},{100 + step * number:03}\n" for number, d in enumerate(DOCS))
-    )
-    return {d: 100 + step * number for number, d in enumerate(DOCS)}
+    table = {d: 100 + step * number for number, d in enumerate(DOCS)}
+    rewritten("words.csv", "docno,words\n" + "".join(f"{d},{n:03}\n" for d, n in table.items()))
+    return table
 
 
 def timed(table):
@@ -138,10 +137,8 @@ def test_measures_of_one_file_share_one_reading(monkeypatch):
     lengths(10)
     read, hashed, real = [], [], Lengths._read
     monkeypatch.setattr(Lengths, "_read", staticmethod(lambda path: read.append(path) or real(path)))
-    monkeypatch.setattr(
-        "pyterrier_cwla.data.resources.hashlib.file_digest",
-        lambda file, kind, of=hashlib.file_digest: hashed.append(1) or of(file, kind),
-    )
+    digest = hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda file, kind: hashed.append(1) or digest(file, kind))
     measures = [timed("words.csv"), TBG(lengths="words.csv", half_life=60),
                 Residual(measure=TBG(lengths=Path("words.csv"), unseen=12))]  # fmt: skip
     evaluate(QRELS, RUNS, measures)
@@ -162,6 +159,15 @@ def test_registered_paths_follow_their_files_and_loaded_tables_do_not():
     assert (loaded.mean, Lengths.of("words.csv").mean) == (125, 325)
     with pytest.raises(BadParameter, match=r"two measures are called TBG.* and differ"):
         evaluate(QRELS, RUNS, [timed(loaded), timed("words.csv")])
+    lengths(30)
+    table = timed("words.csv").metric.lengths.current
+    few, other = len(pickle.dumps(table)), pickle.loads(pickle.dumps(table))
+    assert table.mean == 175
+    assert len(pickle.dumps(table)) > few
+    lengths(90)
+    assert pickle.loads(pickle.dumps(table)).mean == 175
+    with pytest.raises(MalformedFile, match=r"words\.csv"):
+        other.mean  # noqa: B018
 
 
 def test_duplicates_and_transformers_follow_their_files():
@@ -175,9 +181,8 @@ def test_duplicates_and_transformers_follow_their_files():
         written("".join(f"{copy},{of}\n" for copy, of in table.items()))
         expected = evaluate(QRELS, RUNS, [measure(duplicates=table)], by_query=True).to_numpy()
         for cache_dir in (None, "kept"):
-            np.testing.assert_array_equal(
-                evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir), expected
-            )
+            cached = evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir)
+            np.testing.assert_array_equal(cached, expected)
         found.append(expected)
     assert not np.array_equal(*found)
     ranking = pd.DataFrame({"qid": "1", "docno": DOCS[:2]})
@@ -191,18 +196,6 @@ def test_duplicates_and_transformers_follow_their_files():
     assert length(ranking).doc_length.tolist() == [100, 190]
     assert duplicate(ranking).duplicate_of.fillna("").tolist() == ["d1", ""]
     assert loaded(ranking).doc_length.tolist() == [100, 110]
-
-
-def test_readings_travel_as_paths_until_they_are_read():
-    lengths(10)
-    table = timed("words.csv").metric.lengths.current
-    few, other = len(pickle.dumps(table)), pickle.loads(pickle.dumps(table))
-    assert table.mean == 125
-    assert len(pickle.dumps(table)) > few
-    lengths(90)
-    assert pickle.loads(pickle.dumps(table)).mean == 125
-    with pytest.raises(MalformedFile, match=r"words\.csv"):
-        other.mean  # noqa: B018
 
 
 @pytest.mark.parametrize("kind", [Lengths, Duplicates, Seconds])

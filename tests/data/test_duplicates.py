@@ -80,12 +80,24 @@ def forms(tmp_path):
             str(tmp_path / "plain.txt")]  # fmt: skip
 
 
-def test_tables_in_every_form_say_the_same(forms):
+def test_tables_have_one_meaning_in_every_form(forms):
     for form in forms:
         table = Duplicates.bind(form)
         assert of(table) == {frozenset({"d1", "d2", "d3"}), frozenset({"d4", "d5"})}, form
         assert len(table) == 3
         assert table.originals(strings(IDS)).to_pylist() == [None, "d1", "d1", None, "d4", None, None]
+    # Cluster numbers may equal document ids: here '1' is a cluster and a document of another cluster, or of none.
+    frame = pd.DataFrame({"docno": ["5", "7", "1", "9"], "cluster": ["1", "1", "2", "2"]})
+    expected = {frozenset({"5", "7"}), frozenset({"1", "9"})}
+    assert of(Duplicates.of(frame), ["1", "2", "5", "7", "9"]) == expected
+    assert of(Duplicates.of(frame[:2]), ["1", "2", "5", "7", "9"]) == {frozenset({"5", "7"})}
+    name = Duplicates.bind(TABLE).name
+    assert name.startswith("duplicates_")
+    assert Duplicates.bind(dict(reversed(TABLE.items()))) is Duplicates.bind(TABLE)
+    assert Duplicates.bind(TABLE | {"d6": "d6", "d7": None}).name == name
+    assert Duplicates.bind(TABLE | {"d6": "d4"}).name != name != Duplicates.bind({}).name
+    found = Duplicates.bind(find_duplicates({"e1": "some words", "e2": "some words"}))
+    assert Duplicates.bind(found.name) is found
 
 
 @given(st.dictionaries(*[st.sampled_from("abcdefgh")] * 2), st.lists(st.sampled_from("abcdefghxy")))
@@ -111,14 +123,6 @@ def test_an_original_is_of_the_same_cluster_and_repeats_nothing(table):
             assert any({document, original} <= cluster for cluster in of(duplicates, ids))
         else:
             assert document in alone or document in originals.values()
-
-
-def test_names_of_clusters_are_not_those_of_documents():
-    """Cluster numbers may equal document ids: here '1' is a cluster and a document of another cluster, or of none."""
-    frame = pd.DataFrame({"docno": ["5", "7", "1", "9"], "cluster": ["1", "1", "2", "2"]})
-    expected = {frozenset({"5", "7"}), frozenset({"1", "9"})}
-    assert of(Duplicates.of(frame), ["1", "2", "5", "7", "9"]) == expected
-    assert of(Duplicates.of(frame[:2]), ["1", "2", "5", "7", "9"]) == {frozenset({"5", "7"})}
 
 
 def test_only_the_run_s_own_column_is_read_from_it(tmp_path):
@@ -162,16 +166,6 @@ def test_slices_and_chunks_say_what_whole_columns_say(names, data):
         same = Duplicates.of(pa.table({"docno": strings(documents), column: strings(names)}))
         assert table.name == same.name
         assert table.originals(cut(documents)).to_pylist() == same.originals(strings(documents)).to_pylist()
-
-
-def test_a_table_without_a_name_is_named_by_its_content():
-    name = Duplicates.bind(TABLE).name
-    assert name.startswith("duplicates_")
-    assert Duplicates.bind(dict(reversed(TABLE.items()))) is Duplicates.bind(TABLE)
-    assert Duplicates.bind(TABLE | {"d6": "d6", "d7": None}).name == name
-    assert Duplicates.bind(TABLE | {"d6": "d4"}).name != name != Duplicates.bind({}).name
-    found = Duplicates.bind(find_duplicates({"e1": "some words", "e2": "some words"}))
-    assert Duplicates.bind(found.name) is found
 
 
 def test_tables_that_are_none(tmp_path, monkeypatch):
@@ -308,15 +302,12 @@ def test_what_a_word_is_decides():
     assert len(find_duplicates(texts, shingle=2, similarity=1 / 3)) == 1
 
 
-def test_hardly_a_pair_can_be_overlooked():
+def test_hardly_a_pair_is_overlooked_and_progress_is_shown(monkeypatch):
     """The probability that a pair of similarity s shares none of b bands of r hashes is (1 − s^r)^b."""
     for similarity in np.linspace(0.1, 1, 91):
         bands, size = _bands(similarity)
         assert bands * size <= 256
         assert (1 - similarity**size) ** bands <= 1e-9
-
-
-def test_long_work_shows_how_far_it_is(monkeypatch):
     shown = []
 
     def recorded(items, says, total, **others):

@@ -63,7 +63,7 @@ def test_tables_are_aligned_together(runs, seed):
             assert answered[number].tolist() == mask[0].tolist()
 
 
-def test_a_repeated_document_of_a_table_names_run_and_document():
+def test_repeated_documents_and_large_scores_of_several_runs():
     good = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["a", "x"], "score": [2.0, 1.0]})
     twice = pd.concat([good, good])
     with pytest.raises(BadRun, match=r"wrong: topic '1': '[ax]' is retrieved twice: keep one row of each document"):
@@ -71,10 +71,7 @@ def test_a_repeated_document_of_a_table_names_run_and_document():
     whole = good.assign(score=[2, 1])
     pd.testing.assert_frame_equal(evaluate(QRELS, {"good": good, "whole": whole}, MEASURES).loc[["whole"]],
                                   evaluate(QRELS, {"whole": whole}, MEASURES))  # fmt: skip
-
-
-def test_large_whole_scores_beside_floats_are_rounded_once():
-    """As float64, 2⁶⁰ + 2³⁶ + 1 is 2⁶⁰ + 2³⁶, which float32 rounds to 2⁶⁰. Rounded once, it is 2⁶⁰ + 2³⁷."""
+    # As float64, 2⁶⁰ + 2³⁶ + 1 is 2⁶⁰ + 2³⁶, which float32 rounds to 2⁶⁰. Rounded once, it is 2⁶⁰ + 2³⁷.
     whole = pd.DataFrame({"query_id": ["1", "1"], "doc_id": ["c", "b"], "score": [2**60 + 2**36 + 1, 2**60 + 2**37]})
     other = whole.assign(score=[1.0, 0.5])
     found = evaluate(QRELS, {"whole": whole, "other": other}, ["RR"], by_query=True).loc["whole"]
@@ -82,28 +79,12 @@ def test_large_whole_scores_beside_floats_are_rounded_once():
     pd.testing.assert_frame_equal(found, evaluate(QRELS, {"whole": whole}, ["RR"], by_query=True).loc["whole"])
 
 
-def test_overlap_is_that_of_each_run():
+def test_overlap_and_parts_are_those_of_each_run(monkeypatch):
     judgments = Judgments(QRELS)
     runs = [{"1": {"a": 2.0, "b": 1.0}, "2": {"e": 1.0}}, {"1": {"x": 1.0}}, {"other": {"a": 1.0}}, {"3": {"f": 1}}, {}]
     together, alone = Rows.from_dicts(runs, judgments.index), [Rows.from_run(run, judgments.index) for run in runs]
     assert judgments.overlaps(together) == [overlap for rows in alone for overlap in judgments.overlaps(rows)]
     assert together.answered.tolist() == [answered for rows in alone for answered in rows.answered.tolist()]
-
-
-@pytest.mark.parametrize("odd,says", [
-    ({"1": {"a": float("nan")}}, "wrong: .*'1': 'a' has the score NaN"),
-    ({"1": {"a": "x"}}, "wrong: .*score of the run must be numbers"),
-    ({"1": {3: 1.0}}, "wrong: .*doc_id of the run must be strings"),
-    ({1: {"a": 1.0}}, "wrong: .*query_id of the run must be strings"),
-    ({"1": [1.0]}, "wrong: .*must be a dict of dicts"),
-])  # fmt: skip
-def test_errors_name_the_run(odd, says):
-    good = {"1": {"a": 1.0}}
-    with pytest.raises(BadRun, match=says):
-        evaluate(QRELS, {"good": good, "wrong": odd, "also good": good}, ["AP"])
-
-
-def test_runs_are_divided_into_parts(monkeypatch):
     from pyterrier_cwla.evaluation import driver
     from pyterrier_cwla.evaluation import scored as in_memory
 

@@ -9,7 +9,6 @@ import pytest
 from ir_measures import AP, NumRet, nDCG
 
 from pyterrier_cwla import CWLA, evaluate, explain, stream
-from pyterrier_cwla.cli.app import main
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.rows import Rows
 from pyterrier_cwla.evaluation import stop_distribution
@@ -99,18 +98,6 @@ def test_every_run_without_a_judged_query_is_named(cache_dir, tmp_path):
 
 
 @pytest.mark.slow
-def test_an_experiment_warns_once_of_each_run():
-    def frames(run):
-        return pt.model.add_ranks(run.rename(columns={"query_id": "qid", "doc_id": "docno"}))
-
-    topics = pd.DataFrame({"qid": QRELS.query_id.unique()}).assign(query="words")
-    qrels = QRELS.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
-    runs = [frames(renamed()), frames(RUN)]
-    (message,) = told(lambda: pt.Experiment(runs, topics, qrels, [RBP, CWLA(C="rr", A="err", max_rel=3), nDCG @ 10]))
-    assert message.startswith("no document of the run is judged")
-
-
-@pytest.mark.slow
 def test_runs_have_names_and_parts_of_a_run_add_up(tmp_path, monkeypatch):
     (message,) = told(lambda: evaluate(QRELS, {"good": RUN, "bad": renamed()}, ["AP"]))
     assert message.startswith("no document of bad is judged")
@@ -124,6 +111,15 @@ def test_runs_have_names_and_parts_of_a_run_add_up(tmp_path, monkeypatch):
                      lambda: evaluate(QRELS, tmp_path / "run.txt", ["AP"])):  # fmt: skip
             assert len(told(call)) == expected
 
+    def frames(run):
+        return pt.model.add_ranks(run.rename(columns={"query_id": "qid", "doc_id": "docno"}))
+
+    topics = pd.DataFrame({"qid": QRELS.query_id.unique()}).assign(query="words")
+    qrels = QRELS.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
+    runs = [frames(renamed()), frames(RUN)]
+    (message,) = told(lambda: pt.Experiment(runs, topics, qrels, [RBP, CWLA(C="rr", A="err", max_rel=3), nDCG @ 10]))
+    assert message.startswith("no document of the run is judged")
+
 
 @pytest.mark.parametrize("scores", ["distinct", "equal", "in reverse"])
 def test_parts_count_all_judged_documents_in_the_top_ten(scores):
@@ -133,21 +129,3 @@ def test_parts_count_all_judged_documents_in_the_top_ten(scores):
     (expected,) = judgments.counts(Rows.from_run(run, judgments.index), all_judged=True)
     parts = [Rows.from_run(part, judgments.index) for _, part in run.groupby("query_id")]
     assert sum(judgments.overlaps_of_parts(rows)[0].judged for rows in parts) == expected.judged > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["evaluate", "compare"])
-def test_the_command_line_says_it_beside_the_scores(command, tmp_path, capsys):
-    lines = [f"{row.query_id} 0 {row.doc_id} {row.relevance}\n" for row in QRELS.itertuples()]
-    (tmp_path / "qrels.txt").write_text("".join(lines))
-    for name, run in (("good", RUN), ("bad", renamed())):
-        lines = [f"{row.query_id} Q0 {row.doc_id} 1 {row.score} tag\n" for row in run.itertuples()]
-        (tmp_path / f"{name}.txt").write_text("".join(lines))
-    paths = [str(tmp_path / name) for name in ("qrels.txt", "good.txt", "bad.txt")]
-    with pytest.raises(SystemExit) as left:
-        main([command, *paths, "-m", "AP"])
-    assert left.value.code == 0
-    text = " ".join("".join(capsys.readouterr()).split())
-    assert text.count("No document of bad is judged for its query, so that nothing is found: for query") == 1
-    assert "good is judged" not in text
-    assert "Warning" not in text

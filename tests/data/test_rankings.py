@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import register_lengths
 from tests.support import reference
 from tests.support.generated import as_pyterrier, collection
 
@@ -148,14 +147,6 @@ def test_time_as_effort_knows_the_order_within_ties(run, qrels, data):
     assert again == found
 
 
-def test_a_table_of_lengths_wins_over_the_column_of_the_run():
-    qrels, run = qrels_frame([("1", "a", 1), ("1", "b", 1)]), run_frame([("1", "a", 2.0), ("1", "b", 1.0)])
-    register_lengths("the_table", {"a": 10, "b": 10})
-    measure = "TBG(lengths='the_table')"
-    without, beside = (per_query([measure], qrels, r) for r in (run, run.assign(doc_length=[900.0, -1.0])))
-    assert without == beside
-
-
 @pytest.mark.parametrize("shuffled", [False, True])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_frame_too_large_to_be_checked_in_full(seed, shuffled):
@@ -197,16 +188,11 @@ def tuples(frame):
     return [kind(*row[:3]) for row in frame.itertuples(index=False)]
 
 
-def pandas_ids(kind):
-    return lambda frame: frame.astype({"query_id": kind, "doc_id": kind})
-
-
 FORMS = {
-    "pandas str": pandas_ids("str"),
-    "pandas object": pandas_ids(object),
-    "pandas string[python]": pandas_ids("string[python]"),
-    "pandas string[pyarrow]": pandas_ids("string[pyarrow]"),
-    "pandas categorical": pandas_ids("category"),
+    **{
+        f"pandas {kind}": lambda frame, kind=kind: frame.astype({"query_id": kind, "doc_id": kind})
+        for kind in ("str", "object", "string[python]", "string[pyarrow]", "category")
+    },
     "pandas over Arrow": lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
     "pandas with an odd index": lambda frame: frame.set_axis(np.arange(len(frame)) * 3 + 5),
     "pandas of two concatenated": lambda frame: pd.concat([frame[:11], frame[11:]]),
@@ -252,16 +238,13 @@ def test_numbers_of_every_kind(kind):
     assert per_query(SLOW, qrels.astype({"relevance": kind}), run.astype({"score": kind})) == expected
 
 
-def test_judgments_that_change_in_place_are_read_again():
+def test_changed_judgments_are_read_and_large_runs_matched_in_pieces(monkeypatch):
     """The provider caches the last judgments, but the arrays of a DataFrame may change in place."""
     run, qrels = collection(6, queries=5)
     before = per_query(["AP"], qrels, run)
     qrels.loc[:, "relevance"] = 0
     assert set(per_query(["AP"], qrels, run).values()) == {0.0} != set(before.values())
-
-
-def test_large_runs_are_matched_piece_by_piece(monkeypatch):
-    """Scores do not depend on the number of rows per piece."""
+    # Scores do not depend on the number of rows per piece.
     frames = collection(3, queries=40, depth=30)
     shuffled = frames.run.sample(frac=1, random_state=2)
     measures = [ir_measures.AP, ir_measures.nDCG, ir_measures.RR, ir_measures.Judged @ 10]

@@ -55,10 +55,9 @@ def by_cwl_eval(gains, pages, costs, metric):
     return values
 
 
-@pytest.mark.parametrize(
-    ("C", "metric"),
-    [("rbp(0.8)", RBPCWLMetric(0.8)), ("rbp(0.5)", RBPCWLMetric(0.5)), ("prec(5)", PrecisionCWLMetric(5))],
-)
+@pytest.mark.parametrize(("C", "metric"), [
+    ("rbp(0.8)", RBPCWLMetric(0.8)), ("rbp(0.5)", RBPCWLMetric(0.5)), ("prec(5)", PrecisionCWLMetric(5)),
+])  # fmt: skip
 def test_the_values_of_cwl_eval(files, C, metric):
     gains, pages, costs = files
     wanted = by_cwl_eval(*files, metric)
@@ -72,12 +71,23 @@ def test_the_values_of_cwl_eval(files, C, metric):
         assert values == pytest.approx([total, spent, total / spent], rel=1e-9), topic
 
 
-def test_the_order_of_the_file_is_that_of_the_page(files):
+def test_missing_types_and_costs_are_errors(files, tmp_path):
     run = read_result_pages(files[1])
     first = [line.split()[2] for line in files[1].read_text().splitlines() if line.startswith("3 ")]
     page = run[run.query_id == "3"].sort_values("score", ascending=False)
     assert page.doc_id.tolist() == first
     assert page.score.tolist() == [-1.0 - i for i in range(len(first))]
+    run = pd.DataFrame({"qid": "1", "docno": [*"ab"], "score": [2.0, 1.0]})
+    with pytest.raises(BadRun, match=r"topic '1', document 'b' has no element type, but None"):
+        with_element_costs(run, KINDS, {"a": "web"})
+    with pytest.raises(BadRun, match=r"document 'b' has the element type 'wep', without a cost\. Near: 'web'"):
+        with_element_costs(run, KINDS, pd.Series({"a": "web", "b": "wep"}))
+    for cost in (-1, np.nan, "3", np.inf):
+        with pytest.raises(BadParameter, match="the cost of element type 'web' is"):
+            with_element_costs(run, {"web": cost}, {"a": "web", "b": "web"})
+    refused(lambda: with_element_costs(run.drop(columns="docno"), KINDS, {}), BadRun, "no column doc_id or docno")
+    (tmp_path / "gains.txt").write_text("1 0 a 1.5\n")
+    assert read_element_gains(tmp_path / "gains.txt", max_gain=2).relevance.tolist() == [1.5]
 
 
 @pytest.mark.slow
@@ -124,20 +134,6 @@ def test_gains_by_type_replace_grades():
         with_element_gains(qrels.drop(columns="relevance"), gains)
     with pytest.raises(BadJudgments, match="the judgments have no column element: give elements="):
         with_element_gains(qrels.drop(columns="element"), gains)
-
-
-def test_missing_types_and_costs_are_errors(tmp_path):
-    run = pd.DataFrame({"qid": "1", "docno": [*"ab"], "score": [2.0, 1.0]})
-    with pytest.raises(BadRun, match=r"topic '1', document 'b' has no element type, but None"):
-        with_element_costs(run, KINDS, {"a": "web"})
-    with pytest.raises(BadRun, match=r"document 'b' has the element type 'wep', without a cost\. Near: 'web'"):
-        with_element_costs(run, KINDS, pd.Series({"a": "web", "b": "wep"}))
-    for cost in (-1, np.nan, "3", np.inf):
-        with pytest.raises(BadParameter, match="the cost of element type 'web' is"):
-            with_element_costs(run, {"web": cost}, {"a": "web", "b": "web"})
-    refused(lambda: with_element_costs(run.drop(columns="docno"), KINDS, {}), BadRun, "no column doc_id or docno")
-    (tmp_path / "gains.txt").write_text("1 0 a 1.5\n")
-    assert read_element_gains(tmp_path / "gains.txt", max_gain=2).relevance.tolist() == [1.5]
 
 
 @pytest.mark.parametrize(("text", "read", "error", "says"), [
