@@ -1,6 +1,5 @@
-"""Tests of what PyTerrier users do first, on a generated collection and on Vaswani: experiments, tuning, saved runs."""
+"""Tests of what PyTerrier users do first, on a generated collection: experiments, significance, and tuning."""
 
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,47 +10,28 @@ from ir_measures import nDCG
 
 from pyterrier_cwla import CWLA, TBG, demo, evaluate
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:There are shared", "ignore:Evaluation meas"),
-]
+IGNORED = ("ignore:The inplace keyword", "ignore:There are shared", "ignore:Evaluation meas")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings(*IGNORED)]
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 MEASURES = [nDCG @ 10, TBG, RBP, TBG @ 5]
 
 
-def vaswani(folder):
-    texts = re.findall(r"<DOCNO>(.*?)</DOCNO>(.*?)</DOC>", (folder / "doc-text.trec").read_text(), re.DOTALL)
-    queries = (folder / "query-text.trec").read_text()
-    titles = re.findall(r"<num>(.*?)</num><title>\s*(.*?)\s*</title>", queries, re.DOTALL)
-    documents = pd.DataFrame(texts, columns=["docno", "text"])
-    documents = documents.assign(doc_length=documents.text.str.split().str.len())
-    topics = pd.DataFrame(titles[:40], columns=["qid", "query"]).assign(query=lambda t: t["query"].str.lower())
-    qrels = pd.read_csv(folder / "qrels", sep=r"\s+", names=["qid", "_", "docno", "label"], dtype=str)
-    return SimpleNamespace(documents=documents, topics=topics, qrels=qrels.drop(columns="_").astype({"label": int}))
-
-
-@pytest.fixture(scope="module", params=["generated", pytest.param("vaswani", marks=pytest.mark.real_data)])
-def world(request):
+@pytest.fixture(scope="module")
+def world():
     """Topics, judgments, and two retrievers whose results have texts but no lengths."""
-    if request.param == "generated":
-        found = demo.collection(seed=2, documents=400, topics=20)
-    else:
-        found = vaswani(request.getfixturevalue("data") / "vaswani")
-    index = demo.Index.of(found.documents)
-    texts = found.documents[["docno", "text"]]
+    found = demo.collection(seed=2, documents=400, topics=20)
+    index, texts = demo.Index.of(found.documents), found.documents[["docno", "text"]]
     with_texts = pt.apply.generic(lambda run: run.drop(columns="doc_length").merge(texts, on="docno"))
     bm25 = demo.BM25(index, num_results=50)
     retrievers = {"bm25": bm25 >> with_texts, "ignored": demo.BM25(index, b=0.0, num_results=50) >> with_texts}
     words = dict(zip(found.documents.docno, found.documents.doc_length, strict=True))
-    topics = found.topics[found.topics.qid.isin(found.qrels.qid)]
-    qrels = found.qrels[found.qrels.qid.isin(topics.qid)]
-    return SimpleNamespace(topics=topics, qrels=qrels, bm25=bm25, retrievers=retrievers, words=words)
+    return SimpleNamespace(topics=found.topics, qrels=found.qrels, bm25=bm25, retrievers=retrievers, words=words)
 
 
-def experiment(world, systems=None, measures=MEASURES, **given):
-    systems = systems or {name: one >> pt.cwla.DocLength() for name, one in world.retrievers.items()}
-    return pt.Experiment(systems, world.topics, world.qrels, measures, **given)
+def experiment(world, **given):
+    systems = {name: one >> pt.cwla.DocLength() for name, one in world.retrievers.items()}
+    return pt.Experiment(systems, world.topics, world.qrels, MEASURES, **given)
 
 
 def values(table):
@@ -94,7 +74,7 @@ def test_a_parameter_of_a_transformer_is_tuned(world):
         assert value == pytest.approx(pt.Experiment([alone], world.topics, world.qrels, [measure])[str(measure)][0])
 
 
-def test_texts_are_names_of_trec_eval_or_of_this_package():
+def test_texts_are_names_of_measures_and_ids_are_strings(world):
     run = pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": [1.0], "rank": [0]})
     topics, qrels = run[["qid"]], pd.DataFrame({"qid": ["1"], "docno": ["a"], "label": [1]})
     table = pt.Experiment([run], topics, qrels, ["map", "RBP(rel=1)", RBP])
@@ -105,9 +85,6 @@ def test_texts_are_names_of_trec_eval_or_of_this_package():
     source = pt.Transformer.from_df(run)
     with pytest.raises(ValueError, match=r"no measure 'TBC'.*TBG"):
         pt.GridSearch(source, {source: {"df": [run]}}, topics, qrels, "TBC")
-
-
-def test_ids_are_strings(world):
     topics, qrels = (frame.assign(qid=np.arange(len(frame))) for frame in (world.topics, world.qrels))
     with pytest.raises(ValueError, match=r"query_id of the judgments must be strings.*convert it with \.astype\(str\)"):
         pt.Experiment([world.bm25], topics, qrels, [TBG])

@@ -113,6 +113,7 @@ def test_a_grid_search_sets_what_the_transformer_uses():
     length.set_parameter("lengths", WORDS)
     assert length(frame).doc_length.tolist() == [100, 350]
     assert length == DocLength(WORDS, tokeniser="words")
+    assert DocSeconds(WORDS)(frame).doc_seconds.tolist() == [100, 350]
     grid = {length: {"tokeniser": ["whitespace"]}}
     length.set_parameter("tokeniser", "whitespace")
     assert grid[length] == {"tokeniser": ["whitespace"]}

@@ -133,12 +133,16 @@ def test_rankings_of_random_texts(similarity):
         assert any(originals(ranking))
 
 
-def test_what_they_cannot_work_with():
+def test_pyterrier_has_them_and_they_refuse_wrong_settings():
     refused(lambda: DocLength("nowhere"), BadParameter, "'nowhere' is neither a file nor the name")
     refused(lambda: DuplicateOf("run"), BadParameter, "'run' is the column that DuplicateOf adds")
     refused(lambda: DuplicateOf(similarity=2), BadParameter, "similarity=2")
     refused(lambda: DocLength(tokeniser="word"), BadParameter, "no tokeniser 'word'")
     refused(lambda: DocLength()(RANKING.assign(text=["x", None] * 4)), BadRun, "text of the run is missing in row 1")
+    for name in ("DocLength", "DuplicateOf", "LearnedRanker", "OptunaSearch", "KFoldOptunaSearch"):
+        assert name in dir(pt.cwla)
+        assert getattr(pt.cwla, name) is getattr(pt.cwla.pipelines, name)
+    assert isinstance(pt.cwla.pipelines.DuplicateOf(REPEATED).duplicates, Duplicates)
 
 
 @pytest.mark.slow
@@ -165,10 +169,3 @@ def test_measures_read_what_they_add():
         assert found[str(measure)].tolist() == pytest.approx([value] * 2, abs=1e-12)
     with pytest.raises(ValueError, match="duplicate_of"):
         pt.Experiment([ranker >> DocLength()], topics, qrels, [measures[1]], validate="error")
-
-
-def test_pyterrier_has_them_under_our_name():
-    for name in ("DocLength", "DuplicateOf", "LearnedRanker", "OptunaSearch", "KFoldOptunaSearch"):
-        assert name in dir(pt.cwla)
-        assert getattr(pt.cwla, name) is getattr(pt.cwla.pipelines, name)
-    assert isinstance(pt.cwla.pipelines.DuplicateOf(REPEATED).duplicates, Duplicates)

@@ -18,7 +18,8 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.measures.labels import labelled
 from tests.support.generated import as_pyterrier, collection, harmless
 
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels")
+pytestmark = [pytest.mark.slow,
+              pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:.*topic.s. not found in qrels")]  # fmt: skip
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 MEASURES = [AP, nDCG @ 10, TBG, RBP, Residual(measure=RBP)]
@@ -53,12 +54,19 @@ def row(table, name):
     return {m: v for m, v in table.set_index("name").loc[name].items() if m in map(str, MEASURES)}
 
 
-def test_an_experiment_shows_the_new_columns_beside_the_old():
+def test_an_experiment_has_our_columns_also_with_default_lengths():
     other = as_pyterrier(OTHER.run)
     table = pt.Experiment([RUN, other], TOPICS, QRELS, MEASURES, names=["a", "b"])
     assert sorted(table.columns) == sorted(["name", *map(str, MEASURES)])
     assert row(table, "a") == pytest.approx(means(RUN), abs=1e-12)
     assert row(table, "b") == pytest.approx(means(other), abs=1e-12)
+    given = {"names": ["plain", "column"], "validate": "error"}
+    runs = [RUN.drop(columns="doc_length"), RUN.assign(doc_length=7)]
+    register_lengths(WORDS)
+    table = pt.Experiment(runs, TOPICS, QRELS, [TBG, nDCG @ 10], **given)
+    expected = [means(RUN.assign(doc_length=RUN.docno.map(WORDS)))["TBG"], means(runs[1])["TBG"]]
+    assert table["TBG"].tolist() == pytest.approx(expected, abs=1e-12)
+    assert abs(expected[0] - expected[1]) > 0.01
 
 
 ORDER = """
@@ -93,7 +101,6 @@ def test_columns_have_the_order_asked_for_with_any_seed(seed):
     assert done.stdout.splitlines()[1] == "TBG@1 TBG@2 TBG@3"  # not validated: by name
 
 
-@pytest.mark.slow
 def test_labels_are_the_columns_of_experiments():
     words, longer = TBG(lengths=WORDS), TBG(lengths={d: 9 + n for d, n in WORDS.items()})
     measures = [longer(label="longer"), AP, words, RBP(label="users of RBP")]
@@ -110,7 +117,6 @@ def test_labels_are_the_columns_of_experiments():
         pt.Experiment([RUN], TOPICS, QRELS, [words(label="same"), RBP(label="same")])
 
 
-@pytest.mark.slow
 def test_transformers_per_query():
     table = pt.Experiment([Mixture(), Mixture(0.5)], TOPICS, QRELS, MEASURES, names=["a", "b"], perquery=True)
     found = table[table.name == "b"].set_index(["qid", "measure"]).value
@@ -122,7 +128,6 @@ def test_transformers_per_query():
     assert found.drop([m.query_id for m in expected], level=0).isna().all()  # topics without judgments
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
 @pytest.mark.parametrize("topics", [TOPICS, TOPICS[3:7], TOPICS[::-1]])
 def test_batches_change_nothing(topics, batch_size):
@@ -133,15 +138,6 @@ def test_batches_change_nothing(topics, batch_size):
     assert row(batched, "a") == pytest.approx(row(whole, "a"), abs=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("plan", ["linear", "tree"])
-def test_either_plan(plan):
-    pipelines = [Mixture() % 10, Mixture() % 5]
-    table = pt.Experiment(pipelines, TOPICS, QRELS, MEASURES, names=["ten", "five"], plan=plan, verbose=False)
-    assert row(table, "ten") == pytest.approx(means((Mixture() % 10)(TOPICS)), abs=1e-12)
-
-
-@pytest.mark.slow
 def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
     """A TREC file has no column doc_length; a table passed to the measure gives the length of each document."""
     register_lengths("in_the_test", {d: WORDS.get(d, 100.0) for d in Mixture()(TOPICS).docno})
@@ -154,10 +150,6 @@ def test_saved_runs_lose_their_columns_but_not_their_lengths(tmp_path):
     assert first[str(measures[1])][0] == pytest.approx(means(Mixture()(TOPICS), measures=[TBG])["TBG"], abs=1e-12)
     with pytest.raises(ValueError, match=r"give TBG\(lengths="):
         pt.Experiment([Mixture()], TOPICS, QRELS, [TBG], save_mode="reuse", **given)
-
-
-@pytest.mark.slow
-def test_pipelines_are_checked_for_doc_length_before_they_run():
     given = {"names": ["mixture"], "validate": "error"}
     assert pt.Experiment([Mixture()], TOPICS, QRELS, [TBG, AP], **given)["TBG"][0] > 0
     with pytest.raises(ValueError, match="doc_length"):
@@ -168,20 +160,9 @@ def test_pipelines_are_checked_for_doc_length_before_they_run():
     pt.Experiment([Mixture(lengths=False)], TOPICS, QRELS, [bound, RBP], **given)
 
 
-def test_the_default_table_of_lengths_serves_runs_without_a_column():
-    given = {"names": ["plain", "column"], "validate": "error"}
-    runs = [RUN.drop(columns="doc_length"), RUN.assign(doc_length=7)]
-    register_lengths(WORDS)
-    table = pt.Experiment(runs, TOPICS, QRELS, [TBG, nDCG @ 10], **given)
-    expected = [means(RUN.assign(doc_length=RUN.docno.map(WORDS)))["TBG"], means(runs[1])["TBG"]]
-    assert table["TBG"].tolist() == pytest.approx(expected, abs=1e-12)
-    assert abs(expected[0] - expected[1]) > 0.01
-
-
 SHARES = [0.0, 0.25, 0.5, 1.0]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_grid_scan(jobs):
     mixture = Mixture()
@@ -191,7 +172,6 @@ def test_a_grid_scan(jobs):
         assert values == pytest.approx(means(Mixture(share)(TOPICS), qrels=QRELS), abs=1e-12)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("measure", [TBG(half_life=120), RBP(label="of RBP"), TBG(lengths=WORDS, missing="mean") @ 5])
 def test_a_grid_search_takes_a_measure_object(measure, jobs):
@@ -242,7 +222,6 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
 def test_a_function_of_a_notebook_works_in_worker_processes(tmp_path):
     (tmp_path / "notebook.py").write_text(NOTEBOOK)
     done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
@@ -269,7 +248,6 @@ def _columns(measures, **given):
     return [name for name in found if name not in ("name", "AP")]
 
 
-@pytest.mark.slow
 def test_every_thread_has_its_own_order_of_columns():
     lists = [[TBG @ k for k in order] for order in ((1, 2, 3), (3, 2, 1), (2, 3, 1), (2, 1, 3))]
     started = threading.Barrier(len(lists), timeout=60)

@@ -13,7 +13,7 @@ from xgboost import XGBRanker
 
 from pyterrier_cwla import TBG, demo
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
-from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
+from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.rankers import GroupedRanker
 from pyterrier_cwla.pipelines.transformers import LearnedRanker
 from tests.support.messages import refused
@@ -76,16 +76,6 @@ def test_pt_ltr_learns_with_our_objective(measure):
     assert len(set(expected)) > 10
     measure = LambdaMART(measure).measure
     assert value(pipeline, TRAIN, measure) > value(CANDIDATES, TRAIN, measure)
-
-
-def test_pt_ltr_stops_early_on_our_measure():
-    stop = lightgbm.early_stopping(5, verbose=False)
-    learner = lgbm(objective=LambdaMART("ERR"), metric="None", n_estimators=200)
-    given = {"eval_metric": EvalMeasure("nDCG@10"), "callbacks": [stop]}
-    pipeline = CANDIDATES >> pt.ltr.apply_learned_model(learner, form="ltr", fit_kwargs=given)
-    pipeline.fit(TRAIN, QRELS, VALID, QRELS)
-    (curve,) = learner.evals_result_["valid_0"].values()
-    assert learner.best_iteration_ == int(np.argmax(curve)) + 1 <= len(curve) - 5 < 195
 
 
 @pytest.mark.parametrize("objective", [TBG, TBG(half_life=60), nDCG @ 5, None], ids=str)
@@ -156,7 +146,7 @@ def test_it_pickles_and_says_what_it_adds():
     assert not hasattr(learned, "fuse_rank_cutoff")  # it re-ranks
 
 
-def test_a_measure_that_needs_lengths_says_so():
+def test_measures_and_rankers_say_what_they_lack():
     with pytest.raises(MissingLength, match=r"no column doc_length: put pt\.cwla\.DocLength\(…\) before the features"):
         LearnedRanker(grouped()).fit(RESULTS.drop(columns="doc_length"), QRELS)
     unlike = RESULTS.drop(columns="doc_length")
@@ -164,6 +154,10 @@ def test_a_measure_that_needs_lengths_says_so():
     test = CANDIDATES(TEST)
     by_table = LearnedRanker(grouped(table)).fit(unlike, QRELS)(test)
     np.testing.assert_array_equal(by_table.score, LearnedRanker(grouped()).fit(RESULTS, QRELS)(test).score)
+    refused(lambda: LearnedRanker(lightgbm.LGBMRanker()), BadParameter, "give GroupedRanker(…) of it")
+    refused(lambda: LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID)), BadParameter, "give qrels_va=")
+    with pytest.raises(BadJudgments, match="no validation result is judged"):
+        LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID), QRELS[QRELS.qid.isin(TEST.qid)])
 
 
 @pytest.mark.parametrize("results, qrels, error, message", [
@@ -177,10 +171,3 @@ def test_a_measure_that_needs_lengths_says_so():
 def test_rows_that_cannot_be_learned_from(results, qrels, error, message):
     with pytest.raises(error, match=message):
         LearnedRanker(grouped()).fit(results, qrels)
-
-
-def test_rankers_without_queries_or_judgments_are_refused():
-    refused(lambda: LearnedRanker(lightgbm.LGBMRanker()), BadParameter, "give GroupedRanker(…) of it")
-    refused(lambda: LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID)), BadParameter, "give qrels_va=")
-    with pytest.raises(BadJudgments, match="no validation result is judged"):
-        LearnedRanker(grouped()).fit(RESULTS, QRELS, CANDIDATES(VALID), QRELS[QRELS.qid.isin(TEST.qid)])

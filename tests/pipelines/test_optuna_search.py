@@ -91,17 +91,6 @@ def test_grid_searches_in_folds_retrieve_by_the_other_folds(bm25, measure):
     assert bm25.b == 0.75
 
 
-@pytest.mark.parametrize("measure", [TBG, "TBG", "map", nDCG @ 10, "nDCG@10", "ndcg_cut_10", SetP])
-def test_a_study_of_a_whole_grid_equals_a_grid_scan(bm25, measure):
-    tuned = quiet(bm25, {bm25: {"b": B}}, metric=measure, sampler=optuna.samplers.BruteForceSampler(seed=0))
-    theirs = TBG if measure == "TBG" else nDCG @ 10 if measure == "nDCG@10" else measure
-    scan = pt.GridScan(bm25, {bm25: {"b": B}}, TOPICS, QRELS, [theirs]).set_index("tran_0_b")[str(theirs)]
-    found = tuned.trials.set_index("BM25.b").iloc[:, 1]
-    pd.testing.assert_series_equal(found.sort_index(), scan, check_names=False, rtol=0, atol=1e-9)
-    assert scan[tuned.setting[0][2]] == pytest.approx(scan.max(), abs=1e-9)
-    assert tuned.value == found.max()
-
-
 @pytest.mark.parametrize("measure", [TBG, BY_TABLE, AP @ 5, SetP], ids=str)
 def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
     pipeline = bm25 >> WithoutLengths() if measure == BY_TABLE else bm25
@@ -113,7 +102,12 @@ def test_each_trial_has_the_value_that_an_experiment_finds(bm25, measure):
         assert row[str(measure)] == pytest.approx(found, abs=1e-9)
 
 
-def test_the_pipeline_gets_the_best_setting(bm25):
+def test_the_pipeline_starts_at_present_and_gets_the_best_values(bm25):
+    bm25.b = 0.25
+    present = expected(bm25)
+    tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}})
+    assert tuned.trials["BM25.b"][0] == 0.25
+    assert tuned.trials["TBG"][0] == pytest.approx(present, abs=1e-12)
     prefer = demo.PreferShort()
     pipeline = (bm25 % 50) >> prefer
     tuned = quiet(pipeline, {bm25: {"b": (0.0, 1.0)}, prefer: {"strength": (0.0, 0.5)}})
@@ -122,14 +116,6 @@ def test_the_pipeline_gets_the_best_setting(bm25):
     best = tuned.trials.iloc[tuned.trials["TBG"].argmax()]
     assert tuned.setting == [(bm25, "b", best["BM25.b"]), (prefer, "strength", best["PreferShort.strength"])]
     assert (bm25.b, prefer.strength) == (best["BM25.b"], best["PreferShort.strength"])
-
-
-def test_the_first_trial_is_of_the_present_values(bm25):
-    bm25.b = 0.25
-    present = expected(bm25)
-    tuned = quiet(bm25, {bm25: {"b": (0.0, 1.0)}})
-    assert tuned.trials["BM25.b"][0] == 0.25
-    assert tuned.trials["TBG"][0] == pytest.approx(present, abs=1e-12)
 
 
 @pytest.mark.parametrize("space", [(0.5, 1.0), [0.5, 0.75], optuna.distributions.FloatDistribution(0.1, 0.9, step=0.4)])
@@ -155,18 +141,6 @@ def test_seeds_decide_and_processes_change_nothing():
         assert bm25.b == found[-1].setting[0][2]
     one, two = (tuned.trials.drop(columns="seconds") for tuned in found)
     pd.testing.assert_frame_equal(one, two, rtol=0, atol=1e-12)
-
-
-def test_searches_read_the_default_table_of_lengths():
-    """Runs have no lengths; the default is the table that BY_TABLE names."""
-    found = []
-    register_lengths("of_the_tuned")
-    for metric in (BY_TABLE, "tbg"):
-        bm25 = demo.BM25(INDEX)
-        found.append(quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 0.5, 1.0]}}, metric=metric))
-    assert found[0].value == found[1].value
-    register_lengths(None)
-    refused(lambda: quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 1.0]}}, metric="tbg"), MissingLength)
 
 
 @pytest.mark.parametrize("present, space, kind", [
@@ -258,7 +232,7 @@ def test_a_pruner_sees_fifths_of_the_topics_and_spares_the_others(bm25, given):
     assert tuned.value == tuned.trials["TBG"].max()
 
 
-def test_only_topics_with_judgments_count(bm25):
+def test_only_judged_topics_and_default_lengths_count(bm25):
     judged = QRELS[QRELS.qid.isin(TOPICS.qid[:4])]
     params = {bm25: {"b": [0.75]}}
     with pytest.warns(UserWarning, match="5 of 9 topics are not judged, and left out: '5', '6', '7', …"):
@@ -267,6 +241,15 @@ def test_only_topics_with_judgments_count(bm25):
     # PyTerrier's searches take the mean over all judged queries, including those that are not among the topics.
     tuned = quiet(bm25, {bm25: {"b": [0.75]}}, topics=TOPICS[:4], trials=1)
     assert tuned.value == pytest.approx(expected(bm25, topics=TOPICS[:4]), abs=1e-12)
+    # Runs have no lengths; the default is the table that BY_TABLE names.
+    found = []
+    register_lengths("of_the_tuned")
+    for metric in (BY_TABLE, "tbg"):
+        bm25 = demo.BM25(INDEX)
+        found.append(quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 0.5, 1.0]}}, metric=metric))
+    assert found[0].value == found[1].value
+    register_lengths(None)
+    refused(lambda: quiet(bm25 >> WithoutLengths(), {bm25: {"b": [0.0, 1.0]}}, metric="tbg"), MissingLength)
 
 
 @pytest.mark.parametrize("pruner", [None, optuna.pruners.MedianPruner()])

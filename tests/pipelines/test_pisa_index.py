@@ -9,7 +9,7 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from pyterrier_cwla import TBG, LengthsArtifact, lengths_of_index
+from pyterrier_cwla import LengthsArtifact, lengths_of_index
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.files.formats import read_pisa_index
 from pyterrier_cwla.pipelines import DocLength
@@ -77,39 +77,16 @@ def test_lengths_of_vaswani(data, tmp_path):
     assert pt.Artifact.load(str(shared.path)).lengths.mean == lengths.mean == pytest.approx(41.925, abs=5e-4)
 
 
-def check_pipelines(retriever, lengths, topics, qrels):
-    """Lengths as a column and as a table of the measure give one value, also with the cutoff inside PISA."""
-    pipeline = (retriever >> DocLength(lengths)) % 5
+def test_a_cutoff_reaches_the_index_through_lengths(index):
+    """Documents of one score may differ at the cutoff, and PISA's threads return topics in any order."""
+    topics = pd.DataFrame({"qid": ["1", "2"], "query": ["fox dogs", "jumps usa"]})
+    pipeline = (index.bm25() >> DocLength(lengths_of_index(index))) % 5
     compiled = pipeline.compile()
     assert [type(stage).__name__ for stage in compiled] == ["PisaRetrieve", "DocLength"]
     assert compiled[0].num_results == 5
-    # documents of one score may differ at the cutoff, and PISA's threads return topics in any order
     ranked = [found(topics)[["qid", "rank", "score"]].sort_values(["qid", "rank"]) for found in (compiled, pipeline)]
     pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in ranked))
     assert compiled(topics).doc_length.notna().all()
-    bound = TBG(lengths=lengths)
-    found = pt.Experiment([retriever, pipeline], topics, qrels, [bound, bound @ 5])
-    by_column = pt.Experiment([retriever >> DocLength(lengths), pipeline], topics, qrels, [TBG, TBG @ 5])
-    tables = [table.drop(columns="name").T.sort_index().to_numpy(float) for table in (found, by_column)]
-    np.testing.assert_allclose(*tables, atol=1e-12)
-    assert tables[0].min() > 0
-    return tables[0]
-
-
-def test_a_generated_index_in_an_experiment(index):
-    topics = pd.DataFrame({"qid": ["1", "2"], "query": ["fox dogs", "jumps usa"]})
-    found = index.bm25()(topics)
-    qrels = found[found["rank"] % 3 == 0][["qid", "docno"]].assign(label=1)
-    check_pipelines(index.bm25(), lengths_of_index(index), topics, qrels)
-
-
-def test_indexes_without_lengths_in_words(tmp_path):
-    index = pyterrier_pisa.PisaIndex(str(tmp_path / "index"), stemmer="none")
-    rows = [{"docno": "d1", "toks": {"fox": 1.5, "jump": 0.2}}, {"docno": "d2", "toks": {"a": 1.0}}]
-    index.toks_indexer().index(rows)
-    refused(lambda: lengths_of_index(index), BadParameter, "made from token weights, whose sums are not words")
-    with pytest.raises(MalformedFile, match="this PISA index is not built"):
-        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "nothing")))
 
 
 @pytest.mark.parametrize("name, change, message", [
@@ -131,9 +108,15 @@ def test_a_damaged_index_is_one_error(index, name, change, message, tmp_path):
         lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "index")))
 
 
-def test_line_ends_of_other_systems_belong_to_ids(tmp_path):
+def test_ids_and_weights_that_are_no_lengths_in_words(tmp_path):
     (tmp_path / "fwd.documents").write_bytes(b"a\r\nb\rc\n")
     (tmp_path / "inv.sizes").write_bytes(np.array([2, 7, 9], "<u4").tobytes())
     (tmp_path / "fwd").write_bytes(b"")
     table = read_pisa_index(tmp_path)
     assert table.to_pydict() == {"doc_id": ["a\r", "b\rc"], "doc_length": [7, 9]}
+    index = pyterrier_pisa.PisaIndex(str(tmp_path / "index"), stemmer="none")
+    rows = [{"docno": "d1", "toks": {"fox": 1.5, "jump": 0.2}}, {"docno": "d2", "toks": {"a": 1.0}}]
+    index.toks_indexer().index(rows)
+    refused(lambda: lengths_of_index(index), BadParameter, "made from token weights, whose sums are not words")
+    with pytest.raises(MalformedFile, match="this PISA index is not built"):
+        lengths_of_index(pyterrier_pisa.PisaIndex(str(tmp_path / "nothing")))

@@ -9,6 +9,8 @@ import pytest
 from pyterrier_cwla.demo import PreferShort
 from pyterrier_cwla.pipelines import OptunaSearch
 
+pytestmark = pytest.mark.slow
+
 FOUND = pd.DataFrame({"qid": "1", "docno": ["long", "short"], "doc_length": [900, 90], "score": [1.1, 1.0]})
 QRELS = pd.DataFrame({"qid": ["1"], "docno": ["short"], "label": [1]})
 
@@ -20,7 +22,6 @@ def tuned(metric="TBG", trials=6):
                        trials=trials, verbose=False)  # fmt: skip
 
 
-@pytest.mark.slow
 def test_the_best_value_and_its_parameters_are_shown():
     found = tuned()
     page = found._repr_html_()
@@ -32,7 +33,6 @@ def test_the_best_value_and_its_parameters_are_shown():
     assert f'aria-label="{said}"' in page
 
 
-@pytest.mark.slow
 def test_where_less_is_better_the_lowest_is_searched():
     """Without ``strength`` the long document is first, and its time is spent first; the best spends the least."""
     seconds = "CWLA(C='prec(1)',A='effort',gain='binary',effort='time',end='stop')"
@@ -47,7 +47,6 @@ def test_where_less_is_better_the_lowest_is_searched():
     assert both.value[0] == both.trials["time"].min()
 
 
-@pytest.mark.slow
 def test_of_several_measures_all_values_are_shown():
     found = tuned({"<i>early": "nDCG@1", "TBG": "TBG"})
     page = found._repr_html_()
