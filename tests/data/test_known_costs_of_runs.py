@@ -61,6 +61,15 @@ def test_all_doors_read_the_column_and_the_table(door, tmp_path):
         assert value(door, COLUMN, MEASURE, tmp_path) == pytest.approx(expected, rel=1e-12)
 
 
+def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
+    runs = [COLUMN.assign(doc_seconds=cost) for cost in (3.0, 9.0)]
+    values = [last(evaluate(QRELS, run, [MEASURE], cache_dir=tmp_path)) for run in runs]
+    bound = [MEASURE(doc_seconds=dict.fromkeys(DOCS, cost)) for cost in (3.0, 9.0)]
+    tables = [last(evaluate(QRELS, RUN, [measure], cache_dir=tmp_path)) for measure in bound]
+    assert values == pytest.approx(tables, rel=1e-12)
+    assert values[0] > values[1]
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Experiment Pipeline Validation Report")  # PyTerrier's, of the missing column
 @pytest.mark.parametrize("door", doors_of(MEASURE, whole=True))
