@@ -1,6 +1,8 @@
 """Settings of the site: ``sphinx-build -W --keep-going -j 2 docs build/docs`` writes it and needs no network."""
 
+import re
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,18 @@ def _formula(translator: HTML5Translator, node: nodes.math | nodes.math_block) -
     raise nodes.SkipNode
 
 
+SEARCHES = tomllib.loads((HERE / "searches.toml").read_text())
+
+
+def _with_index_entries(app: Sphinx, name: str, text: list[str]) -> None:
+    """Add what readers search for to the index entries of a page: the name of its measure, and ``searches.toml``."""
+    sought = SEARCHES.get(name, [])
+    if name.startswith("measures/") and (title := re.search(r"^(\w+): (.+)\n=+$", text[0], flags=re.M)):
+        sought = [*title.groups(), *sought]
+    entries = "".join(f"   single: ! {one}\n" for one in sought)
+    text[0] = f".. index::\n{entries}\n{text[0]}" if entries else text[0]
+
+
 def _without_mail_links(app: Sphinx, doctree: nodes.document) -> None:
     """Make plain text of links such as mailto:nDCG@10, for which docutils takes the names of measures."""
     for link in list(doctree.findall(nodes.reference)):
@@ -82,6 +96,7 @@ def _without_mail_links(app: Sphinx, doctree: nodes.document) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.tags.add("site")  # the pages in the package have no blocks that are marked as only:: site
+    app.connect("source-read", _with_index_entries)
     app.connect("doctree-read", _without_mail_links)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     return {"parallel_read_safe": True}

@@ -195,10 +195,11 @@ def _equation(equation: Equation) -> list[str]:
 
 def _facts(entry: Entry, text: str) -> str:
     theirs = "of ir_measures, which computes the same number" if entry.kind == "ir_measures" else ""
+    needs = ["judgments with intents"] if entry.name in DIVERSITY else _needs(text) if entry.parts else []
     facts = {
         "Unit": entry.units,
         "Range": entry.range,
-        "Needs": ", ".join(_needs(text)) if entry.parts else "",
+        "Needs": ", ".join(needs),
         "Name": theirs,
         "Source": "" if entry.source == "ir_measures" else entry.source,
     }
@@ -245,7 +246,7 @@ def _choices(chosen: Mapping[str, str]) -> list[str]:
             " who leave at it, and $A(i)$ the value for these."
         )
         + (" The normaliser :math:`N` divides it." if over else "")
-        + " :doc:`../frame` describes this framework.",
+        + " :doc:`../frame` has more.",
         displayed(rf"\begin{{aligned}}M &= {over}\sum_i L(i)\,A(i) \\ {users}\end{{aligned}}"),
         *_derived(chosen["A"].split("(")[0], over),
         "The parts are:",

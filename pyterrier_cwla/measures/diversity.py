@@ -214,7 +214,8 @@ def err_ia(found: FoundIntents, cutoff: int) -> Array:
 
     ERR-IA@k = Σ_t Σ_{i ≤ k} b_ti·(1/2)^{m_ti}/i / (T·Σ_{i ≤ k} (1/2)^{i−1}/i). b_ti is 1 if the document at rank i is
     relevant to intent t, m_ti is the number of such documents above it, and T is the number of intents with a relevant
-    document. With a cutoff of 1, the value is not divided. Range [0, 1]; at a cutoff of 1 [0, T].
+    document. With a cutoff of 1, the value is not divided. Unit: share of the highest value. Range [0, 1]; at a cutoff
+    of 1 [0, T].
 
     References
     ----------
@@ -226,8 +227,8 @@ def err_ia(found: FoundIntents, cutoff: int) -> Array:
 def nerr_ia(found: FoundIntents, cutoff: int) -> Array:
     """Compute expected reciprocal rank over the intents, divided by that of the greedy ideal ranking.
 
-    The ideal ranking is that of ``alpha_nDCG`` with α = 1/2. Range [0, 1], and slightly above where the greedy ranking
-    is not the best one.
+    The ideal ranking is that of ``alpha_nDCG`` with α = 1/2. Unit: share of the greedy ideal. Range [0, 1] (slightly
+    more where the greedy ranking is not the best one).
 
     References
     ----------
@@ -241,8 +242,8 @@ def alpha_dcg(found: FoundIntents, cutoff: int, alpha: float = 0.5) -> Array:
 
     α-DCG@k = Σ_t Σ_{i ≤ k} b_ti·(1 − α)^{m_ti}/log2(i + 1) / (T·Σ_{i ≤ k} (1 − α)^{i−1}/log2(i + 1)). b_ti is 1 if the
     document at rank i is relevant to intent t, m_ti is the number of such documents above it, and T is the number of
-    intents with a relevant document. With a cutoff of 1, the value is not divided. Range [0, 1]; at a cutoff of 1
-    [0, T].
+    intents with a relevant document. With a cutoff of 1, the value is not divided. Unit: share of the highest value.
+    Range [0, 1]; at a cutoff of 1 [0, T].
 
     References
     ----------
@@ -255,7 +256,8 @@ def alpha_ndcg(found: FoundIntents, cutoff: int, alpha: float = 0.5) -> Array:
     """Compute discounted cumulative gain of novel intents, divided by that of the greedy ideal ranking.
 
     At each rank of the ideal ranking stands the judged document with the highest gain Σ_t b_ti·(1 − α)^{m_ti}, of
-    several the one with the highest id. Range [0, 1], and slightly above where the greedy ranking is not the best one.
+    several the one with the highest id. Unit: share of the greedy ideal. Range [0, 1] (slightly more where the greedy
+    ranking is not the best one).
 
     References
     ----------
@@ -269,7 +271,7 @@ def nrbp(found: FoundIntents, alpha: float = 0.5, beta: float = 0.5) -> Array:
 
     NRBP = (1 − (1 − α)·β)/T·Σ_t Σ_i b_ti·(1 − α)^{m_ti}·β^{i−1}. b_ti is 1 if the document at rank i is relevant to
     intent t, m_ti is the number of such documents above it, and T is the number of intents with a relevant document.
-    Range [0, 1].
+    Unit: share of the highest value. Range [0, 1].
 
     Parameters
     ----------
@@ -286,8 +288,8 @@ def nrbp(found: FoundIntents, alpha: float = 0.5, beta: float = 0.5) -> Array:
 def nnrbp(found: FoundIntents, alpha: float = 0.5, beta: float = 0.5) -> Array:
     """Compute novelty- and rank-biased precision, divided by that of the greedy ideal ranking.
 
-    Range [0, 1], and slightly above where the greedy ranking is not the best one. A query without a relevant document
-    scores 0, where ndeval divides by 0.
+    Unit: share of the greedy ideal. Range [0, 1] (slightly more where the greedy ranking is not the best one). A query
+    without a relevant document scores 0, where ndeval divides by 0.
 
     Parameters
     ----------
@@ -311,7 +313,7 @@ def _persistent(beta: float, rank: Array) -> Floats:
 def ap_ia(found: FoundIntents) -> Array:
     """Compute the mean of average precision over the intents with a relevant document.
 
-    It is ``IntentAware(measure="AP")`` without ties. Range [0, 1].
+    It is ``IntentAware(measure="AP")`` without ties. Unit: gain per document. Range [0, 1].
 
     References
     ----------
@@ -324,7 +326,7 @@ def ap_ia(found: FoundIntents) -> Array:
 def p_ia(found: FoundIntents, cutoff: int) -> Array:
     """Compute the mean of precision over the intents with a relevant document.
 
-    It is ``IntentAware(measure="P@k")`` without ties. Range [0, 1].
+    It is ``IntentAware(measure="P@k")`` without ties. Unit: gain per document. Range [0, 1].
 
     References
     ----------
@@ -336,7 +338,7 @@ def p_ia(found: FoundIntents, cutoff: int) -> Array:
 def subtopic_recall(found: FoundIntents, cutoff: int) -> Array:
     """Compute the share of the intents for which a relevant document is among the first k.
 
-    Only intents with a relevant document count. Range [0, 1].
+    Only intents with a relevant document count. Unit: share of the intents. Range [0, 1].
 
     References
     ----------

@@ -6,6 +6,7 @@ sets both.
 
 import os
 import re
+import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -77,6 +78,25 @@ def test_pages_have_one_title_named_pictures_and_load_nothing(parsed, site):
     titles = {path: len(re.findall(r"<h1[ >]", path.read_text(encoding="utf-8"))) for path in parsed}
     wrong = {str(path.relative_to(site)) for path, number in titles.items() if number != 1}
     assert wrong <= {"search.html"}  # its script writes the title
+
+
+def test_a_search_finds_the_wanted_page_first(browser, site):
+    """What readers look for, and the full name of each measure."""
+    root = Path(__file__).parents[2]
+    wanted = tomllib.loads((root / "docs/searches.toml").read_text(encoding="utf-8"))
+    page_of = {text: page for page, texts in wanted.items() for text in texts}
+    for path in (root / "pyterrier_cwla/pt_docs/measures").glob("*.rst"):
+        if title := re.search(r"^\w+: (.+)\n=+$", path.read_text(encoding="utf-8"), flags=re.M):
+            page_of[title[1]] = f"measures/{path.stem}"
+    with seen(browser, site / "search.html"):
+        found = browser.execute_async_script(
+            """
+            const [texts, done] = arguments;
+            const first = (text) => Search._performSearch(...Search._parseQuery(text)).at(-1)?.[0];
+            (function look() { Search._index ? done(texts.map(first)) : setTimeout(look, 50); })()""",
+            [*page_of],
+        )
+    assert dict(zip(page_of, found)) == page_of
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (400, "light"), (1280, "dark")])

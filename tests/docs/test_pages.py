@@ -131,7 +131,7 @@ def test_pages_open_with_the_full_name_and_the_usual_formula(written):
     assert "   \\begin{aligned}\\text{TBG} &= " in written["measures/TBG.rst"]
     assert "\\\\\n   T(k) &= " in written["measures/TBG.rst"]
     index = written["measures/index.rst"]
-    assert "Rank-biased precision over 1000 ranks." in index
+    assert "Rank-biased precision. Rate of gain of users who go on to the next document with probability p." in index
     assert "Normalised discounted cumulative gain. Discounted cumulative gain, divided by" in index
 
 
