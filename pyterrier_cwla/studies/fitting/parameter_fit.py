@@ -380,7 +380,7 @@ class Fitting:
             "default_value": None if default_scores is None else sign * self.value(default_scores),
             "folds": self.cv,
             "repeats": self.repeats,
-            "folds_by": self.rated.unit,
+            "folds_by": "list" if self.rated.repeated else self.rated.unit,
             "seed": self.seed,
             **self.rated.about(is_weighted(self.objective)),
         }

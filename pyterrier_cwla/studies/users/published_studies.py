@@ -171,14 +171,15 @@ def tiangong_ratings(path: AnyPath) -> Rated:
 
     A line of the file is a rated page of ten results with four tab-separated fields: the type of query reformulation (a
     letter), the clicks on the results, their usefulness to the user (0 to 3, the grades), and the satisfaction of the
-    user with the page (0 to 4, the rating). The queries of the run are the numbers of the lines, and the documents the
-    ranks. The properties are ``reformulation`` and ``clicks`` (number of clicked results).
+    user with the page (0 to 4, the rating). The queries of the run are the numbers of the lines, of equal lines that of
+    the first one, and the documents the ranks. The properties are ``reformulation`` and ``clicks`` (number of clicked
+    results).
 
     ``train_file`` is a bootstrap sample: 7,479 pages drawn with replacement from as many. ``test_file`` has the 2,777
     pages that were not drawn. How often a page of the sample occurs in the whole dataset is not known. Coefficients of
     the sample therefore differ from those of the whole dataset: τ_b has a standard error of about 0.009. Intervals of
     studies count copies of a page as independent: they are about the dataset, and too short by a factor of √2 for
-    conclusions about other users.
+    conclusions about other users. Fits keep all copies of a page in one fold.
 
     Parameters
     ----------
@@ -220,12 +221,14 @@ def tiangong_ratings(path: AnyPath) -> Rated:
         raise MalformedFile(
             f"{path}:{unequal.idxmax() + 1}: clicks and usefulness must have one value for each result."
         )
-    rank, clicked = usefulness.groupby(level=0).cumcount().to_numpy() + 1, (clicks > 0).groupby(level=0).sum()
+    page = table.index.to_series().groupby([table[name] for name in table]).transform("first") + 1
+    clicked, usefulness = (clicks > 0).groupby(level=0).sum(), usefulness[~table.duplicated()[usefulness.index]]
+    rank = usefulness.groupby(level=0).cumcount().to_numpy() + 1
     shown = pd.DataFrame({"query_id": (usefulness.index + 1).astype(str), "doc_id": rank.astype(str)})
     return Rated.lists(
         shown.assign(relevance=usefulness.to_numpy()),
         shown.assign(score=-rank.astype(float)),
-        table.assign(query_id=(table.index + 1).astype(str), rating=satisfaction, clicks=clicked)[
+        table.assign(query_id=page.astype(str), rating=satisfaction, clicks=clicked)[
             ["query_id", "rating", "reformulation", "clicks"]
         ],
     )

@@ -540,7 +540,8 @@ def difference_test(differences: Any, influences: Array, users: Array | None = N
 def training_folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
     """Return whether each rating is in the training set of each fold, [ratings × folds]."""
     rows = np.arange(len(rated))
-    return np.array([np.isin(rows, train) for train, _ in folds(len(rated), rated.users, cv, repeats, seed)], float).T
+    together = pd.factorize(rated.table["query_id"])[0] if rated.repeated else rated.users
+    return np.array([np.isin(rows, train) for train, _ in folds(len(rated), together, cv, repeats, seed)], float).T
 
 
 def objective_values(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:

@@ -209,7 +209,8 @@ class Rated:
         """Create ratings of lists.
 
         Every list is a query of the run and of the judgments. Several users may rate the same list; the column ``user``
-        distinguishes them. Without this column, several ratings of a list count as ratings by several users.
+        distinguishes them. Without this column, several ratings of a list count as ratings by several users, and fits
+        keep them in one fold.
 
         Parameters
         ----------
@@ -488,6 +489,7 @@ class Rated:
             "weights_unused": self.weights is not None and not weighted,
             "left_out": self.left_out,
             "labels": self.label_counts,
+            "repeated_lists": self.repeated,
             "input": self.fingerprint(),
         }
 
@@ -507,6 +509,12 @@ class Rated:
         if "user" not in self.table or self.table["user"].nunique() < 2:
             return None
         return pd.factorize(self.table["user"])[0]
+
+    @property
+    def repeated(self) -> int:
+        """Number of ratings of lists with an earlier rating, if users are not known."""
+        known = self.what != "list" or "user" in self.table
+        return 0 if known else int(self.table["query_id"].duplicated().sum())
 
     @property
     def unit(self) -> str:
@@ -590,9 +598,20 @@ def why_not_all(about: About) -> list[str]:
 
     ``about`` is that of :meth:`Rated.about`.
     """
+    repeated = about["repeated_lists"]
+    copies = (
+        f"{repeated:,} of {about['ratings']:,} ratings repeat a list. They count as ratings by other users: if they are"
+        " copies, intervals are too short and p-values too small."
+    )
     once = ["Each rating counts once; coefficients whose names begin with weighted_ count it n times."]
     one = ["All ratings are by one user: they show nothing about other users."] if about["of_one_user"] else []
-    return once * about["weights_unused"] + one + why_reduced(about["labels"]) + why_left_out(about["left_out"])
+    return (
+        once * about["weights_unused"]
+        + one
+        + [copies] * bool(repeated)
+        + why_reduced(about["labels"])
+        + why_left_out(about["left_out"])
+    )
 
 
 def why_left_out(left_out: Mapping[str, int]) -> list[str]:

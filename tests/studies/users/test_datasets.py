@@ -182,17 +182,18 @@ PAGES = ["F\t[1, 0, 1]\t[3, 0, 2]\t4", "A\t[0, 0, 0]\t[0, 1, 0]\t1", "K\t[0, 2, 
 @pytest.mark.parametrize("packed", [False, True])
 def test_pages_are_read_with_their_ratings_and_properties(tmp_path, packed):
     path = tmp_path / "train_file.txt"
-    content = ("\n".join(PAGES) + "\n").encode()
+    content = ("\n".join([*PAGES, PAGES[0]]) + "\n").encode()
     path.write_bytes(gzip.compress(content) if packed else content)
     rated = tiangong_ratings(path)
-    assert (rated.what, rated.ratings.tolist()) == ("list", [4, 1, 0])
+    assert (rated.what, rated.ratings.tolist(), rated.repeated) == ("list", [4, 1, 0, 4], 1)
     assert rated.table[["query_id", "reformulation", "clicks"]].values.tolist() == [
         ["1", "F", 2],
         ["2", "A", 0],
         ["3", "K", 1],
+        ["1", "F", 2],
     ]
     scores = rated.scores(["CWLA(C='prec(2)',A='erg',max_rel=3)", "RR"])
-    assert scores.to_numpy() == pytest.approx(np.array([[1 / 2, 1], [1 / 6, 1 / 2], [0, 0]]))
+    assert scores.to_numpy() == pytest.approx(np.array([[1 / 2, 1], [1 / 6, 1 / 2], [0, 0], [1 / 2, 1]]))
 
 
 @pytest.mark.parametrize(

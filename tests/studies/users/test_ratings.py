@@ -6,6 +6,7 @@ import pytest
 
 from pyterrier_cwla import evaluate, evaluate_sessions
 from pyterrier_cwla.errors import BadParameter, BadRatings
+from pyterrier_cwla.studies.users.rating_correlations import training_folds
 from pyterrier_cwla.studies.users.ratings import Rated, what_was_rated, why_not_all
 from tests.papers.test_jiang_allan_2016 import ADAPTIVE, read, table_3, twin  # noqa: F401
 
@@ -225,6 +226,17 @@ def test_a_study_says_what_was_rated():
     assert why_not_all(rated.only([0, 1, 0]).about(weighted=True)) == [
         "All ratings are by one user: they show nothing about other users."
     ]
+
+
+def test_ratings_of_one_list_are_in_one_fold():
+    rated = Rated.lists(QRELS, RUN, frame(query_id=list("1234") * 5, rating=range(20)))
+    assert why_not_all(rated.about())[0].startswith("16 of 20 ratings repeat a list.")
+    train = training_folds(rated, 4, 1, 0)
+    by_list = train.reshape(5, 4, -1)
+    assert (by_list == by_list[0]).all()
+    assert (by_list[0].sum(axis=1) == 3).all()
+    alone = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
+    assert why_not_all(alone.about()) == []
 
 
 def test_measures_that_cannot_be_used():
