@@ -18,6 +18,7 @@ from ..rendering.figures import (
     difference_colours,
     elided,
     measure_look,
+    name_rows,
     panels,
     text_colour,
     titled,
@@ -337,8 +338,7 @@ def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax:
     names = [
         f"{_name(a, letters)} vs {_name(b, letters)}" for a, b in zip(shown["run"], shown["baseline"], strict=True)
     ]
-    ax.set_yticks(place, names, fontsize=8)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, place, names)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(0, found.about["queries"])
     ax.set_xlabel("topics that the first run of each pair wins, ties or loses")

@@ -17,6 +17,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ..errors import BadParameter
 from ..errors.extras import needed
 from ..errors.sanitise import in_picture
 
@@ -532,7 +533,16 @@ def name_rows(ax: Any, places: Any, names: Sequence[str]) -> None:
     """
     width, height = room_of(ax)
     around = 60 if width > 360 else 120  # points for title, key and axis, which have more lines in narrow figures
-    texts, size = fitted(names, 0.42 * width, (height - around) / max(len(names), 1))
+    each = (height - around) / max(len(names), 1)
+    texts, size = fitted(names, 0.42 * width, each)
+    if any(1.15 * size * (1 + text.count("\n")) > each for text in texts):  # no room for the whole names
+        texts = [in_picture(elided(name, int(0.42 * width / size / _LETTER))) for name in names]
+    if size > each:
+        needed_height = (around + len(names) * size) / 72
+        raise BadParameter(
+            f"{len(names)} rows do not fit into {height / 72:.1f} inches: draw on the axes of a higher figure, such as"
+            f" plt.subplots(figsize=({width / 72:.1f}, {needed_height:.1f}), layout='constrained')[1]."
+        )
     ax.set_yticks(places, texts, fontsize=size, linespacing=1.0)
     ax.fmt_ydata = partial(name_at, places, names)
     ax.tick_params(axis="y", length=0)
