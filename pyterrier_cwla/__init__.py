@@ -7,8 +7,6 @@ Start here::
     explain(qrels, run, qid, "TBG")                   a score, rank by rank
     help(TBG), or `pyterrier-cwla measures`           measures and their parameters
     scorer("TBG"), LambdaMART("TBG"), OptunaSearch    learning and tuning for a measure
-
-``dir(pyterrier_cwla)`` lists all names; ``help(evaluate)`` and so on describe them.
 """
 
 import os
@@ -56,9 +54,7 @@ _PACKAGES = (
 
 def __getattr__(name: str) -> Any:
     if name == "__all__":
-        # help() prints the whole page of each name: with these it has 3,000 lines, and without them 40.
-        in_help = sys._getframe(1).f_globals.get("__name__") == "pydoc"
-        return [] if in_help else [*_measures(), *_SPECIFIC]
+        return [*_measures(), *_SPECIFIC]
     if name in _listed or name.startswith("_"):
         return _of_stub(name)
     if name in _measures():
