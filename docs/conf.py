@@ -83,7 +83,7 @@ def _with_index_entries(app: Sphinx, name: str, text: list[str]) -> None:
     sought = SEARCHES.get(name, [])
     if name.startswith("measures/") and (title := re.search(r"^(\w+): (.+)\n=+$", text[0], flags=re.M)):
         sought = [*title.groups(), *sought]
-    entries = "".join(f"   single: ! {one}\n" for one in sought)
+    entries = "".join(f"   ! single: {one}\n" for one in sought)
     text[0] = f".. index::\n{entries}\n{text[0]}" if entries else text[0]
 
 

@@ -1,6 +1,7 @@
 """Labels of lines, points, rows and columns stand apart, within the figure, and keep all of their text."""
 
 import pickle
+import re
 from itertools import combinations
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.figures import (
     axes_of,
     fitted,
@@ -159,3 +161,14 @@ def test_keys_panels_and_ticks_stand_apart():
     shown = {text.get_text() for text, _ in drawn_texts(ax.figure)}
     assert {"1", "10"} <= shown
     assert "9" not in shown
+
+
+def test_rows_that_do_not_fit_are_refused_with_a_size_that_does():
+    figure = Figure(figsize=(3.4, 2.0), layout="constrained")
+    names = [f"measure number {n}" for n in range(30)]
+    with pytest.raises(BadParameter, match=r"30 rows do not fit into 2\.0 inches: .*figsize=\((.*?)\)") as refused:
+        name_rows(figure.subplots(), range(30), names)
+    size = re.search(r"figsize=\((.*?), (.*?)\)", str(refused.value)).groups()
+    figure = Figure(figsize=tuple(map(float, size)), layout="constrained")
+    name_rows(figure.subplots(), range(30), names)
+    assert_readable(figure)
