@@ -58,6 +58,8 @@ def test_power():
     assert f"{percent(best['t'], 0)} of 10 pairs of 5 runs" in headline
     assert f"{least['measure']} finds {percent(least['t'], 0)}, the fewest" in headline
     assert found.tables()["power"].caption.startswith("Shares of 10 pairs of 5 runs with p < 0.2, uncorrected; ")
+    assert any(not found.differ(best["measure"], name) for name in found.shares()["measure"][1:])
+    assert "significantly different, not significantly more than " in headline
     one = power(*systems(), ["AP"])
     assert (
         one.headline()
@@ -72,8 +74,8 @@ def test_agreement_of_measures():
     rows = found.table.sort_values("tau_b", kind="stable")
     low, high = rows.iloc[0], rows.iloc[-1]
     assert check(found) == (
-        f"{low['measure']} and {low['other']} agree least on the order of 5 runs (Kendall's τ_b {low['tau_b']:.2f}),"
-        f" {high['measure']} and {high['other']} most ({high['tau_b']:.2f})."
+        f"{low['measure']} and {low['other']} agree least on the order of 5 runs (Kendall's τ_b {low['tau_b']:.2f},"
+        f" not significantly less than 2 other pairs), {high['measure']} and {high['other']} most ({high['tau_b']:.2f})."
     )
     two = studies.metric_agreement(*systems(), ["AP", "RR"], resamples=100)
     assert two.headline().startswith("AP and RR agree on the order of 5 runs with a Kendall's τ_b of ")
@@ -112,11 +114,15 @@ def test_users(rated):
     found = studies.user_agreement(rated, MEASURES, baseline="RR", cv=2, resamples=100)
     best = found.ranked.index[0]
     headline = check(found)
-    assert headline.startswith(
-        f"{best} agrees best with 10 ratings (Kendall's τ_b {found.ranked['tau_b'].iloc[0]:.2f})"
+    assert headline == (
+        f"No measure agrees significantly better with 10 ratings than RR; {best} has the highest Kendall's τ_b"
+        f" ({found.ranked['tau_b'].iloc[0]:.2f})."
     )
-    assert headline.endswith("significantly better than RR.")
-    assert ";" not in studies.user_agreement(rated, ["AP", "RR"], cv=2, resamples=100).headline()
+    alone = studies.user_agreement(rated, ["AP", "RR"], cv=2, resamples=100)
+    first, other = alone.ranked.itertuples()
+    assert first.tau_b_low < other.tau_b_high
+    assert alone.headline().startswith(f"{first.Index} agrees best with 10 ratings (Kendall's τ_b {first.tau_b:.2f})")
+    assert alone.headline().endswith("but its interval overlaps with those of 1 other measure.")
 
 
 @pytest.mark.slow

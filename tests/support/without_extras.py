@@ -67,7 +67,9 @@ def search():
     from pyterrier_cwla.pipelines import OptunaSearch
 
     cut = pt.RankCutoff(5)
-    OptunaSearch(pt.Transformer.from_df(pt.model.add_ranks(RUN)) >> cut, {cut: {"k": (1, 5)}}, TOPICS, QRELS, "AP", trials=2)
+    OptunaSearch(
+        pt.Transformer.from_df(pt.model.add_ranks(RUN)) >> cut, {cut: {"k": (1, 5)}}, TOPICS, QRELS, "AP", trials=2
+    )
 
 
 def demo():

@@ -421,8 +421,10 @@ class MetricAgreement(Study):
         on = f"the order of {self.about['runs']:,} runs"
         if len(rows) == 1:
             return f"{said} on {on} with a Kendall's τ_b of {low.tau_b:.2f}."
+        as_low = sum(bool(row.as_low) for row in rows[1:])
+        alike = f", not significantly less than {many(as_low, 'other pair')}" if as_low else ""
         return (
-            f"{said} least on {on} (Kendall's τ_b {low.tau_b:.2f}), {high.measure} and {high.other} most"
+            f"{said} least on {on} (Kendall's τ_b {low.tau_b:.2f}{alike}), {high.measure} and {high.other} most"
             f" ({high.tau_b:.2f})."
         )
 

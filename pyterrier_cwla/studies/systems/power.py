@@ -420,9 +420,15 @@ class Power(Study):
             return f"{found}."
         if least["t"] == best["t"]:
             return f"All {len(shares):,} measures find {percent(best['t'], 0)} of {pairs} significantly different."
-        differ = self.differ(best["measure"], least["measure"])
-        end = "" if differ else "; the difference is not significant"
-        return f"{found}, the most; {least['measure']} finds {percent(least['t'], 0)}, the fewest{end}."
+        alike = [name for name in shares["measure"][1:] if not self.differ(best["measure"], name)]
+        most = f"not significantly more than {some(alike, 3)}" if alike else "the most"
+        after = self.table.loc[self.table["t_corrected"].idxmax()] if self.about["correction"] else best
+        other = (
+            ""
+            if after["measure"] == best["measure"] or not after["t_corrected"]
+            else (f"; after {CORRECTIONS[self.about['correction']]}, {after['measure']} finds the most")
+        )
+        return f"{found}, {most}; {least['measure']} finds {percent(least['t'], 0)}, the fewest{other}."
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""

@@ -169,15 +169,21 @@ class UserAgreement(Study):
         if best.empty:
             return "No measure tells the rated items apart."
         first, value = best.index[0], best[self.coefficient].iloc[0]
-        said = f"{first} agrees best with {self._whose} ({LABELS[self.coefficient]} {value:.2f})"
+        name = LABELS[self.coefficient]
+        said = f"{first} agrees best with {self._whose} ({name} {value:.2f})"
         if not self.table.get(f"{self.coefficient}_difference_p", pd.Series(dtype=float)).notna().any():
-            return f"{said}."
+            low, high = best[f"{self.coefficient}_low"].iloc[0], best[f"{self.coefficient}_high"].iloc[1:]
+            overlap = many(int((high >= low).sum()), "other measure")
+            return f"{said}, but its interval overlaps with those of {overlap}." if (high >= low).any() else f"{said}."
         marks, against = self.marks(), "the canonical metric of its row" if self.grid is not None else self.baseline
         if better := int((marks == "b").sum()):
             verb = "agrees" if better == 1 else "agree"
             tested = many(better, "measure") if better > 1 or marks[first] != "b" else "it"
             return f"{said}; {tested} {verb} significantly better than {against}."
-        return f"{said}; no measure agrees significantly better than {against}."
+        return (
+            f"No measure agrees significantly better with {self._whose} than {against}; {first} has the highest {name}"
+            f" ({value:.2f})."
+        )
 
     def findings(self) -> list[str]:
         """Return the findings, with the pictures that they rest on."""
