@@ -23,6 +23,7 @@ from .mutating import Source
 TARGETS = (
     *("run", "qrels", "lengths", "duplicates", "packed", "parquet", "streamed"),
     *("measures", "provider", "logs", "adapters", "calibration"),
+    *("server", "arrays", "scorers", "options"),
 )
 HANG = 10.0  # seconds for one small input
 _SLOW = 1.0  # seconds of CPU time

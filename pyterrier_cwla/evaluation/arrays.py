@@ -14,7 +14,7 @@ from ..data.columns import Array, Columns, Floats
 from ..data.rankings import Pool, Rankings
 from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, near, shown
-from ..files.arrow_arrays import NotReal, reals
+from ..files.arrow_arrays import NotReal, reals, unwrapped
 from ..measures.declarations import computation_of, needs_of
 from ..measures.named import CWLA, measure_of
 from ..model import residuals, scoring
@@ -347,8 +347,7 @@ class _FlatLists:
 
 def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
     """Return whether there are several lists, and the lists."""
-    if hasattr(values, "to_numpy"):  # a DataFrame or a Series
-        values = values.to_numpy()
+    values = unwrapped(values)
     if isinstance(values, np.ndarray) and values.ndim > 2:
         raise BadParameter(f"{name} must be one list, or a list of lists, not {values.ndim} dimensions.")
     if isinstance(values, np.ndarray) and values.ndim:

@@ -277,7 +277,9 @@ def _draw_gains(
     for ax, table, (label, of), colour in zip(panels, tables, values.items(), colours, strict=True):
         ax.bar(table["rank"], of * scale, width=0.4, color=colour)
         if scale and not additive:  # the values are no parts of the gains, so that they have an axis of their own
-            own = ax.secondary_yaxis("right", functions=(lambda gain: gain / scale, lambda value: value * scale))
+            own = ax.secondary_yaxis(
+                "right", functions=(lambda y: np.divide(y, scale), lambda y: np.multiply(y, scale))
+            )
             if "%" in text:
                 own.yaxis.set_major_formatter(lambda value, _: text.format(value))
             own.tick_params(labelsize=_NORMAL, colors=colour)

@@ -191,7 +191,10 @@ def reals(values: Any) -> Array:
         If a value is something else, such as text, a complex number, a time or a list.
     """
     is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
-    values = plain(values) if is_arrow else values
+    if is_arrow:
+        values = plain(values)
+    elif isinstance(values, np.ma.MaskedArray):
+        values = unwrapped(values)
     found = to_numpy(values) if is_arrow else _as_array(values)
     if found.ndim == 1 and found.dtype.kind in "iuf":
         return found
@@ -203,6 +206,15 @@ def reals(values: Any) -> Array:
     if found.ndim == 1 and found.dtype.kind in "mMcSU" and not isinstance(values, list | tuple):  # of mixed types
         items = found
     return np.array([_real(value, row) for row, value in enumerate(items)], float)
+
+
+def unwrapped(values: Any) -> Any:
+    """Return Arrow and masked arrays as lists, with None for missing values, and columns and frames as NumPy arrays."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values.to_pylist()
+    if isinstance(values, np.ma.MaskedArray):
+        return values.tolist()
+    return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
 def is_null(value: Any) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from ir_measures.measures import Measure
 
 from ..data.columns import Array
-from ..errors import BadParameter, MissingLength, NoFiniteValue, near_parameter
+from ..errors import BadJudgments, BadParameter, MissingLength, NoFiniteValue, near_parameter
 from ..measures.declarations import metric_of, needs_of
 from ..measures.named import measure_of
 from ..measures.provider import CWLAEvaluator, computed_here
@@ -21,7 +21,7 @@ from ..model.language import In, OneOf, Parameter
 from ..model.scoring import TOO_LARGE
 from .labelled_rows import Samples
 from .metrics import greater_is_better_of
-from .row_columns import one_per_row
+from .row_columns import labels, one_column, one_per_row
 from .swaps import PaddedRankings
 from .training_rows import (
     TrainingRows,
@@ -50,7 +50,8 @@ class _OfGroups:
 
     def _of_rows(self, y: Any, group: Any) -> Any:
         """Return what was computed for rows of equal labels and groups, or compute it."""
-        y, sizes = np.asarray(y), sizes_of_groups(group, len(y))
+        y = found if (found := one_column(y)).ndim == 1 else labels(y)
+        sizes = sizes_of_groups(group, len(y))
         for known_y, known_sizes, found in self._known:
             if np.array_equal(known_y, y) and np.array_equal(known_sizes, sizes):
                 return found
@@ -513,6 +514,8 @@ class EvalMeasure(_OfGroups):
                 " give docno= and a table of lengths, with register_lengths(words) or as lengths= of the measure."
             )
         samples = samples_of_groups(y, sizes, **known)
+        if not samples.judgments.qids:
+            raise BadJudgments("no row is judged.")
         return samples, CWLAEvaluator([self.measure], samples.judgments)
 
 

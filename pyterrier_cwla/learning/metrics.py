@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.columns import Array
 from ..errors import BadJudgments, BadParameter, CWLAError, NotPassed, UnknownSpec, near_parameter
 from ..evaluation.run_comparison import by_other_providers, computed_somewhere
+from ..files.arrow_arrays import unwrapped
 from ..measures.computing import Needs
 from ..measures.declarations import better_of, computation_of, needs_of
 from ..measures.named import measure_of
@@ -188,7 +189,7 @@ def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) ->
 
 def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
     """Return all values as a flat array and, for a matrix or lists, the number of values per query."""
-    values = values.to_numpy() if hasattr(values, "to_numpy") else values
+    values = unwrapped(values)
     if np.isscalar(values):
         raise BadParameter(f"{name} is one value: pass one list per query, or one array with qid=.")
     if not isinstance(values, np.ndarray) or values.dtype == object:

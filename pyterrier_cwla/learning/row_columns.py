@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from ..data.columns import Array
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, encodable, shown
-from ..files.arrow_arrays import NotReal, reals
+from ..files.arrow_arrays import NotReal, reals, unwrapped
 
 #: The data of rows besides features and labels, passed by keyword or as levels of an index.
 KNOWN = ("qid", "docno", "doc_length", "judged")
@@ -71,7 +71,7 @@ def one_per_row(values: Any, name: str, rows: int) -> Array:
 
 def of_rows(values: Any) -> Array:
     """Return values of rows as an array; of lists of several types, NumPy alone makes texts, also of NaN."""
-    found = np.asarray(values)
+    found = _as_array(values := unwrapped(values))
     several = found.dtype.kind in "US" and not hasattr(values, "dtype") and len({*map(type, values)}) > 1
     return np.array(values, object) if several else found
 
@@ -163,18 +163,22 @@ def labels(values: Any) -> Array:
 
 
 def scores(values: Any) -> Array:
-    """Return predictions as floats, one per row."""
+    """Return predictions as floats, one per row; the shape of others is that of the values."""
     found = one_column(values)
-    return _floats(found, "scores must be one number per row", BadRun) if found.ndim == 1 else np.asarray(found, float)
+    return _floats(found, "scores must be one number per row", BadRun) if found.ndim == 1 else found
 
 
 def one_column(values: Any) -> Array:
     """Return values as an array; a matrix of one column becomes one-dimensional."""
-    try:
-        found = values.to_numpy() if isinstance(values, pd.Series) else np.asarray(values)
-    except ValueError:  # lists of several lengths
-        found = np.array([*values, None], object)[:-1]
+    found = _as_array(unwrapped(values))
     return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+
+
+def _as_array(values: Any) -> Array:
+    try:
+        return np.asarray(values)
+    except ValueError:  # lists of several lengths
+        return np.array([*values, None], object)[:-1]
 
 
 def _floats(values: Array, what: str, error: type[CWLAError]) -> Array:

@@ -27,7 +27,7 @@ from ..model.scoring import divisor
 from ..model.view import Documents
 from ..model.view_columns import packed
 from .labelled_rows import Samples
-from .row_columns import one_per_row, refuse_missing, texts
+from .row_columns import of_rows, one_per_row, refuse_missing, scores, texts
 from .swaps import Changes, PaddedRankings, way_to_swap
 
 _CELLS = 1 << 16  # maximum number of queries × ranks per chunk, which fits into the CPU cache
@@ -243,7 +243,7 @@ def sizes_of_groups(group: Any, rows: int) -> Array:
         raise BadParameter("the sizes of groups are missing: pass group=, the number of rows of each query, to fit.")
     if not rows:
         raise BadParameter("there are no rows.")
-    sizes = np.asarray(group)
+    sizes = of_rows(group)
     if sizes.dtype.kind not in "iu" or sizes.ndim != 1:
         raise BadParameter(
             f"group must be whole numbers, the number of rows of each query in order, not {shown(group)}."
@@ -259,7 +259,7 @@ def sizes_of_groups(group: Any, rows: int) -> Array:
 
 def predictions(pred: Any, rows: int) -> Array:
     """Return predictions as floats, after validation."""
-    pred = np.asarray(pred, float)
+    pred = scores(pred)
     if pred.shape != (rows,):
         raise BadParameter(
             f"the predictions have the shape {pred.shape}, but there are {rows:,} rows: pass one score per row."

@@ -9,6 +9,7 @@ import cloudpickle
 import ir_measures
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import sklearn
 from hypothesis import given
@@ -924,3 +925,25 @@ def test_the_measure_comes_first(arguments):
         arguments = (*arguments[:-1], CWLA(C="rr", A="erg", max_rel=1))
     with pytest.raises(BadParameter, match=r"the measure comes first: measure_score\('nDCG@10', y_true, y_score\)"):
         measure_score(*arguments, qid=["a", "a"])
+
+
+FORMS = (pa.array, lambda x: pa.chunked_array([x[:1], x[1:]]), np.ma.masked_array, pd.Series, tuple)
+
+
+@pytest.mark.every_case
+@pytest.mark.parametrize("form", FORMS)
+def test_arrays_of_other_libraries_have_the_values_of_lists(form):
+    y, scores, qid, sizes = [1, 0, 2, 0], [0.1, 0.4, 0.2, 0.3], ["a", "a", "b", "b"], [2, 2]
+    given = [form(values) for values in (y, scores, qid, sizes)]
+    assert measure_score("AP", given[0], given[1], qid=given[2]) == measure_score("AP", y, scores, qid=qid) == 0.5
+    assert EvalMeasure("AP").value(given[0], given[1], given[3]) == EvalMeasure("AP").value(y, scores, sizes)
+    assert score(given[0], C="rbp(0.5)", A="etg") == score(y, C="rbp(0.5)", A="etg")
+
+
+def test_masked_values_are_missing_and_rows_without_labels_are_refused():
+    y, scores = np.ma.masked_array([1, 0], [True, False]), [0.1, 0.4]
+    assert measure_score("P@2", y, scores, qid=["a", "a"]) == measure_score("P@2", [np.nan, 0], scores, qid=["a", "a"])
+    with pytest.raises(BadJudgments, match="no row is judged"):
+        EvalMeasure("AP").value([np.nan, np.nan], scores, [2])
+    with pytest.raises(BadRun, match="scores must be one number per row"):
+        EvalMeasure("AP").value([1, 0], ["x", "y"], [2])
