@@ -355,10 +355,7 @@ def test_undefined_differences_are_counted_and_not_drawn(found):
 def test_texts_of_users_are_harmless():
     made = collection(0, queries=4)
     found = compare(made.qrels, {"$a_b": made.run, "c\x1b": made.run.assign(score=1.0)}, ["AP"], "$a_b", resamples=100)
-    for figure in (
-        found.plot(),
-        found.plot_topics("$a_b", "c\x1b", topics={"2": "$\\alpha \x00"}).figure,
-    ):
+    for figure in (found.plot(), found.plot_topics("$a_b", "c\x1b", topics={"2": "$\\alpha \x00"}).figure):
         assert_readable(figure)
         assert "\x1b" not in "".join(text.get_text() for text in figure.findobj(pyplot.Text))
 

@@ -400,10 +400,7 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(baseline=RUNS["a"]), "baseline= is a DataFrame, and must be the name of a run, or several names"),
         (dict(baseline={"a": RUNS["a"]}), "baseline= is a dict, and must be the name of a run, or several names"),
         (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
-        (
-            dict(pairs=True, test="hsd"),
-            f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}",
-        ),
+        (dict(pairs=True, test="hsd"), f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}"),
         (dict(pairs="yes"), "pairs='yes' must be True or False"),
     ],
 )

@@ -11,14 +11,7 @@ from pyterrier_cwla import CWLA, aggregation, continuation, evaluate
 from pyterrier_cwla.errors import CWLAError
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.metrics import measure_score
-from pyterrier_cwla.learning.swaps import (
-    by_pairs,
-    by_paths,
-    by_rank_weights,
-    by_scoring_anew,
-    by_sums,
-    way_to_swap,
-)
+from pyterrier_cwla.learning.swaps import by_pairs, by_paths, by_rank_weights, by_scoring_anew, by_sums, way_to_swap
 from pyterrier_cwla.learning.training_rows import TrainingRows
 from pyterrier_cwla.measures.declarations import metric_of
 from pyterrier_cwla.measures.named import measures_of

@@ -8,17 +8,7 @@ import pandas as pd
 import pytest
 from ir_measures import RBP
 
-from pyterrier_cwla import (
-    CWLA,
-    TBG,
-    ByTopic,
-    GeometricMean,
-    GradedTBG,
-    IntentAware,
-    Mixture,
-    Residual,
-    evaluate,
-)
+from pyterrier_cwla import CWLA, TBG, ByTopic, GeometricMean, GradedTBG, IntentAware, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.columns import judgment_columns

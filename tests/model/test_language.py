@@ -492,11 +492,7 @@ def test_a_measure_carries_its_function_to_a_fresh_process(dumps, tmp_path):
     """The pickle of a measure contains the function. After loading, the function can be used by name."""
     measure = CWLA(C=a_notebooks_function()(0.5), A="erg", max_rel=1)
     lines = in_a_fresh_process(dumps(measure), tmp_path)
-    assert lines == [
-        f"{measure} 0.625",
-        "travelling(0.25)",
-        "C='travelling(2)': p must be a number in [0, 1).",
-    ]
+    assert lines == [f"{measure} 0.625", "travelling(0.25)", "C='travelling(2)': p must be a number in [0, 1)."]
 
 
 def evaluated(measure):
