@@ -19,6 +19,11 @@
     caption.setAttribute("aria-level", "2");
   }));
   addEventListener("resize", mark);
+  addEventListener("load", () => { // the page that is read is in view in the sidebar
+    const here = document.querySelector(".sidebar-tree .current-page"), sidebar = document.querySelector(".sidebar-scroll");
+    const below = here && sidebar ? here.getBoundingClientRect().bottom - sidebar.getBoundingClientRect().bottom : 0;
+    if (below > 0) sidebar.scrollTop += below + sidebar.clientHeight / 2;
+  });
   addEventListener("load", () => {
     const found = document.querySelector("#search-results");
     if (found && !new URLSearchParams(location.search).get("q")) { // otherwise Sphinx writes here what it found
