@@ -107,9 +107,8 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     }
     colours = [looks[name]["color"] for name in runs]
     below = _draw_gains(panels[:2], list(runs.values()), adds, colours, "{:.2f}", docnos)  # the legends
-    label = "gain (colour: added\nto the score)" if pair.adds_gains else "gain of the document"
     for panel in panels[:2]:
-        panel.set_ylabel(label, fontsize=8)
+        panel.set_ylabel("gain of the document", fontsize=8)
     so_far = dict(zip(runs, [values.cumsum() for values in adds.values()]))
     highest = max(float(max(one)) for one in so_far.values()) or 1.0
     below.append(set_heights(panels[2], highest, draw_steps(panels[2], so_far, looks)))
@@ -265,25 +264,27 @@ def _draw_gains(
         Share of the height below the legend, for each panel.
     """
     from matplotlib.patches import Patch
+    from matplotlib.ticker import MaxNLocator
 
     tables = [one.table.head(len(of)) for one, of in zip(explanations, values.values(), strict=True)]
     gains, levels = [table["gain"].to_numpy() for table in tables], _graded(tables)
-    additive = all(one.adds_gains for one in explanations)
-    scale = _scale(gains, [*values.values()], additive)
+    scale = _scale(gains, [*values.values()], all(one.adds_gains for one in explanations))
     highest = float(np.concatenate(gains).max()) or 1.0
     drawn = [_draw_bars(ax, table, levels) for ax, table in zip(panels, tables, strict=True)]
     keys: Keys = {label: handle for of_panel in drawn for label, handle in of_panel.items()}  # in the upper panel
     below = []
     for ax, table, (label, of), colour in zip(panels, tables, values.items(), colours, strict=True):
         ax.bar(table["rank"], of * scale, width=0.4, color=colour)
-        if scale and not additive:  # the values are no parts of the gains, so that they have an axis of their own
+        if scale:
             own = ax.secondary_yaxis(
                 "right", functions=(lambda y: np.divide(y, scale), lambda y: np.multiply(y, scale))
             )
+            top = float(np.max(of))  # the legend is above
+            own.set_yticks([0, max(tick for tick in MaxNLocator(3).tick_values(0, top) if tick <= top * 1.001)])
             if "%" in text:
                 own.yaxis.set_major_formatter(lambda value, _: text.format(value))
             own.tick_params(labelsize=_NORMAL, colors=colour)
-            own.set_ylabel("share of the score" if "%" in text else "L·A / N", fontsize=8, color=colour)
+            own.set_ylabel("share of the score" if "%" in text else "added to the score", fontsize=8, color=colour)
         below.append(set_heights(ax, highest, {**keys, label: Patch(color=colour)}, lines=1))
         order = [int(place) for place in np.argsort(-of, kind="stable") if of[place] >= 0.005]
         write_above(ax, {place + 1: text.format(of[place]).rstrip("%") for place in order}, highest, colour)
