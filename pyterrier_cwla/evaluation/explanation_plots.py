@@ -279,8 +279,8 @@ def _draw_gains(
             own = ax.secondary_yaxis(
                 "right", functions=(lambda y: np.divide(y, scale), lambda y: np.multiply(y, scale))
             )
-            top = float(np.max(of))  # the legend is above
-            own.set_yticks([0, max(tick for tick in MaxNLocator(3).tick_values(0, top) if tick <= top * 1.001)])
+            top = float(np.max(of))  # above is the legend, and low panels have room for one number
+            own.set_yticks([max(tick for tick in MaxNLocator(3).tick_values(0, top) if tick <= top * 1.001)])
             if "%" in text:
                 own.yaxis.set_major_formatter(lambda value, _: text.format(value))
             own.tick_params(labelsize=_NORMAL, colors=colour)
