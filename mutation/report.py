@@ -1,67 +1,71 @@
-"""Report of the results: a table, and all survivors with explanations."""
+"""Page of the results: a table by package, and all survivors with explanations."""
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
+from math import sqrt
 from typing import Any
 
-KNOWN = Path(__file__).with_name("survivors.toml")
-_KINDS = ("killed", "timeout", "survived")
-MARK = ".. What follows is written by ``python -m mutation --report``.\n"
+_HEAD = """\
+Mutants and survivors
+=====================
+
+``docs/mutation.rst`` describes how mutants are drawn and tested; ``python -m mutation`` writes this page. *Equivalent*
+mutants compute the same results as the original, so that no test can find them. The score is the share of killed and
+timed-out mutants among those that are not equivalent, with the 95 % interval of Wilson.
+
+"""
+
+
+def is_open(line: dict[str, Any]) -> bool:
+    """Whether a mutant survives without a known reason."""
+    return line["outcome"] == "survived" and "why" not in line
 
 
 def written(lines: list[dict[str, Any]]) -> str:
-    """Return the report as reStructuredText, from the stored results of the mutants."""
-    survivors = [(line, reason(line)) for line in lines if line["outcome"] == "survived"]
-    return "\n".join([*_table(lines, survivors), *_listed(survivors)]) + "\n"
+    """Return the page as reStructuredText, from the results of the mutants."""
+    survivors = [line for line in lines if line["outcome"] == "survived"]
+    return _HEAD + "\n".join([*_table(lines), *_listed(survivors)]) + "\n"
 
 
-def reason(line: dict[str, Any]) -> dict[str, Any]:
-    """Return the explanation of a survivor: whether it is equivalent to the original, and why it survives."""
-    for known in _explained():
-        if known["module"] == line["module"] and any(
-            case[0] in ("*", line["scope"]) and case[1] in line["was"] and (len(case) < 3 or case[2] in line["now"])
-            for case in known["cases"]
-        ):
-            return known
-    return {"same": False, "why": "Not found within the time limit of the tests."}
-
-
-@cache
-def _explained() -> list[dict[str, Any]]:
-    return tomllib.loads(KNOWN.read_text())["survivors"]
-
-
-def _table(lines: list[dict[str, Any]], survivors: list) -> Iterator[str]:
-    count = Counter((line["module"], line["outcome"]) for line in lines)
-    same = Counter(line["module"] for line, reason in survivors if reason["same"])
+def _table(lines: list[dict[str, Any]]) -> Iterator[str]:
     yield from (".. list-table::", "   :header-rows: 1", "")
-    rows = [["module", "mutants", "killed", "timed out", "survived", "score", "equivalent", "score without these"]]
-    modules = list(dict.fromkeys(line["module"] for line in lines))
-    for which in [*([name] for name in modules), modules]:
-        killed, late, survived = (sum(count[name, kind] for name in which) for kind in _KINDS)
-        harmless, found = sum(same[name] for name in which), killed + late
-        all_of_them = found + survived
-        rows.append(
-            [which[0] if len(which) == 1 else "all", f"{all_of_them:,}", f"{killed:,}", str(late), str(survived),
-             f"{found / all_of_them:.1%}", str(harmless), f"{found / max(all_of_them - harmless, 1):.1%}"]
-        )  # fmt: skip
+    rows = [["package", "modules", "mutants", "killed", "timed out", "survived", "equivalent", "score", "interval"]]
+    packages = sorted({_package(line) for line in lines})
+    for which in [*([name] for name in packages), packages]:
+        mine = [line for line in lines if _package(line) in which]
+        count = Counter(line["outcome"] for line in mine)
+        same = sum(line.get("same", False) for line in mine)
+        found, real = count["killed"] + count["timeout"], len(mine) - same
+        low, high = _interval(found, real)
+        rows.append([which[0] if len(which) == 1 else "all", str(len({line["module"] for line in mine})),
+                     f"{len(mine):,}", f"{count['killed']:,}", str(count["timeout"]), str(count["survived"] - same),
+                     str(same), f"{found / max(real, 1):.1%}", f"{low:.1%} to {high:.1%}"])  # fmt: skip
     for row in rows:
         yield from (f"   {'* -' if n == 0 else '  -'} {cell}" for n, cell in enumerate(row))
     yield ""
 
 
-def _listed(survivors: list) -> Iterator[str]:
+def _package(line: dict[str, Any]) -> str:
+    return line["module"].split("/")[0]
+
+
+def _interval(found: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    if n == 0:
+        return 0.0, 1.0
+    p = found / n
+    middle, half = p + z * z / (2 * n), z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
+
+
+def _listed(survivors: list[dict[str, Any]]) -> Iterator[str]:
     for same, title in ((True, "Equivalent survivors"), (False, "Other survivors")):
         groups: dict[str, list] = {}
-        for line, reason in survivors:
-            if reason["same"] == same:
-                groups.setdefault(reason["why"], []).append(line)
+        for line in survivors:
+            if line.get("same", False) == same:
+                groups.setdefault(line.get("why", "No test was found within the time limit."), []).append(line)
         if groups:
             yield from (title, "-" * len(title), "")
         for why, group in groups.items():

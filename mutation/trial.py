@@ -9,11 +9,13 @@ import pickle
 import re
 import resource
 import signal
+import sqlite3
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import _lru_cache_wrapper
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, FunctionType
@@ -26,17 +28,18 @@ import pytest
 from .mutants import Mutant
 
 PACKAGE = Path("pyterrier_cwla").resolve()
-LANGUAGE = ("model/continuations", "model/aggregations")  # modules with functions of the language only
-_OPTIONS = ["-o", "addopts=", "--doctest-modules", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-_EARLY = (f"{PACKAGE.name}/", "tests/evaluation/test_arrays", "tests/model/test_language")  # fast to import and run
+_OPTIONS = ["-o", "addopts=", "--doctest-modules", "-q", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist",
+            "-W", "ignore"]  # fmt: skip
 _MEMORY = 6 << 30
+_LONGEST = 20
+_STARTS = {"subprocess.Popen", "os.fork", "os.posix_spawn", "os.system"}
 
 
 class Test(NamedTuple):
-    """Test measured without mutants: seconds, and executed lines as pairs (module, line)."""
+    """Test measured without mutants: CPU seconds, and executed lines by module, as bits of an integer."""
 
     seconds: float
-    lines: frozenset
+    lines: dict[str, int]
 
 
 # ---- children
@@ -110,8 +113,9 @@ class Session:
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
 
 
-def prepare(examples: int) -> None:
-    """Make hypothesis try the same examples every time, at most this number for each test."""
+def prepare(examples: int, marks: str) -> None:
+    """Select tests by marks, and make hypothesis try the same examples every time, at most this number for each."""
+    _OPTIONS.extend(["-m", marks])
     hypothesis.settings.register_profile(
         "mutation",
         derandomize=True,
@@ -124,46 +128,72 @@ def prepare(examples: int) -> None:
     hypothesis.settings.load_profile("mutation")
 
 
-def collected(arguments: list[str], work: Callable[[Session, list], Any], without: tuple[str, ...] = ()) -> Session:
+def collected(arguments: list[str], work: Callable[[Session, list], Any]) -> Session:
     """Collect tests with pytest, run ``work`` on them, and return the session."""
     session = Session(work)
-    rest = [option for name in without for option in ("--deselect", name)]
-    code = pytest.main([*_OPTIONS, *rest, *arguments], plugins=[session])
+    code = pytest.main([*_OPTIONS, *arguments], plugins=[session])
     if code not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.TESTS_FAILED):
         session.failed = session.failed or "import"
     return session
 
 
-def measured(files: list[str], without: tuple[str, ...], modules: list[str], jobs: int) -> dict[str, Test]:
+class _Unsuitable(BaseException):
+    """Raised in a test that starts a process or takes too long, so that it fails and is left out."""
+
+
+def measured(files: list[str], modules: list[str], jobs: int) -> dict[str, Test]:
     """Return seconds and lines of all tests that pass; the key "" contains the lines executed before the tests."""
 
     def part(number: int) -> dict[str, Test]:
         _silence()
         paths = {str(PACKAGE / f"{name}.py"): name for name in modules}
-        coverer = coverage.Coverage(data_file=None, config_file=False, include=list(paths))
+        running = False
+
+        def refuse(*_: Any) -> None:
+            if running:
+                raise _Unsuitable
 
         def each(session: Session, items: list) -> dict[str, float]:
+            nonlocal running
+            import _posixsubprocess
+
+            sys.addaudithook(lambda event, _: refuse() if event in _STARTS else None)
+            _posixsubprocess.fork_exec = refuse  # of joblib and multiprocessing
+            for limit in (signal.SIGPROF, signal.SIGALRM):
+                signal.signal(limit, refuse)
             seconds, caches = {"": 0.0}, _caches()
             mine = items[number::jobs]
             for item, following in zip(mine, [*mine[1:], None]):
                 for cache in caches:
                     cache.cache_clear()
                 coverer.switch_context(item.nodeid)
-                session.failed, begun = "", time.process_time()
+                session.failed, begun, running = "", time.process_time(), True
+                signal.setitimer(signal.ITIMER_PROF, _LONGEST)
+                signal.alarm(3 * _LONGEST)
                 session.run(item, following)
+                running = False
                 if not session.failed:
                     seconds[item.nodeid] = time.process_time() - begun
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.alarm(0)
             return seconds
 
-        coverer.start()
-        seconds = collected(files, each, without).answer
-        coverer.stop()
-        ran: dict[str, set] = {name: set() for name in seconds}
-        for path, module in paths.items():
-            for line, names in coverer.get_data().contexts_by_lineno(path).items():
-                for name in set(names) & set(seconds):
-                    ran[name].add((module, line))
-        return {name: Test(seconds[name], frozenset(ran[name])) for name in seconds}
+        with tempfile.TemporaryDirectory() as folder:
+            data = Path(folder, "coverage")
+            coverer = coverage.Coverage(data_file=data, config_file=False, include=list(paths))
+            coverer.start()
+            seconds = collected(files, each).answer
+            coverer.stop()
+            coverer.save()
+            tests = {name: Test(spent, {}) for name, spent in seconds.items()}
+            rows = sqlite3.connect(data).execute(
+                "select context, path, numbits from line_bits join context on context.id = context_id join file on"
+                " file.id = file_id"
+            )
+            for name, path, bits in rows:
+                if name in tests:
+                    tests[name].lines[paths[path]] = int.from_bytes(bits, "little")
+        return tests
 
     return {name: test for _, found, _ in forked(range(jobs), jobs, part) for name, test in found.items()}
 
@@ -174,9 +204,8 @@ def _caches() -> list[Any]:
 
     for start, doublings in ((16, 8), (16, 40), (1024, 34), (16384, 30)):
         grid(start, doublings)  # computed once for all children
-    modules = [module for name, module in sys.modules.items() if name.split(".")[0] == PACKAGE.name]
-    values = {id(value): value for module in modules for value in vars(module).values()}
-    return [value for value in values.values() if hasattr(value, "cache_clear") and value is not grid]
+    found = [thing for thing in gc.get_objects() if isinstance(thing, _lru_cache_wrapper) and thing is not grid]
+    return [cache for cache in found if (cache.__module__ or "").split(".")[0] == PACKAGE.name]
 
 
 class Choice:
@@ -188,13 +217,13 @@ class Choice:
 
     def __init__(self, tests: dict[str, Test], budget: float) -> None:
         self.tests, self.budget = {name: test for name, test in tests.items() if name}, budget
-        self.early = tests[""].lines
+        self.early = {"": tests[""].lines} if "" in tests else {}
         self.found: Counter = Counter()
 
     def of(self, mutant: Mutant) -> list[str]:
         """Return the names of the tests for a mutant, up to the budget of seconds."""
-        lines = {(mutant.module, line) for line in mutant.lines}
-        able = [name for name, test in self.tests.items() if not mutant.inside or test.lines & lines]
+        lines = _bits(mutant) if mutant.inside else -1  # what runs at import matters to all tests of the module
+        able = [name for name, test in self.tests.items() if test.lines.get(mutant.module, 0) & lines]
         seen: Counter = Counter()
         order, words = [], _words(f"{mutant.scope} {mutant.was}")
         for name in sorted(able, key=lambda name: self.tests[name].seconds):
@@ -212,7 +241,27 @@ class Choice:
 
     def runs_early(self, mutant: Mutant) -> bool:
         """Return whether a changed line is executed by the import of the package."""
-        return any((mutant.module, line) in self.early for line in mutant.lines)
+        return any(lines.get(mutant.module, 0) & _bits(mutant) for lines in self.early.values())
+
+
+class Named(Choice):
+    """The test that is named for each mutant."""
+
+    def __init__(self, names: dict[tuple[str, ...], str]) -> None:
+        super().__init__({name: Test(2, {}) for name in names.values()}, 0)
+        self.names = names
+
+    def of(self, mutant: Mutant) -> list[str]:
+        """Return the name of the test for a mutant."""
+        return [name] if "::" in (name := self.names[mutant.text]) else []
+
+    def runs_early(self, mutant: Mutant) -> bool:
+        """Return True: a mutant that survives is tried once more, by importing the package again."""
+        return True
+
+
+def _bits(mutant: Mutant) -> int:
+    return sum(1 << line for line in mutant.lines)
 
 
 def _words(text: str) -> set[str]:
@@ -224,10 +273,10 @@ def _against(session: Session, items: list, names: list[str], tests: dict[str, T
     if session.failed:
         return session.failed
     by_name = {item.nodeid: item for item in items}
-    chosen = [by_name[name] for name in names if name in by_name]
+    chosen = [by_name[name] for name in names if name in by_name and not _uses_polars(by_name[name])]
     for item, following in zip(chosen, [*chosen[1:], None]):
         # CPU time, which does not depend on other load.
-        signal.setitimer(signal.ITIMER_PROF, 10 + 10 * tests[item.nodeid].seconds)
+        signal.setitimer(signal.ITIMER_PROF, 5 + 10 * tests[item.nodeid].seconds)
         session.run(item, following)
         if session.failed:
             break
@@ -235,11 +284,34 @@ def _against(session: Session, items: list, names: list[str], tests: dict[str, T
     return session.failed
 
 
+def _uses_polars(item: Any) -> bool:
+    """Whether a test reaches polars, whose threads a forked child lacks, so that it would wait for ever."""
+    if not hasattr(item, "function"):
+        return "polars" in item.dtest.docstring
+    if "polars" in item.nodeid:
+        return True
+    waiting, seen = [item.function], set()
+    while waiting:
+        function = waiting.pop()
+        names, codes = set(), [function.__code__]
+        while codes:
+            code = codes.pop()
+            names.update(code.co_names)
+            codes += [inner for inner in code.co_consts if isinstance(inner, CodeType)]
+        things = [function.__globals__.get(name) for name in names]
+        if "polars" in names or any(getattr(thing, "__name__", "") == "polars" for thing in things):
+            return True
+        functions = {thing for thing in things if isinstance(thing, FunctionType)} - seen
+        waiting += [thing for thing in functions if "tests" in thing.__code__.co_filename]
+        seen |= functions
+    return False
+
+
 def _limit() -> None:
     _silence()
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    signal.alarm(300)
+    signal.alarm(90)
 
 
 # ---- mutants
@@ -262,22 +334,21 @@ def outcome(mutant: Mutant, answer: str | None, ended: int, choice: Choice) -> O
     return mutant, "killed" if answer else "survived", answer
 
 
-def tried(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
-          record: Callable[[Outcome], None]) -> None:  # fmt: skip
+def tried(some: list[Mutant], files: list[str], choice: Choice, jobs: int, record: Callable[[Outcome], None]) -> None:
     """Test mutants by replacing functions where that is enough, else by importing the package again."""
-    quick = [mutant for mutant in some if mutant.inside or mutant.module in LANGUAGE]
-    done = replaced(quick, files, without, choice, jobs, record) if quick else set()
-    imported([mutant for mutant in some if mutant.key not in done], choice, jobs, record)
+    quick = [mutant for mutant in some if mutant.inside]
+    done = replaced(quick, files, choice, jobs, record) if quick else set()
+    imported([mutant for mutant in some if mutant.text not in done], choice, jobs, record)
 
 
-def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], choice: Choice, jobs: int,
-             record: Callable[[Outcome], None]) -> set[str]:  # fmt: skip
+def replaced(some: list[Mutant], files: list[str], choice: Choice, jobs: int,
+             record: Callable[[Outcome], None]) -> set[tuple[str, ...]]:  # fmt: skip
     """Test mutants of functions by replacing their code in a pytest session with all tests collected.
 
-    Returns the keys of all but those that survive and run at import.
+    Returns the texts of all but those that survive and run at import, or whose function cannot be replaced.
     """
 
-    def each(session: Session, items: list) -> set[str]:
+    def each(session: Session, items: list) -> set[tuple[str, ...]]:
         assert not session.failed, session.failed
         for module in {mutant.module for mutant in some}:
             importlib.import_module(_dotted(module))
@@ -288,46 +359,31 @@ def replaced(some: list[Mutant], files: list[str], without: tuple[str, ...], cho
         caches = _caches()
         gc.freeze()
 
-        def on_trial(mutant: Mutant) -> str:
+        def on_trial(mutant: Mutant) -> str | None:
             _limit()
             path = str(PACKAGE / f"{mutant.module}.py")
-            code = compile(mutant.code, path, "exec")
-            if mutant.inside:
-                for function in functions[path, mutant.scope]:
-                    function.__code__ = _code(code, mutant.scope)
-            else:
-                try:
-                    _made_anew(mutant.module, code)
-                except Exception:
-                    return "import"
+            code = _code(compile(mutant.code, path, "exec"), mutant.scope)
+            places = functions.get((path, mutant.scope), [])
+            if not places or any(place.__code__.co_freevars != code.co_freevars for place in places):
+                return None
+            for function in places:
+                function.__code__ = code
             for cache in caches:
                 cache.cache_clear()
             return _against(session, items, choice.of(mutant), choice.tests)
 
         done = set()
         for mutant, answer, ended in forked(some, jobs, on_trial):
+            if answer is None and not ended:
+                continue
             found = outcome(mutant, answer, ended, choice)
             if found[1] != "survived" or not choice.runs_early(mutant):
                 record(found)
-                done.add(mutant.key)
+                done.add(mutant.text)
         return done
 
-    ((_, done, _),) = forked([0], 1, lambda _: collected(files, each, without).answer)
+    ((_, done, _),) = forked([0], 1, lambda _: collected(files, each).answer)
     return done
-
-
-def _made_anew(module: str, code: CodeType) -> None:
-    """Execute a module of functions of the language and update the registered functions with the new ones."""
-    from pyterrier_cwla.model.language import TABLES
-
-    before = {kind: dict(parts) for kind, parts in TABLES.items()}
-    name = _dotted(module)
-    exec(code, {"__name__": name, "__package__": name.rpartition(".")[0]})
-    for kind, parts in TABLES.items():
-        for name, part in before[kind].items():
-            vars(part).update(vars(parts[name]))
-        parts.clear()
-        parts.update(before[kind])
 
 
 def _dotted(module: str) -> str:
@@ -373,12 +429,11 @@ def imported(some: list[Mutant], choice: Choice, jobs: int, record: Callable[[Ou
     def on_trial(mutant: Mutant) -> str:
         _limit()
         sys.meta_path.insert(0, _Finder(mutant))  # type: ignore[arg-type]
-        names = choice.of(mutant)
-        early = [name for name in names if name.startswith(_EARLY)][:60]
-        return next(filter(None, (met(part) for part in (early, [n for n in names if n not in early]) if part)), "")
-
-    def met(names: list[str]) -> str:
-        files = sorted({name.split("::")[0] for name in names})
+        names = choice.of(mutant)[:100]
+        if not names:
+            importlib.import_module(_dotted(mutant.module))
+            return ""
+        files = list(dict.fromkeys(name.split("::")[0] for name in names))
         return collected(files, lambda session, items: _against(session, items, names, choice.tests)).failed
 
     for mutant, answer, ended in forked(some, jobs, on_trial):
