@@ -134,8 +134,7 @@ def command(text):
     from pyterrier_cwla.cli.app import main
 
     printed = io.StringIO()
-    wide = mock.patch.dict(os.environ, {"COLUMNS": "200"})
-    with chdir(folder().name), wide, redirect_stdout(printed), pytest.raises(SystemExit) as ended:
+    with chdir(folder().name), redirect_stdout(printed), pytest.raises(SystemExit) as ended:
         main(text.split())
     assert not ended.value.code, printed.getvalue()
     return printed.getvalue()
@@ -289,6 +288,12 @@ RESULTS = {
 }
 
 
+def numbers(name):
+    """Return the numbers of a result that is printed on a wide screen."""
+    with mock.patch.dict(os.environ, {"COLUMNS": "200"}):
+        return numbers_of(RESULTS[name]())
+
+
 def frozen():
     return json.loads(FILE.read_text("utf-8"))
 
@@ -296,7 +301,7 @@ def frozen():
 @pytest.mark.every_case
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * (n in SLOW)) for n in RESULTS])
 def test_printed_numbers(name):
-    changed = differences(frozen()[name], numbers_of(RESULTS[name]()))
+    changed = differences(frozen()[name], numbers(name))
     assert not changed, (
         f"{name}: if this is intended, such as a new measure or significance test (TESTS) in a table, write the result"
         f" anew: python -m tests.test_frozen_results {name}\n{changed}"
@@ -318,7 +323,7 @@ def test_each_result_has_numbers_and_the_layout_is_free():
 def main(names):
     """Write the numbers of some or all results anew, and print the differences."""
     old = frozen() if FILE.exists() else {}
-    new = {name: numbers_of(RESULTS[name]()) for name in names or RESULTS}
+    new = {name: numbers(name) for name in names or RESULTS}
     for name, words in new.items():
         if changed := differences(old.get(name, {}), words):
             print(f"{name}\n{changed}\n")

@@ -42,9 +42,9 @@ def screen(file: IO[str] | None = None) -> Console:
         File to write to; by default standard output.
     """
     on_terminal = file is None and ("COLUMNS" in os.environ or sys.stdout.isatty())
-    return _Screen(
-        file=file, width=None if on_terminal else UNLIMITED_WIDTH, highlight=False, markup=False, emoji=False
-    )
+    width = None if on_terminal else UNLIMITED_WIDTH
+    jupyter = None if file is None else False  # in a notebook, rich would show the text instead of writing it
+    return _Screen(file=file, width=width, force_jupyter=jupyter, highlight=False, markup=False, emoji=False)
 
 
 def readable_screen() -> Console:
