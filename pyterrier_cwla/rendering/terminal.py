@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from io import StringIO
 from itertools import chain
 from textwrap import wrap
-from typing import IO
+from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
@@ -43,8 +43,9 @@ def screen(file: IO[str] | None = None) -> Console:
     """
     on_terminal = file is None and ("COLUMNS" in os.environ or sys.stdout.isatty())
     width = None if on_terminal else UNLIMITED_WIDTH
-    jupyter = None if file is None else False  # in a notebook, rich would show the text instead of writing it
-    return _Screen(file=file, width=width, force_jupyter=jupyter, highlight=False, markup=False, emoji=False)
+    # In a notebook, rich would show the text instead of writing it, and colour it.
+    plain: dict[str, Any] = {} if file is None else {"force_jupyter": False, "force_terminal": False}
+    return _Screen(file=file, width=width, **plain, highlight=False, markup=False, emoji=False)
 
 
 def readable_screen() -> Console:

@@ -127,6 +127,7 @@ def test_next_documents_with_predicted_grades(collection, prints, says, tmp_path
     assert "give one measure, not 2" in says(*given[:4], "-m", "AP,RR", "-o", tmp_path / "other")
 
 
+@pytest.mark.nightly
 def test_other_holes(collection, prints, says, tmp_path):
     some = ("-m", "AP", "--pairs", "2", "--holes")
     assert "pool" in prints(*arguments(collection, "robustness", tmp_path / "depth", *some, "depth"))

@@ -185,6 +185,7 @@ class Shown:
             assert self.texts(of("adds"))[: len(shown)] == digits(one.contributions[:12])
 
 
+@pytest.mark.nightly
 def test_the_page_is_small_and_has_forty_presets(page, known):
     assert page.stat().st_size < 2_000_000
     assert sum(len(answers) for answers in known["answers"].values()) == 40
@@ -197,6 +198,7 @@ def test_the_page_is_small_and_has_forty_presets(page, known):
 
 
 @pytest.mark.parametrize("topic", PAIRS)
+@pytest.mark.nightly
 def test_presets_show_explain_s_numbers_at_both_ends(browser, page, known, topic):
     texts = {(name, at): text for text, (name, at) in known["texts"].items()}
     with seen(browser, page):
@@ -211,6 +213,7 @@ def test_presets_show_explain_s_numbers_at_both_ends(browser, page, known, topic
                 shown.agrees_with_explain(topic)
 
 
+@pytest.mark.nightly
 def test_sweeps_and_topics_follow_the_measure_and_the_topic(browser, page, known):
     with seen(browser, page):
         shown = Shown(browser)
@@ -224,6 +227,7 @@ def test_sweeps_and_topics_follow_the_measure_and_the_topic(browser, page, known
         shown.until(lambda: shown.texts("[data-topic]") == of_topics)
 
 
+@pytest.mark.nightly
 def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
     browser.get_log("browser")
     with seen(browser, page):
@@ -240,6 +244,7 @@ def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.nightly
 def test_the_page_fits_the_window_and_axe_finds_no_serious_violation(browser, page, width, scheme):
     with seen(browser, page, width, scheme):
         assert browser.execute_script("return document.documentElement.scrollWidth") <= width

@@ -56,6 +56,7 @@ def test_the_code_prints_what_the_page_says(data, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_code_runs_on_generated_data(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     (tmp_path / "lambdarank").mkdir()

@@ -368,7 +368,9 @@ def test_geometric_means_have_no_intervals_of_tukey():
 @pytest.mark.slow
 def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
     found = compare(QRELS, RUNS, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
-    assert "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons" in " ".join(repr(found).split())
+    assert "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons" in " ".join(
+        repr(found).split()
+    )
     assert "Less is better: ESL." in repr(found)
     for layout in ("matrix", "list"):
         assert "Less is better: ESL." in found.to_latex("ESL", layout=layout)

@@ -109,6 +109,7 @@ def test_new_processes_read_the_default_table_of_lengths():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [(), (StandardScaler(),)], ids=["alone", "in a pipeline"])
+@pytest.mark.nightly
 def test_measures_in_a_grid_read_the_default_table_in_new_processes(steps):
     ranker, name = GroupedRanker(LIGHTGBM), "objective"
     if steps:

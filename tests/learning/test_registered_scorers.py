@@ -109,6 +109,7 @@ def test_recursive_elimination_with_routing():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_modules_imported_afterwards_accept_and_lose_the_names():
     code = """
 import pyterrier_cwla as cwla

@@ -765,6 +765,7 @@ def test_names_of_other_packages_are_errors_that_name_ours(call, message):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("routed", "n_jobs"), [(False, None), (True, None), (True, 2)])
+@pytest.mark.nightly
 def test_queries_are_ranked_by_models_that_did_not_see_them(routed, n_jobs):
     rows = Rows(21, queries=11)
     measures = [TBG, "nDCG@5", "SetF"]
@@ -895,6 +896,7 @@ def test_a_search_in_two_processes_finds_what_one_finds(routed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("several", [False, True])
+@pytest.mark.nightly
 def test_what_cannot_be_scored_stops_a_search_in_two_processes(several):
     rows = Rows(14)
     scoring = {"ours": scorer(TBG), "r2": "r2"} if several else scorer(TBG)

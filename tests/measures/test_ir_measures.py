@@ -470,6 +470,7 @@ def test_residuals_by_hand():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_function_of_ones_own_travels_with_the_measure():
     @continuation
     def tired(view, after: float):

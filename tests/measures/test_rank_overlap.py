@@ -175,6 +175,7 @@ def real_runs(folder):
 @pytest.mark.slow
 @pytest.mark.real_data
 @pytest.mark.parametrize("collection", ["trec-covid-r1", "dl19", "trec8"])
+@pytest.mark.nightly
 def test_runs_of_real_collections(data, collection):
     qrels, runs = real_runs(data / collection)
     assert len(runs) >= 3

@@ -500,6 +500,7 @@ def evaluated(measure):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_measures_travel_to_the_workers_of_joblib():
     measures = [CWLA(C=a_notebooks_function()(p), A="erg", max_rel=1) for p in (0.5, 0.25)]
     found = Parallel(n_jobs=2)(delayed(evaluated)(measure) for measure in measures)

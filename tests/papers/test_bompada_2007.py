@@ -76,6 +76,7 @@ def test_table_3_on_trec_8(trec8):
 
 @pytest.mark.slow
 @pytest.mark.real_data
+@pytest.mark.nightly
 def test_infap_without_a_pool_has_another_knee(trec8):
     qrels, runs = trec8
     some = {"infAP": "infAP", "AP": "AP"}

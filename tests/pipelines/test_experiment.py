@@ -222,6 +222,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.nightly
 def test_a_function_of_a_notebook_works_in_worker_processes(tmp_path):
     (tmp_path / "notebook.py").write_text(NOTEBOOK)
     done = subprocess.run([sys.executable, "notebook.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120)

@@ -76,6 +76,7 @@ def lengths(data):
 
 @pytest.mark.slow
 @pytest.mark.real_data
+@pytest.mark.nightly
 def test_runs_whose_lengths_are_known_or_the_mean(qrels, runs, lengths):
     words = read_lengths(lengths).to_pandas().set_index("doc_id").doc_length
     known = {name: run for name, run in runs.items() if name != "REP_LLAMA"}

@@ -183,6 +183,7 @@ def test_preferences_are_fitted_by_their_likelihood_without_ties(falling):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_preferences_within_the_bounds_are_those_of_logistic_regression():
     rated, x, _ = preferred(1, pairs=1500)
     y = rated.ratings
@@ -194,6 +195,7 @@ def test_preferences_within_the_bounds_are_those_of_logistic_regression():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_preferences_that_scores_reproduce_have_a_finite_discount():
     """The ridge penalty keeps the likelihood from rising without end."""
     rated, x = made(noise=0)
@@ -205,6 +207,7 @@ def test_preferences_that_scores_reproduce_have_a_finite_discount():
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_sides_of_pairs_are_exchangeable():
     rated, _, frame = preferred()
     swapped = frame.rename(columns={"first": "second", "second": "first"})[["first", "second", "preference"]]

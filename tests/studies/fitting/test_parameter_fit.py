@@ -334,6 +334,7 @@ def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_users_own_function_is_known_to_all_processes():
     template, rated = of_a_continuation(1)
     ranges = {"p": np.linspace(0.01, 0.99, 300).tolist()}
