@@ -88,9 +88,8 @@ def test_changes_in_place_are_noticed():
     assert before[0] == before[1]
     words[0], grades[1], qid[1], y.index.names = 30.0, 1, "b", ["qid", "other", "doc_length"]
     assert tbg(model, X, grades, **known) == tbg(model, X, grades, qid=qid.tolist(), doc_length=words.tolist())
-    assert (
-        tbg(model, X, y) == tbg(model, X, pd.Series(GRADES, index.rename(["qid", "other", "doc_length"]))) != before[1]
-    )
+    renamed = pd.Series(GRADES, index.rename(["qid", "other", "doc_length"]))
+    assert tbg(model, X, y) == tbg(model, X, renamed) != before[1]
     words[0], grades[1], qid[1] = WORDS[0], GRADES[1], QID[1]
     assert tbg(model, X, grades, **known) == before[0]
 

@@ -69,6 +69,7 @@ def test_functions_imported_before_accept_the_names():
     both = cross_validate(Ridge(), **given, scoring=["TBG", "AP"])
     assert both["test_TBG"].tolist() == by_hand.tolist()
     assert both["test_AP"].tolist() == cross_val_score(Ridge(), **given, scoring=scorer("AP")).tolist()
+    assert np.isfinite(cross_val_score(Ridge(), **data(3)[1], scoring="GMAP")).all()
 
 
 @pytest.mark.parametrize(
@@ -180,17 +181,17 @@ def test_a_name_that_scikit_learn_gets_one_day_stays_its_own(monkeypatch):
     assert metrics._scorer._SCORERS["AP"] is theirs
 
 
-@pytest.mark.parametrize("otherwise", ["another registry", "other checks"])
-def test_old_versions_are_one_error_and_change_nothing(otherwise, monkeypatch):
+@pytest.mark.parametrize(
+    "old",
+    [(metrics._scorer, "_SCORERS", MappingProxyType(dict(metrics._scorer._SCORERS))), (scorers, "_checks", lambda: ())],
+    ids=["another registry", "other checks"],
+)
+def test_old_versions_are_one_error_and_change_nothing(old, monkeypatch):
     before = dict(metrics._scorer._SCORERS)
     with monkeypatch.context() as patch:
-        if otherwise == "another registry":
-            patch.setattr(metrics._scorer, "_SCORERS", MappingProxyType(before))
-        else:
-            patch.setattr(scorers, "_checks", lambda: ())
-        with pytest.raises(
-            CWLAError, match=rf"scikit-learn {sklearn.__version__} does not allow.*scoring=scorer\('TBG'\)"
-        ):
+        patch.setattr(*old)
+        says = rf"scikit-learn {sklearn.__version__} does not allow.*scoring=scorer\('TBG'\)"
+        with pytest.raises(CWLAError, match=says):
             register_scorers()
         assert get_scorer("TBG") == scorer("TBG")
         assert pickle.loads(pickle.dumps(scorer("TBG"))) == scorer("TBG")
@@ -258,9 +259,3 @@ def test_a_search_within_a_process_has_the_default_table_of_lengths():
         one, two = (cross_val_score(inner, **given, n_jobs=n_jobs).tolist() for n_jobs in (None, 2))
         by_row = {**given, "params": {**params, "doc_length": rows.doc_length}}
         assert one == two == cross_val_score(inner, **by_row).tolist()
-
-
-def test_scores_by_names_are_finite():
-    given = data(3)[1]
-    register_scorers()
-    assert np.isfinite(cross_val_score(Ridge(), **given, scoring="GMAP")).all()
