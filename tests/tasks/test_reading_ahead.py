@@ -59,9 +59,6 @@ def test_items_are_closed_if_iteration_stops_early():
     assert closed.wait(timeout=60)
 
 
-def test_items_may_be_none():
-    assert list(ahead(item for item in [None, None])) == [None, None]
-
-
-def test_nothing():
-    assert list(ahead(item for item in [])) == []
+@pytest.mark.parametrize("items", [[None, None], []])
+def test_items_may_be_none_or_missing(items):
+    assert list(ahead(item for item in items)) == items
