@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import inspect
+import os
 from collections import defaultdict
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
@@ -21,6 +22,7 @@ settings.register_profile("ci", deadline=None, max_examples=50)
 
 def pytest_configure(config: pytest.Config) -> None:
     """Stop if the package was installed as a copy and changed since: other processes of tests import the copy."""
+    os.environ.pop("COLUMNS", None)  # pytest-xdist sets it; results are printed as into a pipe, at their full width
     changed = None if hasattr(config, "workerinput") else changed_since_installation(ROOT)
     if changed:
         raise pytest.UsageError(

@@ -523,9 +523,9 @@ def _of_these(name: str, values: Any, rows: int) -> Any:
     """Return the array with this number of rows out of a list; a single array belongs to all sets."""
     if not isinstance(values, list | tuple) or not values or np.ndim(values[0]) != 1:
         return values
-    fitting = [v for v in values if len(v) == rows]
+    fitting = [v for v in values if np.size(v) == rows]
     if not fitting:
-        raise BadParameter(f"no {name} has {rows:,} rows; the given ones have {[len(v) for v in values]}.")
+        raise BadParameter(f"no {name} has {rows:,} rows; the given ones have {[np.size(v) for v in values]}.")
     if any(not np.array_equal(v, fitting[0]) for v in fitting[1:]):
         raise BadParameter(f"two sets have {rows:,} rows, so their {name} cannot be distinguished.")
     return fitting[0]

@@ -194,7 +194,7 @@ def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
         raise BadParameter(f"{name} is one value: pass one list per query, or one array with qid=.")
     if not isinstance(values, np.ndarray) or values.dtype == object:
         values = list(values)
-        nested = [hasattr(one, "__len__") and not isinstance(one, str) for one in values]
+        nested = [hasattr(one, "__len__") and not isinstance(one, str) and getattr(one, "ndim", 1) for one in values]
         if any(nested):
             if not all(nested):
                 raise BadParameter(f"{name} mixes lists and single values: pass one list per query.")

@@ -949,3 +949,6 @@ def test_masked_values_are_missing_and_rows_without_labels_are_refused():
         EvalMeasure("AP").value([np.nan, np.nan], scores, [2])
     with pytest.raises(BadRun, match="scores must be one number per row"):
         EvalMeasure("AP").value([1, 0], ["x", "y"], [2])
+    with pytest.raises(BadParameter, match="no doc_length has 2 rows"):
+        EvalMeasure("TBG", doc_length=[[1], 5]).value([1, 0], [1, 2], [2])
+    assert measure_score("AP", [1, 0], [np.array(2), np.array(1)], qid=["a", "a"]) == 1
