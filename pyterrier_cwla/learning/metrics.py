@@ -196,9 +196,9 @@ def _flat(values: Any, name: str) -> tuple[Array, list[int] | None]:
         values = list(values)
         nested = [hasattr(one, "__len__") and not isinstance(one, str) and getattr(one, "ndim", 1) for one in values]
         if any(nested):
-            if not all(nested):
-                raise BadParameter(f"{name} mixes lists and single values: pass one list per query.")
             lists = [of_rows(one) for one in values]
+            if any(one.ndim != 1 for one in lists):
+                raise BadParameter(f"{name} mixes lists and single values: pass one list per query.")
             several = any(one.dtype.kind in "US" for one in lists)  # possibly texts and NaN
             return np.concatenate(lists, dtype=object if several else None), [len(one) for one in lists]
         values = of_rows(values)
