@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
-import os
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
+from unittest.mock import patch
 
 from pyterrier_cwla.cli import study_commands
 from pyterrier_cwla.cli.app import main
@@ -85,12 +85,18 @@ def grammar(rng: random.Random) -> bytes:
 
 @cache
 def _prepare() -> None:
-    """Write the other files; explorations end at once, and reports are not drawn."""
-    os.chdir(SCRATCH)
+    """Write the other files."""
     for name, content in _FILES.items():
         scratch(content, name)
-    ExplorerServer.serve_forever = lambda self, poll_interval=0.5: None  # type: ignore[method-assign]
-    study_commands.ReportFolder.write = lambda self, found: print(found.headline())  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
+def _without_pages() -> Iterator[None]:
+    """Work in the folder of the files; explorations end at once, and reports are not drawn."""
+    ends_at_once = patch.object(ExplorerServer, "serve_forever", lambda self, poll_interval=0.5: None)
+    says_only = patch.object(study_commands.ReportFolder, "write", lambda self, found: print(found.headline()))
+    with contextlib.chdir(SCRATCH), ends_at_once, says_only:
+        yield
 
 
 def one_input(data: bytes) -> bool:
@@ -119,7 +125,7 @@ def _printed(command: Sequence[str], content: bytes, name: str) -> tuple[int, st
     words = [word.replace("FILE", name) for word in command]
     scratch(content, f"{name}.jsonl" if f"{name}.jsonl" in words else name)
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    with _without_pages(), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             main(words)
         except SystemExit as ended:
