@@ -447,7 +447,7 @@ assert 'pip install "dask[dataframe]' in said()
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", range(20))
 def test_a_worker_that_is_killed_changes_no_number(seed, qrels, runs, client, tmp_path):
     """One worker is killed during its work. ``python -m benchmarks.cluster --kill 20`` runs more trials."""
     calls, here, last = tmp_path / "calls", os.getpid(), int(np.random.default_rng(seed).integers(1, 40))

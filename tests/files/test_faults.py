@@ -24,7 +24,7 @@ from pyterrier_cwla.evaluation import streaming
 from pyterrier_cwla.files import run_files
 from pyterrier_cwla.files.atomic import written
 from pyterrier_cwla.tasks.result_cache import Pieces, ResultCache
-from tests.support.killed import collection, stopped, trial
+from tests.support.killed import collection, stopped
 
 MEASURES = ["AP", "nDCG@10"]
 RNG = random.Random(0)
@@ -312,15 +312,6 @@ def test_standard_output_that_is_a_file(tmp_path):
 
 
 # ---- killed and interrupted processes
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(1))
-def test_killed_evaluations_go_on(tmp_path, seed):
-    """``python tests/support/killed.py 20`` runs more trials with three kills each."""
-    collection(tmp_path)
-    found, expected = trial(tmp_path, random.Random(seed))
-    pd.testing.assert_frame_equal(found, expected, check_exact=True)
 
 
 @pytest.mark.slow

@@ -1,18 +1,11 @@
-"""Kill evaluations with a result cache at random moments, resume them, and compare the values.
+"""Kill evaluations with a result cache at random moments, resume them, and compare the values."""
 
-python tests/support/killed.py [TRIALS [SEED]]    (tests/files/test_faults.py runs three trials)
-"""
-
-import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 from pyterrier_cwla import evaluate
 
@@ -20,13 +13,13 @@ RUNS, QUERIES, DOCUMENTS = 30, 20, 30
 MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 
 
-def collection(folder):
-    """Write judgments and many small runs."""
+def collection(folder, runs=RUNS):
+    """Write judgments and small runs."""
     rng = np.random.default_rng(0)
     (folder / "runs").mkdir()
     pairs = [(f"q{q}", f"d{d}") for q in range(QUERIES) for d in range(DOCUMENTS)]
     (folder / "qrels.txt").write_text("".join(f"{q} 0 {d} {rng.integers(4)}\n" for q, d in pairs[::2]))
-    for run in range(RUNS):
+    for run in range(runs):
         scores = rng.random(len(pairs)).tolist()
         lines = (f"{q} Q0 {d} 0 {s} run\n" for (q, d), s in zip(pairs, scores, strict=True))
         (folder / "runs" / f"run{run}.txt").write_text("".join(lines))
@@ -53,13 +46,3 @@ def trial(folder, rng, kills=1):
     qrels, runs = (str(folder / name) for name in place)
     found = evaluate(qrels, runs, MEASURES, by_query=True, cache_dir=folder / "kept")
     return found, evaluate(qrels, runs, MEASURES, by_query=True)
-
-
-if __name__ == "__main__":
-    trials, seed = (int(argument) for argument in (sys.argv[1:] + ["20", "0"][len(sys.argv) - 1 :]))
-    for number in range(trials):
-        with tempfile.TemporaryDirectory() as name:
-            collection(Path(name))
-            found, expected = trial(Path(name), random.Random(seed + number), kills=3)
-            pd.testing.assert_frame_equal(found, expected, check_exact=True)
-            print(f"{number + 1}: {len(found):,} rows equal", flush=True)
