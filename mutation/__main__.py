@@ -34,8 +34,8 @@ WARM = (
     "numpy pandas pyarrow pyarrow.compute scipy.special scipy.stats mpmath polars sklearn cloudpickle joblib"
     " ir_measures IPython requests rich tqdm"
 )
-#: Folders of tests that need more than the modules: other programs, pages, the command line.
-OUTSIDE = ("docs", "real_data", "cli", "demo", "explorer", "pipelines", "rendering", "errors")
+#: Tests that need more than the modules: other programs, pages, the command line, all mutants.
+OUTSIDE = re.compile("tests/(docs|real_data|cli|demo|explorer|pipelines|test_(?!frozen_results))")
 KEPT = Path("build/mutation")
 RESULTS = Path(__file__).with_name("results.jsonl")
 PAGE = Path(__file__).with_name("results.rst")
@@ -75,8 +75,8 @@ def main() -> None:
         some = [mutant for mutant in rounds if mutant and mutant.text not in known]
     print(f"{len(some)} mutants to try with all tests of their lines", flush=True)
     if some:
-        tests = (path for path in sorted(Path("tests").glob("*/**/test_*.py")) if path.parts[1] not in OUTSIDE)
-        files = [*map(str, tests), *(os.path.relpath(path) for path in sorted(PACKAGE.rglob("*.py")))]
+        tests = map(str, sorted(Path("tests").rglob("test_*.py")))
+        files = [*(path for path in tests if not OUTSIDE.match(path)), *(os.path.relpath(path) for path in sorted(PACKAGE.rglob("*.py")))]
         choice = Choice(_tests(files, asked.jobs, asked.marks), asked.budget)
         tried(some, files, choice, asked.jobs, record)
     present = {text: line for text, line in read().items() if applied(PACKAGE, *text)}
