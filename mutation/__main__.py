@@ -76,7 +76,8 @@ def main() -> None:
     print(f"{len(some)} mutants to try with all tests of their lines", flush=True)
     if some:
         tests = map(str, sorted(Path("tests").rglob("test_*.py")))
-        files = [*(path for path in tests if not OUTSIDE.match(path)), *(os.path.relpath(path) for path in sorted(PACKAGE.rglob("*.py")))]
+        own = (os.path.relpath(path) for path in sorted(PACKAGE.rglob("*.py")))
+        files = [*(path for path in tests if not OUTSIDE.match(path)), *own]
         choice = Choice(_tests(files, asked.jobs, asked.marks), asked.budget)
         tried(some, files, choice, asked.jobs, record)
     present = {text: line for text, line in read().items() if applied(PACKAGE, *text)}
