@@ -70,15 +70,15 @@ class _Documented:
         return (inspect.getdoc(self.thing) or "").split("\n\n")[0].replace("\n", " ")
 
 
-def written() -> dict[str, str]:
-    """Return the pages as reStructuredText, by path."""
+def written(site: bool) -> dict[str, str]:
+    """Return the pages as reStructuredText, by path; on the site, with the examples that use each object."""
     documented = [_Documented(name, thing) for name, thing in _public()]
     places = _places(documented)
     groups: dict[str, list[_Documented]] = {name: [] for name in _GROUPS}
     for one in documented:
         groups.setdefault(one.group, []).append(one)
     groups = {name: sorted(found, key=lambda one: one.order) for name, found in groups.items() if found}
-    pages = {f"api/{places[one.name]}.rst": _object_page(one) for one in documented}
+    pages = {f"api/{places[one.name]}.rst": _object_page(one, site) for one in documented}
     group_pages = {f"api/{_file(group)}.rst": _group_page(group, found, places) for group, found in groups.items()}
     return {**pages, **group_pages, "api.rst": _list_of_groups(groups, places), "renamed.rst": _renamed_page()}
 
@@ -173,7 +173,7 @@ def _group_page(group: str, found: Sequence[_Documented], places: Mapping[str, s
     ])  # fmt: skip
 
 
-def _object_page(one: _Documented) -> str:
+def _object_page(one: _Documented, site: bool) -> str:
     kind = "class" if inspect.isclass(one.thing) else "function"
     directive = f".. auto{kind}:: pyterrier_cwla.{one.name}"
     if kind == "class":
@@ -181,4 +181,6 @@ def _object_page(one: _Documented) -> str:
     if one.name == "GroupedRanker":  # scikit-learn writes these methods, and refers to its own pages
         directive += "\n   :exclude-members: set_fit_request, set_score_request"
     package, _, short = f"pyterrier_cwla.{one.name}".rpartition(".")
-    return page([title(one.name, "="), f".. code-block:: python\n\n   from {package} import {short}", directive])
+    used = f".. minigallery:: {one.thing.__module__}.{short} pyterrier_cwla.{one.name}\n   :add-heading: Examples"
+    shown = [title(one.name, "="), f".. code-block:: python\n\n   from {package} import {short}", directive]
+    return page([*shown, *([used] if site else [])])

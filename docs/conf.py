@@ -28,16 +28,19 @@ version = release = __version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "myst_nb",
     "sphinx_copybutton",
     "sphinx_gallery.gen_gallery",
 ]
-autodoc_typehints = "none"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 88
+python_use_unqualified_type_names = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
 autodoc_member_order = "bysource"
 add_module_names = False
-exclude_patterns = ["gallery", "examples/**/*.ipynb"]
+exclude_patterns = ["gallery", "used", "examples/**/*.ipynb"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 pygments_style = "a11y-light"

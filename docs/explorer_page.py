@@ -102,6 +102,10 @@ MEASURES = (
     Preset("RR", "RR: reciprocal rank", "RR", "rel", ("1", "2")),
     Preset("TBG", "TBG: time-biased gain", "TBG", "half_life",
            ("15", "30", "60", "90", "120", "180", "224", "300", "450", "600", "900", "1800")),
+    Preset("UMeasure", "UMeasure: gain before a time limit", "UMeasure(T=240,max_rel=2)", "T",
+           ("15", "30", "60", "90", "120", "180", "240", "300", "450", "600", "900", "1800")),
+    Preset("Cascade", "Cascade: users who are satisfied or give up", "Cascade(gamma=0.8,max_rel=2)", "gamma", _PHI),
+    Preset("SDCG", "SDCG@k: scaled discounted cumulative gain", "SDCG(max_rel=2)@10", "cutoff", _CUTOFFS),
 )  # fmt: skip
 PAIRS = (
     Pair(
@@ -149,8 +153,7 @@ def written(measures: Sequence[Preset] = MEASURES, pairs: Sequence[Pair] = PAIRS
         "note": _NOTE,
         "presets": base64.b64encode(gzip.compress(json.dumps(known, allow_nan=False).encode(), mtime=0)).decode(),
     }
-    packed = 'JSON.parse(document.getElementById("start").textContent).presets'
-    return page(start, f"({_SCRIPT.read_text(encoding='utf-8').strip()})({packed})", TITLE, about="explorer.html")
+    return page(start, f"({_SCRIPT.read_text(encoding='utf-8').strip()})(start.presets)", TITLE, about="explorer.html")
 
 
 def exploration_of(pairs: Sequence[Pair] = PAIRS) -> Exploration:

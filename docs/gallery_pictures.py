@@ -58,6 +58,8 @@ def _label(figure: Any) -> str:
 SETTINGS: dict[str, Any] = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
+    "backreferences_dir": "used",
+    "doc_module": ("pyterrier_cwla",),
     "subsection_order": [f"gallery/{name}" for name in ("rankings", "systems", "users", "studies")],
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",

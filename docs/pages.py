@@ -11,12 +11,14 @@ import ast
 import inspect
 import re
 import shutil
+import tomllib
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import api_pages
+import explorer_page
 from formulas import first_formula, latex
 from markup import displayed, escaped, indented, mathematics, numbers, page, table, title, with_formulas
 
@@ -35,6 +37,7 @@ from pyterrier_cwla.model.scoring import ROUTES, over_all_ranks
 
 HERE = Path(__file__).parent
 SHIPPED = HERE.parent / "pyterrier_cwla" / "pt_docs"
+ABOUT = tomllib.loads((HERE / "measures.toml").read_text())  # when to use each measure, and its neighbours
 _ONLY_SITE = ("benchmarks", "contributing", "examples/index", "notebooks/index")
 _GENERATED = ".. Written by docs/pages.py: change docs/ or the package itself, and run it again.\n\n"
 
@@ -70,7 +73,7 @@ def written(pictures: bool = False) -> dict[str, str]:
     """Return the generated pages as reStructuredText, by path, and pictures that other pages include."""
     known = [entry for entry in entries() if entry.kind not in TABLES or TABLES[entry.kind][entry.name].built_in]
     measures = [entry for entry in known if entry.kind in ("measure", "ir_measures")]
-    pages = {"measures/index.rst": _measures_page(measures), **api_pages.written()}
+    pages = {"measures/index.rst": _measures_page(measures), **api_pages.written(site=pictures)}
     for entry in measures:
         pages[f"measures/{entry.name}.rst"] = _measure_page(entry, measures, pictures)
     for kind, name in PARTS.items():
@@ -167,12 +170,13 @@ def _of_another(entry: Entry) -> bool:
 def _measure_page(entry: Entry, measures: Sequence[Entry], pictures: bool) -> str:
     example = _Example(entry)
     head = f"{entry.name}: {entry.equation.title}" if entry.equation else entry.name
-    parts = [f".. _{_anchor(entry)}:", title(head, "="), mathematics(entry.says)]
+    parts = [f".. _{_anchor(entry)}:", title(head, "="), mathematics(entry.says), ABOUT[entry.name]["when"]]
     if entry.equation:
         parts += _equation(entry.equation)
     parts.append(_facts(entry, example.texts[0]))
     if entry.parts:
         parts += [*_choices(entry.parts), *_weights(example, pictures)]
+        parts += [*(_neighbours(example, measures) if pictures else []), _explorer(entry.name, example, pictures)]
     elif details := _details(entry):
         parts += [title("Details"), *map(mathematics, details)]
     if entry.parameters:
@@ -305,6 +309,7 @@ class _Example:
     """Example of a measure on two topics, with the parameters that it requires, and with other efforts."""
 
     def __init__(self, entry: Entry) -> None:
+        self.name = entry.name
         required = example_values(entry.name, entry.parameters)
         efforts = [g.name for g in entry.parameters if g.name == "effort" and g.default == "unit"]
         variants = [{}, *({"effort": effort} for effort in ("ratio(4)", "grade_time") if efforts)]
@@ -404,6 +409,30 @@ def _weights(example: _Example, pictures: bool) -> list[str]:
         heads["discount"] = "discount"
     rows = [[_number(record[name]) for name in heads] for record in ranks.to_dict("records")]
     return [*shown, ".. rst-class:: cwla-weights\n\n" + numbers([list(heads.values()), *rows])]
+
+
+def _neighbours(example: _Example, measures: Sequence[Entry]) -> list[str]:
+    """Return the picture of the users of a measure beside those of two others."""
+    from pictures import users
+
+    near = [_Example(entry) for name in ABOUT[example.name]["near"] for entry in measures if entry.name == name]
+    shown = {one.name: one.explanation(one.texts[0]) for one in (example, *near)}
+    written = " and ".join(f":doc:`{one.texts[0]} <{one.name}>`" for one in near)
+    return [
+        f"The users of {example.name} on this topic, beside those of {written}:",
+        ".. raw:: html\n\n" + indented(users(shown, _RANKS)),
+    ]
+
+
+def _explorer(name: str, example: _Example, site: bool) -> str:
+    """Return how to open a measure in the explorer: on the site if its page there has the measure, or on own runs."""
+    text, with_words = re.subn(r"lengths='words',?|,?lengths='words'", "", example.texts[0])
+    measure = text.replace("()", "")
+    lengths = " --lengths lengths.tsv" if with_words else ""
+    own = f'on your runs: ``pyterrier-cwla explore qrels.txt run.txt{lengths} -m "{measure}"``.'
+    if site and name in {preset.name for preset in explorer_page.MEASURES}:
+        return f"`Open {name} in the explorer <../{explorer_page.NAME}#measure={name}>`__, or {own}"
+    return f"In the :doc:`explorer <../explorer>`, {own}"
 
 
 def _number(value: float) -> str:

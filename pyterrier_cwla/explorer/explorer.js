@@ -1,7 +1,8 @@
 /* The page of the explorer: draws the answers of pyterrier_cwla.explorer.Exploration, and sends requests to it.
-   All numbers come as texts; this script computes nothing but positions on the screen. */
+   All numbers come as texts; this script computes nothing but positions on the screen.
+   `wanted` is the end of the page's address: #measure=TBG opens it with this measure. */
 
-function cwlaExplorer(root, start, ask) {
+function cwlaExplorer(root, start, ask, wanted = "") {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
   const live = start.mode === "live";
@@ -969,6 +970,8 @@ function cwlaExplorer(root, start, ask) {
   build();
   show();
   showTopics();
+  const measure = new URLSearchParams(wanted.slice(1)).get("measure");
+  if (measure) change(live ? { measure } : { set: { measure } });
   const onWidth = new ResizeObserver(() => {
     if (Math.abs(root.clientWidth - width) < 20) return;
     width = root.clientWidth;

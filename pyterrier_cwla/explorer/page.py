@@ -45,8 +45,8 @@ def page(start: Mapping[str, Any], ask: str, title: str, connect: str = "'none'"
         Address of a page about the explorer, for a link.
     """
     nonce = secrets.token_urlsafe(16)
-    run = f"""cwlaExplorer(
-  document.getElementById("explorer"), JSON.parse(document.getElementById("start").textContent), {ask});"""
+    run = f"""const start = JSON.parse(document.getElementById("start").textContent);
+cwlaExplorer(document.getElementById("explorer"), start, {ask}, location.hash);"""
     return Template(source("page.html")).substitute(
         title=escape(title),
         link=_LINK.format(escape(about)) if about else "",
