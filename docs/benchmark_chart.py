@@ -1,4 +1,4 @@
-"""Draw two pictures of the benchmarks, from the tables of ``docs/benchmarks.md``."""
+"""Draw two pictures of the benchmarks, from the tables of ``docs/benchmark_tables.md``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import matplotlib
 
 from pyterrier_cwla.rendering.figures import COLOURS, GREY, axes_of, inline_svg, page_colours, titled
 
-TABLES = Path(__file__).parent / "benchmarks.md"
+TABLES = Path(__file__).parent / "benchmark_tables.md"
 #: What the workloads are, for the titles of the panels.
 WORKLOADS = {
     "S": "S: 1 run of 50 queries, 50,000 rows",
@@ -24,7 +24,7 @@ _UNITS = {"ms": 1e-3, "s": 1.0}
 def times(workload: str) -> dict[str, tuple[float, str]]:
     """Return the median seconds of each package for six measures, with a label, the fastest first."""
     medians = {}
-    for cells in _table(f"{workload}, six measures"):
+    for cells in table(f"{workload}, six measures"):
         ours = cells["who"] == "ours"
         label = cells["median"] if ours else f"{cells['median']} ({cells['times ours']} times)"
         medians[_OURS if ours else cells["who"]] = (_seconds(cells["median"]), label)
@@ -34,14 +34,14 @@ def times(workload: str) -> dict[str, tuple[float, str]]:
 def ratios() -> dict[str, tuple[float, float]]:
     """Return the lowest and the highest ratio of our time to that of its peer for each entry, the lowest first."""
     found = {}
-    for cells in _table("Where the time goes"):
+    for cells in table("Where the time goes"):
         numbers = [float(number) for number in cells["our time / its time"].split(" to ")]
         entry = f"{cells['entry']}\nbeside {cells['beside']}".replace("`", "")
         found[entry] = (numbers[0], numbers[-1])
     return dict(sorted(found.items(), key=lambda one: one[1]))
 
 
-def _table(title: str) -> list[dict[str, str]]:
+def table(title: str) -> list[dict[str, str]]:
     """Return the rows of the table in a section, as dicts."""
     text = TABLES.read_text(encoding="utf-8")
     found = re.search(rf"^#+ {title}\n(.*?)(?=^#)", text, re.M | re.S)
@@ -65,7 +65,7 @@ def chart_of_entries() -> str:
 
     found = ratios()
     with page_colours():
-        figure, ax = pyplot.subplots(figsize=(5.8, 0.5 * len(found)), layout="constrained")
+        figure, ax = pyplot.subplots(figsize=(5.8, 0.36 * len(found)), layout="constrained")
         axes_of(ax)
         for place, (low, high) in enumerate(found.values()):
             ax.plot([low, high], [place, place], "o-", color=COLOURS[0], markersize=8, linewidth=4)
@@ -74,10 +74,10 @@ def chart_of_entries() -> str:
             ax.annotate(_range(low, high), (end, place), fontsize=9, **label)
         ax.axvline(1, color=GREY, linewidth=1, zorder=0)
         lowest, highest = min(low for low, _ in found.values()), max(high for _, high in found.values())
-        ax.set(xscale="log", xlim=(0.2 * lowest, 6 * highest), ylim=(len(found) - 0.5, -0.6))
+        ax.set(xscale="log", xlim=(0.1 * lowest, 6 * highest), ylim=(len(found) - 0.5, -0.6))
         ax.set_xlabel("our time divided by that of the peer (logarithmic)")
         ax.set_yticks(range(len(found)), list(found), fontsize=8)
-        ticks = [tick for tick in (0.1, 0.3, 1, 3, 10, 30, 100) if 0.2 * lowest <= tick <= 6 * highest]
+        ticks = [tick for tick in (0.1, 0.3, 1, 3, 10, 30, 100) if 0.1 * lowest <= tick <= 6 * highest]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
         ax.minorticks_off()
         ax.tick_params(axis="y", length=0)
@@ -99,7 +99,7 @@ def chart() -> str:
 
     by_workload = {workload: times(workload) for workload in WORKLOADS}
     with page_colours():
-        figure, axes = pyplot.subplots(len(WORKLOADS), 1, figsize=(5.8, 5.4), layout="constrained", sharex=True)
+        figure, axes = pyplot.subplots(len(WORKLOADS), 1, figsize=(5.8, 4.6), layout="constrained", sharex=True)
         for ax, (workload, found) in zip(axes, by_workload.items(), strict=True):
             _panel(axes_of(ax), WORKLOADS[workload], found)
         figure.suptitle("Time of six measures; in brackets, relative to pyterrier_cwla", fontsize=11)

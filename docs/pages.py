@@ -82,8 +82,9 @@ def written(pictures: bool = False) -> dict[str, str]:
     found = {path: _GENERATED + text for path, text in pages.items()}
     if pictures:
         from benchmark_chart import charts
+        from guide_pictures import drawn
 
-        found |= {f"pictures/{name}.svg": picture for name, picture in charts().items()}
+        found |= {f"pictures/{name}.svg": picture for name, picture in {**charts(), **drawn()}.items()}
     return found
 
 
@@ -157,7 +158,7 @@ def _measures_page(measures: Sequence[Entry]) -> str:
         rows = [["Measure", "Meaning"]]
         for entry in group:
             made = f"\n\nC = ``{entry.parts['C']}``, A = ``{entry.parts['A']}``" if entry.parts else ""
-            rows.append([f":doc:`{entry.name} <{entry.name}>`", mathematics(entry.summary) + made])
+            rows.append([f":doc:`{entry.name} <{entry.name}>`", mathematics(entry.says) + made])
         parts += [title(head), table(rows, (25, 75))]
     parts.append(".. toctree::\n   :hidden:\n\n" + "\n".join(f"   {e.name} <{e.name}>" for e in measures))
     return page(parts)
