@@ -11,7 +11,20 @@ import pandas as pd
 from ..errors import BadParameter, check_whole
 from ..errors.sanitise import in_picture
 from ..files.atomic import AnyPath
-from ..rendering.figures import COLOURS, GAIN, GREY, SCORE, STAY, axes_of, elided, in_lines, saved, system_looks, titled
+from ..rendering.figures import (
+    COLOURS,
+    GAIN,
+    GREY,
+    SCORE,
+    STAY,
+    axes_of,
+    elided,
+    in_lines,
+    room_of,
+    saved,
+    system_looks,
+    titled,
+)
 from ..rendering.numbers import percent
 
 if TYPE_CHECKING:
@@ -22,6 +35,7 @@ _MINUTES = 300  # seconds, from which on an axis of time has minutes
 _SMALL, _NORMAL = 7, 8  # points, font sizes of labels in panels, and of axes and legends
 _CHARACTER, _LINE = 0.55, 1.75  # width of a character and height of a line of a legend, in font sizes
 _FEWEST, _MOST = 10, 50  # ranks of a plot whose depth is not given
+_PANEL = 1.1  # lowest height of a panel in inches
 _SEEN = 0.01  # share of users who see the last rank of such a plot
 _VISIBLE = 0.02  # difference of shares of users that can be seen in a plot
 
@@ -213,9 +227,21 @@ def panels_of(ax: Axes | None, heights: Sequence[float], inches: float) -> list[
         Relative heights of the panels.
     inches : float
         Height of a new figure.
+
+    Raises
+    ------
+    BadParameter
+        If the panels would be too low to read.
     """
     ax = axes_of(ax, (7, inches))
     figure: Any = ax.figure
+    width, height = (points / 72 for points in room_of(ax))
+    needed = 0.8 + _PANEL * len(heights)
+    if height < needed:
+        raise BadParameter(
+            f"{len(heights)} panels do not fit into {height:.1f} inches: draw on the axes of a higher figure, such as"
+            f" plt.subplots(figsize=({width:.1f}, {needed:.1f}), layout='constrained')[1]."
+        )
     gaps = {} if figure.get_layout_engine() is not None else {"hspace": 0.5}
     spec = ax.get_subplotspec()
     if spec is None:
@@ -372,7 +398,7 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: b
     from matplotlib.ticker import MaxNLocator, PercentFormatter
 
     width, height = _size(ax)
-    labels = [in_picture(elided(label, int(width / (_CHARACTER * _NORMAL)) - 6)) for label in keys]
+    labels = [in_picture(elided(label, int(width / (_CHARACTER * _NORMAL)) - 9)) for label in keys]
     longest = max(map(len, labels), default=0)
     columns = max(1, min(len(keys), int(width / ((_CHARACTER * longest + 3.5) * _NORMAL))))
     rows = -(-len(keys) // columns)
@@ -393,7 +419,7 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: b
 def write_above(ax: Axes, texts: Mapping[int, str], highest: float, colour: str) -> None:
     """Write texts of ranks, the most important first, in a line above the highest bar, as far as there is room."""
     per_rank = _points_per_rank(ax)
-    widths = {rank: (_CHARACTER * len(text) + 0.3) * _SMALL / per_rank for rank, text in texts.items()}
+    widths = {rank: (_CHARACTER * len(text) + 0.8) * _SMALL / per_rank for rank, text in texts.items()}
     places = {rank: max(rank, ax.get_xlim()[0] + widths[rank] / 2) for rank in texts}  # right of the axis
     for rank in _apart(places, widths):
         ax.annotate(texts[rank], (places[rank], highest), xytext=(0, 2), textcoords="offset points", ha="center",

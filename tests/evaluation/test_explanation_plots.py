@@ -8,6 +8,7 @@ from pyterrier_cwla import TBG, explain, explain_gains
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from pyterrier_cwla.rendering.numbers import percent
+from tests.support.messages import refused
 from tests.support.readable import assert_readable, drawn_texts
 
 LONG = "a system with a name of many words (k1=0.9, b=0.4, default)"
@@ -280,6 +281,12 @@ def test_the_picture_of_a_pair_has_one_scale_of_contributions():
         bars = {round(bar.get_x() + 0.2): bar.get_height() for bar in ax.patches if round(bar.get_width(), 3) == 0.4}
         ratios += [bars[rank] / value for rank, value in one.contributions[:20].items() if value > 0]
     assert ratios == pytest.approx([ratios[0]] * len(ratios))
+
+
+def test_panels_that_would_be_too_low_name_a_height_that_fits():
+    ask = lambda height: pair("nDCG@20").plot(plt.subplots(figsize=(3.4, height), layout="constrained")[1])  # noqa: E731
+    refused(lambda: ask(3.4), BadParameter, "3 panels", "3.4 inches", "figsize=(3.4, 4.1)")
+    assert_readable(ask(4.1).figure)
 
 
 @pytest.mark.slow
