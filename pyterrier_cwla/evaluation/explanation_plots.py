@@ -237,7 +237,7 @@ def panels_of(ax: Axes | None, heights: Sequence[float], inches: float) -> list[
     figure: Any = ax.figure
     width, height = (points / 72 for points in room_of(ax))
     needed = 0.8 + _PANEL * len(heights)
-    if height < needed:
+    if height < needed - 0.05:  # as printed
         raise BadParameter(
             f"{len(heights)} panels do not fit into {height:.1f} inches: draw on the axes of a higher figure, such as"
             f" plt.subplots(figsize=({width:.1f}, {needed:.1f}), layout='constrained')[1]."
