@@ -125,6 +125,10 @@ def test_an_original_is_of_the_same_cluster_and_repeats_nothing(table):
             assert document in alone or document in originals.values()
 
 
+def test_all_documents_of_clusters_are_repeated():
+    assert Duplicates.of(TABLE).repeated(strings(IDS)).tolist() == [True] * 5 + [False] * 2
+
+
 def test_only_the_run_s_own_column_is_read_from_it(tmp_path):
     run, originals = Duplicates.bind("run"), strings([None, "d1", None, "gone", "gone", None])
     ids = strings(["d1", "d2", "d3", "d4", "d5", "d1"])

@@ -248,6 +248,14 @@ def test_the_bars_of_wins_are_of_one_measure():
         assert len(axes.get_yticklabels()) == len(found.table) / 2
 
 
+def test_the_better_run_of_a_pair_stands_first_in_bars_of_wins():
+    found = compare(QRELS, RUNS, ["AP"], pairs=True, resamples=100)
+    means = evaluate(QRELS, RUNS, ["AP"])["AP"]
+    for label in found.plot_wins("AP").get_yticklabels():
+        first, second = label.get_text().split(" vs ")
+        assert means[first] >= means[second]
+
+
 def test_least_is_in_the_unit_of_geometric_means():
     runs = {name: RUNS[name] for name in "ab"}
     found = compare(QRELS, runs, ["AP", "GeometricMean(measure='AP')"], pairs=True, least=0.05, resamples=100)

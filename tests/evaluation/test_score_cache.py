@@ -144,6 +144,14 @@ def test_runs_that_one_file_holds(collection, computed):
         assert bool(again(computed)) == computed_again
 
 
+def test_a_file_of_runs_is_known_by_its_content(collection):
+    frame = pd.read_parquet("runs/c.parquet")
+    for sign in (1, -1):
+        pd.concat([frame.assign(run=run, score=sign * frame["score"]) for run in "xy"]).to_parquet("many.parquet")
+        found = scored(runs="many.parquet")
+        pd.testing.assert_frame_equal(found, scored(runs="many.parquet", cache_dir=None), check_exact=True)
+
+
 def test_a_run_with_no_query_in_common_is_not_kept(collection):
     Path("other.txt").write_text("9 Q0 d1 1 1 x\n")
     for _ in range(2):

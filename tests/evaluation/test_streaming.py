@@ -106,6 +106,15 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
         same(streamed(qrels, folder, MEASURES, expected), expected)
 
 
+def test_known_costs_of_documents_are_read_from_files(tmp_path, small):
+    qrels, runs = _collection(1)
+    run = runs["run 0"].assign(doc_seconds=np.arange(len(runs["run 0"])) % 7 + 1.0)
+    _write(run, tmp_path / "run.parquet", 20)
+    measures = ["CWLA(C='rbp(0.9)',A='erg',effort='seconds',gain='binary',end='stop')"]
+    small(40, 500)
+    same(evaluate(qrels, tmp_path / "run.parquet", measures, True), evaluate(qrels, {"run": run}, measures, True))
+
+
 @pytest.mark.slow
 def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
     qrels, runs = _collection(1)

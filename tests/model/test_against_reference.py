@@ -355,6 +355,12 @@ def test_the_best_gain_is_that_of_the_highest_grade():
     assert residual([1, None], max_rel=1, **same) == 0
 
 
+def test_the_exponential_gain_has_a_highest_grade():
+    assert score([1000], C="prec(1)", A="etg", gain="exponential", max_rel=1000) == 1
+    with pytest.raises(CWLAError, match="at most 1000"):
+        score([1001], C="prec(1)", A="etg", gain="exponential", max_rel=1001)
+
+
 def test_ideals_are_by_gain_if_higher_grades_gain_less():
     same = {"C": "dcg(3)", "A": "etg", "gain": "table({1: 1, 2: 0.5})", "norm": "ideal", "judged": [2, 1]}
     assert score([1, 2], **same) == 1

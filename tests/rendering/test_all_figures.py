@@ -69,6 +69,7 @@ def drawn(name, given, width):
         height = figure.get_figheight()
         _, ax = pyplot.subplots(figsize=(width, height), layout="constrained")
         figure = figure_of(FIGURES[name](given, ax, width))
+        assert figure is ax.figure or name.startswith("Comparison.plot")
     return figure
 
 
@@ -76,6 +77,11 @@ def check(name, given, width, page):
     with pyplot.style.context(PAGES[page]):
         figure = drawn(name, given, width)
         assert_readable(figure)
+        for ax in figure.axes:
+            for line in ax.lines:
+                low, high = sorted(ax.get_ylim())
+                y = np.asarray(line.get_ydata(), float)
+                assert line.get_transform() != ax.transData or ((y >= low) & (y <= high)).mean() > 0.5, "out of view"
         behind = luminance(figure.get_facecolor()[:3])
         for text, _ in drawn_texts(figure):
             if name.split(" ")[0] not in ("plot_correlations", "plot_cells"):  # these have texts on coloured cells

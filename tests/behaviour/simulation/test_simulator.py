@@ -315,6 +315,22 @@ def test_stops_of_random_users_are_exact():
     np.testing.assert_allclose(cut.to_numpy(), [*wanted[:5], 1 - wanted[:5].sum()], atol=1e-12)
 
 
+def test_one_user_has_no_spread():
+    qrels, run, words = one_ranking(n=5)
+    found = quietly(qrels, run, TBG(lengths=words), users=1).by_query
+    assert found[["gain_sd", "time_sd", "items_sd", "score_sd"]].iloc[0].tolist() == [0] * 4
+
+
+def test_at_a_closed_end_the_others_stop_at_the_last_item():
+    qrels, run, words = one_ranking(n=5)
+    opened, closed = (
+        expected_stops(qrels, run, TBG(lengths=words, half_life=60, end=end)).loc["q"] for end in ("open", "stop")
+    )
+    np.testing.assert_allclose(closed[:-2], opened[:-2])
+    assert closed.iloc[-2] == pytest.approx(opened.iloc[-2:].sum())
+    assert closed.iloc[-1] == pytest.approx(0)
+
+
 def test_jensens_gap_is_never_negative():
     """Eq. 8 to 10; the gap grows with the variance of the reading times."""
     frames = collection(3, lengths=True)

@@ -473,6 +473,7 @@ def test_pictures_show_the_numbers_that_are_said(metrics):
         drawn = plot_cells(found, Figure().subplots())
         written = {text.get_text().partition("$")[0] for text in drawn.texts}
         assert written == {text.partition(" ")[0] for text in found.marked_cells().to_numpy().ravel()}
+        assert drawn.xaxis.get_tick_params()["labeltop"]
         bars = plot_bands(found, "rbp(0.8) + erg", Figure().subplots()).patches
         shares = found.bands("rbp(0.8) + erg").iloc[:, 4:].to_numpy().T.ravel()
         assert [bar.get_height() for bar in bars] == pytest.approx(shares.tolist())
