@@ -12,6 +12,7 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.rankers import GroupedRanker
 from pyterrier_cwla.measures.named import measures_of
+from tests.support.messages import refused
 
 COLUMNS = ["query_id", "doc_id", "relevance", "iteration"]
 
@@ -208,31 +209,23 @@ def test_errors():
         known = {"qrels": qrels, "qid": ["q", "q"], "docno": ["a", "b"]} | known
         return LambdaMART(measure, **known).changes([0, 1], [0.0, 0.0], list(sizes))
 
-    with pytest.raises(BadParameter, match=r"reads the intents of the judgments: LambdaMART needs qrels="):
-        LambdaMART(aware)
+    refused(lambda: LambdaMART(aware), BadParameter, "reads the intents of the judgments: LambdaMART needs qrels=")
     with pytest.raises(BadParameter, match=r"qrels= are for intent-aware measures; the grades of ERR are the labels"):
         LambdaMART("ERR", qrels=qrels)
-    with pytest.raises(BadParameter, match="follows no user model"):
-        LambdaMART("IntentAware(measure='Bpref')", qrels=qrels)
-    with pytest.raises(BadParameter, match="does not remove or change rows.*without judged_only="):
+    refused(lambda: LambdaMART("IntentAware(measure='Bpref')", qrels=qrels), BadParameter, "follows no user model")
+    with pytest.raises(BadParameter, match=r"does not remove or change rows.*without judged_only="):
         LambdaMART('IntentAware(measure="TBG(judged_only=True)")', qrels=qrels)
     for name in ("qid", "docno"):
         with pytest.raises(BadParameter, match=rf"needs {name}=, one value per row"):
             changes(**{name: None})
         with pytest.raises(BadParameter, match=rf"{name} has 1 values, but there are 2 rows"):
             changes(**{name: ["q"]})
-    with pytest.raises(BadParameter, match="row 1 has another qid than the first row of its group"):
-        changes(qid=["q", "r"])
-    with pytest.raises(BadParameter, match="row 1: document 'a' occurs twice in query 'q'"):
-        changes(docno=["a", "a"])
-    with pytest.raises(BadJudgments, match="qrels= judge none of the rows"):
-        changes(docno=["x", "y"])
-    with pytest.raises(BadJudgments, match="have no column 'iteration'"):
-        changes(qrels=qrels.drop(columns="iteration"))
-    with pytest.raises(BadJudgments, match="'y' has no weight"):
-        changes(IntentAware(measure="ERR", weights={"q": {"x": 1}}))
-    with pytest.raises(MissingLength, match="needs the length of every training row"):
-        changes(IntentAware(measure="TBG"))
+    refused(lambda: changes(qid=["q", "r"]), BadParameter, "row 1 has another qid than the first row of its group")
+    refused(lambda: changes(docno=["a", "a"]), BadParameter, "row 1: document 'a' occurs twice in query 'q'")
+    refused(lambda: changes(docno=["x", "y"]), BadJudgments, "qrels= judge none of the rows")
+    refused(lambda: changes(qrels=qrels.drop(columns="iteration")), BadJudgments, "have no column 'iteration'")
+    refused(lambda: changes(IntentAware(measure="ERR", weights={"q": {"x": 1}})), BadJudgments, "'y' has no weight")
+    refused(lambda: changes(IntentAware(measure="TBG")), MissingLength, "needs the length of every training row")
     with pytest.raises(BadParameter, match="LambdaMART needs qrels="):
         GroupedRanker(objective="IntentAware(measure='ERR')").fit(np.zeros((2, 1)), [0, 1], qid=["q", "q"])
     objective = LambdaMART(aware, qrels=qrels, qid=["q", "q"])

@@ -13,6 +13,7 @@ from pyterrier_cwla import CWLAWarning
 from pyterrier_cwla.errors import CannotScore
 from pyterrier_cwla.learning import labelled_rows, scorer
 from pyterrier_cwla.learning.labelled_rows import prepared
+from tests.support.messages import refused
 
 QID, DOCNO, WORDS = ["a", "a", "b", "b"], ["x", "y", "x", "y"], [100.0, 300.0, 200.0, 50.0]
 X, GRADES = np.zeros((4, 2)), [1, 0, 2, 1]
@@ -137,8 +138,7 @@ def test_each_scoring_warns_of_replaced_lengths():
 def test_errors_are_the_same_each_time():
     y = labelled(docno=["x", "x", "x", "y"])
     for _ in range(2):
-        with pytest.raises(CannotScore, match="'x'"):
-            scorer("AP")(Model(1, 2, 3, 4), X, y)
+        refused(lambda: scorer("AP")(Model(1, 2, 3, 4), X, y), CannotScore, "'x'")
         with pytest.raises(CannotScore, match="needs the length"):
             scorer("TBG")(Model(1, 2, 3, 4), X, labelled(doc_length=None, docno=None))
 

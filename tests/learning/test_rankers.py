@@ -42,6 +42,7 @@ from pyterrier_cwla.errors import (
 )
 from pyterrier_cwla.learning.lambdamart import EvalMeasure, LambdaMART
 from pyterrier_cwla.learning.rankers import EXPECTED_FAILED_CHECKS, GroupedRanker, _scorer
+from tests.support.messages import refused
 
 LIGHTGBM = LGBMRanker(n_estimators=8, num_leaves=7, min_child_samples=5, n_jobs=1, verbosity=-1)
 XGBOOST = XGBRanker(n_estimators=8, max_depth=3, n_jobs=1)
@@ -165,9 +166,6 @@ def measured(measure, rows, scores):
     return ir_measures.calc_aggregate([measure], qrels, run)[measure]
 
 
-# ---- predictions of the libraries
-
-
 @BOTH
 def test_predictions_are_the_wrapped_ranker_s_of_sorted_rows(ranker):
     own = clone(ranker).fit(ROWS.X[ROWS.order], ROWS.y[ROWS.order], group=ROWS.sizes)
@@ -250,9 +248,6 @@ def test_xgboost_s_missing_values_and_categories_hold_with_measures():
     assert ours.ranker_.feature_importances_[0] > 0.5
 
 
-# ---- the order of rows
-
-
 @pytest.mark.slow
 @given(
     st.integers(0, 10**6),
@@ -312,9 +307,6 @@ def test_ids_of_any_type_name_queries(named):
 def test_one_query_is_enough_to_learn_from():
     rows = Rows(4, sizes=[60])
     assert trained(LIGHTGBM, rows).score(rows.X, rows.y, qid=rows.qid) > 0.9
-
-
-# ---- metadata of the rows
 
 
 @pytest.mark.slow
@@ -398,9 +390,6 @@ def test_training_rows_and_other_queries_are_scored_without_a_warning(wrapped):
             scorer("nDCG")(model, X[1:], y[1:])
         with pytest.warns(CWLAWarning, match="1 of 18 queries"):
             scorer("nDCG")(model, X, y + (np.arange(N) == 3))
-
-
-# ---- scikit-learn
 
 
 def _checked(ranker, **more):
@@ -512,9 +501,6 @@ def test_a_trained_ranker_carries_no_documents():
     assert len(pickle.dumps(ours)) < 2 * len(pickle.dumps(trained(LIGHTGBM)))
 
 
-# ---- measures as objectives
-
-
 def by_hand(X, y, sizes, objective, rounds=8, weight=None):
     """Train with XGBoost itself and an objective, on sorted rows."""
     data = xgboost.DMatrix(X, y, group=sizes, weight=weight)
@@ -555,8 +541,6 @@ def test_learning_a_measure_raises_it(ranker, measure):
     assert ours.score(ROWS.X, ROWS.y, qid=ROWS.qid) > untrained + 0.1
     assert measured(measure, OTHER, ours.predict(OTHER.X)) > measured(measure, OTHER, np.zeros(len(OTHER.y))) + 0.1
 
-
-# ---- early stopping
 
 VALIDATING = [
     pytest.param(dict(objective="nDCG@5"), "nDCG@5", id="the objective's measure"),
@@ -691,8 +675,6 @@ def test_a_pipeline_transforms_validation_rows_with_metadata_routing():
     assert piped[-1].evals_result_ == by_hand.evals_result_
 
 
-# ---- errors
-
 N = len(ROWS.y)
 HOLE = np.where(np.arange(N) == 7, np.nan, ROWS.y)
 BAD = [
@@ -748,11 +730,7 @@ def test_the_default_is_lightgbms_ranker_and_says_where_to_get_it(monkeypatch):
     own.fit(rows.X[rows.order], rows.y[rows.order], group=rows.sizes)
     np.testing.assert_array_equal(ours.fit(rows.X, rows.y, qid=rows.qid).predict(OTHER.X), own.predict(OTHER.X))
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(CWLAError, match='pip install "lightgbm>='):
-        ours.fit(ROWS.X, ROWS.y, qid=ROWS.qid)
-
-
-# ---- real data
+    refused(lambda: ours.fit(ROWS.X, ROWS.y, qid=ROWS.qid), CWLAError, 'pip install "lightgbm>=')
 
 
 @pytest.mark.slow

@@ -171,9 +171,6 @@ def test_where_a_residual_over_the_ideal_is_a_bound(what, is_bound):
     assert Residual(measure=measure).is_a_bound == is_bound
 
 
-# ---- measures without a residual
-
-
 @pytest.mark.parametrize("name", ["AP", "AP(rel=2)@10", "AdaptiveAP", "CWLA(C='ap1',A='erg',max_rel=1)"])
 def test_what_depends_on_the_total_gain_has_no_residual(name):
     with pytest.raises(BadParameter, match=r"no residual of .*the total gain of the query.*'RBP\(rel=1\)' or \"CWLA\("):

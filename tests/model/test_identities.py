@@ -18,6 +18,7 @@ from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import scoring
 from pyterrier_cwla.model.language import Spec, parse
 from pyterrier_cwla.model.residuals import residual_is_a_bound
+from tests.support.messages import refused
 from tests.support.strategies import (
     BUILT_IN,
     STATIC,
@@ -47,9 +48,6 @@ def certainty(view):
 def textbook_ap(r, R):
     """Return (1/R) Σ r_i·Prec@i."""
     return sum(gain * sum(r[:i]) / i for i, gain in enumerate(r, start=1)) / R if R else 0.0
-
-
-# ---- one metric, two user models
 
 
 @given(gains(), RBP)
@@ -112,8 +110,6 @@ def test_gain_above_a_threshold_alone_may_be_wanted():
     assert items == near(3 / (1 + 1 / 4))
 
 
-# ---- total and rate of gain
-
 FINITE = ("prec", "rbp", "inst", "insq", "decay", "carterette1", "carterette2")
 
 
@@ -147,8 +143,7 @@ def test_where_all_leave_but_too_late_it_is_not_either():
     """dcg without k: V converges to 0 and V⁺ is infinite, so etg is defined and erg is an error."""
     assert score([1, 0, 1], C="dcg", A="certainty") == near(1)
     assert score([1, 0, 1], C="dcg", A="etg") == 1.5
-    with pytest.raises(NoFiniteValue, match="infinite V⁺"):
-        score([1, 0, 1], C="dcg", A="erg")
+    refused(lambda: score([1, 0, 1], C="dcg", A="erg"), NoFiniteValue, "infinite V⁺")
 
 
 @given(gains(), continuations(), aggregations(), ELSEWHERE, st.integers(1, 9))
@@ -158,8 +153,7 @@ def test_at_the_open_end_unseen_items_are_items_without_gain(r, C, A, elsewhere,
     try:
         expected = score(r, judged=judged, C=C, A=A)
     except NoFiniteValue:
-        with pytest.raises(NoFiniteValue):
-            score(r + [0] * more, judged=judged, C=C, A=A)
+        refused(lambda: score(r + [0] * more, judged=judged, C=C, A=A), NoFiniteValue)
     else:
         assert score(r + [0] * more, judged=judged, C=C, A=A) == near(expected)
 
@@ -168,9 +162,6 @@ def test_at_the_open_end_unseen_items_are_items_without_gain(r, C, A, elsewhere,
 def test_a_far_end_is_as_good_as_open(r, C, A):
     assume(C.name != "decay" or C["half_life"] < 30)
     assert score(r, C=C, A=A, end=3000) == near(score(r, C=C, A=A))
-
-
-# ---- rows of Table 3 of Moffat et al. (2022)
 
 
 @given(gains(), st.integers(1, 30))
@@ -243,9 +234,6 @@ def test_cells_that_read_no_order(r, elsewhere):
         assert max(scores) == near(min(scores))
 
 
-# ---- parameters at the limits of their ranges
-
-
 @given(gains(), continuations(), ends())
 def test_parts_that_are_other_parts(r, C, end):
     """Moffat et al. (2022), section 3: A_fgt and A_PE range between A_fin and A_ETG, and between A_fin and A_max."""
@@ -288,9 +276,6 @@ def test_equals_can_be_swapped(grades, C, A, data):
     except NoFiniteValue:
         assume(False)
     assert values[0] == values[1]
-
-
-# ---- residuals
 
 
 def bounded(C: Spec, A: Spec) -> bool:
@@ -360,9 +345,6 @@ def test_ratios_to_other_rankings_have_no_bounds():
     assert not residual_is_a_bound(rbp(norm="ideal", A="max").metric)
     assert not residual_is_a_bound(rbp(norm="all").metric)
     assert not residual_is_a_bound(TBG.metric)  # relevant documents are clicked more often and therefore take more time
-
-
-# ---- time-biased gain
 
 
 @given(gains(least=1), numbers(0.1, 60), st.data())

@@ -21,13 +21,11 @@ from pyterrier_cwla.measures.catalogue import PLAIN
 from pyterrier_cwla.model import discount, parse, scoring
 from pyterrier_cwla.model.facts import Facts
 from pyterrier_cwla.model.language import TABLES, Grades, In
+from tests.support.messages import refused
 from tests.support.strategies import BUILT_IN, numbers, specs
 
 PARTS = [(kind, name) for kind, parts in BUILT_IN.items() for name in parts if name != "table"]
 rbp = BUILT_IN["continuation"]["rbp"]
-
-
-# ---- parsing and printing
 
 
 @pytest.mark.parametrize(("kind", "name"), PARTS)
@@ -114,9 +112,6 @@ def test_ranges_are_those_of_mathematics(value, interval):
     above = low <= value if interval[0] == "[" else low < value
     below = value <= high if interval[-1] == "]" else value < high
     assert (value in In(interval)) == (above and below)
-
-
-# ---- errors
 
 
 @pytest.mark.parametrize(
@@ -231,10 +226,8 @@ DANGEROUS = [
 def test_text_is_never_run(text, kind, tmp_path):
     """Text is parsed with ast and never evaluated. Only names, numbers and maps of numbers are accepted."""
     made = tmp_path / "made"
-    with pytest.raises(CWLAError):
-        parse(text.format(made=made), kind)
-    with pytest.raises(CWLAError):
-        CWLA(C=text.format(made=made), A="etg", max_rel=1)
+    refused(lambda: parse(text.format(made=made), kind), CWLAError)
+    refused(lambda: CWLA(C=text.format(made=made), A="etg", max_rel=1), CWLAError)
     assert not made.exists()
 
 
@@ -259,8 +252,7 @@ def test_numbers_that_no_float_holds():
 
 def test_text_of_ten_thousand_characters_is_read_and_no_longer():
     assert parse("rbp(0.8)".rjust(10_000), "continuation") == rbp(0.8)
-    with pytest.raises(UnknownSpec, match="cannot be read"):
-        parse("rbp(0.8)".rjust(10_001), "continuation")
+    refused(lambda: parse("rbp(0.8)".rjust(10_001), "continuation"), UnknownSpec, "cannot be read")
 
 
 def test_errors_show_two_hundred_characters_and_say_so():
@@ -293,9 +285,6 @@ def test_decorators_are_called_what_they_make():
     for kind, decorate in {"continuation": continuation, "aggregation": aggregation, "discount": discount}.items():
         assert (decorate.__name__, decorate.__qualname__) == (kind, kind)
         assert f"@{kind}" in decorate.__doc__
-
-
-# ---- functions of users
 
 
 @continuation
@@ -419,9 +408,6 @@ def test_the_facts_of_a_redefinition_count():
     continuation(last_rank=lambda: 40)(leaps.function)
     assert score([1], C="leaps", A="avg") == pytest.approx(without, rel=1e-9)
     assert TABLES["continuation"]["leaps"].facts.last_rank
-
-
-# ---- pickles
 
 
 @pytest.mark.parametrize("dumps", [pickle.dumps, cloudpickle.dumps])

@@ -11,6 +11,7 @@ from scipy import special, stats
 from pyterrier_cwla import CWLA, evaluate, explain_gains, score
 from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from tests.support.messages import refused
 
 #: Distributions of the time of leaving in scipy.
 LAWS = {
@@ -91,8 +92,7 @@ def test_parameters_are_checked(law):
     for values in ("0,1", "1,0", "-1,2"):
         with pytest.raises(BadParameter, match=r"shape|scale"):
             score([1], C=f"{law}({values})", A="etg")
-    with pytest.raises(BadParameter, match="cannot be a factor of a product"):
-        score([1], C=f"product(rr,{law}(1,2))", A="etg")
+    refused(lambda: score([1], C=f"product(rr,{law}(1,2))", A="etg"), BadParameter, "cannot be a factor of a product")
 
 
 QRELS, RUN = {"q": {"a": 1, "b": 0, "c": 2}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}

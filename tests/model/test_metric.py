@@ -222,9 +222,6 @@ def test_an_unlimited_supply_is_one_of_the_best_gain():
     assert found.tolist() == pytest.approx([expected], rel=1e-12)
 
 
-# ---- gains above 1
-
-
 @pytest.mark.parametrize(
     "C", ["inst(2)", "rr", "cascade(0.1)", "product(cascade(0.1),cascade(0.1))", "product(rbp(0.5),inst(2))"]
 )
@@ -239,9 +236,6 @@ def test_users_whom_a_gain_satisfies_have_gains_up_to_1(C, gains):
 def test_binary_relevance_for_c_leaves_gains_free():
     assert score([0, 5, 0], C="rr(rel=1)", A="err", gain="raw") == 0.5
     assert score([0, 5, 0], C="product(inst(2,rel=1),rbp(0.5))", A="etg", gain="raw") > 0
-
-
-# ---- efforts
 
 
 @pytest.mark.parametrize("bad", [-1.0, np.inf, np.nan])
@@ -336,9 +330,6 @@ def test_efforts_by_words_alone_leave_residuals_that_bound():
         assert not CWLA(C="rbp(0.5)", A="etg", max_rel=3, effort=needs_none).metric.needs_words
 
 
-# ---- overflow and undefined values
-
-
 @pytest.mark.parametrize(
     ("frame", "grades"),
     [({"gain": "table({1:1e308,2:1e308})"}, [1, 2]), ({"gain": "table({1:1e308,2:1e308})", "norm": "ideal"}, [1, 2]),
@@ -374,9 +365,6 @@ def test_the_best_of_several_grades_satisfies_whoever_asks_for_a_grade():
     for C in ("rr(rel=2)", "product(rr(rel=2),rbp(1e-9))", "product(rbp(0.9),product(rr(rel=2),rbp(0.9)))"):
         same = {"C": C, "A": "etg", "gain": "binary", "end": 3}
         assert residual([1, None, 2], **same) == residual([1, None, 2], **same, max_rel=2)
-
-
-# ---- rankings and chunks of rankings
 
 
 def test_widths_that_many_queries_share():

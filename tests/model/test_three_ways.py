@@ -178,9 +178,6 @@ def every_rank(metric, rankings, name):
     return found
 
 
-# ---- facts
-
-
 def view(lists, total=None):
     """Return a view of lists of equal length."""
     r = np.array(lists, float)

@@ -10,6 +10,7 @@ from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.logs.observed_browsing import grade_efforts, plot_grade_efforts
 from pyterrier_cwla.errors import BadLog, BadParameter
 from pyterrier_cwla.model import parse
+from tests.support.messages import refused
 
 TABLE_2 = {0: (0.26, 20.6, 9.8), 1: (0.50, 37.1, 23.0), 2: (0.55, 60.3, 37.6)}
 
@@ -109,8 +110,7 @@ def test_only_what_was_seen_counts_and_what_is_unknown_is_said():
 @pytest.mark.slow
 def test_what_is_missing_is_an_error():
     rows = table_2().rows
-    with pytest.raises(BadLog, match="give summary_seconds="):
-        grade_efforts(table_2())
+    refused(lambda: grade_efforts(table_2()), BadLog, "give summary_seconds=")
     with pytest.raises(BadLog, match="no column 'grade'"):
         grade_efforts(InteractionLog.of(rows.drop(columns="grade")), summary_seconds=4.4)
     with pytest.raises(BadLog, match="no 'document_seconds'"):
@@ -125,8 +125,7 @@ def test_what_is_missing_is_an_error():
             ),
             summary_seconds=4.4,
         )
-    with pytest.raises(BadParameter, match="summary_seconds=-1"):
-        grade_efforts(table_2(), summary_seconds=-1)
+    refused(lambda: grade_efforts(table_2(), summary_seconds=-1), BadParameter, "summary_seconds=-1")
 
 
 @pytest.mark.slow
@@ -156,8 +155,6 @@ def test_what_was_seen_has_to_have_grades_and_seconds_on_summaries():
              grade=None if r == 1 else 1, document_seconds=20.0 if r == 1 else None, summary_seconds=None if r == 1 else 3)
         for n in range(3) for r in (1, 2)
     ]  # fmt: skip
-    with pytest.raises(BadLog, match="no result that was seen has a grade"):
-        grade_efforts(rows, 4.4)
+    refused(lambda: grade_efforts(rows, 4.4), BadLog, "no result that was seen has a grade")
     apart = [{**row, "session": str(row["rank"]), "grade": 1} for row in rows]
-    with pytest.raises(BadLog, match="give summary_seconds="):
-        grade_efforts(apart)
+    refused(lambda: grade_efforts(apart), BadLog, "give summary_seconds=")

@@ -8,6 +8,7 @@ from pyterrier_cwla.behaviour.simulation.expectations import progress, times_to_
 from pyterrier_cwla.errors import BadParameter, MissingLength
 from pyterrier_cwla.rendering.figures import system_looks
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 WORDS = register_lengths("words_of_progress", {f"d{i}": 37 * i % 900 for i in range(60)})
 TBG = "TBG(lengths='words_of_progress')"
@@ -91,8 +92,7 @@ def test_what_cannot_be_walked_is_an_error(what, says):
 
 
 def test_lengths_are_needed_unless_no_word_takes_time():
-    with pytest.raises(MissingLength):
-        progress({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG")
+    refused(lambda: progress({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG"), MissingLength)
     assert times_to_ranks({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG(seconds_per_word=0)").shape == (1, 10)
     with pytest.raises(BadParameter, match="depth=0"):
         times_to_ranks({"q": {"a": 1}}, {"q": {"a": 1.0}}, "TBG(seconds_per_word=0)", depth=0)

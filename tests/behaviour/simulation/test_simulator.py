@@ -15,6 +15,7 @@ from pyterrier_cwla.behaviour.simulation.user_paths import BLOCK, Luck, Task, re
 from pyterrier_cwla.errors import BadParameter, MissingLength, NoFiniteValue
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 READINGS = ["fixed", "exponential", "gamma(2)", "lognormal(0.8)"]
 
@@ -31,8 +32,6 @@ def one_ranking(seed=3, n=12, share=0.4):
     words = {name: float(rng.integers(100, 4000)) for name in names}
     return {"q": grades}, {"q": {name: -float(i) for i, name in enumerate(names)}}, words
 
-
-# ---- only stopping is random: the mean is the score
 
 STOPPING = ["prec(4)", "rbp(0.8)", "dcg", "dcg(7)", "insq(2)", "inst(2)", "rr", "cascade(0.9)", "ap1", "ap2",
             "carterette1(6)", "carterette2(6)", "economic(0.5,6)", "carterette3(0.5)",
@@ -180,9 +179,6 @@ def test_users_who_would_read_millions_of_results_are_refused(C):
         quietly({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, measure, users=20)
     measure = CWLA(C=C, A="etg", max_rel=1, end=100)
     assert quietly({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, measure).by_query["items"].iloc[0] <= 100
-
-
-# ---- clicks, saves and reading times
 
 
 def slow_user(grades, words, rng, half_life=60.0, draw=None):
@@ -432,9 +428,6 @@ def followed_by_hand(measure, r, e, patience, end):
     return math.inf
 
 
-# ---- random draws
-
-
 @pytest.mark.slow
 def test_equal_seeds_make_equal_users_whoever_else_is_asked():
     frames = collection(6, queries=5, lengths=True)
@@ -509,9 +502,6 @@ def test_better_sampling_has_the_same_mean_and_a_smaller_error(sampling, measure
     assert np.mean(errors[sampling]) < 0.9 * np.mean(errors["plain"])
 
 
-# ---- notes and errors
-
-
 def test_the_table_is_that_of_the_users():
     frames = collection(6, queries=5, lengths=True)
     found = quietly(frames.qrels, frames.run, TBG, users=1001, quantiles=(0.1, 0.5), keep=True)
@@ -559,28 +549,19 @@ def test_what_cannot_be_simulated_says_why(more, message):
 
 def test_measures_without_users_and_documents_without_lengths():
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    with pytest.raises(BadParameter, match="follows no user model"):
-        quietly(qrels, run, "SetP")
-    with pytest.raises(MissingLength, match="'a'"):
-        quietly(qrels, run, TBG(lengths={"b": 3}))
-    with pytest.raises(BadParameter, match="an exact mean is known for"):
-        expected_saves(qrels, run, "RR")
+    refused(lambda: quietly(qrels, run, "SetP"), BadParameter, "follows no user model")
+    refused(lambda: quietly(qrels, run, TBG(lengths={"b": 3})), MissingLength, "'a'")
+    refused(lambda: expected_saves(qrels, run, "RR"), BadParameter, "an exact mean is known for")
     with pytest.raises(BadParameter, match="the same probabilities of a click"):
         quietly(
             qrels,
             run,
             CWLA(C="decay", A="etg", gain="clicksave(0.9,1)", effort="time(p_click_relevant=0.5)", lengths={"a": 5}),
         )
-    with pytest.raises(BadParameter, match="keep=True"):
-        quietly(qrels, run, "RR").users()
+    refused(quietly(qrels, run, "RR").users, BadParameter, "keep=True")
     found = quietly(qrels, {"A": run, "B": run}, "RR", users=10, keep=True)
-    with pytest.raises(BadParameter, match="several runs"):
-        found.users()
-    with pytest.raises(BadParameter, match="no query 'x'"):
-        found.users("x", "A")
-
-
-# ---- logs
+    refused(found.users, BadParameter, "several runs")
+    refused(lambda: found.users("x", "A"), BadParameter, "no query 'x'")
 
 
 @pytest.mark.slow
@@ -651,16 +632,12 @@ def test_time_limits_cut_sessions_off_and_slow_users_see_less():
 
 def test_a_log_needs_clicks_and_seconds():
     qrels, run = {"q": {"a": 1}}, {"q": {"a": 1.0}}
-    with pytest.raises(BadParameter, match="a log needs clicks and seconds"):
-        simulated_log(qrels, run, "RR")
+    refused(lambda: simulated_log(qrels, run, "RR"), BadParameter, "a log needs clicks and seconds")
     for more in ({"speeds": [1.0]}, {"speeds": [0.0, 1.0]}):
         with pytest.raises(BadParameter, match="speeds= must be a factor"):
             simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, **more)
     with pytest.raises(BadParameter, match="time_limit=-1"):
         simulated_log(qrels, run, TBG(lengths={"a": 5}), users=2, time_limit=-1)
-
-
-# ---- plots and real runs
 
 
 @pytest.mark.slow
@@ -675,8 +652,7 @@ def test_pictures_show_all_users_and_the_mean(what):
     assert len(ax.lines) == 1 + (what == "score")
     assert "500 users each" in ax.get_title(loc="left")
     assert found.plot(what, qid="3", ax=ax) is ax
-    with pytest.raises(BadParameter, match="no value 'gains' of users"):
-        found.plot("gains")
+    refused(lambda: found.plot("gains"), BadParameter, "no value 'gains' of users")
 
 
 @pytest.mark.slow
