@@ -174,7 +174,6 @@ def test_a_classifier_ranks_by_the_expected_grade_whatever_its_classes_are():
 def test_a_scorer_has_the_value_of_slow_loops(seed):
     rows = Rows(seed, queries=3, unjudged=0.4)
     rows.X = np.round(rows.X)  # rounding makes ties
-    known = {**rows.known}
     tbg, err = [], []
     for qid in dict.fromkeys(rows.qid):
         mine = np.flatnonzero(rows.qid == qid)
@@ -182,22 +181,16 @@ def test_a_scorer_has_the_value_of_slow_loops(seed):
         ranked = [by_docno[docno] for docno in reference.trec_order([(rows.docno[i], rows.X[i, 0]) for i in mine])]
         grades = [int(rows.label[i]) if rows.judged[i] else None for i in ranked]
         words = [float(rows.doc_length[i]) for i in ranked]
-        parts = {
-            "C": ("decay", {"half_life": 120}),
-            "A": ("etg", {}),
-            "gain": ("clicksave", {}),
-            "effort": ("time", {}),
-        }
-        tbg.append(reference.score(grades, words=words, **parts))
+        parts = {"C": ("decay", {"half_life": 120}), "A": ("etg", {}), "gain": ("clicksave", {})}
+        tbg.append(reference.score(grades, words=words, effort=("time", {}), **parts))
         err.append(reference.err_gdeval(grades, len(grades)))
-    assert scorer("TBG(half_life=120)")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(tbg), abs=1e-12)
-    assert scorer("ERR")(Column(), rows.X, rows.label, **known) == pytest.approx(np.mean(err), abs=1e-12)
-    own = {name: np.where(rows.judged, rows.label, np.nan) for name in ("y_true",)}
-    same = {**own, "y_score": rows.X[:, 0], "qid": rows.qid, "docno": rows.docno}
-    assert measure_score("ERR", **same) == pytest.approx(np.mean(err), abs=1e-12)
-    assert measure_score("TBG(half_life=120)", **same, doc_length=rows.doc_length) == pytest.approx(
-        np.mean(tbg), abs=1e-12
-    )
+    y_true = np.where(rows.judged, rows.label, np.nan)
+    same = {"y_true": y_true, "y_score": rows.X[:, 0], "qid": rows.qid, "docno": rows.docno}
+    for measure, of_queries in (("TBG(half_life=120)", tbg), ("ERR", err)):
+        mean = pytest.approx(np.mean(of_queries), abs=1e-12)
+        assert scorer(measure)(Column(), rows.X, rows.label, **rows.known) == mean
+        lengths = {"doc_length": rows.doc_length} if "TBG" in measure else {}
+        assert measure_score(measure, **same, **lengths) == mean
 
 
 def test_without_docno_the_earlier_of_equal_scores_comes_first():
@@ -210,34 +203,14 @@ def test_without_docno_the_earlier_of_equal_scores_comes_first():
     assert scorer("RR")(Column(), np.zeros((240, 1)), label, qid=qid) == pytest.approx((1 / 4 + 1 / 31) / 2)
 
 
-def test_ids_of_any_type_group_alike():
-    rows = Rows(2)
-    codes = pd.factorize(rows.qid)[0]
-    value = scorer("nDCG")(Column(), rows.X, rows.label, qid=rows.qid)
-    for qid in (
-        codes,
-        codes.astype(float),
-        codes.astype(str),
-        pd.Categorical(rows.qid),
-        pd.Series(rows.qid),
-        list(rows.qid),
-    ):
-        assert scorer("nDCG")(Column(), rows.X, rows.label, qid=qid) == value
-
-
-def test_labels_come_in_any_form():
+def test_ids_and_labels_come_in_any_form():
     rows = Rows(3)
+    frame, codes = pd.DataFrame({"label": rows.label}), pd.factorize(rows.qid)[0]
+    labels = (rows.label.astype(float), frame, frame.label, frame.label.astype("Int64"), frame.to_numpy())
+    qids = (codes.astype(float), codes.astype(str), pd.Categorical(rows.qid), pd.Series(rows.qid), list(rows.qid))
     value = scorer(RBP)(Column(), rows.X, rows.label, qid=rows.qid)
-    frame = pd.DataFrame({"label": rows.label})
-    for y in (
-        rows.label.tolist(),
-        rows.label.astype(float),
-        frame,
-        frame.label,
-        frame.label.astype("Int64"),
-        frame.to_numpy(),
-    ):
-        assert scorer(RBP)(Column(), rows.X, y, qid=rows.qid) == value
+    for y, qid in [(rows.label.tolist(), codes), *zip(labels, [rows.qid] * 5), *zip([rows.label] * 5, qids)]:
+        assert scorer(RBP)(Column(), rows.X, y, qid=qid) == value
 
 
 def test_a_label_of_nan_and_judged_false_say_the_same():
@@ -300,19 +273,20 @@ def folds_by_hand(rows, model, measure, cv):
     return values
 
 
+def labels_and_parameters(rows, routed):
+    """Return labels and parameters: the metadata are parameters with routing, and an index of the labels without."""
+    return (rows.label, {**rows.known, "groups": rows.qid}) if routed else (rows.y, {"groups": rows.qid})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("measure", [TBG, "nDCG@5", "SetF"], ids=str)
 def test_cross_validation_by_index_and_routing_equals_evaluate(measure):
     rows, model, cv = Rows(8), Ridge(), GroupKFold(3)
     by_hand = folds_by_hand(rows, model, measure, cv)
     ours = scorer(measure)
-    assert cross_val_score(model, rows.X, rows.y, groups=rows.qid, cv=cv, scoring=ours) == pytest.approx(
-        by_hand, abs=1e-12
-    )
-    by_X = pd.DataFrame(rows.X, rows.index)
-    assert cross_val_score(model, by_X, rows.label, groups=rows.qid, cv=cv, scoring=ours) == pytest.approx(
-        by_hand, abs=1e-12
-    )
+    for X, y in ((rows.X, rows.y), (pd.DataFrame(rows.X, rows.index), rows.label)):
+        found = cross_val_score(model, X, y, groups=rows.qid, cv=cv, scoring=ours)
+        assert found == pytest.approx(by_hand, abs=1e-12)
     with sklearn.config_context(enable_metadata_routing=True):
         params = {**rows.known, "groups": rows.qid}
         found = cross_validate(model, rows.X, rows.label, cv=cv, scoring=ours, params=params)
@@ -335,9 +309,8 @@ def test_inside_a_pipeline_whose_steps_know_no_index(routed):
     rows = Rows(9)
     pipeline = make_pipeline(FunctionTransformer(lambda X: np.asarray(X)), StandardScaler(), Ridge())
     X = pd.DataFrame(rows.X, columns=list("abc"))
-    y, known = (
-        (rows.label, {"params": {**rows.known, "groups": rows.qid}}) if routed else (rows.y, {"groups": rows.qid})
-    )
+    y, known = labels_and_parameters(rows, routed)
+    known = {"params": known} if routed else known
     with sklearn.config_context(enable_metadata_routing=routed):
         found = cross_val_score(pipeline, X, y, cv=GroupKFold(3), scoring=scorer(TBG), **known)
     assert found == pytest.approx(folds_by_hand(rows, make_pipeline(StandardScaler(), Ridge()), TBG, GroupKFold(3)))
@@ -352,12 +325,11 @@ def test_searches_choose_what_the_measure_likes_best(search, routed):
     more = {"n_iter": 3, "random_state": 1} if search is RandomizedSearchCV else {}
     more |= {"min_resources": 60, "random_state": 1} if search is HalvingGridSearchCV else {}
     with sklearn.config_context(enable_metadata_routing=routed):
-        params = {**rows.known, "groups": rows.qid} if routed else {"groups": rows.qid}
+        y, params = labels_and_parameters(rows, routed)
         found = search(Column(), {"column": [0, 1, 2]}, scoring=scorer(TBG), cv=GroupKFold(3), **more)
-        found.fit(rows.X, rows.label if routed else rows.y, **params)
+        found.fit(rows.X, y, **params)
         assert found.best_params_ == {"column": 1}
-        known = rows.known if routed else {}
-        everything = found.score(rows.X, rows.label if routed else rows.y, **known)
+        everything = found.score(rows.X, y, **rows.known if routed else {})
     assert everything == pytest.approx(expected(rows, rows.label, TBG), abs=1e-12)
     assert np.isfinite(found.cv_results_["mean_test_score"]).all()
 
@@ -368,9 +340,8 @@ def test_beside_scikit_learns_own_scorers_in_one_search(routed):
     rows = Rows(11, queries=12)
     scoring = {"tbg": scorer(TBG), "ndcg": scorer("nDCG"), "r2": "r2"}
     with sklearn.config_context(enable_metadata_routing=routed):
-        params = {**rows.known, "groups": rows.qid} if routed else {"groups": rows.qid}
         search = GridSearchCV(Column(), {"column": [0, 1]}, scoring=scoring, refit="tbg", cv=GroupKFold(3))
-        search = clone(search).fit(rows.X, rows.y, **params)
+        search = clone(search).fit(rows.X, rows.y, **labels_and_parameters(rows, routed)[1])
     for column in (0, 1):
         by_hand = np.mean(folds_by_hand(rows, Column(column), TBG, GroupKFold(3)))
         assert search.cv_results_["mean_test_tbg"][column] == pytest.approx(by_hand)
@@ -417,105 +388,47 @@ def test_less_may_be_better():
     assert scorer("CWLA(C='prec(3)',A='items',gain='binary')").greater_is_better  # the default of costs of user models
 
 
-def no_qid(rows):
-    return {"y": rows.label}
+def indexed(rows, *columns, names=None):
+    """Return the labels with an index of these columns, or none."""
+    return pd.Series(rows.label, pd.MultiIndex.from_arrays([getattr(rows, name) for name in columns], names=names))
 
 
-def one_query(rows):
-    rows.qid[:] = "q"
-    return {"y": pd.Series(rows.label, pd.Index(rows.qid, name="qid"))}
+def changed(rows, column, value):
+    """Return the labels with an index in which a column has one value in all rows."""
+    setattr(rows, column, np.full(len(rows.qid), value))
+    return rows.y
 
 
-def no_lengths(rows):
-    return {"y": pd.Series(rows.label, pd.Index(rows.qid, name="qid"))}
+HOPELESS = {
+    "unnamed levels": (lambda rows: indexed(rows, "qid", "doc_length"), TBG,
+        r"The index of y has the levels None, None: set the names, as in y\.index\.names = \['qid', 'doc_length'\]\.$"),
+    "unnamed index": (lambda rows: pd.Series(rows.label, rows.qid), "nDCG",
+        r"The index of y has the level None: set the names, as in y\.index\.names = \['qid'\]\.$"),
+    "other names": (lambda rows: indexed(rows, "qid", "doc_length", names=["qid", "words"]), TBG,
+        r"The index of y has the levels 'qid', 'words': set the names, as in .* \['qid', 'doc_length'\]"),
+    "two levels of a name": (lambda rows: indexed(rows, "qid", "qid", names=["qid", "qid"]), "nDCG",
+        "the index has 2 levels 'qid': keep one of them"),
+    "qid as feature": (lambda rows: rows.label, "nDCG",
+        r"X has the column 'qid', which counts as a feature alone: .* or pass X\.set_index\('qid'\)"),
+    "no qid": (lambda rows: rows.label, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
+    "one query": (lambda rows: changed(rows, "qid", "q").droplevel([1, 2, 3]), "nDCG", "only 1 query.*pass min_queries=1"),
+    "no lengths": (lambda rows: rows.y.droplevel([1, 2, 3]), TBG, "pass doc_length=.*Metadata routing is off"),
+    "a grade too high": (lambda rows: rows.y.replace(3, 4), RBP, "has grade 4, above max_rel=3"),
+    "a bad label": (lambda rows: rows.y.astype(float).replace(3, -3), RBP, "has the label -3"),
+    "unknown lengths": (lambda rows: changed(rows, "doc_length", np.nan), TBG, "needs the length of every document"),
+    "a document twice": (lambda rows: changed(rows, "docno", "d1"), "nDCG", "is judged twice|is retrieved twice"),
+    "nothing judged": (lambda rows: changed(rows, "judged", False), "nDCG", "no row is judged"),
+    "documents without names": (lambda rows: changed(rows, "docno", None), "nDCG", "row 0 has no docno"),
+    "no qid for SetF": (lambda rows: rows.label, "SetF", "qid is missing"),
+}  # fmt: skip
 
 
-def grade_too_high(rows):
-    return {"y": rows.y.replace(3, 4)}
-
-
-def bad_label(rows):
-    return {"y": rows.y.astype(float).replace(3, -3)}
-
-
-def one_length_missing(rows):
-    rows.doc_length = rows.doc_length.astype(float)
-    rows.doc_length[:] = np.nan
-    return {"y": rows.y}
-
-
-def document_twice(rows):
-    rows.docno[:] = "d1"
-    return {"y": rows.y}
-
-
-def nothing_judged(rows):
-    rows.judged[:] = False
-    return {"y": rows.y}
-
-
-def document_without_name(rows):
-    rows.docno = rows.docno.astype(object)
-    rows.docno[:] = None
-    return {"y": rows.y}
-
-
-def unnamed_levels(rows):
-    return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.doc_length]))}
-
-
-def unnamed_index(rows):
-    return {"y": pd.Series(rows.label, rows.qid)}
-
-
-def other_names(rows):
-    return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.doc_length], names=["qid", "words"]))}
-
-
-def two_levels_of_a_name(rows):
-    return {"y": pd.Series(rows.label, pd.MultiIndex.from_arrays([rows.qid, rows.qid], names=["qid", "qid"]))}
-
-
-def qid_as_feature(rows):
-    return {"X": pd.DataFrame(rows.X, columns=list("abc")).assign(qid=np.arange(len(rows.qid))), "y": rows.label}
-
-
-HOPELESS = [
-    (
-        unnamed_levels,
-        TBG,
-        r"The index of y has the levels None, None: set the names, as in y\.index\.names = \['qid', 'doc_length'\]\.$",
-    ),
-    (unnamed_index, "nDCG", r"The index of y has the level None: set the names, as in y\.index\.names = \['qid'\]\.$"),
-    (
-        other_names,
-        TBG,
-        r"The index of y has the levels 'qid', 'words': set the names, as in .* \['qid', 'doc_length'\]",
-    ),
-    (two_levels_of_a_name, "nDCG", "the index has 2 levels 'qid': keep one of them"),
-    (
-        qid_as_feature,
-        "nDCG",
-        r"X has the column 'qid', which counts as a feature alone: .* or pass X\.set_index\('qid'\)",
-    ),
-    (no_qid, TBG, "qid is missing.*Metadata routing is off.*levels of the index"),
-    (one_query, "nDCG", "only 1 query.*pass min_queries=1"),
-    (no_lengths, TBG, "pass doc_length=.*Metadata routing is off"),
-    (grade_too_high, RBP, r"has grade 4, above max_rel=3"),
-    (bad_label, RBP, "has the label -3"),
-    (one_length_missing, TBG, "needs the length of every document"),
-    (document_twice, "nDCG", "is judged twice|is retrieved twice"),
-    (nothing_judged, "nDCG", "no row is judged"),
-    (document_without_name, "nDCG", "row 0 has no docno"),
-    (no_qid, "SetF", "qid is missing"),
-]
-
-
-@pytest.mark.parametrize(("spoil", "measure", "message"), HOPELESS, ids=lambda v: getattr(v, "__name__", None))
-def test_what_no_model_could_be_scored_by_stops_the_search(spoil, measure, message):
+@pytest.mark.parametrize("case", HOPELESS)
+def test_what_no_model_could_be_scored_by_stops_the_search(case):
+    labels, measure, message = HOPELESS[case]
     rows = Rows(14)
-    groups = rows.qid.copy()
-    data = {"X": rows.X, "groups": groups, **spoil(rows)}
+    X = pd.DataFrame(rows.X, columns=list("abc")).assign(qid=np.arange(len(rows.qid))) if "feature" in case else rows.X
+    data = {"X": X, "groups": rows.qid, "y": labels(rows)}
     scoring = {"ours": scorer(measure), "r2": "r2"}
     with pytest.raises(CannotScore, match=message) as error:
         cross_validate(DummyRegressor(), cv=GroupKFold(3), scoring=scorer(measure), **data)
@@ -562,8 +475,8 @@ def test_row_numbers_are_no_queries():
 def test_leaving_one_query_out_needs_a_word():
     rows = Rows(15)
     data = {"X": rows.X, "y": rows.y, "groups": rows.qid, "cv": LeaveOneGroupOut()}
-    with pytest.raises(CannotScore, match=r"pass min_queries=1.*LeaveOneGroupOut"):
-        cross_val_score(Ridge(), scoring=scorer("nDCG"), **data)
+    ndcg = scorer("nDCG")
+    refused(lambda: cross_val_score(Ridge(), scoring=ndcg, **data), CannotScore, "min_queries=1", "LeaveOneGroupOut")
     found = cross_val_score(Ridge(), scoring=scorer("nDCG", min_queries=1), **data)
     assert found == pytest.approx(folds_by_hand(rows, Ridge(), "nDCG", LeaveOneGroupOut()))
 
@@ -588,15 +501,11 @@ def test_a_model_that_predicts_nan_has_the_error_score(measure):
 
 
 def test_a_scorer_refuses_what_it_cannot_compute():
-    for wrong, message in [
-        ("rpb", "no measure 'rpb'"),
-        ("P", "P needs cutoff"),
-        ("CWLA", "C="),
-        ("TBG(half_life=-1)", "half_life|no parameter"),
-        ("alpha_nDCG@5", "depends on the intents"),
-    ]:
-        with pytest.raises(CWLAError, match=message):
-            scorer(wrong)
+    refused(lambda: scorer("rpb"), "no measure 'rpb'")
+    refused(lambda: scorer("P"), "P needs cutoff")
+    refused(lambda: scorer("CWLA"), "C=")
+    refused(lambda: scorer("TBG(half_life=-1)"), "half_life")
+    refused(lambda: scorer("alpha_nDCG@5"), "depends on the intents")
     refused(lambda: scorer("AP", min_queries=0), BadParameter, "min_queries=0 must be a whole number from 1")
 
 
@@ -748,8 +657,8 @@ def test_queries_are_ranked_by_models_that_did_not_see_them(routed, n_jobs):
     rows = Rows(21, queries=11)
     measures = [TBG, "nDCG@5", "SetF"]
     with sklearn.config_context(enable_metadata_routing=routed):
-        given = {"y": rows.label, "params": rows.known} if routed else {"y": rows.y}
-        found = out_of_fold(Ridge(), rows.X, measures=measures, cv=3, n_jobs=n_jobs, **given)
+        passed = {"y": rows.label, "params": rows.known} if routed else {"y": rows.y}
+        found = out_of_fold(Ridge(), rows.X, measures=measures, cv=3, n_jobs=n_jobs, **passed)
     prediction, fold = np.zeros(len(rows.qid)), {}
     for number, (train, test) in enumerate(GroupKFold(3).split(rows.X, rows.label, rows.qid)):
         prediction[test] = Ridge().fit(rows.X[train], rows.label[train]).predict(rows.X[test])
@@ -855,7 +764,7 @@ def test_a_notebooks_own_function_goes_along_to_other_processes():
 @pytest.mark.parametrize("routed", [False, True])
 def test_a_search_in_two_processes_finds_what_one_finds(routed):
     rows = Rows(13)
-    y, known = (rows.label, {**rows.known, "groups": rows.qid}) if routed else (rows.y, {"groups": rows.qid})
+    y, known = labels_and_parameters(rows, routed)
     with sklearn.config_context(enable_metadata_routing=routed):
         one, two = (
             GridSearchCV(Column(), {"column": [0, 1, 2]}, cv=GroupKFold(3), scoring=scorer(TBG), n_jobs=n_jobs)
