@@ -25,6 +25,7 @@ from pyterrier_cwla.studies import (
     user_agreement,
 )
 from tests.studies.systems.test_power import systems
+from tests.support.messages import refused
 
 QRELS, RUNS = systems(runs=4, queries=8, documents=10)
 WORDS = {f"d{number}": 50 * number + 1 for number in range(10)}
@@ -184,8 +185,7 @@ def test_registered_scorers_have_the_labels():
         register_scorers([PLAIN(label="users"), "early=nDCG@5"])
         assert repr(get_scorer("users")) == "scorer('users')"
         assert repr(get_scorer("early")) == "scorer('early')"
-        with pytest.raises(ValueError, match="two measures are called 'TBG'"):
-            register_scorers([PLAIN, others])
+        refused(lambda: register_scorers([PLAIN, others]), "two measures are called 'TBG'", ValueError)
     finally:
         unregister_scorers()
 

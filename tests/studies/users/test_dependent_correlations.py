@@ -21,6 +21,7 @@ from pyterrier_cwla.studies.users.rating_correlations import (
     weighted_ranks,
     williams_test,
 )
+from tests.support.messages import refused
 
 SCIPY = {"pearson": pearsonr, "spearman": spearmanr, "tau_b": kendalltau}
 
@@ -38,9 +39,6 @@ def ratings_and_scores(seed, n=40, levels=5):
     y = np.digitize(worth + 0.5 * rng.normal(size=n), np.linspace(-1, 1, levels - 1)).astype(float)
     x = np.round(worth + rng.normal(size=(2, n)), 1)
     return x, y
-
-
-# ---- resamples
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 3)), min_size=3, max_size=12))
@@ -119,9 +117,6 @@ def test_agreement_counts_signs_and_a_tie_of_scores_half():
     assert weighted_agreement(x, y, np.array([[3.0], [1], [0], [0], [9]]))[0] == pytest.approx(3 / 4)
 
 
-# ---- influence of each rating
-
-
 @pytest.mark.parametrize("coefficient", list(SCIPY))
 def test_influences_are_derivatives(coefficient):
     """Compared with ∂/∂w_i by finite differences of the weight of one rating."""
@@ -188,13 +183,8 @@ def test_constant_scores_have_no_influences():
 
 
 def test_coefficients_that_there_are_not():
-    with pytest.raises(BadParameter, match="Near: 'tau_b'"):
-        influence([1, 2, 3], [1, 2, 3], "tau_a")
-    with pytest.raises(BadParameter, match="does not take weights"):
-        influence([1, 2, 3], [1, 2, 3], "tau_b", np.ones(3))
-
-
-# ---- tests of differences
+    refused(lambda: influence([1, 2, 3], [1, 2, 3], "tau_a"), "Near: 'tau_b'", BadParameter)
+    refused(lambda: influence([1, 2, 3], [1, 2, 3], "tau_b", np.ones(3)), "does not take weights", BadParameter)
 
 
 def slow_williams(r12, r13, r23, n):
@@ -216,8 +206,7 @@ def test_williams_test_is_the_formula_for_arrays():
 def test_equal_correlations_have_nothing_to_reject():
     assert williams_test(0.5, 0.5, 1.0, 20)[1] == 1
     assert difference_test([0.0, 1e-17], np.zeros((2, 9))).tolist() == [1, 1]
-    with pytest.raises(BadParameter, match="at least four ratings, not 3"):
-        williams_test(0.5, 0.4, 0.1, 3)
+    refused(lambda: williams_test(0.5, 0.4, 0.1, 3), "at least four ratings, not 3", BadParameter)
 
 
 @pytest.mark.slow

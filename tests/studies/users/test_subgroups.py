@@ -15,6 +15,7 @@ from pyterrier_cwla.studies.users.rating_correlations import resample_counts
 from pyterrier_cwla.studies.users.ratings import Rated
 from tests.studies.fitting.test_parameter_fit import made, preferred
 from tests.support.intervals import ends
+from tests.support.messages import refused
 
 RBP = {"RBP of users": "RBP(p=0.5,rel=1)", "P": "P@2"}
 
@@ -149,8 +150,7 @@ def test_small_parts_are_left_out_and_counted(rated):
     assert found.parts["part"].unique().tolist() == ["usual"]
     assert (found.about["small_parts"], found.about["in_small_parts"]) == (1, 2)
     assert found.table.query("kind == 'within'")["ratings"].tolist() == [58, 58]
-    with pytest.raises(BadRatings, match="no part by 'query_id'"):
-        quick(rated, RBP, by="query_id")
+    refused(lambda: quick(rated, RBP, by="query_id"), "no part by 'query_id'", BadRatings)
 
 
 def test_clicks_are_split_as_ratings_are():
@@ -194,8 +194,7 @@ def test_what_does_not_go_together_is_an_error(rated, more, says):
 
 
 def test_preferences_are_not_split():
-    with pytest.raises(BadParameter, match="preferences have no correlation"):
-        quick(preferred(), RBP, by="first")
+    refused(lambda: quick(preferred(), RBP, by="first"), "preferences have no correlation", BadParameter)
 
 
 @pytest.mark.slow
