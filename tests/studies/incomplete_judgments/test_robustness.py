@@ -21,8 +21,7 @@ from pyterrier_cwla.evaluation.significance import wilcoxon_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import measure_look
 from pyterrier_cwla.studies.incomplete_judgments import missing_judgments as masking_module
-from pyterrier_cwla.studies.incomplete_judgments import robustness_result as plots
-from pyterrier_cwla.studies.incomplete_judgments import robustness_result as significance_kept
+from pyterrier_cwla.studies.incomplete_judgments import robustness_result as results
 from pyterrier_cwla.studies.incomplete_judgments import robustness_study as robust_pieces
 from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
     Depths,
@@ -52,7 +51,9 @@ from tests.support.messages import refused
 
 mpl.use("Agg")
 FEW = (0.1, 0.3, 0.6)
-FAST = {"resamples": 50, "progress": False}
+FAST = {"complete": None, "resamples": 50, "progress": False}
+FULL = {"fractions": FEW, "seeds": 3, "pairs": 8, **FAST}
+ORDER = {"fractions": FEW, "seeds": 1, "pairs": 0, **FAST}
 
 
 def generated(seed=0, queries=6, runs=6, depth=40, documents=80, judged=60):
@@ -80,9 +81,35 @@ SCORED = [
 ]  # fmt: skip
 
 
+def timed(lengths):
+    return CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time", lengths=lengths, norm="ideal")
+
+
 @pytest.fixture(scope="module")
 def study():
-    return robustness(QRELS, RUNS, fractions=FEW, seeds=3, pairs=8, complete=None, **FAST)
+    return robustness(QRELS, RUNS, **FULL)
+
+
+def masking_of(measures=("Bpref", "AP"), qrels=QRELS, runs=RUNS, pool="judged", **more):
+    return Masking.from_runs(plain_judgments(qrels), runs, measures_by_name(measures), pool, **more)
+
+
+def found_by(runs):
+    """Return the judgments of documents that any of these runs has."""
+    return {q: {d: g for d, g in some.items() if any(d in run.get(q, {}) for run in runs.values())}
+            for q, some in QRELS.items()}  # fmt: skip
+
+
+def top(depth):
+    """Return the documents in the first ranks of each run, by query."""
+    return {n: {q: set(sorted(of, key=of.get)[-depth:]) for q, of in run.items()} for n, run in RUNS.items()}
+
+
+def without(group, groups, depth=10):
+    """Return the judgments that runs outside a group contributed, and those that no run did."""
+    seen = top(depth)
+    by = {(q, d): {groups[n] for n in RUNS if d in seen[n].get(q, ())} for q, some in QRELS.items() for d in some}
+    return {q: {d: g for d, g in some.items() if by[q, d] != {group}} for q, some in QRELS.items()}
 
 
 def left(qrels, kept):
@@ -101,9 +128,8 @@ def scored(masking, kept):
 @pytest.mark.parametrize("seed", range(3))
 def test_masked_scores_equal_evaluations_of_what_is_left(seed):
     qrels, runs = generated(seed, queries=4, runs=3)
-    named = {**measures_by_name(SCORED), "TBG": CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time",
-             lengths=LENGTHS, norm="ideal")}  # fmt: skip
-    masking = Masking.from_runs(plain_judgments(qrels), runs, named, pool="judged")
+    named = {**measures_by_name(SCORED), "TBG": timed(LENGTHS)}
+    masking = masking_of(named, qrels, runs)
     pool = masking.whole.pool
     kept = np.concatenate([
         Fractions(FEW).kept(pool.query, pool.grade, pool.query, seed),
@@ -142,7 +168,7 @@ def loops(run, grades, hidden):
 
 @pytest.mark.parametrize("pool", ["whole", "judged"])
 def test_the_measures_of_the_paper_are_loops_over_what_is_left(pool):
-    masking = Masking.from_runs(plain_judgments(QRELS), RUNS, measures_by_name(MEASURES), pool=pool)
+    masking = masking_of(MEASURES, pool=pool)
     whole = masking.whole
     kept = Fractions((0.2,)).kept(whole.pool.query, whole.pool.grade, whole.pool.query, 7)
     found = scored(masking, kept)[:, 0]
@@ -173,27 +199,24 @@ def test_rows_that_are_scattered_are_masked_alike():
 
 def test_a_pair_is_judged_by_what_either_of_the_two_has():
     names = list(RUNS)
-    masking = Masking.from_runs(plain_judgments(QRELS), RUNS, measures_by_name(SCORED), pool="judged")
+    masking = masking_of(SCORED)
     pairs = np.array([[0, 3], [4, 1]])
     whole = of_pairs(masking.whole, masking.queries, pairs)
     found = masking.scores(whole, np.ones((1, len(whole.pool.grade)), bool)).reshape(len(SCORED), 2, 2, -1)
     for number, pair in enumerate(pairs):
         two = {names[run]: RUNS[names[run]] for run in pair}
-        has = {q: {d: g for d, g in some.items() if any(d in run.get(q, {}) for run in two.values())}
-               for q, some in QRELS.items()}  # fmt: skip
-        expected = evaluate(has, two, SCORED, by_query=True).to_numpy().T.reshape(len(SCORED), 2, -1)
+        expected = evaluate(found_by(two), two, SCORED, by_query=True).to_numpy().T.reshape(len(SCORED), 2, -1)
         np.testing.assert_allclose(found[:, number], expected, rtol=0, atol=1e-12)
 
 
 def test_the_best_rank_of_each_judged_document():
-    masking = Masking.from_runs(plain_judgments(QRELS), RUNS, measures_by_name(["AP"]))
     orders = [{q: sorted(some, key=some.get, reverse=True) for q, some in run.items()} for run in RUNS.values()]
     first = [
         min([order[q].index(d) + 1 for order in orders if d in order.get(q, ())], default=inf)
         for q, some in QRELS.items()
         for d in some
     ]
-    found = best_ranks(masking.whole).astype(float)
+    found = best_ranks(masking_of().whole).astype(float)
     assert np.where(found > 1e6, inf, found).tolist() == first
 
 
@@ -221,16 +244,11 @@ def test_the_order_of_runs_by_loops(study):
             assert found.discordant_pairs[level, name] == pytest.approx(np.mean(discordant, axis=0)[number])
 
 
-def test_the_distance_is_the_correlation_in_other_units(study):
-    """K = (1 − τ)·n(n − 1)/4 without ties."""
+def test_intervals_hold_the_estimate_and_differences_are_paired(study):
+    """Without ties, the distance is K = (1 − τ)·n(n − 1)/4; all judgments give all resamples τ = 1."""
     table, n = study.order.table(), len(RUNS)
     assert (table.discordant_pairs - (1 - table.tau_a) * n * (n - 1) / 4).abs().max() < 1e-9
-    last = table[table.level == 1]
-    assert (last[["tau", "low", "high"]] == 1).all(axis=None)
-
-
-def test_intervals_hold_the_estimate_and_differences_are_paired(study):
-    table = study.order.table()
+    assert (table.loc[table.level == 1, ["tau", "low", "high"]] == 1).all(axis=None)
     assert ((table.low <= table.tau) & (table.tau <= table.high)).all()
     one, other = study.above("nDCG", "bpref"), study.above("bpref", "nDCG")
     assert one.difference.to_numpy() == pytest.approx(-other.difference.to_numpy(), abs=1e-12)
@@ -243,7 +261,7 @@ def test_measures_that_see_all_are_found_above_others():
     """NumRet ignores judgments, so its order is constant; a random measure has a random order."""
     qrels, runs = generated(3, queries=20, runs=12, judged=80)
     runs = {n: {q: dict(list(s.items())[: 40 - i]) for q, s in r.items()} for i, (n, r) in enumerate(runs.items())}
-    found = robustness(qrels, runs, ["NumRet", "RR(rel=2)"], fractions=(0.05,), pairs=0, complete=None, **FAST)
+    found = robustness(qrels, runs, ["NumRet", "RR(rel=2)"], fractions=(0.05,), pairs=0, **FAST)
     assert found.above("NumRet", "RR(rel=2)").verdict.tolist() == ["yes"]
     assert found.above("RR(rel=2)", "NumRet").verdict.tolist() == ["no"]
     assert found.tests is None
@@ -306,7 +324,7 @@ def test_intervals_of_means_of_levels_and_of_knees_by_loops(study):
 
 
 def test_equal_measures_are_not_told_apart():
-    found = robustness(QRELS, RUNS, {"a": "AP", "b": "AP"}, fractions=(0.1,), seeds=2, pairs=8, complete=None, **FAST)
+    found = robustness(QRELS, RUNS, {"a": "AP", "b": "AP"}, fractions=(0.1,), seeds=2, pairs=8, **FAST)
     for table in (found.above("a", "b"), found.tests.above("a", "b")):
         assert (table[["difference", "low", "high"]] == 0).all(axis=None)
         assert table.verdict.tolist() == ["undecided"]
@@ -316,7 +334,7 @@ def test_orders_with_ties_are_wholly_like_themselves():
     """For measures with few values, τ with all judgments is 1 and each measure has a knee; τ_a would be below 1."""
     measures = ["Success@10", "P@5", "NumRet(rel=1)", "GeometricMean(measure='AP')"]
     qrels, runs = generated(1, queries=5, runs=8)
-    found = robustness(qrels, runs, measures, fractions=(0.3,), seeds=2, pairs=0, complete=None, **FAST)
+    found = robustness(qrels, runs, measures, fractions=(0.3,), seeds=2, pairs=0, **FAST)
     last = found.order.table()[lambda table: table.level == 1]
     assert (last[["tau", "low", "high", "tau_b"]] == 1).all(axis=None)
     assert last.tau_a.iloc[1] < 1
@@ -334,7 +352,7 @@ def test_a_correlation_that_is_not_defined_is_left_out_and_counted():
     qrels = {q: {d: int(d < "c") for d in "abcdefghijklm"} for q in "123"}
     runs = {name: {q: {d: -number for number, d in enumerate(name if q == "1" else "abcd")} for q in qrels}
             for name in ("abcd", "cabd", "dcab")}  # fmt: skip
-    found = robustness(qrels, runs, ["AP"], fractions=(0.5,), seeds=2, pairs=0, complete=None, **FAST)
+    found = robustness(qrels, runs, ["AP"], fractions=(0.5,), seeds=2, pairs=0, **FAST)
     order = found.order
     lost = int(order.undefined.sum())
     assert 0 < lost < 2 * order.resampled.size
@@ -349,9 +367,7 @@ def test_a_correlation_that_is_not_defined_is_left_out_and_counted():
 
 def test_a_measure_by_which_all_runs_tie_has_no_order():
     runs = {name: RUNS[name] for name in ("run0", "run2", "run4")}
-    found = robustness(
-        QRELS, runs, ["AP", "RR", "NumRel"], fractions=(0.3, 0.6), seeds=2, pairs=0, complete=None, **FAST
-    )
+    found = robustness(QRELS, runs, ["AP", "RR", "NumRel"], fractions=(0.3, 0.6), seeds=2, pairs=0, **FAST)
     assert found.order.table()[["tau", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True] * 3
     assert found.order.knees()[["knee", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True]
     assert "NumRel undefined" in found.findings()[0]
@@ -377,10 +393,8 @@ def test_conclusions_by_loops():
     """One pair of runs: f-qrels of its own pool, scipy's test, and the four cells, for each seed."""
     runs = {name: RUNS[name] for name in ("run0", "run5")}
     found = robustness(QRELS, runs, ["AP", "Bpref"], fractions=FEW, seeds=3, pool="judged", **FAST).tests
-    has = {q: {d: g for d, g in some.items() if any(d in run.get(q, {}) for run in runs.values())}
-           for q, some in QRELS.items()}  # fmt: skip
-    masking = Masking.from_runs(plain_judgments(QRELS), runs, measures_by_name(["AP", "Bpref"]))
-    whole = of_pairs(masking.whole, len(QRELS), np.array([[0, 1]]))
+    has = found_by(runs)
+    whole = of_pairs(masking_of(runs=runs).whole, len(QRELS), np.array([[0, 1]]))
     frame = left(QRELS, [d in has[q] for q, some in QRELS.items() for d in some])
     for seed in range(3):
         kept = Fractions(FEW).kept(whole.pool.query, whole.pool.grade, whole.pool.query, [seed, 1])
@@ -482,25 +496,21 @@ def numbers(study):
 @pytest.mark.slow
 def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
     """Cached pieces are reused, also with more seeds, another level of significance, or without tests."""
-    how = {"fractions": FEW, "pairs": 8, "complete": None, **FAST}
-    first = robustness(QRELS, RUNS, seeds=2, cache_dir=tmp_path, **how)
-    again = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how)
+    how = {**FULL, "cache_dir": tmp_path}
+    first = robustness(QRELS, RUNS, **how | {"seeds": 2})
+    again = robustness(QRELS, RUNS, **how)
     for one, other in zip(*map(numbers, (study, again)), strict=True):
         np.testing.assert_array_equal(one, other)
     np.testing.assert_array_equal(first.order.scores, study.order.scores[:2])
     monkeypatch.setattr(Work, "__call__", None)  # nothing is computed again
-    kept = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how)
+    kept = robustness(QRELS, RUNS, **how)
     np.testing.assert_array_equal(kept.tests.p, study.tests.p)
     assert str(kept) == str(study)
     monkeypatch.setattr(Resampling, "__call__", None)
-    other = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **how, alpha=0.2, confidence=0.8)
+    other = robustness(QRELS, RUNS, **how, alpha=0.2, confidence=0.8)
     assert (other.tests.rejected != study.tests.rejected).any()
-    other = robustness(QRELS, RUNS, seeds=3, cache_dir=tmp_path, **{**how, "pairs": 0})
+    other = robustness(QRELS, RUNS, **how | {"pairs": 0})
     np.testing.assert_array_equal(other.order.resampled, study.order.resampled)
-
-
-def masking_of(measures=("Bpref", "AP"), qrels=QRELS, runs=RUNS, pool="judged"):
-    return Masking.from_runs(plain_judgments(qrels), runs, measures_by_name(measures), pool)
 
 
 def test_work_is_the_same_in_another_process(study):
@@ -514,15 +524,11 @@ def test_work_is_the_same_in_another_process(study):
 
 @pytest.mark.slow
 def test_numbers_do_not_depend_on_how_much_runs_at_a_time(study, monkeypatch):
-    for module, name in (
-        (masking_module, "_HITS"),
-        (masking_module, "_RANKINGS"),
-        (robust_pieces, "_PAIR_HITS"),
-        (robust_pieces, "_CELLS"),
-        (significance_kept, "_CHUNK"),
-    ):
-        monkeypatch.setattr(module, name, 1)
-    found = robustness(QRELS, RUNS, fractions=FEW, seeds=3, pairs=8, complete=None, **FAST)
+    sizes = {masking_module: ("_HITS", "_RANKINGS"), robust_pieces: ("_PAIR_HITS", "_CELLS"), results: ("_CHUNK",)}
+    for module, names in sizes.items():
+        for name in names:
+            monkeypatch.setattr(module, name, 1)
+    found = robustness(QRELS, RUNS, **FULL)
     for one, other in zip(numbers(study), numbers(found), strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)  # the order of summation differs
     for one, other in zip(study.tests._resampled, found.tests._resampled):
@@ -530,9 +536,7 @@ def test_numbers_do_not_depend_on_how_much_runs_at_a_time(study, monkeypatch):
 
 
 def test_numbers_do_not_depend_on_other_levels_measures_and_tests(study):
-    how = {"seeds": 3, "pairs": 8, "complete": None, **FAST}
-    few = robustness(QRELS, RUNS, {"AP": "AP"}, fractions=FEW[1:2], **how)
-    levels = [1, 3]
+    few, levels = robustness(QRELS, RUNS, {"AP": "AP"}, **FULL | {"fractions": FEW[1:2]}), [1, 3]
     np.testing.assert_array_equal(few.tests.p[:, :, 0], study.tests.p[:, levels, 3])
     np.testing.assert_array_equal(few.order.scores[:, :, 0], study.order.scores[:, levels, 3])
     np.testing.assert_array_equal(few.order.resampled[:, :, 0], study.order.resampled[:, levels, 3])
@@ -540,16 +544,13 @@ def test_numbers_do_not_depend_on_other_levels_measures_and_tests(study):
 
 def test_the_identity_of_pieces_is_all_that_they_depend_on():
     """The key includes lengths of documents that only ideal rankings contain, and the versions of functions."""
-    top = {n: {q: dict(list(some.items())[:5]) for q, some in run.items()} for n, run in RUNS.items()}
-    got = {d for run in top.values() for some in run.values() for d in some}
+    short = {n: {q: dict(list(some.items())[:5]) for q, some in run.items()} for n, run in RUNS.items()}
+    got = {d for run in short.values() for some in run.values() for d in some}
     assert len(got) < len(LENGTHS)
 
-    def known(measure="AP", fractions=FEW, pool="judged", qrels=QRELS, runs=top):
+    def known(measure="AP", fractions=FEW, pool="judged", qrels=QRELS, runs=short):
         masking = masking_of({"m": measure}, qrels, runs, pool)
         return fingerprint(identity(masking, Fractions(fractions)), key_in_cache(masking.measures.values()))
-
-    def timed(lengths):
-        return CWLA(C="decay(60)", A="etg", gain="clicksave", effort="time", lengths=lengths, norm="ideal")
 
     def worth(of_two):
         @gain(version=str(of_two))
@@ -563,26 +564,16 @@ def test_the_identity_of_pieces_is_all_that_they_depend_on():
 
     others = {d: n if d in got else 10 * n for d, n in LENGTHS.items()}
     fewer = {q: dict(list(some.items())[:-1]) for q, some in QRELS.items()}
-    found = [
-        known(),
-        known(fractions=(0.1, 0.3)),
-        known(pool="whole"),
-        known(qrels=fewer),
-        known(runs={**top, "run0": top["run1"]}),
-        known(timed(LENGTHS)),
-        known(timed(others)),
-        known(worth(1.0)),
-        known(worth(0.9)),
-    ]
+    other_run = {**short, "run0": short["run1"]}
+    found = [known(), known(fractions=(0.1, 0.3)), known(pool="whole"), known(qrels=fewer), known(runs=other_run)]
+    found += map(known, (timed(LENGTHS), timed(others), worth(1.0), worth(0.9)))
     assert len(set(found)) == len(found)
     assert found[0] == known()
 
 
 def test_other_judgments_are_other_pieces(tmp_path):
-    how = {"fractions": FEW, "pairs": 0, "seeds": 1, "cache_dir": tmp_path, "complete": None, **FAST}
-    one = robustness(QRELS, RUNS, ["AP"], **how)
     changed = {q: {d: int(g == 2) for d, g in some.items()} for q, some in QRELS.items()}
-    other = robustness(changed, RUNS, ["AP"], **how)
+    one, other = (robustness(qrels, RUNS, ["AP"], cache_dir=tmp_path, **ORDER) for qrels in (QRELS, changed))
     assert (one.order.scores != other.order.scores).any()
 
 
@@ -591,19 +582,16 @@ def test_short_runs_are_left_out_and_named(monkeypatch):
     short = {**RUNS, "short": {q: dict(list(some.items())[:30]) for q, some in RUNS["run0"].items()}}
     read = []
     monkeypatch.setattr(masking_module, "loaded", lambda run, what: read.append(what) or run)
-    found = robustness(QRELS, short, ["AP"], fractions=(0.5,), seeds=1, pairs=0, complete=0.8, **FAST)
+    found = robustness(QRELS, short, ["AP"], **ORDER | {"complete": 0.8})
     assert read.count("run") == len(short)
     assert found.about["left_out"] == {"short": 180}
     assert found.runs == list(RUNS)
     assert any("of the longest run: 'short'" in said for said in found.limits())
-    some, masking = (
-        Masking.from_runs(plain_judgments(QRELS), short, measures_by_name(SCORED), "judged", complete=0.8),
-        masking_of(SCORED),
-    )
+    some, masking = masking_of(SCORED, runs=short, complete=0.8), masking_of(SCORED)
     kept = np.random.default_rng(0).random((2, len(masking.whole.pool.grade))) < 0.5
     np.testing.assert_array_equal(scored(some, kept), scored(masking, kept))
-    with pytest.raises(BadRun, match="give complete=None"):
-        robustness(QRELS, {n: short[n] for n in ("run0", "short")}, ["AP"], **FAST)
+    two = {name: short[name] for name in ("run0", "short")}
+    refused(lambda: robustness(QRELS, two, ["AP"], progress=False), "give complete=None", BadRun)
 
 
 @pytest.mark.slow
@@ -613,13 +601,12 @@ def test_what_it_shows(study):
     assert set(tables) == {"order", "knees_of_order", "differences", "rankings", "tests", "knees_of_accuracy",
                            "confusion"}  # fmt: skip
     assert all(len(shown.frame) and "6 runs, 6 topics, 3 seeds" in shown.caption for shown in tables.values())
-    assert any(
-        "infAP treats documents with missing judgments as in the pool (pool='whole')" in said for said in study.limits()
-    )
+    note = "infAP treats documents with missing judgments as in the pool (pool='whole')"
+    assert any(note in said for said in study.limits())
     for picture in pictures.values():
         ax = picture.draw(None)
         assert ax.get_ylabel()
-        assert "infAP treats documents with missing judgments as in the pool (pool='whole')" in picture.caption
+        assert note in picture.caption
         assert "6 topics, 3 seeds" in " ".join(ax.get_title(loc="left").split())
         lines = {tuple(np.round(line.get_ydata(), 9)[np.argsort(line.get_xdata())]) for line in ax.lines}
         column = "difference" if "difference" in picture.data else "value"
@@ -635,13 +622,11 @@ def test_what_it_shows(study):
 @pytest.mark.slow
 def test_pools_of_some_depth():
     """The pool of all runs, and for each pair the pool of both runs."""
-    found = robustness_to_depth(QRELS, RUNS, depths=(3, 10), pairs=4, complete=None, **FAST)
+    found = robustness_to_depth(QRELS, RUNS, depths=(3, 10), pairs=4, **FAST)
     assert found.holes.levels == (3.0, 10.0, inf)
-    top = {q: {d: g for d, g in some.items() if any(d in sorted(r.get(q, {}), key=r.get(q, {}).get)[-10:]
-           for r in RUNS.values())} for q, some in QRELS.items()}  # fmt: skip
-    expected = evaluate(top, RUNS, MEASURES.values()).to_numpy()
+    expected = evaluate(found_by(top(10)), RUNS, MEASURES.values()).to_numpy()
     np.testing.assert_allclose(found.order.means[0, 1].T, expected, atol=1e-12)
-    assert "all" in [label.get_text() for label in plots.plot_order(found).get_xticklabels()]
+    assert "all" in [label.get_text() for label in results.plot_order(found).get_xticklabels()]
     assert "With a pool of depth 3" in str(found)
     assert "infAP treats documents with missing judgments as not in the pool (pool='judged')" in str(found)
     assert json.loads(json.dumps(found.about, allow_nan=False))["levels"] == [3, 10, "all"]
@@ -651,22 +636,23 @@ def test_pools_of_some_depth():
 def test_more_than_four_measures_have_a_panel_each():
     Figure = pytest.importorskip("matplotlib.figure").Figure
     named = {f"P at {k}": f"P@{k}" for k in range(1, 7)}
-    found = robustness(QRELS, RUNS, named, fractions=(0.5,), pairs=0, complete=None, **FAST)
-    ax = plots.plot_order(found, ax=Figure(figsize=(7, 4)).subplots())
-    curves = plots.curves_of(found, "tau")
+    found = robustness(QRELS, RUNS, named, fractions=(0.5,), pairs=0, **FAST)
+    ax = results.plot_order(found, ax=Figure(figsize=(7, 4)).subplots())
+    curves = results.curves_of(found, "tau")
     for panel, name in zip(ax.child_axes, named, strict=True):
         mine = [line for line in panel.lines if line.get_marker() not in ("", "None")]
         assert panel.get_title(loc="left") == name
         assert [line.get_ydata()[::-1].tolist() for line in mine] == [curves[curves.measure == name].value.tolist()]
         assert len(panel.lines) == len(named) + 1  # all measures, and the line at 0.9
-    chosen = plots.plot_order(found, ax=Figure().subplots(), measures=["P at 6"])
+    chosen = results.plot_order(found, ax=Figure().subplots(), measures=["P at 6"])
     assert chosen.lines[0].get_color() == measure_look(5)["color"]
-    with pytest.raises(BadParameter, match="'P at 7' is no measure of this study"):
-        plots.plot_order(found, ax=Figure().subplots(), measures=["P at 7"])
+    refused(
+        lambda: results.plot_order(found, measures=["P at 7"]), "'P at 7' is no measure of this study", BadParameter
+    )
 
 
 def test_a_knee_that_is_only_reached_by_all_judgments():
-    found = robustness_to_depth(QRELS, RUNS, ["AP"], depths=(1,), pairs=0, complete=None, **FAST)
+    found = robustness_to_depth(QRELS, RUNS, ["AP"], depths=(1,), pairs=0, **FAST)
     assert found.order.tau[0, 0] < 0.9
     assert any("AP at all judgments" in said for said in found.findings())
     assert "never" not in str(found)
@@ -687,21 +673,16 @@ def test_groups_by_loops():
     """Judgments that only one group contributed are removed from the frame; ranks are computed in loops."""
     groups = dict(zip(RUNS, "AABBCC"))
     found = groups_left_out(QRELS, RUNS, groups, depth=10, complete=None, resamples=50)
-    top = {n: {q: set(sorted(some, key=some.get)[-10:]) for q, some in run.items()} for n, run in RUNS.items()}
     full = evaluate(QRELS, RUNS, MEASURES.values())
     for group in "ABC":
-        rest = {
-            q: {d: g for d, g in some.items()
-                if {groups[n] for n in RUNS if d in top[n].get(q, ())} != {group}}
-            for q, some in QRELS.items()
-        }  # fmt: skip
-        without = evaluate(rest, RUNS, MEASURES.values())
+        rest = without(group, groups)
+        thin = evaluate(rest, RUNS, MEASURES.values())
         lost = sum(map(len, QRELS.values())) - sum(map(len, rest.values()))
         assert found.lost.set_index("group").judgments[group] == lost > 0
         for name, column in zip(MEASURES, full):
             for row in found.changes[(found.changes.group == group) & (found.changes.measure == name)].itertuples():
-                assert row.score_without == pytest.approx(without[column][row.run], abs=1e-12)
-                ranks = [1 + (table[column] > table[column][row.run] + 1e-10).sum() for table in (full, without)]
+                assert row.score_without == pytest.approx(thin[column][row.run], abs=1e-12)
+                ranks = [1 + (table[column] > table[column][row.run] + 1e-10).sum() for table in (full, thin)]
                 assert row.falls == ranks[1] - ranks[0]
     assert ((found.falls.falls_low <= found.falls.falls) & (found.falls.falls <= found.falls.falls_high)).all()
     assert plot_falls(found).get_xlabel()
@@ -725,8 +706,7 @@ def test_groups_by_loops():
     ],
 )
 def test_what_cannot_be_studied(given, says):
-    with pytest.raises(BadParameter, match=says.replace("(", r"\(")):
-        robustness(QRELS, RUNS, **{"progress": False, **given})
+    refused(lambda: robustness(QRELS, RUNS, **given | {"progress": False}), says, BadParameter)
     refused(lambda: robustness(QRELS, {"run0": RUNS["run0"]}), "give at least 2 by name, not 1 run", BadParameter)
 
 
@@ -734,21 +714,17 @@ def test_falls_of_runs_by_loops():
     """Rank without the group's own judgments minus rank with all judgments, in resamples of topics."""
     groups = dict(zip(RUNS, "AABBCC"))
     found = groups_left_out(QRELS, RUNS, groups, ["AP"], depth=10, complete=None, resamples=50, seed=4)
-    top = {n: {q: set(sorted(some, key=some.get)[-10:]) for q, some in run.items()} for n, run in RUNS.items()}
     by_query = {}
     for group in ("", *"ABC"):
-        rest = {
-            q: {d: g for d, g in some.items() if {groups[n] for n in RUNS if d in top[n].get(q, ())} != {group}}
-            for q, some in QRELS.items()
-        }
-        by_query[group] = evaluate(rest, RUNS, ["AP"], by_query=True)["AP"].to_numpy().reshape(len(RUNS), -1)
+        scores = evaluate(without(group, groups), RUNS, ["AP"], by_query=True)
+        by_query[group] = scores["AP"].to_numpy().reshape(len(RUNS), -1)
     times = np.random.default_rng(4).multinomial(6, np.full(6, 1 / 6), 50)
     falls, moves = [], []
     for drawn in times:
         fallen = []
         for at, name in enumerate(RUNS):
-            full, without = (by_query[of] @ drawn / 6 for of in ("", groups[name]))
-            fallen.append(sum(without > without[at] + 1e-10) - sum(full > full[at] + 1e-10))
+            full, thin = (by_query[of] @ drawn / 6 for of in ("", groups[name]))
+            fallen.append(sum(thin > thin[at] + 1e-10) - sum(full > full[at] + 1e-10))
         falls.append(np.mean(fallen))
         moves.append(np.mean(np.abs(fallen)))
     row = found.falls.iloc[0]
@@ -774,10 +750,9 @@ def test_the_claim_of_the_paper_is_contradicted_where_it_is(study):
     ],
 )
 def test_the_claim_of_the_paper_is_of_its_own_measures(measure, says):
-    how = {"fractions": (0.1,), "seeds": 1, "pairs": 0, "complete": None, **FAST}
-    assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **how))
+    assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **ORDER))
     binary = {q: {d: int(g > 0) for d, g in some.items()} for q, some in QRELS.items()}
-    assert "graded here" not in str(robustness(binary, RUNS, [measure, "infAP", "Bpref"], **how))
+    assert "graded here" not in str(robustness(binary, RUNS, [measure, "infAP", "Bpref"], **ORDER))
 
 
 def test_levels_are_checked(study):
@@ -790,19 +765,17 @@ def test_levels_are_checked(study):
 def test_a_file_of_several_runs_is_separated(tmp_path):
     rows = [(run, q, d, s) for q in QRELS for run, of in RUNS.items() for d, s in of.get(q, {}).items()]
     table = pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"])
-    table.to_parquet(tmp_path / "runs.parquet")
-    how = {"measures": ["AP"], "fractions": FEW, "seeds": 1, "pairs": 0, "complete": None, **FAST}
-    expected = robustness(QRELS, RUNS, **how)
-    for runs in (tmp_path / "runs.parquet", [str(tmp_path / "runs.parquet")], {"all": tmp_path / "runs.parquet"}):
-        found = robustness(QRELS, runs, **how)
+    many, one = tmp_path / "runs.parquet", tmp_path / "run0.parquet"
+    table.to_parquet(many)
+    expected = robustness(QRELS, RUNS, ["AP"], **ORDER)
+    for runs in (many, [str(many)], {"all": many}):
+        found = robustness(QRELS, runs, ["AP"], **ORDER)
         assert set(found.runs) == set(RUNS)
         order = [found.runs.index(run) for run in RUNS]
         assert (found.order.scores[:, :, :, order] == expected.order.scores).all()
-    table[table["run"] == "run0"].drop(columns="run").to_parquet(tmp_path / "run0.parquet")
-    with pytest.raises(BadRun, match="two runs have the name 'run0'"):
-        robustness(QRELS, [tmp_path / "runs.parquet", tmp_path / "run0.parquet"], **how)
-    with pytest.raises(BadParameter, match="give at least 2 by name, not 1 run"):
-        robustness(QRELS, tmp_path / "run0.parquet", **how)
+    table[table["run"] == "run0"].drop(columns="run").to_parquet(one)
+    refused(lambda: robustness(QRELS, [many, one], ["AP"], **ORDER), "two runs have the name 'run0'", BadRun)
+    refused(lambda: robustness(QRELS, one, ["AP"], **ORDER), "give at least 2 by name, not 1 run", BadParameter)
 
 
 @pytest.mark.slow
@@ -810,7 +783,7 @@ def test_a_file_of_several_runs_is_separated(tmp_path):
 def test_a_slice_of_trec_covid(data):
     runs = {p.name: read_run(p) for p in find_runs(data / "trec-covid-r1" / "runs")[::12]}
     qrels = read_qrels(data / "trec-covid-r1" / "qrels.txt")
-    found = robustness(qrels, runs, fractions=(0.05,), seeds=2, pairs=5, complete=None, **FAST)
+    found = robustness(qrels, runs, fractions=(0.05,), seeds=2, pairs=5, **FAST)
     for seed in range(2):
         expected = evaluate(f_qrels(qrels, 0.05, seed), runs, ["Bpref", "AP"]).to_numpy()
         np.testing.assert_allclose(found.order.means[seed, 0, [0, 3]].T, expected, atol=1e-12)
