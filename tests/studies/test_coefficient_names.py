@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from pyterrier_cwla.studies import fit, nrmse, sensitivity, splits, user_agreeme
 from pyterrier_cwla.studies.correlation import CORRELATIONS, LABELS, TESTED
 from pyterrier_cwla.studies.fitting.parameter_fit import OBJECTIVES
 from tests.studies.fitting.test_parameter_fit import made, preferred, regression_error
+from tests.support.messages import refused
 
 RBP, TEMPLATE = "RBP(p=0.4,rel=1)", "RBP(p=$p,rel=1)"
 QUICK = {"resamples": 100}
@@ -63,6 +65,7 @@ def by_user_agreement(name, rated=RATED):
 BOTH = [*CORRELATIONS, *(f"weighted_{name}" for name in CORRELATIONS)]
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", BOTH)
 def test_a_correlation_has_one_value_in_all_studies(name):
     ways = [by_fit, by_splits, by_sensitivity] + [by_user_agreement] * (name in TESTED)
@@ -93,23 +96,20 @@ def test_the_error_of_prediction_counts_each_rating_once():
 
 def test_without_being_asked_for_nothing_is_weighted():
     once = type(RATED)(RATED.what, RATED.table.drop(columns="n"), RATED.shown)
-    asked = [
+    for ask in (
         lambda rated: fit(TEMPLATE, {"p": [0.4, 0.7]}, rated, cv=2, repeats=1, progress=False).candidates,
         lambda rated: splits(rated, [RBP], by="all_of_them", **QUICK).table,
         lambda rated: sensitivity(TEMPLATE, {"p": [0.4, 0.7]}, rated, progress=False, **QUICK).curves(),
         lambda rated: user_agreement(rated, [RBP], correction=None, cv=3, repeats=1, **QUICK).table[["tau_b", "nrmse"]],
-    ]
-    for ask in asked:
+    ):
         pd.testing.assert_frame_equal(ask(RATED), ask(once), check_exact=True)
 
 
 @pytest.mark.parametrize("name", ["weighted", "person", "weighted_person"])
 def test_a_name_that_there_is_not_is_one_error_everywhere(name):
-    for ask in (by_fit, by_splits, by_user_agreement):
-        with pytest.raises(BadParameter, match=f"='{name}' is no (coefficient|objective). Near: "):
-            ask(name)
-    with pytest.raises(BadParameter, match=f"these ratings have no '{name}'"):
-        by_sensitivity(name)
+    for ask, kind in ((by_fit, "objective"), (by_splits, "coefficient"), (by_user_agreement, "coefficient")):
+        refused(partial(ask, name), f"='{name}' is no {kind}. Near: ", BadParameter)
+    refused(lambda: by_sensitivity(name), f"these ratings have no '{name}'", BadParameter)
 
 
 def test_the_help_of_the_command_line_lists_the_names():

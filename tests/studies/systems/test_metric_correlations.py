@@ -6,12 +6,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from scipy.stats import kendalltau, t
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import label_ends, measure_look
+from pyterrier_cwla.studies import Rated, discriminative_power, user_agreement
 from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
 from pyterrier_cwla.studies.incomplete_judgments.robustness_study import plot_falls
 from pyterrier_cwla.studies.systems.metric_correlations import (
@@ -54,21 +56,19 @@ def test_correlations_are_those_of_the_means_that_evaluate_gives(study):
 @pytest.mark.slow
 def test_intervals_use_the_same_resamples_for_all(study):
     by_query = evaluate(*systems(), MEASURES, by_query=True)
-    resampled = []
+    resampled, table = [], study.table
     for times in times_drawn(10, 100, 0).T:
         chosen = np.repeat(np.arange(10), times.astype(int))
         means = {m: [by_query.loc[f"run{r}", m].to_numpy()[chosen].mean() for r in range(8)] for m in MEASURES}
         resampled.append([kendalltau(means[x], means[y]).statistic for x, y in combinations(MEASURES, 2)])
     resampled = np.array(resampled)
     half = t.ppf(0.975, 9) * resampled.std(axis=0, ddof=1)
-    found = study.table["tau_b"].to_numpy()
-    assert study.table["tau_b_low"].to_numpy() == pytest.approx(np.maximum(found - half, -1), abs=1e-9)
-    assert study.table["tau_b_high"].to_numpy() == pytest.approx(np.minimum(found + half, 1), abs=1e-9)
-    lowest = study.table["tau_b"].idxmin()
+    found, lowest = table["tau_b"].to_numpy(), table["tau_b"].idxmin()
+    assert table["tau_b_low"].to_numpy() == pytest.approx(np.maximum(found - half, -1), abs=1e-9)
+    assert table["tau_b_high"].to_numpy() == pytest.approx(np.minimum(found + half, 1), abs=1e-9)
     above = t.ppf(0.975, 9) * (resampled - resampled[:, [lowest]]).std(axis=0, ddof=1)
-    expected = study.table["tau_b"] - study.table["tau_b"][lowest] <= above
-    assert study.table["as_low"].tolist() == expected.tolist()
-    assert study.table["as_low"][lowest]
+    assert table["as_low"].tolist() == (found - found[lowest] <= above).tolist()
+    assert table["as_low"][lowest]
 
 
 def test_intervals_hold_what_was_found_and_stay_where_correlations_are(study):
@@ -108,7 +108,6 @@ def test_outliers_are_the_runs_whose_ranks_differ_most(study):
 
 
 def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
-    Figure = pytest.importorskip("matplotlib.figure").Figure
     qrels, runs = systems(runs=4)
     found = metric_agreement(qrels, runs, ["AP", "RR", "NumRel"], resamples=100)
     assert found.table["tau_b"].isna().tolist() == [False, True, True]
@@ -116,14 +115,12 @@ def test_a_measure_that_scores_all_runs_the_same_correlates_with_none():
     assert found.findings()[0].startswith("AP and RR order the runs with τ_b 0.333, 95\N{NO-BREAK SPACE}% interval")
     assert len(found.matrix()) == 3
     nothing = metric_agreement(qrels, runs, {"one": "NumRel", "two": "NumRet"}, resamples=100)
-    dashes = [text.get_text() for text in plot_correlations(nothing, ax=Figure().subplots()).texts]
-    assert dashes == ["–", "–"]
+    assert [text.get_text() for text in plot_correlations(nothing, ax=Figure().subplots()).texts] == ["–", "–"]
     assert nothing.findings() == ["No correlation is defined: each measure gives all runs the same score."]
 
 
 @pytest.mark.slow
 def test_nine_measures_have_numbers_and_thirty_a_scale_of_colours():
-    Figure = pytest.importorskip("matplotlib.figure").Figure
     qrels, runs = systems(runs=4)
     named = {f"measure {n}": f"P@{n}" for n in range(1, 31)}
     few = metric_agreement(qrels, runs, dict(list(named.items())[:9]), resamples=100)
@@ -164,24 +161,25 @@ def test_measures_may_be_called_what_columns_are():
     named = {"run_": "AP", "shift": "RR", "measure": "P@5", "rank_x": "nDCG@10", "labelled": "Bpref"}
     found = metric_agreement(qrels, runs, named, resamples=100)
     plain = metric_agreement(qrels, runs, list(named.values()), resamples=100)
-    pairs = [("run_", "shift"), ("rank_x", "measure"), ("measure", "labelled")]
-    for x, y in pairs:
+    for x, y in (("run_", "shift"), ("rank_x", "measure"), ("measure", "labelled")):
         expected = plain.scatter(named[x], named[y])
         assert found.scatter(x, y).to_numpy().tolist() == expected.to_numpy().tolist()
-        ax = plot_scatter(found, x, y, ax=pytest.importorskip("matplotlib.figure").Figure().subplots())
+        ax = plot_scatter(found, x, y, ax=Figure().subplots())
         assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 5
     assert list(found.scatter("run_", "measure"))[:3] == ["run", "run_", "measure"]
 
 
 @pytest.mark.slow
 def test_dollars_in_names_are_no_formulas():
-    Figure = pytest.importorskip("matplotlib.figure").Figure
     qrels, runs = systems(runs=3)
     named = {r"A$\frac$": "AP", "B$_1$": "RR"}
     found = metric_agreement(qrels, {f"{run}_$x$": of for run, of in runs.items()}, named, resamples=100)
-    for picture in found.pictures().values():
+    power = discriminative_power(qrels, runs, named, resamples=100, correction=None, progress=False)
+    ratings = {query: number % 5 for number, query in enumerate(qrels)}
+    users = user_agreement(Rated.lists(qrels, runs["run2"], ratings), named, resamples=100, cv=2)
+    for picture in [picture for study in (found, power, users) for picture in study.pictures().values()]:
         figure = Figure(figsize=picture.size, layout="constrained")
-        ax = picture.draw(figure.subplots())
+        picture.draw(figure.subplots())
         figure.draw_without_rendering()
     drawn = plot_scatter(found, *named, ax=Figure().subplots())
     assert all(r"_\$x\$" in text.get_text() for text in drawn.texts)
@@ -192,7 +190,6 @@ def test_dollars_in_names_are_no_formulas():
 
 
 def test_dollars_are_no_formulas_in_pictures_of_other_studies():
-    Figure = pytest.importorskip("matplotlib.figure").Figure
     numbers = {"low": [0.0], "high": [1.0], "limit": [0.5], "limit_low": [0.0], "limit_high": [1.0], "repeated": [0.4],
                "across": [0.3], "falls": [1.0], "correlation": [0.5], "ratings": [7], "part": ["P$x$"]}  # fmt: skip
     rows = pd.DataFrame({"measure": ["A$x$"], **numbers})
@@ -211,27 +208,23 @@ def test_dollars_are_no_formulas_in_pictures_of_other_studies():
 
 def test_the_study_says_what_it_found(study):
     row = study.table.loc[study.table["tau_b"].idxmin()]
-    said = str(study)
-    assert (
-        f"{row['measure']} and {row['other']} order the runs with τ_b {row['tau_b']:.3f}, 95\N{NO-BREAK SPACE}% interval"
-        in said
-    )
+    said, one, other = str(study), row["measure"], row["other"]
+    assert f"{one} and {other} order the runs with τ_b {row['tau_b']:.3f}, 95\N{NO-BREAK SPACE}% interval" in said
     assert "the least similar of 6 pairs" in said
-    first = study.scatter(row["measure"], row["other"]).iloc[0]
-    assert f"{first['run']} ({first['rank_x']:g} by {row['measure']}, {first['rank_y']:g} by {row['other']})" in said
+    first = study.scatter(one, other).iloc[0]
+    assert f"{first['run']} ({first['rank_x']:g} by {one}, {first['rank_y']:g} by {other})" in said
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [7.0, 3.3])
 def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
-    figure = pytest.importorskip("matplotlib.figure")
     for picture in study.pictures().values():
-        drawn = figure.Figure(figsize=(width, 3), layout="constrained")
+        drawn = Figure(figsize=(width, 3), layout="constrained")
         assert "8 runs, 10 queries" in " ".join(picture.draw(drawn.subplots()).get_title(loc="left").split())
-    ax = plot_correlations(study, "rbo", figure.Figure().subplots())
+    ax = plot_correlations(study, "rbo", Figure().subplots())
     cells = study.cells("rbo")
     assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])
-    ax = plot_scatter(study, "AP", "RR", k=3, ax=figure.Figure().subplots())
+    ax = plot_scatter(study, "AP", "RR", k=3, ax=Figure().subplots())
     data = study.scatter("AP", "RR", k=3)
     assert {text.get_text() for text in ax.texts} == set(data.loc[data["labelled"], "run"])
     assert sum(len(line.get_xdata()) for line in ax.get_lines()) == 8
@@ -240,8 +233,8 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
 def test_what_cannot_be_is_said(study):
     qrels, runs = systems()
     refused(lambda: metric_agreement(qrels, runs, ["AP"]), "'AP' is the only measure", BadParameter)
-    with pytest.raises(BadParameter, match="at least 3 by name, not 2 runs"):
-        metric_agreement(qrels, {name: runs[name] for name in ("run0", "run1")}, MEASURES)
+    two = {name: runs[name] for name in ("run0", "run1")}
+    refused(lambda: metric_agreement(qrels, two, MEASURES), "at least 3 by name, not 2 runs", BadParameter)
     refused(lambda: study.matrix("tau"), "'tau' is no agreement. Near: 'tau_", BadParameter)
     refused(lambda: study.scatter("MAP", "RR"), "'MAP' is no measure of this study. Near: 'AP'", BadParameter)
     refused(lambda: study.scatter("AP", "RR", k=-1), "k=-1", BadParameter)

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 from scipy.stats import kendalltau, pearsonr, spearmanr, ttest_rel
 from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
@@ -35,6 +37,10 @@ def agreement_of(*what, resamples=100, correction=None, **how):
     return user_agreement(*what, resamples=resamples, correction=correction, **how)
 
 
+def with_baseline(rated, **how):
+    return agreement_of(rated, MEASURES, baseline="nDCG@5", **how)
+
+
 def lists(seed=0, n=60, deepest=8):
     """Generate lists of eight documents with grades 0 to 2, and ratings: the sum of the first three grades, plus noise."""
     rng = np.random.default_rng(seed)
@@ -57,15 +63,14 @@ def rated_lists(seed=0, users=None, impressions=False, **how):
 
 def rated_pairs(seed=0):
     names, qrels, run, worth, _ = lists(seed)
-    pairs = pd.DataFrame(
-        {"first": names[::2], "second": names[1::2], "preference": np.round((worth[::2] - worth[1::2]) / 2)}
-    )
+    size = np.round((worth[::2] - worth[1::2]) / 2)
+    pairs = pd.DataFrame({"first": names[::2], "second": names[1::2], "preference": size})
     return Rated.preferences(qrels, run, pairs)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return agreement_of(rated_lists(), MEASURES, baseline="nDCG@5", correction="holm")
+    return with_baseline(rated_lists(), correction="holm")
 
 
 def test_errors_are_those_of_the_loops(twin):  # noqa: F811
@@ -82,9 +87,8 @@ def test_errors_are_those_of_scikit_learn_also_of_a_constant():
     x = np.stack([y + rng.normal(size=43), np.full(43, 0.3)], axis=1)
     errors = nrmse(x, y, seed=2)
     for column, values in enumerate(x.T):
-        expected = cross_val_score(
-            LinearRegression(), values[:, None], y, cv=folds(2), scoring="neg_root_mean_squared_error"
-        )
+        score = "neg_root_mean_squared_error"
+        expected = cross_val_score(LinearRegression(), values[:, None], y, cv=folds(2), scoring=score)
         assert errors[:, column] == pytest.approx(-expected / np.ptp(y), abs=1e-9)
 
 
@@ -95,13 +99,13 @@ def test_an_error_does_not_depend_on_the_units_of_the_score():
 
 
 def test_what_cannot_be_predicted():
-    x = np.arange(6.0)[:, None]
+    x, users = np.arange(6.0)[:, None], [0, 0, 1, 1, 2, 2]
     refused(lambda: nrmse(x, range(6)), "6 ratings cannot be split into 10 folds: give cv=3", BadParameter)
     refused(lambda: nrmse(x, range(6), cv=2, repeats=0), "repeats=0 must be a whole number from 1", BadParameter)
     refused(lambda: nrmse(x, [3] * 6, cv=2), "all ratings are the same", BadRatings)
     refused(lambda: nrmse(x, range(6), span=0, cv=2), "span=0 must be above 0", BadParameter)
-    with pytest.raises(BadParameter, match="3 users cannot be split into 4 folds: give cv=2"):
-        nrmse(x, range(6), cv=4, users=[0, 0, 1, 1, 2, 2])
+    few = "3 users cannot be split into 4 folds: give cv=2"
+    refused(lambda: nrmse(x, range(6), cv=4, users=users), few, BadParameter)
 
 
 def test_folds_of_whole_users_predict_the_ratings_of_others():
@@ -193,7 +197,7 @@ def test_folds_are_of_whole_users_where_these_are_known():
 def test_intervals_are_those_of_resampled_users():
     """Resamples are drawn in loops: each drawn user with all of their ratings, once per draw."""
     rated = rated_lists(users=12)
-    found = agreement_of(rated, MEASURES, baseline="nDCG@5", seed=3)
+    found = with_baseline(rated, seed=3)
     drawn = np.random.default_rng(3).multinomial(12, np.full(12, 1 / 12), 100)
     x, y = found.scores.round(10), rated.ratings
     taus = []
@@ -213,7 +217,7 @@ def test_pearson_s_difference_is_williams_test_for_independent_ratings(found):
     x, z, y = found.scores["ERR@5"], found.scores["nDCG@5"], found.rated.ratings
     r = [pearsonr(*pair).statistic for pair in ((x, y), (z, y), (x, z))]
     assert found.table.loc["ERR@5", "pearson_difference_p"] == pytest.approx(williams_test(*r, len(y))[1], rel=1e-9)
-    over_users = agreement_of(rated_lists(users=60), MEASURES, baseline="nDCG@5")
+    over_users = with_baseline(rated_lists(users=60))
     assert over_users.table.loc["ERR@5", "pearson_difference_p"] != found.table.loc["ERR@5", "pearson_difference_p"]
 
 
@@ -234,9 +238,7 @@ def test_without_a_baseline_nothing_is_compared():
 def test_impressions_weigh():
     rated = rated_lists(impressions=True)
     found = agreement_of(rated, MEASURES, "weighted_pearson", baseline="nDCG@5")
-    expected = [
-        weighted_correlation(found.scores[m].to_numpy().round(10), rated.ratings, rated.weights) for m in MEASURES
-    ]
+    expected = [weighted_correlation(found.scores[m].round(10), rated.ratings, rated.weights) for m in MEASURES]
     assert found.table["weighted_pearson"].tolist() == pytest.approx(expected, abs=1e-12)
     assert (found.table["weighted_pearson_low"] < found.table["weighted_pearson"]).all()
     assert "Pearson's r weighted by n" in found.findings()[0]
@@ -249,7 +251,7 @@ def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
     holm = found.table["tau_b_difference_p_corrected"].iloc[:2].to_numpy()
     assert holm[low] == pytest.approx(min(1, 2 * p[low]))
     assert holm[high] == pytest.approx(min(1, max(2 * p[low], p[high])))
-    plain = agreement_of(rated_lists(), MEASURES, baseline="nDCG@5", correction=None)
+    plain = with_baseline(rated_lists())
     assert plain.table["tau_b_difference_p_corrected"].iloc[:2].tolist() == pytest.approx(p.tolist())
 
 
@@ -257,8 +259,7 @@ def test_the_correction_is_for_all_comparisons_of_a_coefficient(found):
 def test_constant_measures_are_said_to_have_no_agreement():
     measures = {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"}
     found = agreement_of(rated_lists(), measures, baseline="ERR")
-    numbers = found.table.drop(columns=["kind", "compared_with", "resamples"]).loc["same"]
-    assert numbers.isna().all()
+    assert found.table.drop(columns=["kind", "compared_with", "resamples"]).loc["same"].isna().all()
     assert found.table["kind"].tolist() == ["X", ""]
     assert any("same" in sentence and "X" in sentence for sentence in found.limits())
 
@@ -287,11 +288,7 @@ def test_what_users_look_at_agrees_best():
     [
         ({"coefficient": "tau"}, "Near: 'tau_b'"),
         ({"coefficient": "weighted_pearson"}, "needs a column 'n'"),
-        ({"coefficient": "weighted"}, "'weighted' is no coefficient"),
-        (
-            {"coefficient": "weighted_tau_b"},
-            "there is no test of it here. Give one of pearson, spearman, tau_b, weighted_pearson.",
-        ),
+        ({"coefficient": "weighted_tau_b"}, "test of it here. Give one of pearson, spearman, tau_b, weighted_pearson."),
         ({"coefficient": "nrmse"}, "there is no test of it here"),
         ({"coefficient": "agreement"}, "only preferences have a share of agreement. Give one of pearson,"),
         ({"baseline": "nDGC@5"}, "Near: 'nDCG@5'"),
@@ -306,14 +303,14 @@ def test_options_that_there_are_not(options, message):
 
 def test_ratings_that_are_all_the_same():
     names, qrels, run, *_ = lists(n=5)
-    with pytest.raises(BadRatings, match="all 5 ratings are 3"):
-        agreement_of(Rated.lists(qrels, run, dict.fromkeys(names, 3)), MEASURES)
+    same = Rated.lists(qrels, run, dict.fromkeys(names, 3))
+    refused(lambda: agreement_of(same, MEASURES), "all 5 ratings are 3", BadRatings)
 
 
 @pytest.mark.slow
 def test_preferences_agree_with_differences_of_scores():
     rated = rated_pairs()
-    found = agreement_of(rated, MEASURES, baseline="nDCG@5")
+    found = with_baseline(rated)
     for measure in MEASURES:
         x, y = found.scores[measure].round(10), rated.ratings
         assert found.table.loc[measure, "tau_b"] == pytest.approx(kendalltau(x, y).statistic, abs=1e-12)
@@ -370,10 +367,8 @@ def test_cells_are_compared_with_the_canonical_metric_of_their_row(metrics):
     assert marked.loc["ap2(ranking)", "avg"].endswith(" a")
     assert "°" in marked.loc["ap2(ranking)", "fin"]
     assert np.isfinite(numbers.loc["ap2(ranking)", "fin"])
-    # rbp + fin equals rbp + erg.
-    assert found.table.loc["rbp(0.8) + fin", ["tau_b_difference", "tau_b_difference_p"]].tolist() == pytest.approx(
-        [0, 1]
-    )
+    equal = found.table.loc["rbp(0.8) + fin"]  # to rbp + erg
+    assert equal[["tau_b_difference", "tau_b_difference_p"]].tolist() == pytest.approx([0, 1])
 
 
 @pytest.mark.slow
@@ -417,13 +412,10 @@ def test_bands_are_shares_of_ratings_and_keep_equal_scores_together(found):
         assert bands["n"].sum() == len(score)
 
 
-def test_many_different_ratings_are_shown_in_fifths():
+def test_bands_of_many_ratings_are_fifths_and_some_there_are_not(found):
     names, qrels, run, worth, _ = lists()
-    found = agreement_of(Rated.lists(qrels, run, dict(zip(names, worth))), ["ERR"])
-    assert found.bands("ERR").iloc[:, 4:].shape[1] == 5
-
-
-def test_bands_that_there_are_not(found):
+    many = agreement_of(Rated.lists(qrels, run, dict(zip(names, worth))), ["ERR"])
+    assert many.bands("ERR").iloc[:, 4:].shape[1] == 5
     refused(lambda: found.bands("ERR@55"), "Near: 'ERR@5'", BadParameter)
     refused(lambda: found.bands("ERR@5", 1), "bins=1 must be", BadParameter)
     same = agreement_of(rated_lists(), {"same": "CWLA(C='rbp(0.8)',A='err',max_rel=2)", "ERR": "ERR"})
@@ -432,18 +424,15 @@ def test_bands_that_there_are_not(found):
 
 @pytest.mark.slow
 def test_pictures_show_the_numbers_that_are_said(metrics):
-    from matplotlib.figure import Figure
-
     for rated, width in ((rated_lists(users=9), 7.0), (rated_pairs(), 3.3)):
         found = agreement_of(rated, metrics)
         pictures = found.pictures()
         assert list(pictures)[:2] == ["cells", "agreement"]
         assert len(pictures) >= 3
         for picture in pictures.values():
-            figure = Figure(figsize=(width, picture.size[1]))
-            ax = figure.subplots()
+            ax = Figure(figsize=(width, picture.size[1])).subplots()
             assert picture.draw(ax) is ax
-            assert len(figure.axes) == 1
+            assert len(ax.figure.axes) == 1
         drawn = plot_cells(found, Figure().subplots())
         written = {text.get_text().partition("$")[0] for text in drawn.texts}
         assert written == {text.partition(" ")[0] for text in found.marked_cells().to_numpy().ravel()}
@@ -453,17 +442,6 @@ def test_pictures_show_the_numbers_that_are_said(metrics):
         assert [bar.get_height() for bar in bars] == pytest.approx(shares.tolist())
         dots = [line for line in plot_agreement(found, Figure().subplots()).get_lines() if line.get_marker() == "o"]
         assert np.nanmax([dot.get_xdata() for dot in dots]) == pytest.approx(found.ranked["tau_b"].iloc[0])
-
-
-@pytest.mark.slow
-def test_dollars_in_names_are_no_formulas():
-    from matplotlib.figure import Figure
-
-    found = agreement_of(rated_lists(), {r"A$\frac$": "ERR", "x_$1$": "nDCG@5"})
-    for picture in found.pictures().values():
-        figure = Figure(figsize=picture.size, layout="constrained")
-        picture.draw(figure.subplots())
-        figure.draw_without_rendering()
 
 
 def test_differences_have_no_noise():
@@ -482,8 +460,6 @@ def test_differences_have_no_noise():
 
 
 def test_two_measures_stand_side_by_side(found):
-    from matplotlib.figure import Figure
-
     axes = Figure(figsize=(7, 3)).subplots(1, 2)
     for ax, measure in zip(axes, MEASURES):
         assert plot_bands(found, measure, ax) is ax
@@ -492,9 +468,6 @@ def test_two_measures_stand_side_by_side(found):
 
 @pytest.mark.slow
 def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
-
     qrels = {f"q{number}": {"d": 1} for number in range(12)}
     run = {f"q{number}": {"x": 2.0, "d": 1.0} if number < 4 else {"d": 1.0} for number in range(12)}
     ratings = {f"q{number}": rating for number, rating in enumerate([1, 2, 3, 4] + 8 * [5])}
@@ -508,12 +481,10 @@ def test_ratings_are_labelled_in_order_where_a_bar_lacks_some():
 
 @pytest.mark.slow
 def test_what_must_not_be_concluded():
-    one_user = rated_lists(users=1)
+    one_user, weighted = rated_lists(users=1), agreement_of(rated_lists(impressions=True), MEASURES)
     assert one_user.users is None
     assert "All ratings are by one user" in str(agreement_of(one_user, MEASURES))
-    assert "Coefficients whose names begin with weighted_ count each rating n times" in str(
-        agreement_of(rated_lists(impressions=True), MEASURES)
-    )
+    assert "Coefficients whose names begin with weighted_ count each rating n times" in str(weighted)
     assert "in several pairs" not in str(agreement_of(rated_pairs(), MEASURES))
     names, qrels, run, worth, _ = lists()
     chain = pd.DataFrame({"first": names[:-1], "second": names[1:], "preference": np.diff(worth)})
@@ -527,8 +498,8 @@ def test_the_report_says_who_was_asked():
     text = str(found)
     assert "9 users are too few" in text
     assert "not for several users who rated the same lists" in text
-    assert "and keeps users together" in str(agreement_of(rated_lists(users=9), MEASURES, baseline="nDCG@5"))
-    assert "not for dependent ratings of one user" in str(agreement_of(rated_lists(), MEASURES, baseline="nDCG@5"))
+    assert "and keeps users together" in str(with_baseline(rated_lists(users=9)))
+    assert "not for dependent ratings of one user" in str(with_baseline(rated_lists()))
     independent = agreement_of(rated_lists(), MEASURES)
     assert "add a column 'user' to the ratings" in str(independent)
     assert all("60 ratings" in table.caption for table in independent.tables().values())
