@@ -1,8 +1,10 @@
 """Scores and residuals of random combinations of all parts, compared with the loops of tests/support/reference.py."""
 
+import ast
 import math
 import random
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -18,79 +20,53 @@ from pyterrier_cwla.model import residuals, scoring
 from tests.support import reference
 from tests.support.messages import refused
 
+
+def parsed(text):
+    """Return the name and the parameters of a part, as the reference takes them, from its text."""
+    return _parsed(ast.parse(text, mode="eval").body)
+
+
+def _parsed(node):
+    if isinstance(node, ast.Name):
+        return node.id, {}
+    name = node.func.id
+    read = _parsed if name == "product" else lambda value: getattr(value, "id", None) or ast.literal_eval(value)
+    if name == "fixed":
+        return name, {"values": [read(value) for value in node.args]}
+    order = [*signature((reference.CONTINUATIONS | reference.AGGREGATIONS)[name]).parameters][2:]
+    order = {"ap1": ("R",), "ap2": ("R",), **dict.fromkeys(reference.SHARES, ("shape", "scale"))}.get(name, order)
+    named = {one.arg: read(one.value) for one in node.keywords}
+    return name, dict(zip([*order, "rel"], map(read, node.args))) | named
+
+
 CONTINUATIONS = {
-    "prec(1)": ("prec", {"k": 1}),
-    "prec(4)": ("prec", {"k": 4}),
-    "prec(30)": ("prec", {"k": 30}),
-    "rbp(0.8)": ("rbp", {"phi": 0.8}),
-    "rbp(0)": ("rbp", {"phi": 0}),
-    "dcg(7)": ("dcg", {"k": 7}),
-    "dcg": ("dcg", {}),
-    "ap1": ("ap1", {}),
-    "ap1(ranking)": ("ap1", {"R": "ranking"}),
-    "ap1(rel=2)": ("ap1", {"rel": 2}),
-    "ap2": ("ap2", {}),
-    "ap2(R=ranking)": ("ap2", {"R": "ranking"}),
-    "ap2(rel=1)": ("ap2", {"rel": 1}),
-    "rr": ("rr", {}),
-    "rr(1)": ("rr", {"rel": 1}),
-    "cascade(0.7)": ("cascade", {"gamma": 0.7}),
-    "cascade(1,2)": ("cascade", {"gamma": 1, "rel": 2}),
-    "inst(1)": ("inst", {"T": 1}),
-    "inst(2.25,rel=1)": ("inst", {"T": 2.25, "rel": 1}),
-    "insq(3)": ("insq", {"T": 3}),
-    "decay(5)": ("decay", {"half_life": 5}),
-    "decay(500)": ("decay", {"half_life": 500}),
-    "carterette1(6)": ("carterette1", {"k": 6}),
-    "economic(0.5,6)": ("economic", {"beta": 0.5, "k": 6}),
-    "economic(1,4)": ("economic", {"beta": 1, "k": 4}),
-    "carterette2(6)": ("carterette2", {"k": 6}),
-    "carterette3(0.4)": ("carterette3", {"theta": 0.4}),
-    "carterette3(1,rel=2)": ("carterette3", {"theta": 1, "rel": 2}),
-    "product(rr,prec(6))": ("product", {"first": ("rr", {}), "second": ("prec", {"k": 6})}),
-    "product(carterette1(5),rr)": ("product", {"first": ("carterette1", {"k": 5}), "second": ("rr", {})}),
-    "product(rr,rbp(0.9))": ("product", {"first": ("rr", {}), "second": ("rbp", {"phi": 0.9})}),
-    "product(rr,insq(2))": ("product", {"first": ("rr", {}), "second": ("insq", {"T": 2})}),
-    "product(ift_goal(2,0.9,1),ift_rate(0.2,0.9,1))": (
-        "product",
-        {"first": ("ift_goal", {"T": 2, "b1": 0.9, "R1": 1}), "second": ("ift_rate", {"A": 0.2, "b2": 0.9, "R2": 1})},
-    ),
-    "bpm(1.57,6.37)": ("bpm", {"T": 1.57, "K": 6.37}),
-    "bpm(0.77,90.5)": ("bpm", {"T": 0.77, "K": 90.5}),
-    "bpm(0.77,9.3,0.7,2.1,0.26)": ("bpm", {"T": 0.77, "K": 9.3, "h_b": 0.7, "h_c": 2.1, "m": 0.26}),
-    "bpm(2.13,35.7,0.03,0.4,0.55)": ("bpm", {"T": 2.13, "K": 35.7, "h_b": 0.03, "h_c": 0.4, "m": 0.55}),
-    "ift_goal(1.5,0.9,2)": ("ift_goal", {"T": 1.5, "b1": 0.9, "R1": 2}),
-    "ift_rate(0.2,0.9,1)": ("ift_rate", {"A": 0.2, "b2": 0.9, "R2": 1}),
-    "ift_rate(0.3,2,1.5)": ("ift_rate", {"A": 0.3, "b2": 2, "R2": 1.5}),
-    "patience(7.5)": ("patience", {"T": 7.5}),
-    "patience(300)": ("patience", {"T": 300}),
-    "weibull(0.7,40)": ("weibull", {"shape": 0.7, "scale": 40}),
-    "weibull(1.5,300)": ("weibull", {"shape": 1.5, "scale": 300}),
-    "log_logistic(1.8,30)": ("log_logistic", {"shape": 1.8, "scale": 30}),
-    "log_logistic(0.8,60)": ("log_logistic", {"shape": 0.8, "scale": 60}),
-    "log_normal(0.6,40)": ("log_normal", {"shape": 0.6, "scale": 40}),
-    "hyperbolic(2.5,50)": ("hyperbolic", {"shape": 2.5, "scale": 50}),
-    "hyperbolic(0.7,50)": ("hyperbolic", {"shape": 0.7, "scale": 50}),
-    "fixed(0.9,1,0.3,0.5)": ("fixed", {"values": [0.9, 1, 0.3, 0.5]}),
+    text: parsed(text)
+    for text in (
+        *("prec(1)", "prec(4)", "prec(30)", "rbp(0.8)", "rbp(0)", "dcg(7)", "dcg", "ap1", "ap1(ranking)", "ap1(rel=2)"),
+        *("ap2", "ap2(R=ranking)", "ap2(rel=1)", "rr", "rr(1)", "cascade(0.7)", "cascade(1,2)", "inst(1)"),
+        *(
+            "inst(2.25,rel=1)",
+            "insq(3)",
+            "decay(5)",
+            "decay(500)",
+            "carterette1(6)",
+            "economic(0.5,6)",
+            "economic(1,4)",
+        ),
+        *("carterette2(6)", "carterette3(0.4)", "carterette3(1,rel=2)", "product(rr,prec(6))"),
+        *("product(carterette1(5),rr)", "product(rr,rbp(0.9))", "product(rr,insq(2))"),
+        *("product(ift_goal(2,0.9,1),ift_rate(0.2,0.9,1))", "bpm(1.57,6.37)", "bpm(0.77,90.5)"),
+        *("bpm(0.77,9.3,0.7,2.1,0.26)", "bpm(2.13,35.7,0.03,0.4,0.55)", "ift_goal(1.5,0.9,2)", "ift_rate(0.2,0.9,1)"),
+        *("ift_rate(0.3,2,1.5)", "patience(7.5)", "patience(300)", "weibull(0.7,40)", "weibull(1.5,300)"),
+        *("log_logistic(1.8,30)", "log_logistic(0.8,60)", "log_normal(0.6,40)", "hyperbolic(2.5,50)"),
+        *("hyperbolic(0.7,50)", "fixed(0.9,1,0.3,0.5)"),
+    )
 }
 AGGREGATIONS = {
-    "etg": ("etg", {}),
-    "erg": ("erg", {}),
-    "err": ("err", {}),
-    "avg": ("avg", {}),
-    "max": ("max", {}),
-    "fin": ("fin", {}),
-    "fgt(0.8)": ("fgt", {"delta": 0.8}),
-    "fgt(0)": ("fgt", {"delta": 0}),
-    "fgt(1)": ("fgt", {"delta": 1}),
-    "pe(0.5)": ("pe", {"beta": 0.5}),
-    "items": ("items", {}),
-    "effort": ("effort", {}),
-    "utility(reciprocal)": ("utility", {"phi": "reciprocal"}),
-    "utility(log2)": ("utility", {"phi": "log2"}),
+    **{text: parsed(text) for text in ("etg", "erg", "err", "avg", "max", "fin", "fgt(0.8)", "fgt(0)", "fgt(1)")},
+    **{text: parsed(text) for text in ("pe(0.5)", "items", "effort", "utility(reciprocal)", "utility(log2)")},
     "utility(table(1,0.7,0.3))": ("utility", {"phi": lambda j: {1: 1, 2: 0.7, 3: 0.3}.get(j, 0)}),
-    "smeared": ("smeared", {}),
-    "smeared(5)": ("smeared", {"half_life": 5}),
+    **{text: parsed(text) for text in ("smeared", "smeared(5)")},
 }
 ENDS = ("open", "stop", 1, 5, 40)
 GAINS = {  # name and parameters of the gain in the reference, and the highest grade
@@ -327,7 +303,7 @@ def test_many_rankings_of_many_lengths_in_one_call(C):
 LEAVE_WITH_EFFORT = {
     **{C: CONTINUATIONS[C] for C in ("decay(5)", "decay(500)", "patience(7.5)", "patience(300)")},
     **{C: value for C, value in CONTINUATIONS.items() if value[0] in reference.SHARES},
-    "product(rr,decay(40))": ("product", {"first": ("rr", {}), "second": ("decay", {"half_life": 40})}),
+    "product(rr,decay(40))": parsed("product(rr,decay(40))"),
 }
 OTHERS = ("rbp(0.8)", "rr", "cascade(0.7)", "ap2", "carterette3(0.4)", "inst(1)", "insq(3)", "prec(4)")
 

@@ -19,21 +19,28 @@ from pyterrier_cwla.model.residuals import residual_is_a_bound
 from pyterrier_cwla.model.scoring import rank_weights
 from pyterrier_cwla.model.view import UnknownEffort
 from pyterrier_cwla.model.view_columns import packed, roomy
+from tests.model.test_against_reference import parsed
 from tests.support import reference
 
 WORDS = {f"d{n}": words for n, words in enumerate([0, 10, 40, 75, 120, 300, 900, 2000])}
 CONTINUATIONS = {
-    "rbp(0.7)": ("rbp", {"phi": 0.7}), "rr(2)": ("rr", {"rel": 2}), "cascade(0.9)": ("cascade", {"gamma": 0.9}),
-    "prec(3)": ("prec", {"k": 3}), "decay(25)": ("decay", {"half_life": 25}), "inst(2)": ("inst", {"T": 2}),
-    "fixed(0.5,1,0.25)": ("fixed", {"values": [0.5, 1, 0.25]}), "bpm(1.2,40)": ("bpm", {"T": 1.2, "K": 40}),
-    "patience(60)": ("patience", {"T": 60}), "ap1": ("ap1", {}), "ap1(ranking)": ("ap1", {"R": "ranking"}),
-    "ap2": ("ap2", {}), "ap2(ranking,2)": ("ap2", {"R": "ranking", "rel": 2}), "dcg(4)": ("dcg", {"k": 4}),
-    "carterette1(3)": ("carterette1", {"k": 3}), "economic(0.5,4)": ("economic", {"beta": 0.5, "k": 4}),
-    "carterette2(4)": ("carterette2", {"k": 4}), "insq(1)": ("insq", {"T": 1}),
-    "carterette3(0.4)": ("carterette3", {"theta": 0.4}), "ift_goal(1,0.9,2)": ("ift_goal", {"T": 1, "b1": 0.9, "R1": 2}),
-    "product(rr,rbp(0.8))": ("product", {"first": ("rr", {}), "second": ("rbp", {"phi": 0.8})}),
-    "product(prec(3),decay(25))": ("product", {"first": ("prec", {"k": 3}), "second": ("decay", {"half_life": 25})}),
-}  # fmt: skip
+    text: parsed(text)
+    for text in (
+        *("rbp(0.7)", "rr(2)", "cascade(0.9)", "prec(3)", "decay(25)", "inst(2)", "fixed(0.5,1,0.25)", "bpm(1.2,40)"),
+        *(
+            "patience(60)",
+            "ap1",
+            "ap1(ranking)",
+            "ap2",
+            "ap2(ranking,2)",
+            "dcg(4)",
+            "carterette1(3)",
+            "economic(0.5,4)",
+        ),
+        *("carterette2(4)", "insq(1)", "carterette3(0.4)", "ift_goal(1,0.9,2)", "product(rr,rbp(0.8))"),
+        "product(prec(3),decay(25))",
+    )
+}
 AGGREGATIONS = ["etg", "erg", "err", "avg", "max", "fin", "items", "effort", "utility(log2)"]
 GAINS = {
     "linear": ("linear", {}), "exponential": ("exponential", {}), "binary(2)": ("binary", {"rel": 2}),
