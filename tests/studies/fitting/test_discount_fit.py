@@ -26,6 +26,10 @@ CASCADE = "Cascade(phi='$phi',max_rel=2)"
 PHI = (1, 0.8, 0.8, 0.3, 0.1)
 
 
+def run_of(lists, depth=5):
+    return {q: {f"d{i}": -float(i) for i in range(depth)} for q in lists}
+
+
 def satisfied(grades, gamma=1.0):
     """Chapelle et al. (2009), Eq. 2 and section 7.2: γ^(i−1)·R_i·Π_{j<i}(1 − R_j) with R = (2^g − 1)/2^2."""
     shares, looking = [], 1.0
@@ -42,32 +46,26 @@ def made(seed=0, lists=60, noise=0.3, phi=PHI, users=0, weights=False):
     grades = rng.choice([0, 0, 1, 2], (lists, len(phi)))
     names = [f"q{number}" for number in range(lists)]
     qrels = {q: {f"d{i}": int(g) for i, g in enumerate(row)} for q, row in zip(names, grades)}
-    run = {q: {f"d{i}": -float(i) for i in range(len(phi))} for q in names}
     x = np.array([satisfied(row.tolist()) for row in grades])
     ratings = pd.DataFrame({"query_id": names, "rating": 2 + 3 * x @ np.array(phi) + rng.normal(0, noise, lists)})
     if users:
         ratings["user"] = [f"u{number}" for number in rng.integers(users, size=lists)]
     if weights:
         ratings["n"] = rng.integers(1, 9, lists)
-    return Rated.lists(qrels, run, ratings), x
+    return Rated.lists(qrels, run_of(names, len(phi)), ratings), x
 
 
 def preferred(seed=0, pairs=150):
     rated, x = made(seed)
-    lists, rng = rated.table, np.random.default_rng(seed)
-    first = rng.integers(len(lists), size=pairs)
-    second = (first + rng.integers(1, len(lists), size=pairs)) % len(lists)
-    difference = lists["rating"].to_numpy()[first] - lists["rating"].to_numpy()[second]
-    names = lists["query_id"].to_numpy()
-    frame = pd.DataFrame({"first": names[first], "second": names[second], "preference": difference.round()})
-    compared = Rated.preferences(rated.shown.judgments, run_of(rated), frame)
+    names, ratings, rng = rated.table["query_id"].to_numpy(), rated.ratings, np.random.default_rng(seed)
+    first = rng.integers(len(names), size=pairs)
+    second = (first + rng.integers(1, len(names), size=pairs)) % len(names)
+    difference = (ratings[first] - ratings[second]).round()
+    frame = pd.DataFrame({"first": names[first], "second": names[second], "preference": difference})
+    compared = Rated.preferences(rated.shown.judgments, run_of(names), frame)
     row = dict(zip(names, x, strict=True))
     differences = [row[a] - row[b] for a, b in compared.table[["first", "second"]].to_numpy()]
     return compared, np.array(differences), frame
-
-
-def run_of(rated):
-    return {q: {f"d{i}": -float(i) for i in range(len(PHI))} for q in rated.table["query_id"]}
 
 
 def quick(rated, template=CASCADE, depth=5, **more):
@@ -130,9 +128,8 @@ def test_no_other_discount_correlates_better(seed):
     falling = bool(rng.integers(2))
     rated, x = made(seed, noise=1, lists=40)
     found = quick(rated, falling=falling)
-    others = rng.random((200, 5))
     near_it = np.clip(found.discounts["phi"].to_numpy() + rng.normal(0, 0.02, (200, 5)), 0, None)
-    others = np.concatenate([others, near_it])
+    others = np.concatenate([rng.random((200, 5)), near_it])
     if falling:
         others = -np.sort(-others, axis=1)
     highest = max(np.corrcoef(x @ phi, rated.ratings)[0, 1] for phi in others)
@@ -199,7 +196,7 @@ def test_preferences_that_scores_reproduce_have_a_finite_discount():
     rated, x = made(noise=0)
     names, order = rated.table["query_id"].to_numpy(), np.argsort(x @ PHI)
     frame = pd.DataFrame({"first": names[order[1:]], "second": names[order[:-1]], "preference": 1})
-    found = quick(Rated.preferences(rated.shown.judgments, run_of(rated), frame))
+    found = quick(Rated.preferences(rated.shown.judgments, run_of(names), frame))
     assert found.discounts["phi"].between(0, 1).all()
     assert found.about["value"] > found.about["default_value"]
 
@@ -211,9 +208,7 @@ def test_the_sides_of_pairs_are_exchangeable():
     swapped = frame.rename(columns={"first": "second", "second": "first"})[["first", "second", "preference"]]
     some = np.arange(len(frame)) % 3 == 0
     mixed = pd.concat([frame[~some], swapped[some].assign(preference=-frame["preference"])], ignore_index=True)
-    lists = pd.unique(frame[["first", "second"]].to_numpy().ravel())
-    run = {q: {f"d{i}": -float(i) for i in range(5)} for q in lists}
-    other = Rated.preferences(rated.shown.judgments, run, mixed)
+    other = Rated.preferences(rated.shown.judgments, run_of({*frame["first"], *frame["second"]}), mixed)
     assert quick(other).discounts["phi"].tolist() == near(quick(rated).discounts["phi"])
 
 
@@ -235,7 +230,7 @@ def test_sessions_are_means_over_their_queries():
     ratings = {name: 1 + np.mean([x[lists.index(q)] @ PHI for q in queries]) for name, queries in sessions.items()}
     rows = pd.DataFrame([(name, q, q, i) for name, queries in sessions.items() for i, q in enumerate(queries)],
                         columns=["session", "query_id", "list", "order"])  # fmt: skip
-    asked = Rated.sessions(rated.shown.judgments, run_of(rated), rows, ratings, judged_by="list")
+    asked = Rated.sessions(rated.shown.judgments, run_of(lists), rows, ratings, judged_by="list")
     assert quick(asked).discounts["phi"].tolist() == near(PHI)
 
 
@@ -244,13 +239,12 @@ def test_the_discount_of_click_metrics_of_cascade_users_is_found(target, phi):
     """Users of each list are all equally likely outcomes of R = ½: 1/rank of their click has φ(i) = 1/i, a click 1."""
     rows = []
     for topic, grades in enumerate(itertools.product([0, 1], repeat=3)):
-        for number, likes in enumerate(itertools.product([False, True], repeat=3)):
+        for user, likes in enumerate(itertools.product([False, True], repeat=3)):
             clicked = next((i for i in range(3) if grades[i] and likes[i]), None)
             rows += [
-                {"user": f"u{number}", "session": f"{topic}/{number}", "topic": f"t{topic}", "rank": i + 1,
-                 "docno": f"d{i}", "clicked": i == clicked, "grade": grades[i]}
-                for i in range(3)
-            ]  # fmt: skip
+                (f"u{user}", f"{topic}/{user}", f"t{topic}", i + 1, f"d{i}", i == clicked, grades[i]) for i in range(3)
+            ]
+    rows = pd.DataFrame(rows, columns=["user", "session", "topic", "rank", "docno", "clicked", "grade"])
     clicks = click_metrics(InteractionLog.of(rows), depth=3)
     table = clicks.configurations.reset_index().rename(columns={"configuration": "query_id", target: "rating"})
     rated = Rated.lists(clicks.qrels, clicks.run, table[["query_id", "rating", "n"]])
@@ -344,16 +338,13 @@ def test_what_cannot_be_learned_is_an_error(more, says):
 
 def test_ratings_that_determine_nothing_are_an_error():
     rated, _ = made()
-    for ratings, says in (
-        (3.0, "all ratings are the same"),
-        (-rated.ratings, "no discount of positive values that fall"),
-    ):
-        with pytest.raises(BadRatings, match=says):
-            quick(Rated("list", rated.table.assign(rating=ratings), rated.shown), depth=1)
+    same, opposite = (Rated("list", rated.table.assign(rating=of), rated.shown) for of in (3.0, -rated.ratings))
+    refused(lambda: quick(same, depth=1), "all ratings are the same", BadRatings)
+    refused(lambda: quick(opposite, depth=1), "no discount of positive values that fall", BadRatings)
     refused(lambda: quick(rated.only([0, 1, 2, 3, 4]), cv=2), "φ(5)", "Give depth=4", BadRatings)
     pairs, _, _ = preferred()
-    with pytest.raises(BadRatings, match="no pair has a preference"):
-        quick(Rated("pair", pairs.table.assign(rating=0.0), pairs.shown))
+    none = Rated("pair", pairs.table.assign(rating=0.0), pairs.shown)
+    refused(lambda: quick(none), "no pair has a preference", BadRatings)
     refused(lambda: quick(pairs, objective="pearson"), "ratings of pairs have no such objective", BadParameter)
 
 
@@ -361,8 +352,7 @@ def test_a_rank_that_follows_from_the_others_is_named():
     """Every list has one relevant document: a constant can be added to all φ, unless depth leaves a rank out."""
     names = [f"q{number}" for number in range(12)]
     qrels = {q: {f"d{i}": int(i == number % 4) for i in range(4)} for number, q in enumerate(names)}
-    run = {q: {f"d{i}": -float(i) for i in range(4)} for q in names}
-    rated = Rated.lists(qrels, run, {q: [5, 4, 3, 3][number % 4] for number, q in enumerate(names)})
+    rated = Rated.lists(qrels, run_of(names, 4), {q: [5, 4, 3, 3][number % 4] for number, q in enumerate(names)})
     template = "Cascade(phi='$phi',gain='binary')"
     refused(lambda: quick(rated, template, 4), "φ(4)", "Give depth=3", BadRatings)
     assert quick(rated, template, 3).phi == "table(1,0.5,0)"

@@ -1,5 +1,7 @@
 """Tests of user ratings and their lists: alignment with scores, no dropped ratings, and error messages."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +15,12 @@ from tests.support.messages import refused
 
 QRELS = {q: {"a": 2, "b": 0, "c": 1} for q in "1234"}
 RUN = {q: {d: -float(i) for i, d in enumerate(docs)} for q, docs in zip("1234", ["abc", "bac", "cab", "cba"])}
+RATINGS = {q: float(q) for q in "1234"}
 MEASURES = {"early": "nDCG@2", "strict": "RR(rel=2)"}
+
+
+def session_qrels(*names):
+    return {name: {"a": 1} for name in names}
 
 
 def frame(**columns):
@@ -30,8 +37,7 @@ def test_each_rating_has_the_scores_of_its_list():
 
 
 def test_ratings_may_be_a_dict_or_a_series():
-    of_dict, of_series = ({q: float(q) for q in "1234"}, pd.Series({q: int(q) for q in "1234"}))
-    for ratings in (of_dict, of_series):
+    for ratings in (RATINGS, pd.Series({q: int(q) for q in "1234"})):
         rated = Rated.lists(QRELS, RUN, ratings)
         assert rated.ratings.tolist() == [1, 2, 3, 4]
         assert rated.weights is None
@@ -76,13 +82,8 @@ def test_a_list_without_results_scores_0_and_is_counted():
     assert rated.scores(["RR"])["RR"].tolist() == [1, 0.5, 1, 0]
     pairs = frame(first=["1", "2", "4"], second=["4", "3", "2"], preference=[1, 0, 1])
     assert Rated.preferences(QRELS, {q: RUN[q] for q in "123"}, pairs).empty == 2
-    sessions = Rated.sessions(
-        {"s": {"a": 1}, "t": {"a": 1}, "u": {"a": 1}},
-        {"1": {"a": 1.0}},
-        {"s": ["1", "2"], "t": ["3"], "u": ["4", "5"]},
-        dict(s=1, t=2, u=3),
-    )
-    assert sessions.empty == 2
+    sessions = {"s": ["1", "2"], "t": ["3"], "u": ["4", "5"]}
+    assert Rated.sessions(session_qrels(*"stu"), {"1": {"a": 1.0}}, sessions, dict(s=1, t=2, u=3)).empty == 2
 
 
 @pytest.mark.parametrize(
@@ -110,112 +111,85 @@ def test_what_one_user_rates_twice_is_an_error():
     ratings = frame(query_id=list("1213"), rating=[1, 2, 3, 4])
     assert len(Rated.lists(QRELS, RUN, ratings)) == 4
     assert len(Rated.lists(QRELS, RUN, ratings.assign(user=list("xxyx")))) == 4
-    with pytest.raises(BadRatings, match=r"list '1' is rated twice by user 'x' \(1 such row\): keep one rating\."):
-        Rated.lists(QRELS, RUN, ratings.assign(user=list("xxxx")))
+    says = "list '1' is rated twice by user 'x' (1 such row): keep one rating."
+    refused(lambda: Rated.lists(QRELS, RUN, ratings.assign(user="x")), says, BadRatings)
     pairs = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
     assert len(Rated.preferences(QRELS, RUN, pairs, "label")) == 4
     turned = pairs.assign(user="x", first=list("1232"), second=list("2311"))
     assert len(Rated.preferences(QRELS, RUN, turned, "label")) == 4
-    with pytest.raises(BadRatings, match="pair '1' and '2' is rated twice by user 'x'"):
-        Rated.preferences(QRELS, RUN, pairs.assign(user="x"))
+    says = "pair '1' and '2' is rated twice by user 'x'"
+    refused(lambda: Rated.preferences(QRELS, RUN, pairs.assign(user="x")), says, BadRatings)
 
 
 def test_a_session_has_one_rating_unless_several_users_gave_them():
     sessions = {"s": ["1"], "t": ["2"], "u": ["3"]}
     ratings = frame(session=list("stus"), rating=[1, 2, 3, 4])
     qrels = dict.fromkeys(sessions, QRELS["1"])
-    with pytest.raises(
-        BadRatings,
-        match=r"session 's' is rated twice .*: keep one rating, or add a column 'user' with the users who rated it",
-    ):
-        Rated.sessions(qrels, RUN, sessions, ratings)
+    advice = ": keep one rating, or add a column 'user' with the users who rated it"
+    refused(lambda: Rated.sessions(qrels, RUN, sessions, ratings), "session 's' is rated twice ", advice, BadRatings)
     assert len(Rated.sessions(qrels, RUN, sessions, ratings.assign(user=list("xxxy")))) == 4
 
 
-def test_a_rated_session_that_is_none():
-    with pytest.raises(BadRatings, match=r"1 rated session \('z'\) is not among the sessions, which are 's', 't'"):
-        Rated.sessions({"s": {"a": 1}, "t": {"a": 1}}, RUN, {"s": ["1"], "t": ["2"]}, dict(s=1, t=2, z=3))
-
-
-def test_a_list_is_not_compared_with_itself():
-    with pytest.raises(BadRatings, match="compares a list with itself"):
-        Rated.preferences(QRELS, RUN, frame(first=["1", "2", "3"], second=["1", "3", "4"], preference=[1, 0, 1]))
+def test_sessions_that_are_none_and_lists_compared_with_themselves():
+    says = "1 rated session ('z') is not among the sessions, which are 's', 't'"
+    given = session_qrels(*"st"), RUN, {"s": ["1"], "t": ["2"]}, dict(s=1, t=2, z=3)
+    refused(lambda: Rated.sessions(*given), says, BadRatings)
+    pairs = frame(first=list("123"), second=list("134"), preference=[1, 0, 1])
+    refused(lambda: Rated.preferences(QRELS, RUN, pairs), "compares a list with itself", BadRatings)
 
 
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 def test_a_run_that_has_none_of_the_lists():
-    with pytest.raises(BadRatings, match="the run has no results for any of the 3 rated lists"):
-        Rated.lists(QRELS, {"other": RUN["1"]}, {q: int(q) for q in "123"})
+    of_other = QRELS, {"other": RUN["1"]}, {q: int(q) for q in "123"}
+    refused(lambda: Rated.lists(*of_other), "the run has no results for any of the 3 rated lists", BadRatings)
 
 
 def test_masks_are_as_long_as_the_ratings_and_leave_three():
     rated = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
     refused(lambda: rated.only([True, False]), "the mask has 2 values for 4 ratings", BadParameter)
     for few in ([True, True, False, False], [0, 3], []):
-        with pytest.raises(BadRatings, match=r"ratings?: a correlation needs at least three"):
-            rated.only(few)
+        refused(partial(rated.only, few), "rating", ": a correlation needs at least three", BadRatings)
     for rows in ([0, 1, 99], [0, 1, -1], [0, 1, 1.5]):
-        with pytest.raises(BadParameter, match=f"there is no row {float(rows[2]):g}|there is no row .*1.5"):
-            rated.only(rows)
+        refused(partial(rated.only, rows), "there is no row ", f"{rows[2]}", BadParameter)
 
 
-def session_qrels(*names):
-    return {name: {"a": 1} for name in names}
+ROWS = [(q, d, s) for q, found in RUN.items() for d, s in found.items()]
+FRAME = pd.DataFrame(ROWS, columns=["qid", "docno", "score"])
 
 
-FRAME = pd.DataFrame(
-    [(q, d, s) for q, found in RUN.items() for d, s in found.items()], columns=["qid", "docno", "score"]
-)
-RATINGS = {q: float(q) for q in "1234"}
+TWO = QRELS | {"2": {"a": 1}}
+THREE = frame(query_id=list("123"), rating=[1, 2, 3])
+RENAMED = {q: {d.replace("a", "z"): s for d, s in found.items()} for q, found in RUN.items()}
 
 
 def swapped(of):
     return of | {"1": of["2"], "2": of["1"]}
 
 
+def of_sessions(*lists):
+    return session_qrels(*"stu"), RUN, dict(zip("stu", lists)), dict(s=1, t=2, u=3)
+
+
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("what", "one", "other"),
     [
-        (
-            lambda: Rated.lists(swapped(QRELS | {"2": {"a": 1}}), swapped(RUN), dict.fromkeys("123", 1.0)),
-            lambda: Rated.lists(QRELS | {"2": {"a": 1}}, RUN, dict.fromkeys("123", 1.0)),
-        ),
-        (
-            lambda: Rated.sessions(session_qrels(*"stu"), RUN, {"s": ["1", "2"], "t": ["3"], "u": ["4"]}, dict(s=1, t=2, u=3)),
-            lambda: Rated.sessions(session_qrels(*"stu"), RUN, {"s": ["1"], "t": ["2", "3"], "u": ["4"]}, dict(s=1, t=2, u=3)),
-        ),
-        (
-            lambda: Rated.lists(QRELS, FRAME.assign(doc_length=10), RATINGS),
-            lambda: Rated.lists(QRELS, FRAME.assign(doc_length=range(12)), RATINGS),
-        ),
-        (
-            lambda: Rated.lists(QRELS, FRAME.assign(duplicate_of=None), RATINGS),
-            lambda: Rated.lists(QRELS, FRAME.assign(duplicate_of=["a", *[None] * 11]), RATINGS),
-        ),
-        (
-            lambda: Rated.lists({q: {"a": 1} for q in "1234"}, RUN, RATINGS),
-            lambda: Rated.lists({q: {"z": 1} for q in "1234"}, {q: swapped_ids(RUN[q]) for q in "1234"}, RATINGS),
-        ),
-        (
-            lambda: Rated.lists(QRELS, RUN, pd.DataFrame({"query_id": list("123"), "rating": [1, 2, 3]})),
-            lambda: Rated.lists(QRELS, RUN, pd.DataFrame({"query_id": list("123"), "rating": [1, 2, 3], "n": 2.0})),
-        ),
+        ("lists", (swapped(TWO), swapped(RUN), dict.fromkeys("123", 1.0)), (TWO, RUN, dict.fromkeys("123", 1.0))),
+        ("sessions", of_sessions(["1", "2"], ["3"], ["4"]), of_sessions(["1"], ["2", "3"], ["4"])),
+        ("lists", (QRELS, FRAME.assign(doc_length=10)), (QRELS, FRAME.assign(doc_length=range(12)))),
+        ("lists", (QRELS, FRAME.assign(duplicate_of=None)), (QRELS, FRAME.assign(duplicate_of=["a", *[None] * 11]))),
+        ("lists", (session_qrels(*"1234"), RUN), ({q: {"z": 1} for q in "1234"}, RENAMED)),
+        ("lists", (QRELS, RUN, THREE), (QRELS, RUN, THREE.assign(n=2.0))),
     ],
     ids=["names of queries", "sessions", "lengths", "duplicates", "ids of documents", "counts"],
-)  # fmt: skip
-def test_the_fingerprint_tells_all_apart_that_measures_read(one, other):
-    assert one().fingerprint() == one().fingerprint()
-    assert one().fingerprint() != other().fingerprint()
-
-
-def swapped_ids(found):
-    return {{"a": "z"}.get(doc, doc): score for doc, score in found.items()}
+)
+def test_the_fingerprint_tells_all_apart_that_measures_read(what, one, other):
+    prints = [getattr(Rated, what)(*of, *[RATINGS][len(of) - 2 :]).fingerprint() for of in (one, one, other)]
+    assert prints[0] == prints[1] != prints[2]
 
 
 def test_a_study_says_what_was_rated():
-    rated = Rated.lists(
-        QRELS, RUN, frame(query_id=list("1234"), rating=[1, 2, 3, 4], user=list("xxyy"), n=[1, 1, 2, 3])
-    )
+    ratings = frame(query_id=list("1234"), rating=[1, 2, 3, 4], user=list("xxyy"), n=[1, 1, 2, 3])
+    rated = Rated.lists(QRELS, RUN, ratings)
     assert what_was_rated(rated.about(weighted=True)) == "4 rated lists of 2 users, weighted by n"
     assert what_was_rated(rated.about()) == "4 rated lists of 2 users"
     assert why_not_all(rated.about(weighted=True)) == []
@@ -233,7 +207,7 @@ def test_ratings_of_one_list_are_in_one_fold():
     by_list = train.reshape(5, 4, -1)
     assert (by_list == by_list[0]).all()
     assert (by_list[0].sum(axis=1) == 3).all()
-    alone = Rated.lists(QRELS, RUN, {q: int(q) for q in "1234"})
+    alone = Rated.lists(QRELS, RUN, RATINGS)
     assert why_not_all(alone.about()) == []
 
 

@@ -16,22 +16,31 @@ from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users import virtual_pairs
 from pyterrier_cwla.studies.users.virtual_pairs import plot_virtual_systems, virtual_systems
 from tests.support.intervals import ends
+from tests.support.messages import refused
+
+NUMBERS = ["repeated", "limit", "limit_low", "limit_high", "across"]
 
 
 def made(seed=0, queries=30):
     rng = np.random.default_rng(seed)
     topic = np.repeat(np.arange(queries), rng.integers(1, 6, queries))
     level = rng.normal(0, 2, queries)[topic]
-    x = rng.normal(size=len(topic))
-    return pd.DataFrame(
-        {
-            "topic": [f"t{t}" for t in topic],
-            "ERR": x + level,
-            "nDCG": rng.normal(size=len(topic)) + level,
-            "clicks": 0.5 * x + rng.normal(size=len(topic)) - level,
-            "n": rng.integers(1, 9, len(topic)),
-        }
-    ).sample(frac=1, random_state=seed, ignore_index=True)
+    x, other, noise = rng.normal(size=(3, len(topic)))
+    table = pd.DataFrame({"topic": topic, "ERR": x + level, "nDCG": other + level, "clicks": 0.5 * x + noise - level})
+    table = table.assign(topic=[f"t{t}" for t in topic], n=rng.integers(1, 9, len(topic)))
+    return table.sample(frac=1, random_state=seed, ignore_index=True)
+
+
+def clicked(users, topics, clicks):
+    """Generate the click metrics of users who each see three documents of one topic."""
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"u{s}", "1", f"t{s % topics}", rank, f"d{d}", bool(clicks(rng, rank)), int(d))
+        for s in range(users)
+        for rank, d in enumerate(rng.permutation(list("012")), 1)
+    ]
+    rows = pd.DataFrame(rows, columns=["user", "session", "topic", "rank", "docno", "clicked", "grade"])
+    return click_metrics(InteractionLog.of(rows), depth=3)
 
 
 def slow_limit(values, x, y):
@@ -81,9 +90,7 @@ def test_repetitions_come_to_the_limit_as_the_loops_do():
 
 def test_two_different_configurations_are_drawn_and_each_as_often():
     """For one query with three configurations, all six ordered pairs are equally frequent."""
-    from pyterrier_cwla.studies.users.virtual_pairs import _drawn
-
-    drawn = _drawn(np.array([[0.0], [1.0], [3.0]]), np.array([0]), np.array([3]), 60_000, seed=0)
+    drawn = virtual_pairs._drawn(np.array([[0.0], [1.0], [3.0]]), np.array([0]), np.array([3]), 60_000, seed=0)
     values, counts = np.unique(drawn, return_counts=True)
     assert values.tolist() == [-3, -2, -1, 1, 2, 3]
     assert counts == pytest.approx(np.full(6, 10_000), abs=500)
@@ -130,24 +137,18 @@ def test_a_measure_that_is_the_target_correlates_fully(seed):
     values = made(seed, queries=8)
     if values.groupby("topic").size().max() < 2:
         return
-    row = virtual_systems(
-        values.assign(same=3 * values["clicks"] + 1), "clicks", measures=["same"], resamples=100
-    ).table
-    assert row[["repeated", "limit", "limit_low", "limit_high", "across"]].to_numpy().ravel() == pytest.approx(
-        np.ones(5)
-    )
-
-
-def test_a_measure_that_never_differs_within_a_query_has_no_correlation():
-    values = made().assign(flat=lambda v: pd.factorize(v["topic"])[0].astype(float))
-    row = virtual_systems(values, "clicks", measures=["flat"]).table.iloc[0]
-    assert np.isnan(row[["repeated", "limit"]].to_numpy(float)).all()
-    assert np.isfinite(row["across"])
+    same = values.assign(same=3 * values["clicks"] + 1)
+    row = virtual_systems(same, "clicks", measures=["same"], resamples=100).table.iloc[0]
+    assert row[NUMBERS].tolist() == pytest.approx([1] * 5)
 
 
 def test_findings_say_what_does_not_vary():
+    """A measure that never differs within a query has no correlation of differences, but one across queries."""
     values = made().assign(flat=lambda v: pd.factorize(v["topic"])[0] / 3)
     found = virtual_systems(values, "clicks", measures=["flat", "ERR"])
+    row = found.table.iloc[0]
+    assert row[["repeated", "limit"]].isna().all()
+    assert np.isfinite(row["across"])
     assert found.findings()[0].startswith("clicks: ERR agrees best on differences")
     assert found.findings()[1] == "clicks: flat never differ between lists of the same query."
     nothing = virtual_systems(values, "flat", measures=["ERR"])
@@ -158,10 +159,9 @@ def test_findings_say_what_does_not_vary():
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-8, 1e8])
 def test_the_unit_of_values_does_not_matter(scale):
-    values, columns = made(), ["repeated", "limit", "limit_low", "limit_high", "across"]
-    expected = virtual_systems(values, "clicks").table[columns]
+    values = made()
     scaled = values.assign(**{name: scale * values[name] for name in ("ERR", "nDCG", "clicks")})
-    found = virtual_systems(scaled, "clicks").table[columns]
+    found, expected = (virtual_systems(of, "clicks").table[NUMBERS] for of in (scaled, values))
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
 
 
@@ -183,20 +183,13 @@ def _drawn_whole(drawn, monkeypatch, *args):
 
 
 def test_configurations_of_click_metrics_are_compared():
-    rng = np.random.default_rng(0)
-    rows = [
-        {"user": f"u{s}", "session": "1", "topic": f"t{s % 5}", "rank": r, "docno": d, "clicked": bool(rng.random() < 0.5 / r),
-         "grade": int(d[-1])}
-        for s in range(60) for r, d in enumerate(rng.permutation(["d0", "d1", "d2"]), 1)
-    ]  # fmt: skip
-    clicks = click_metrics(InteractionLog.of(rows), depth=3)
+    clicks = clicked(60, 5, lambda rng, rank: rng.random() < 0.5 / rank)
     scores = evaluate(clicks.qrels, clicks.run, ["ERR@3", "nDCG@3"], by_query=True).droplevel("run")
     found = virtual_systems(scores.join(clicks.configurations), ["QCTR", "MaxRR"], measures=["ERR@3", "nDCG@3"])
     assert found.matrix().shape == (2, 2)
     assert found.matrix().index.tolist() == ["QCTR", "MaxRR"]
-    for unknown in ("limits", "measure"):
-        with pytest.raises(BadParameter, match=rf"'{unknown}' is no column\. (Near: 'limit'|Available|There)"):
-            found.matrix(unknown)
+    refused(lambda: found.matrix("limits"), "'limits' is no column. Near: 'limit'", BadParameter)
+    refused(lambda: found.matrix("measure"), "'measure' is no column. ", BadParameter)
     assert set(found.pictures()) == {"virtual_systems_1", "virtual_systems_2"}
 
 
@@ -216,8 +209,7 @@ def test_configurations_of_click_metrics_are_compared():
     ],
 )
 def test_what_cannot_be_compared_is_an_error(values, more, error, says):
-    with pytest.raises(error, match=says):
-        virtual_systems(values, **{"target": "clicks", **more})
+    refused(lambda: virtual_systems(values, **{"target": "clicks", **more}), says, error)
 
 
 def test_the_picture_shows_its_data():
