@@ -2,7 +2,7 @@
    All numbers come as texts; this script computes nothing but positions on the screen.
    `wanted` is the end of the page's address: #measure=TBG opens it with this measure. */
 
-function cwlaExplorer(root, start, ask, wanted = "") {
+function cwlaExplorer(root, start, ask, wanted) {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
   const live = start.mode === "live";
@@ -970,7 +970,7 @@ function cwlaExplorer(root, start, ask, wanted = "") {
   build();
   show();
   showTopics();
-  const measure = new URLSearchParams(wanted.slice(1)).get("measure");
+  const measure = new URLSearchParams((wanted || "").slice(1)).get("measure");
   if (measure) change(live ? { measure } : { set: { measure } });
   const onWidth = new ResizeObserver(() => {
     if (Math.abs(root.clientWidth - width) < 20) return;
