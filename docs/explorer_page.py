@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pyterrier_cwla.explorer import Exploration
+from pyterrier_cwla.explorer.lessons import lessons
 from pyterrier_cwla.explorer.page import page
 
 NAME = "explore.html"
@@ -150,10 +151,15 @@ def written(measures: Sequence[Preset] = MEASURES, pairs: Sequence[Pair] = PAIRS
         "state": answers["states"][at],
         "sweep": answers["sweep"],
         "topics": known["topics"][first.name][at] if len(pairs) > 1 else None,
+        "lessons": [{**lesson, "topic": topic} for lesson, topic in zip(lessons(2), _TOPICS, strict=True)],
         "note": _NOTE,
         "presets": base64.b64encode(gzip.compress(json.dumps(known, allow_nan=False).encode(), mtime=0)).decode(),
     }
     return page(start, f"({_SCRIPT.read_text(encoding='utf-8').strip()})(start.presets)", TITLE, about="explorer.html")
+
+
+#: The pair of rankings of each lesson.
+_TOPICS = (PAIRS[3].name, PAIRS[0].name, PAIRS[0].name)
 
 
 def exploration_of(pairs: Sequence[Pair] = PAIRS) -> Exploration:
@@ -187,7 +193,7 @@ def _documents(grades: Sequence[str], kind: str, ids: dict[tuple[str, int], str]
 
 def _computed(exploration: Exploration, measures: Sequence[Preset], topics: Sequence[str]) -> Answer:
     """Return the answers to all requests that the page can send."""
-    known: Answer = {"unknown": _UNKNOWN, "measures": {}, "texts": {}, "topics": {}, "answers": {}}
+    known: Answer = {"unknown": _UNKNOWN, "measures": {}, "texts": {}, "topics": {}, "answers": {}, "code": {}}
     for preset in measures:
         values = [{"measure": preset.measure, "set": {preset.path: value}} for value in preset.values]
         first = _limited(_answer(exploration, {"measure": preset.measure, "topic": topics[0]}), preset, measures)
@@ -198,6 +204,7 @@ def _computed(exploration: Exploration, measures: Sequence[Preset], topics: Sequ
         }
         known["topics"][preset.name] = [_answer(exploration, {"want": "topics", **one}) for one in values]
         for topic in topics:
+            known["code"][topic] = _answer(exploration, {"want": "code", "topic": topic, "measure": "TBG"})["code"]
             states = [_limited(_answer(exploration, {"topic": topic, **one}), preset, measures) for one in values]
             sweep = _answer(
                 exploration, {"want": "sweep", "measure": preset.measure, "sweep": preset.path, "topic": topic}

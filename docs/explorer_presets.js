@@ -18,6 +18,7 @@ function answersOfPresets(packed) {
 
   return async (request) => {
     const known = await unpacked;
+    if (request.want === "code") return { code: known.code[request.topic].replace("'TBG'", JSON.stringify(request.measure)) };
     const [name, at] = chosen(known, request);
     const answers = known.answers[request.topic];
     if (at < 0 || !answers || !answers[name]) return { error: known.unknown, measure: { text: request.measure } };

@@ -34,7 +34,7 @@ def ends(figure: Figure) -> str:
     for ax, (end, says) in zip(panels, notes.items(), strict=True):
         value = score(_GAINS, C="rbp(0.8)", A="avg", end=end)
         leave = explain_gains(_GAINS, C="rbp(0.8)", A="avg", end=end).table["L"].to_numpy()[: len(_GAINS)]
-        beyond = 0.2 * 0.8 ** np.arange(len(_GAINS), 12) if end == "open" else []
+        beyond = 0.2 * 0.8 ** np.arange(len(_GAINS), 12 if end == "open" else len(_GAINS))
         axes_of(ax).bar(range(1, 7), leave, color=COLOURS[0], width=0.75)
         ax.bar(range(7, 7 + len(beyond)), beyond, facecolor="none", edgecolor=GREY, width=0.75, linestyle="--")
         ax.axvline(6.5, color=GREY, linewidth=1)

@@ -17,6 +17,7 @@ from ..files.atomic import written
 from ..rendering.notes import note, warnings_as_sentences
 from .arguments import (
     MeasureOptions,
+    WhereMissing,
     about_grades,
     command,
     judgments_of,
@@ -248,6 +249,7 @@ def explore(
     query: str | None = None,
     run_name: str | None = None,
     lengths: Path | None = None,
+    missing: WhereMissing = None,
     texts: Path | None = None,
     port: int = 0,
     no_browser: bool = False,
@@ -270,6 +272,7 @@ def explore(
             lengths=None if lengths is None else lengths_from(lengths),
             texts=None if texts is None else texts_of(texts),
             topic=query,
+            missing=missing or "error",
         )
         exploration.start()  # raises errors before the browser opens
     for line in [*warned, *about_grades(qrels, judgments)]:

@@ -18,8 +18,9 @@ from ..data.document_tables import documents
 from ..data.lengths import Lengths
 from ..data.resources import without_files
 from ..data.rows import Rows
-from ..errors import BadParameter, CWLAError, CWLAWarning, near, some
+from ..errors import BadParameter, CWLAError, CWLAWarning, MissingLength, near, some
 from ..errors.sanitise import harmless
+from ..evaluation.explanation import ExplainedPair, Explanation, explain
 from ..files.inputs import loaded, named_pair, runs_by_name
 from ..measures.declarations import computation_of, followed, metric_of, needs_of, user_model_of
 from ..measures.named import RowMeasure, measure_of
@@ -29,9 +30,15 @@ from ..model.metric import Metric
 from ..model.scoring import normalised, over_all_ranks
 from ..model.view_columns import seen_part
 from ..rendering.numbers import fixed_point
+from .code import code_of
 from .controls import Control, changed, control_of
+from .lessons import lessons
 from .states import Topic, check_highest, state_of, texts_of
 
+_NO_LENGTHS = (
+    "Open the explorer with lengths: pyterrier-cwla explore … --lengths FILE on the shell, explore(…, lengths=…) in a"
+    " notebook. For documents without a length, add --missing mean, or missing='mean'."
+)
 _NOISE = 1e-12  # relative difference of scores that are taken as equal
 _HALVINGS = 30  # of the interval between two values of a slider, to find where the order changes
 
@@ -198,6 +205,8 @@ class Exploration:
         Texts of documents and of topics, by id.
     topic : str, optional
         The first topic; by default the first that all runs answer.
+    missing : {"error", "mean"}, default="error"
+        Documents without a length: an error, or the mean length.
 
     Raises
     ------
@@ -225,7 +234,11 @@ class Exploration:
         texts: Any = None,
         queries: Any = None,
         topic: str | None = None,
+        missing: str = "error",
     ) -> None:
+        if missing not in ("error", "mean"):
+            raise BadParameter(f"missing={missing!r}: give 'error' or 'mean'.")
+        self.missing = missing
         self.judgments = qrels if isinstance(qrels, Judgments) else judged(loaded(qrels, "qrels"))
         self.judgments.side(all_judged=True)  # raises an error if a document is judged twice
         self.lengths = None if lengths is None else Lengths.bind(lengths)
@@ -294,6 +307,7 @@ class Exploration:
             "state": state,
             "sweep": self.answer({"want": "sweep", "sweep": sliders[0]}) if sliders else None,
             "topics": self.answer({"want": "topics"}) if len(self.topics) > 1 else None,
+            "lessons": lessons(self.highest),
             "note": "",
         }
 
@@ -303,9 +317,10 @@ class Exploration:
         Parameters
         ----------
         request : mapping
-            ``want`` is "state", "sweep" or "topics". Further keys are optional: ``measure`` (a text), ``set`` (one
-            control and its new value), ``topic``, ``grades`` (changed grades by document), ``orders`` (changed orders
-            of documents by run) and ``sweep`` (the parameter of a sweep).
+            ``want`` is "state", "sweep", "topics" or "code" (Python that computes the same scores). Further keys are
+            optional: ``measure`` (a text), ``set`` (one control and its new value), ``topic``, ``grades`` (changed
+            grades by document), ``orders`` (changed orders of documents by run) and ``sweep`` (the parameter of a
+            sweep).
 
         Returns
         -------
@@ -317,7 +332,10 @@ class Exploration:
         try:
             return self._checked(request, text)
         except CWLAError as error:
-            return {"error": harmless(str(error)), "measure": {"text": harmless(text)}}
+            says = str(error)
+            if isinstance(error, MissingLength):  # its ways out are those of a Python call
+                says = f"{says.partition(': give ')[0]}. {_NO_LENGTHS}"
+            return {"error": harmless(says), "measure": {"text": harmless(text)}}
 
     def _checked(self, request: Mapping[str, Any], text: str) -> Answer:
         """Return the answer to a request, with warnings among its notes; raise its errors."""
@@ -345,7 +363,9 @@ class Exploration:
                 return self._default_lengths(changed(measure, path, value, self.highest))
 
             return sweep_of(control_of(measure, path, self.highest, "number"), at, topic)
-        raise BadParameter(f"want={want!r}: ask for 'state', 'sweep' or 'topics'.")
+        if want == "code":
+            return {"code": code_of(measure, topic, self.lengths)}
+        raise BadParameter(f"want={want!r}: ask for 'state', 'sweep', 'topics' or 'code'.")
 
     def _topics(self, measure: Measure) -> Answer:
         """Return the scores of all topics, those with the largest difference of two runs first."""
@@ -379,7 +399,18 @@ class Exploration:
             f" {wins[1]:,}, and {ties:,} are equal.{without}"
         )
 
+    def explained(self, request: Mapping[str, Any]) -> Explanation | ExplainedPair:
+        """Return the explanation of the rankings of a request; see :meth:`answer`."""
+        topic = self._chosen(request)
+        found = explain(topic.judgments, topic.runs, topic.qid, self.measure_named(request.get("measure")))
+        assert isinstance(found, Explanation | ExplainedPair)
+        return found
+
     # ---- measures
+
+    def measure_named(self, text: str | None) -> Measure:
+        """Return the measure of a text; the first one without a text."""
+        return self._of_text(repr(self.measure) if text is None else str(text))
 
     def _of_text(self, text: str) -> Measure:
         """Return the measure of a text. Measures that were made here keep their tables and functions."""
@@ -398,9 +429,11 @@ class Exploration:
         return measure
 
     def _default_lengths(self, measure: Measure) -> Measure:
-        if self.lengths is None or not isinstance(measure, RowMeasure):
+        if not isinstance(measure, RowMeasure):
             return measure
-        return measure.reading(self.lengths)
+        if self.missing == "mean" and "missing" not in measure.params and needs_of(measure).lengths != "none":
+            measure = measure(missing=self.missing)
+        return measure if self.lengths is None else measure.reading(self.lengths)
 
     def _notes(self, measure: Measure) -> list[str]:
         return [self.note] if self.note and needs_of(measure).lengths != "none" else []

@@ -1,187 +1,51 @@
-/* The page of the explorer: draws the answers of pyterrier_cwla.explorer.Exploration, and sends requests to it.
-   All numbers come as texts; this script computes nothing but positions on the screen.
-   `wanted` is the end of the page's address: #measure=TBG opens it with this measure. */
+/* The explorer's page: controls on the left, charts on the right, documents and topics below. `wanted` is the end of the
+   page's address, which may say what it shows; widgets of notebooks have none. */
 
 function cwlaExplorer(root, start, ask, wanted) {
-  "use strict";
-  const SVG = "http://www.w3.org/2000/svg";
   const live = start.mode === "live";
-  const page = { state: start.state, sweep: start.sweep, topics: start.topics, axis: "rank" };
-  page.rank = Math.min(10, ...start.state.rankings.map((one) => one.shown)); // of the question "What happens at one rank?"
-  let edits = { topic: start.state.topic, grades: {}, orders: {} }; // replaced as a whole by each change
-  let shownEdits = edits; // those of the state on the screen
-  let sweepPath = start.sweep ? start.sweep.path : null;
-  const ids = `cwla${Math.floor(Math.random() * 1e9)}-`; // several explorers may be on one page
-
-  // ---- elements
-
-  function element(tag, attributes, ...children) {
-    return filled(document.createElement(tag), attributes, children);
-  }
-
-  function drawn(tag, attributes, ...children) {
-    return filled(document.createElementNS(SVG, tag), attributes, children);
-  }
-
-  function filled(node, attributes, children) {
-    for (const [name, value] of Object.entries(attributes || {})) {
-      if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-      else if (value === true) node.setAttribute(name, "");
-      else if (value !== false && value !== null && value !== undefined) node.setAttribute(name, value);
-    }
-    node.append(...children.flat().filter((child) => child !== null && child !== undefined));
-    return node;
-  }
-
-  function number(text) {
-    return text === null || text === "" ? NaN : Number(text);
-  }
-
-  function short(text, most = 24) {
-    return text.length > most ? `${text.slice(0, most - 1)}…` : text;
-  }
-
-  /* Draw a part of the page anew, and leave the focus on the element with the same id. */
-  function keepingFocus(draw) {
-    const focused = root.getRootNode().activeElement;
-    const id = focused && root.contains(focused) ? focused.id : "";
-    draw();
-    if (!id || root.contains(focused)) return;
-    const again = [...root.querySelectorAll("[id]")].find((one) => one.id === id);
-    again?.focus({ preventScroll: true });
-    again?.scrollIntoView({ block: "nearest" });
-  }
-
-  // ---- requests: one at a time; of the waiting ones only the newest is sent
-
-  let busy = false;
-  let waiting = null; // {set, measure}: changes that are not sent yet
-  let sweepIsOld = false;
-  let sweepTimer = 0;
-  let topicsTimer = 0;
-  let topicsAreOld = false;
-
-  function change(what) {
-    waiting = waiting || { set: {} };
-    if (what.measure !== undefined) waiting = { set: {}, measure: what.measure };
-    Object.assign(waiting.set, what.set);
-    pump();
-  }
-
-  async function pump() {
-    if (busy) return;
-    busy = true;
-    try {
-      if (waiting) await updateState();
-      else if (sweepIsOld && !sweepTimer) await updateSweep();
-      else if (topicsAreOld && !topicsTimer) await updateTopics();
-      else return;
-    } finally {
-      busy = false;
-    }
-    pump();
-  }
-
-  /* Ask for a sweep or for topics when the user has changed nothing for a moment. */
-  function sweepLater() {
-    sweepIsOld = true;
-    clearTimeout(sweepTimer);
-    sweepTimer = setTimeout(() => { sweepTimer = 0; pump(); }, 120);
-  }
-
-  function topicsLater() {
-    topicsAreOld = true;
-    clearTimeout(topicsTimer);
-    topicsTimer = setTimeout(() => { topicsTimer = 0; pump(); }, 300);
-  }
-
-  async function answered(request) {
-    try {
-      return await ask({ measure: page.state.measure.text, ...edits, ...request });
-    } catch (error) {
-      return { error: `No answer: ${error.message || error}. Is the program that started this page still running?` };
-    }
-  }
-
-  async function updateState() {
-    const { set, measure } = waiting;
-    waiting = null;
-    const [before, asked, path] = [page.state, edits, Object.keys(set).join()];
-    const answer = await answered({ want: "state", set, ...(measure === undefined ? {} : { measure }) });
-    showError(answer.error, path);
-    if (answer.error) {
-      if (!waiting) refuse();
-      return;
-    }
-    page.state = answer;
-    const onlyThisParameter = path === sweepPath && asked === shownEdits && measure === undefined;
-    if (onlyThisParameter && page.sweep && !sweepIsOld) page.sweep.now = control(sweepPath).value;
-    else sweepLater();
-    if (page.topics && before.measure.text !== answer.measure.text) topicsLater();
-    shownEdits = asked;
-    show();
-  }
-
-  /* Take back changes that Python refused: the page shows the last state that it has. */
-  function refuse() {
-    edits = shownEdits;
-    showControls();
-    if (page.topics) markTopic(edits.topic);
-  }
-
-  async function updateSweep() {
-    sweepIsOld = false;
-    const paths = page.state.controls.filter((one) => one.sweep).map((one) => one.path);
-    if (!paths.includes(sweepPath)) sweepPath = paths[0] || null;
-    const answer = sweepPath ? await answered({ want: "sweep", sweep: sweepPath }) : null;
-    if (waiting) sweepIsOld = true; // something has changed since
-    else page.sweep = answer;
-    showSweep();
-  }
-
-  async function updateTopics() {
-    topicsAreOld = false;
-    page.topics = await answered({ want: "topics" });
-    keepingFocus(showTopics);
-  }
-
-  function control(path) {
-    return page.state.controls.find((one) => one.path === path);
-  }
+  const page = {
+    root, live, ids: `cwla${Math.floor(Math.random() * 1e9)}-`, // several explorers may be on one page
+    state: start.state, sweep: start.sweep, topics: start.topics, axis: "rank",
+    rank: Math.min(10, ...start.state.rankings.map((one) => one.shown)),
+    edits: { topic: start.state.topic, grades: {}, orders: {} }, beside: "", compared: 0, past: [], firstSigns: null,
+    sweepPath: start.sweep ? start.sweep.path : null,
+  };
+  const { ids } = page;
+  const requests = cwlaRequests(page, ask, {
+    state: show, error: showError, sweep: showSweep,
+    topics: () => keepingFocus(root, topics.show),
+    refused: () => { controls.show(); if (page.topics) topics.select(page.edits.topic); },
+  });
+  const { change } = requests;
+  const controls = cwlaControls(page, requests);
+  const documents = cwlaDocuments(page, requests, pick);
+  const scores = cwlaScores(page);
+  const topics = cwlaTopics(page, start, requests);
+  const charts = element("div", { class: "cwla-charts" });
+  const keep = cwlaKeep(page, requests, { charts, hasAddress: wanted !== undefined });
 
   // ---- the page
 
   const users = element("ul", { class: "cwla-users" });
   const message = element("p", { class: "cwla-error", role: "alert" });
-  const choice = element("div", { class: "cwla-measure" });
   const text = element("input", {
     type: "text", id: `${ids}text`, class: "cwla-text", spellcheck: "false", autocomplete: "off", readonly: !live,
-    onkeydown: (event) => event.key === "Enter" && useText(),
+    onkeydown: (event) => event.key === "Enter" && useText(text.value),
   });
-  const copied = element("span", { class: "cwla-small", role: "status" });
-  const sliders = element("div", { class: "cwla-sliders" });
-  const choices = element("div", { class: "cwla-choices" });
-  const scores = element("div", { class: "cwla-scores" });
-  const spokenScores = element("p", { class: "cwla-unseen", "aria-live": "polite" });
+  const beside = element("select", { id: `${ids}beside`, onchange: () => chooseBeside(beside.value) });
+  const compared = element("select", { id: `${ids}compared`, onchange: () => { page.compared = Number(compared.value); change({}); } });
   const spokenRank = element("p", { class: "cwla-unseen", "aria-live": "polite" });
-  const strip = element("p", { class: "cwla-strip", "aria-hidden": "true" }); // scores beside whatever the user changes
-  const difference = element("p", { class: "cwla-difference" });
   const notes = element("ul", { class: "cwla-notes" });
   const about = element("p", { class: "cwla-about" });
-  const topicList = element("select", { id: `${ids}topics`, onchange: () => openTopic(topicList.value) });
   const rankAnswer = element("div", { class: "cwla-answer" });
-  const rankField = element("input", {
-    type: "number", id: `${ids}rank`, min: 1, step: 1,
-    oninput: () => selectRank(Number(rankField.value)),
-  });
+  const rankField = element("input", { type: "number", id: `${ids}rank`, min: 1, step: 1, oninput: () => selectRank(Number(rankField.value)) });
   const axis = element("div", { class: "cwla-axis" });
-  const charts = element("div", { class: "cwla-charts" });
-  const tables = element("div", { class: "cwla-tables" });
   const sweepChoice = element("div", { class: "cwla-measure" });
   const sweepWins = element("p", { class: "cwla-wins", "aria-live": "polite" });
   const sweepBody = element("div", { class: "cwla-sweep" });
-  const topics = element("section", { class: "cwla-topics", hidden: !start.topics });
-  const reset = element("button", { type: "button", hidden: true, onclick: undo }, "Undo all changes of grades and order");
+  const undo = element("button", { type: "button", disabled: true, onclick: requests.undo }, "Undo");
+  const reset = element("button", { type: "button", hidden: true, onclick: undoEdits }, "Undo all changes of grades and order");
+  const lesson = element("p", { class: "cwla-lesson", "aria-live": "polite", hidden: true });
 
   function section(title, ...children) {
     return element("section", {}, element("h2", {}, title), ...children);
@@ -189,271 +53,124 @@ function cwlaExplorer(root, start, ask, wanted) {
 
   function build() {
     root.classList.add("cwla-explorer");
-    const five = element("details", { class: "cwla-five" }, element("summary", {}, "The choices of the measure"), choices);
     const rank = element("p", { class: "cwla-field" }, element("label", { for: `${ids}rank` }, "Rank "), rankField);
     const how = "Click a grade to change it. Drag a row, or use its arrows, to move a document.";
-    root.replaceChildren(
-      start.note ? element("p", { class: "cwla-note" }, start.note) : "",
+    const side = element("div", { class: "cwla-side" },
+      section("Measure", topics.field(), about, controls.choice, measureText(), message, controls.sliders, undo, controls.five, besideField()),
       section("Who is the user?", users),
-      section("The measure", choice, measureText(), message),
-      section("Parameters", sliders, five),
-      section("Scores", topicField(), about, scores, difference, spokenScores, notes),
+      lessonsOf(),
+      section("Keep it", keep.box));
+    const main = element("div", { class: "cwla-main" },
+      section("Scores", scores.scores, scores.difference, scores.spoken, notes),
       section("Users, rank by rank", axis, charts),
       section("What happens at one rank?", rank, rankAnswer, spokenRank),
-      section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", columnMeanings(), reset, skip(), tables),
-      section("Which value of a parameter favours which ranking?", sweepChoice, sweepBody),
-      topics,
-      strip,
-    );
+      section("Which value of a parameter favours which ranking?", sweepChoice, sweepBody));
+    const below = element("div", { class: "cwla-below" },
+      section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", documents.meanings(), reset, skip(), documents.tables),
+      topics.table);
+    root.replaceChildren(
+      start.note ? element("p", { class: "cwla-note" }, start.note) : "",
+      element("div", { class: "cwla-columns" }, side, main), below, scores.strip);
     rankField.value = page.rank;
   }
 
-  const MEANINGS = [
-    ["see it (V)", "share of the users who see this rank"],
-    ["stop there (L)", "share of the users who stop here; with those who never stop, these shares add up to 1"],
-    ["go on (C)", "share of those who see this rank who go on to the next"],
-    ["share of attention (W)", "V divided by the number of documents that a user sees on average; 0 or none if that is infinite"],
-    ["discount", "what a gain of 1 at this rank adds to the score while users behave the same"],
-    ["value if stopping (A)", "what a user who stops here counts for in the score, after a mean effort has been divided out"],
-    ["adds to score", "gain times discount; the column and what lies below the list add up to the score"],
-  ];
+  function lessonsOf() {
+    const buttons = (start.lessons || []).map((one) => element("button", { type: "button", onclick: () => teach(one) }, one.title));
+    return buttons.length ? section("Three questions to begin with", element("div", { class: "cwla-lessons" }, buttons), lesson) : "";
+  }
 
-  function columnMeanings() {
-    const rows = MEANINGS.map(([name, says]) => element("div", {}, element("dt", {}, name), element("dd", {}, says)));
-    return element("details", {}, element("summary", {}, "What do the columns mean?"), element("dl", { class: "cwla-meanings" }, rows));
+  function teach(one) {
+    lesson.hidden = false;
+    lesson.textContent = one.text;
+    page.edits = { topic: one.topic || page.edits.topic, grades: {}, orders: {} };
+    Object.assign(page, { beside: one.beside, compared: 0 });
+    pick(Math.min(one.rank, ...page.state.rankings.map((ranking) => ranking.shown)));
+    useText(one.measure);
   }
 
   /* Each row has three buttons: a way past them for the keyboard. */
   function skip() {
-    const past = () => (sweepChoice.querySelector("select") || topics.querySelector("button") || text).focus();
+    const past = () => (topics.table.querySelector("button") || text).focus();
     return element("button", { type: "button", class: "cwla-skip", onclick: past }, "Skip the documents");
   }
 
-  /* A list of the topics, which on a page with computed answers are pairs of rankings. */
-  function topicField() {
-    if (!start.topics || start.topics.error) return "";
-    topicList.append(...start.topics.rows.map(({ topic }) => element("option", { value: topic }, topic)));
-    return element("p", { class: "cwla-field" }, element("label", { for: topicList.id }, live ? "Topic" : "Rankings"), topicList);
-  }
-
   function measureText() {
-    const buttons = [
-      live ? element("button", { type: "button", onclick: useText }, "Use") : null,
-      element("button", { type: "button", onclick: copyText }, "Copy"),
-    ];
-    const label = live ? "As text, to copy or to change" : "As text, to copy";
-    return element("p", { class: "cwla-field" }, element("label", { for: `${ids}text` }, label), text, ...buttons, copied);
+    const use = live ? element("button", { type: "button", onclick: () => useText(text.value) }, "Use") : null;
+    return element("p", { class: "cwla-field" }, element("label", { for: text.id }, live ? "As text" : "Text"), text, use);
   }
 
-  function useText() {
-    change({ measure: text.value });
+  /* Another measure beside this one, for one of the rankings. */
+  function besideField() {
+    const options = controls.optionsOf ? page.state.controls.find((one) => one.path === "measure").options : [];
+    beside.replaceChildren(element("option", { value: "" }, "no other measure"), ...options.map((one) => element("option", { value: one.value }, one.label)));
+    compared.replaceChildren(...page.state.rankings.map((one, at) => element("option", { value: at }, one.name)));
+    const of = page.state.rankings.length > 1 ? [element("label", { for: compared.id }, "for"), compared] : [];
+    return element("p", { class: "cwla-field cwla-beside" }, element("label", { for: beside.id }, "Beside it"), beside, of);
   }
 
-  async function copyText() {
-    try {
-      await navigator.clipboard.writeText(text.value);
-      copied.textContent = "Copied.";
-    } catch {
-      text.select(); // the browser does not let pages write to the clipboard
-      copied.textContent = "Press Ctrl+C to copy.";
+  async function chooseBeside(name) {
+    const answer = name ? await requests.answered({ want: "state", set: { measure: name } }) : null;
+    if (answer && answer.error) {
+      showError(answer.error, "");
+      beside.value = "";
+      return;
     }
+    page.beside = answer ? answer.measure.text : "";
+    change({});
   }
 
-  function undo() {
-    edits = { ...edits, grades: {}, orders: {} };
+  /* A name of the list does what the list does; other texts are measures. */
+  function useText(wantedText) {
+    const known = page.state.controls.find((one) => one.path === "measure").options.some((one) => one.value === wantedText.trim());
+    if (known) change({ set: { measure: wantedText.trim() } });
+    else change({ measure: wantedText });
+  }
+
+  function undoEdits() {
+    page.edits = { ...page.edits, grades: {}, orders: {} };
     change({});
-    tables.querySelector("button, [tabindex]").focus(); // this button disappears
+    documents.tables.querySelector("button, [tabindex]").focus(); // this button disappears
   }
 
   /* Show an error below the control that was changed, or else below the text of the measure. */
-  function showError(text, path) {
-    const box = (text && path && boxOf(path)) || choice.parentElement;
+  function showError(says, path) {
+    const box = (says && path && controls.boxOf(path)) || controls.choice.parentElement;
     if (message.parentElement !== box) box.append(message);
-    message.textContent = text || "";
+    message.textContent = says || "";
   }
 
   function show() {
     const { state } = page;
+    const typing = root.getRootNode().activeElement === text && message.textContent;
+    if (!typing) text.value = state.measure.text;
     users.replaceChildren(...state.measure.sentences.map((sentence) => element("li", {}, sentence)));
-    showControls();
+    controls.show();
     about.textContent = state.about;
     reset.hidden = !state.edited;
-    showScores();
+    undo.disabled = !page.past.length;
+    const besideName = state.beside ? state.beside.split(/[(@]/)[0] : "";
+    beside.value = [...beside.options].some((one) => one.value === besideName) ? besideName : "";
+    compared.value = String(page.compared);
+    compared.disabled = !state.beside;
+    if (page.topics) topics.select(page.edits.topic);
+    scores.show();
     notes.replaceChildren(...state.notes.map((note) => element("li", {}, note)));
     showAxis();
     showCharts();
-    showTables();
+    documents.show();
     showRank();
     showSweep();
   }
 
-  // ---- controls
-
-  let shownControls = "";
-
-  function showControls() {
-    const { controls, measure } = page.state;
-    const typing = root.getRootNode().activeElement === text && message.textContent;
-    if (!typing) text.value = measure.text;
-    const kind = JSON.stringify(controls.map((one) => [one.path, one.kind, one.label, one.options]));
-    if (kind !== shownControls) {
-      shownControls = kind;
-      keepingFocus(buildControls);
-    }
-    controls.forEach(setField);
-  }
-
-  function buildControls() {
-    const of = (group) => page.state.controls.filter((one) => one.group === group);
-    choice.replaceChildren(...of("measure").map(field));
-    sliders.replaceChildren(...of("parameters").map(field));
-    if (!of("parameters").length) sliders.append(element("p", {}, "This measure has no parameters."));
-    choices.replaceChildren(...of("choices").map(field));
-    choices.parentElement.hidden = !of("choices").length;
-  }
-
-  function boxOf(path) {
-    return [...root.querySelectorAll("[data-path]")].find((node) => node.dataset.path === path);
-  }
-
-  function field(one) {
-    const id = `${ids}${one.path}`;
-    const input = one.kind === "number" ? slider(one, id) : one.kind === "choice" ? select(one, id) : textField(one, id);
-    const says = element("p", { class: "cwla-small", id: `${id}-says` });
-    return element("div", { class: "cwla-control", "data-path": one.path }, element("label", { for: id }, one.label), input, says);
-  }
-
-  function slider(one, id) {
-    const range = element("input", {
-      type: "range", id, min: 0, step: 1, "aria-describedby": `${id}-says`,
-      oninput: () => set(one.path, control(one.path).steps[range.value]),
-    });
-    const exact = element("input", {
-      type: "text", inputmode: "decimal", class: "cwla-exact", "aria-label": `${one.label}, exact value`, readonly: !live,
-      onchange: () => set(one.path, exact.value),
-    });
-    return element("div", { class: "cwla-range" }, range, exact);
-  }
-
-  function select(one, id) {
-    const options = one.options.map((option) => element("option", { value: option.value }, option.label));
-    const list = element("select", { id, "aria-describedby": `${id}-says`, onchange: () => set(one.path, list.value) }, options);
-    return list;
-  }
-
-  function textField(one, id) {
-    const input = element("input", { type: "text", id, readonly: !live, "aria-describedby": `${id}-says`, onchange: () => set(one.path, input.value) });
-    return input;
-  }
-
-  function set(path, value) {
-    change({ set: { [path]: value } });
-  }
-
-  function setField(one) {
-    const box = boxOf(one.path);
-    if (!box) return;
-    const moving = waiting && one.path in waiting.set; // the user has moved it further already
-    const shown = one.value === "" ? "none" : one.value;
-    if (one.kind === "number") {
-      const [range, exact] = box.querySelectorAll("input");
-      range.max = one.steps.length - 1;
-      if (!moving) range.value = one.at;
-      range.setAttribute("aria-valuetext", shown);
-      if (!moving) exact.value = one.value;
-      exact.placeholder = "none";
-    } else if (!moving) {
-      box.querySelector("select, input").value = one.value;
-    }
-    const range = one.range ? `${inWords(one.range)}. ` : "";
-    box.querySelector(".cwla-small").textContent = (one.says ? `${one.says} ` : "") + range;
-  }
-
-  /* "[0, 1)" as "Numbers from 0, below 1", for readers who do not know intervals. */
-  function inWords(range) {
-    const found = /^(whole number in )?([[(])(.+), (.+)([\])])$/.exec(range);
-    if (!found) return `Range: ${range}`;
-    const [, whole, opens, low, high, closes] = found;
-    const from = opens === "[" ? `from ${low}` : `above ${low}`;
-    const endless = high === "∞" || high === "10¹⁵";
-    const to = endless ? (opens === "[" ? " up" : "") : closes === "]" ? `, up to ${high}` : `, below ${high}`;
-    return `${whole ? "Whole numbers" : "Numbers"} ${from}${to}`;
-  }
-
-  // ---- scores
-
-  let shownScores = "";
-  let scoresTimer = 0;
-
-  function showScores() {
-    const { rankings } = page.state;
-    const kind = JSON.stringify(rankings.map((one) => [one.name, one.totals.map((total) => total.label)]));
-    if (kind !== shownScores) {
-      shownScores = kind;
-      scores.replaceChildren(...rankings.map(score));
-    }
-    const highest = Math.max(...rankings.flatMap((one) => [number(one.score), number(one.upper)]).filter(Number.isFinite), 0);
-    const end = highest > 0.25 && highest <= 1 ? 1 : highest || 1;
-    rankings.forEach((one, at) => setScore(scores.children[at], one, end));
-    difference.textContent = page.state.difference ? page.state.difference.sentence : "";
-    const brief = (one, at) => [mark(at), element("bdi", {}, short(one.name, 18)), " ", element("b", {}, one.score)];
-    strip.replaceChildren(...rankings.map((one, at) => element("span", {}, brief(one, at))));
-    const words = `${rankings.map((one) => `${one.name}: ${one.score}`).join("; ")}. ${difference.textContent}`;
-    clearTimeout(scoresTimer); // while a slider moves, nothing is read out
-    scoresTimer = setTimeout(() => { if (spokenScores.textContent !== words) spokenScores.textContent = words; }, 300);
-  }
-
-  function score(one, at) {
-    const bar = drawn(
-      "svg", { viewBox: "0 0 300 14", class: "cwla-bar", "aria-hidden": "true", preserveAspectRatio: "none" },
-      drawn("rect", { width: 300, height: 14, class: "cwla-empty" }),
-      drawn("rect", { height: 14, class: `cwla-fill${at} cwla-faint` }),
-      drawn("rect", { height: 14, class: `cwla-fill${at}` }),
-    );
-    const totals = one.totals.map((total) => element("div", {}, element("dt", {}, total.label), element("dd", {})));
-    return element(
-      "div", { class: "cwla-score" },
-      element("h3", {}, mark(at), element("bdi", {}, one.name)),
-      element("p", { class: "cwla-number", "data-score": at }),
-      bar,
-      element("p", { class: "cwla-small cwla-upper" }),
-      element("p", { class: "cwla-mean" }),
-      element("p", { class: "cwla-small cwla-beyond" }),
-      element("details", {}, element("summary", {}, "Means over users"), element("dl", {}, totals)),
-    );
-  }
-
-  function setScore(box, one, most) {
-    const wide = (value) => Math.max(0, (300 * number(value)) / most) || 0;
-    const [, faint, full] = box.querySelectorAll("rect");
-    faint.setAttribute("width", wide(one.upper));
-    full.setAttribute("width", wide(one.score));
-    const say = (name, says) => (box.querySelector(name).textContent = says);
-    say(".cwla-number", one.score);
-    say(".cwla-upper", one.upper ? `Up to ${one.upper} if all documents without a judgment, and those below the list, had the best gain (pale bar).` : "");
-    say(".cwla-mean", one.sentence);
-    const beyond = [
-      number(one.beyond) ? `${one.beyond} of the score comes from below the last document (rank ${one.ranks}).` : "",
-      parseFloat(one.seen_beyond) ? `${one.seen_beyond} of the users go on below the last document (rank ${one.ranks}).` : "",
-    ];
-    say(".cwla-beyond", beyond.join(" ").trim());
-    box.querySelectorAll("dd").forEach((cell, i) => (cell.textContent = one.totals[i].value));
-  }
-
-  function mark(at) {
-    const line = drawn("line", { x1: 0, x2: 22, y1: 6, y2: 6, class: `cwla-line${at}` });
-    return drawn("svg", { viewBox: "0 0 22 12", class: "cwla-mark", "aria-hidden": "true" }, line);
-  }
-
   // ---- charts
 
-  let width = root.clientWidth; // asked for again only if it changes, since the browser computes the layout for it
+  let width = 0;
 
   function showAxis() {
     axis.hidden = !page.state.timed;
     if (!page.state.timed) page.axis = "rank";
-    const names = { rank: "ranks", effort: page.state.unit };
-    const radios = Object.entries(names).map(([value, name]) => {
+    const named = { rank: "ranks", effort: page.state.unit };
+    const radios = Object.entries(named).map(([value, name]) => {
       const radio = element("input", { type: "radio", name: `${ids}axis`, value, onchange: () => { page.axis = value; showCharts(); } });
       radio.checked = page.axis === value;
       return element("label", {}, radio, ` ${name}`);
@@ -472,167 +189,47 @@ function cwlaExplorer(root, start, ask, wanted) {
     return Math.max(...seen);
   }
 
+  /* Whether the discount of each ranking is its V, up to a factor: one chart then shows both. */
+  function discountIsV(rankings) {
+    return rankings.every(({ columns: { V, discount } }) =>
+      discount.every((value, i) => value !== null && Math.abs(number(value) / number(discount[0]) - number(V[i])) < 0.002));
+  }
+
+  function chartWidth() {
+    width = charts.clientWidth || root.clientWidth; // asked for only here, since the browser computes the layout for it
+    return Math.max(280, Math.min(460, width >= 640 ? (width - 16) / 2 : width));
+  }
+
   function showCharts() {
     const last = depth();
     const byTime = page.axis === "effort";
     const { rankings, unit, timed } = page.state;
+    const wide = chartWidth();
     const cut = (one, name) => one.columns[name].slice(0, last).map(number);
-    const series = (name, kind, x) =>
-      rankings.map((one, at) => ({ name: one.name, at, kind, xs: cut(one, x), ys: cut(one, name) }));
+    const picks = { rank: () => page.rank, pick };
+    const chart = (title, name, kind, x, xLabel, options = {}) => {
+      const series = rankings.map((one, at) => ({ name: one.name, at, kind, xs: cut(one, x), ys: cut(one, name) }));
+      const xTicks = x === "rank" ? rankTicks : (range) => ticks(range, 5);
+      return chartOf(title, xLabel, xTicks, series, { wide, picks: x === "rank" ? picks : null, ...options });
+    };
     const before = byTime ? ["T", `${unit} before the document`] : ["rank", "rank"];
     const after = byTime ? ["end", `${unit} after the document`] : ["rank", "rank"];
-    const drawings = [
-      chart("Who sees each rank? (V)", before, series("V", "line", before[0]), { highest: 1, percent: true }),
-      chart("Who stops there? (L)", before, series("L", "bars", before[0]), { percent: true }),
-      chart("What does each rank add to the score?", before, series("adds", "bars", before[0]), {}),
-      chart("Gain of a user who reads so far (G)", after, series("G", "line", after[0]), {}),
-    ];
-    if (timed) drawings.push(chart(`${unit[0].toUpperCase()}${unit.slice(1)} before each rank (T)`, ["rank", "rank"], series("T", "line", "rank"), {}));
-    if (rankings.some((one) => one.columns.discount.some((value) => value !== null))) {
-      drawings.push(chart("Weight of a gain at each rank (discount)", before, series("discount", "line", before[0]), {}));
-    }
-    charts.replaceChildren(...drawings);
+    const [same, some] = [discountIsV(rankings), rankings.some((one) => one.columns.discount.some((value) => value !== null))];
+    const seen = same ? "Who sees each rank? (V, and the weight of a gain)" : "Who sees each rank? (V)";
+    charts.replaceChildren(
+      chart(seen, "V", "line", ...before, { highest: 1, percent: true }),
+      chart("Who stops there? (L)", "L", "bars", ...before, { percent: true }),
+      chart("What do those who stop there take home? (A)", "A", "line", ...before),
+      chart("What does each rank add to the score?", "adds", "bars", ...before),
+      chart("Gain of a user who reads so far (G)", "G", "line", ...after),
+      ...(some && !same ? [chart("Weight of a gain at each rank (discount)", "discount", "line", ...before)] : []),
+      ...(timed ? [chart(`${unit[0].toUpperCase()}${unit.slice(1)} before each rank (T)`, "T", "line", "rank", "rank")] : []),
+    );
     markRank();
-  }
-
-  function chart(title, [column, xLabel], series, { highest, percent }) {
-    const points = series.flatMap((one) => one.xs.map((x, i) => [x, one.ys[i]])).filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
-    const frame = frameOf(points, series.some((one) => one.kind === "bars"), highest);
-    const name = `${title}, by ${xLabel}. ${spokenSeries(series)}`;
-    const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": name });
-    const at = column === "rank" ? [...new Set([1, ...ticks(frame.x, 5)])].filter((tick) => Number.isInteger(tick) && tick > 0) : ticks(frame.x, 5);
-    axes(svg, frame, xLabel, at.map((tick) => [tick, label(tick)]), percent);
-    series.forEach((one) => (one.kind === "bars" ? bars(svg, frame, one, series.length) : line(svg, frame, one)));
-    if (series.length > 1) names(svg, frame, series);
-    if (column === "rank") rankLine(svg, frame);
-    return element("figure", {}, element("figcaption", {}, title), svg);
-  }
-
-  /* A line at the chosen rank; a click on the chart chooses another. */
-  function rankLine(svg, frame) {
-    const marked = drawn("line", { y1: frame.top, y2: frame.height - frame.bottom, class: "cwla-now" });
-    svg.append(marked);
-    svg.markRank = () => {
-      marked.setAttribute("visibility", page.rank >= frame.x[0] && page.rank <= frame.x[1] ? "visible" : "hidden");
-      marked.setAttribute("x1", frame.sx(page.rank) || 0);
-      marked.setAttribute("x2", frame.sx(page.rank) || 0);
-    };
-    svg.classList.add("cwla-picks");
-    svg.addEventListener("click", (event) => {
-      const box = svg.getBoundingClientRect();
-      const x = ((event.clientX - box.left) / box.width) * frame.width;
-      const rank = frame.x[0] + ((x - frame.left) / (frame.width - frame.right - frame.left)) * (frame.x[1] - frame.x[0]);
-      pick(Math.max(1, Math.min(Math.floor(frame.x[1]), Math.round(rank))));
-    });
   }
 
   function markRank() {
     for (const svg of charts.querySelectorAll(".cwla-picks")) svg.markRank();
-  }
-
-  function spokenSeries(series) {
-    return series.map((one) => `${one.name}: ${one.ys.slice(0, 5).join(", ")} …`).join(" ");
-  }
-
-  function frameOf(points, isBars, highest, top = 26) {
-    const wide = Math.max(280, Math.min(460, width - 40 || 460));
-    const frame = { width: wide, height: 230, left: 48, right: 14, top, bottom: 40 };
-    const xs = points.map(([x]) => x);
-    const ys = points.map(([, y]) => y);
-    frame.x = spread(isBars ? Math.min(0.5, ...xs) : Math.min(...xs), isBars ? Math.max(...xs) + 0.5 : Math.max(...xs));
-    frame.y = spread(Math.min(0, ...ys), highest || Math.max(0, ...ys));
-    if (!highest) frame.y = frame.y.map((end, i) => upToTick(end, tickStep(frame.y, 4), i ? Math.ceil : Math.floor));
-    return withScales(frame);
-  }
-
-  function spread(low, high) {
-    if (!Number.isFinite(low) || !Number.isFinite(high)) return [0, 1];
-    return high > low ? [low, high] : [low, low + 1];
-  }
-
-  function withScales(frame) {
-    const scale = ([low, high], from, to) => (value) => from + ((value - low) / (high - low)) * (to - from);
-    frame.sx = scale(frame.x, frame.left, frame.width - frame.right);
-    frame.sy = scale(frame.y, frame.height - frame.bottom, frame.top);
-    return frame;
-  }
-
-  function axes(svg, frame, xLabel, xTicks, percent) {
-    const [bottom, right] = [frame.height - frame.bottom, frame.width - frame.right];
-    for (const tick of ticks(frame.y, 4)) {
-      const y = frame.sy(tick);
-      const shown = percent ? `${label(100 * tick)} %` : label(tick);
-      svg.append(
-        drawn("line", { x1: frame.left, x2: right, y1: y, y2: y, class: "cwla-grid" }),
-        drawn("text", { x: frame.left - 6, y: y + 4, "text-anchor": "end" }, shown),
-      );
-    }
-    let free = 0; // labels that would overlap are left out
-    for (const [x, name] of xTicks) {
-      const half = 4 * name.length;
-      const middle = Math.min(frame.sx(x), frame.width - half - 2);
-      if (middle - half < free) continue;
-      free = middle + half + 4;
-      svg.append(drawn("text", { x: middle, y: bottom + 16, "text-anchor": "middle" }, name));
-    }
-    svg.append(drawn("text", { x: (frame.left + right) / 2, y: frame.height - 6, "text-anchor": "middle" }, xLabel));
-  }
-
-  function tickStep([low, high], about) {
-    const rough = (high - low) / about;
-    const power = 10 ** Math.floor(Math.log10(rough));
-    return power * ([1, 2, 5].find((times) => times * power >= rough) || 10);
-  }
-
-  function upToTick(value, step, round) {
-    return round(Number((value / step).toPrecision(6))) * step;
-  }
-
-  /* Round values within a range, for the ticks of an axis. */
-  function ticks([low, high], about) {
-    const step = tickStep([low, high], about);
-    const found = [];
-    for (let tick = Math.ceil(low / step - 1e-6); tick * step <= high + step * 1e-6; tick += 1) found.push(tick * step);
-    return found;
-  }
-
-  function label(tick) {
-    return String(Number(tick.toPrecision(4)));
-  }
-
-  function line(svg, frame, { xs, ys, at }) {
-    let path = "";
-    let drawing = false;
-    xs.forEach((x, i) => {
-      if (Number.isFinite(ys[i]) && Number.isFinite(x)) path += `${drawing ? "L" : "M"}${frame.sx(x).toFixed(1)} ${frame.sy(ys[i]).toFixed(1)}`;
-      drawing = Number.isFinite(ys[i]);
-    });
-    svg.append(drawn("path", { d: path, class: `cwla-line${at}` }));
-  }
-
-  function bars(svg, frame, { xs, ys, at }, of) {
-    const gaps = xs.slice(1).map((x, i) => x - xs[i]).filter((gap) => gap > 0);
-    const room = frame.sx(frame.x[0] + Math.min(1e9, ...gaps, frame.x[1] - frame.x[0])) - frame.left;
-    const width = Math.max(1, Math.min(16, (0.85 * room) / of));
-    xs.forEach((x, i) => {
-      if (!Number.isFinite(ys[i])) return;
-      const y = frame.sy(Math.max(0, ys[i]));
-      const height = Math.abs(frame.sy(ys[i]) - frame.sy(0));
-      svg.append(drawn("rect", { x: frame.sx(x) + (at - of / 2) * width, y, width: width * 0.9, height, class: `cwla-fill${at}` }));
-    });
-  }
-
-  /* Names of the rankings above the drawing, each with its line. */
-  function names(svg, frame, series) {
-    let x = frame.left;
-    for (const { name, at } of series) {
-      const shown = short(name, 18);
-      svg.append(
-        drawn("line", { x1: x, x2: x + 20, y1: 12, y2: 12, class: `cwla-line${at}` }),
-        drawn("text", { x: x + 25, y: 16 }, shown, drawn("title", {}, name)),
-      );
-      x += 45 + 7.2 * shown.length;
-    }
   }
 
   // ---- one rank
@@ -660,162 +257,23 @@ function cwlaExplorer(root, start, ask, wanted) {
     rankField.max = Math.max(...rankings.map((one) => one.shown));
     const sentence = (one, at) => element("p", {}, mark(at), element("b", {}, element("bdi", {}, one.name), ": "), saysOf(one));
     rankAnswer.replaceChildren(...rankings.map(sentence));
-    for (const row of tables.querySelectorAll("tbody tr")) row.classList.toggle("cwla-chosen", Number(row.dataset.rank) === page.rank);
-  }
-
-  // ---- tables of documents
-
-  const COLUMNS = [
-    ["V", "see it (V)"], ["L", "stop there (L)"], ["adds", "adds to score"], ["gain", "gain"], ["T", "before it (T)"],
-    ["W", "share of attention (W)"], ["C", "go on (C)"], ["discount", "discount"], ["A", "value if stopping (A)"],
-  ];
-  let shownTables = "";
-
-  function showTables() {
-    const { rankings } = page.state;
-    const kind = JSON.stringify([page.state.unit, page.state.timed, rankings.map((one) => [one.name, one.ranks, one.columns.id])]);
-    if (kind !== shownTables) {
-      shownTables = kind;
-      const scrolled = [...tables.querySelectorAll(".cwla-scrolls")].map((frame) => frame.scrollTop);
-      keepingFocus(() => {
-        tables.replaceChildren(...rankings.map(table));
-        tables.querySelectorAll(".cwla-scrolls").forEach((frame, at) => (frame.scrollTop = scrolled[at] || 0));
-      });
-    }
-    rankings.forEach((one, at) => setCells(tables.children[at], one));
-  }
-
-  function columns() {
-    return COLUMNS.filter(([name]) => name !== "T" || page.state.timed);
-  }
-
-  function table(one, at) {
-    const names = ["rank", "document", "grade", ...(live ? ["move"] : [])];
-    const heads = names.map((name) => element("th", { scope: "col" }, name));
-    const values = columns().map(([name, head]) =>
-      element("th", { scope: "col", class: "cwla-value" }, name === "T" ? `${page.state.unit} ${head}` : head));
-    const rows = one.columns.id.map((id, i) => row(one, at, id, i));
-    const caption = element("caption", {}, mark(at), element("bdi", {}, one.name));
-    const list = element("table", {}, caption, element("thead", {}, element("tr", {}, heads, values)), element("tbody", {}, rows));
-    const more = `The first ${one.shown} of ${one.ranks} documents are shown; all of them count.`;
-    return element(
-      "div", { class: "cwla-table" },
-      scrolling(`Documents of ${one.name}`, `${ids}documents-${at}`, list),
-      one.ranks > one.shown ? element("p", { class: "cwla-small" }, more) : null,
-    );
-  }
-
-  /* A frame in which a table can be scrolled, also with the keyboard. */
-  function scrolling(name, id, shown) {
-    return element("div", { class: "cwla-scrolls", id, tabindex: 0, role: "region", "aria-label": name }, shown);
-  }
-
-  function row(one, at, id, i) {
-    const text = one.columns.text ? one.columns.text[i] : "";
-    const given = text ? element("span", { class: "cwla-small cwla-snippet", title: text }, text) : null;
-    const button = { type: "button", id: `${ids}grade-${at}-${id}`, class: "cwla-grade", onclick: () => nextGrade(at, i) };
-    const grade = live ? element("button", button) : element("span", { class: "cwla-grade" });
-    const chosen = () => pick(i + 1);
-    const reached = (event) => event.target.matches(":focus-visible") && chosen(); // by the keyboard: a click chooses later
-    const made = element(
-      "tr", { "data-rank": i + 1, draggable: live ? "true" : false, onclick: chosen, onfocusin: reached },
-      element("th", { scope: "row" }, String(i + 1)),
-      element("td", { class: given ? "cwla-wide" : null }, element("bdi", { class: "cwla-id" }, id), given),
-      element("td", {}, grade),
-      live ? element("td", { class: "cwla-move" }, mover(at, i, -1), mover(at, i, 1)) : null,
-      columns().map(([name]) => element("td", { class: "cwla-value", "data-name": name })),
-    );
-    if (live) makeDraggable(made, at, i);
-    return made;
-  }
-
-  /* A button that moves a document; its id is that of the document, so that the focus moves along. */
-  function mover(at, i, by) {
-    const { name, columns: { id } } = page.state.rankings[at];
-    const [way, arrow] = by < 0 ? ["up", "↑"] : ["down", "↓"];
-    const none = i + by < 0 || i + by >= id.length;
-    return element("button", {
-      type: "button", id: `${ids}${way}-${at}-${id[i]}`, "data-way": way, "aria-label": `Move ${id[i]} ${way} in ${name}`,
-      "aria-disabled": none ? "true" : null, onclick: () => none || moveDocument(at, id[i], (place) => place + by),
-    }, arrow);
-  }
-
-  function makeDraggable(made, at, i) {
-    const { id } = page.state.rankings[at].columns;
-    made.addEventListener("dragstart", (event) => {
-      event.dataTransfer.setData("text/plain", `${ids}${at} ${i}`);
-      event.dataTransfer.effectAllowed = "move";
-    });
-    made.addEventListener("dragover", (event) => {
-      event.preventDefault();
-      made.classList.add("cwla-over");
-    });
-    made.addEventListener("dragleave", () => made.classList.remove("cwla-over"));
-    made.addEventListener("drop", (event) => {
-      event.preventDefault();
-      made.classList.remove("cwla-over");
-      const [from, place] = event.dataTransfer.getData("text/plain").split(" ");
-      if (from === `${ids}${at}`) moveDocument(at, id[place], (_, order) => order.indexOf(id[i]));
-    });
-  }
-
-  /* Move a document to a place that is computed from its place and the order, which may still be on its way. */
-  function moveDocument(at, id, toPlace) {
-    const { name, columns } = page.state.rankings[at];
-    const stored = edits.orders[name] || [];
-    const shown = new Set(columns.id); // a cutoff or judged_only hides documents, which keep their places
-    const all = [...stored, ...columns.id.filter((one) => !stored.includes(one))];
-    const order = all.filter((one) => shown.has(one));
-    const from = order.indexOf(id);
-    if (from < 0) return;
-    const to = Math.max(0, Math.min(order.length - 1, toPlace(from, order)));
-    order.splice(to, 0, ...order.splice(from, 1));
-    const next = order.values();
-    edits = { ...edits, orders: { ...edits.orders, [name]: all.map((one) => (shown.has(one) ? next.next().value : one)) } };
-    pick(to + 1);
-    change({});
-  }
-
-  function nextGrade(at, i) {
-    const { columns } = page.state.rankings[at];
-    const id = columns.id[i];
-    const steps = [...page.state.grades.map(Number), null];
-    const now = id in edits.grades ? edits.grades[id] : columns.grade[i] === null ? null : Number(columns.grade[i]);
-    edits = { ...edits, grades: { ...edits.grades, [id]: steps[(steps.indexOf(now) + 1) % steps.length] } };
-    change({});
-  }
-
-  function setCells(box, one) {
-    const most = Math.max(...one.columns.adds.map(number).filter(Number.isFinite));
-    box.querySelectorAll("tbody tr").forEach((made, i) => {
-      const grade = one.columns.grade[i];
-      const button = made.querySelector(".cwla-grade");
-      button.textContent = grade === null ? "not judged" : grade;
-      button.classList.toggle("cwla-unjudged", grade === null);
-      if (live) button.setAttribute("aria-label", `Grade of ${one.columns.id[i]}: ${button.textContent}. Change it.`);
-      for (const cell of made.querySelectorAll(".cwla-value")) {
-        const { name } = cell.dataset;
-        const value = one.columns[name][i];
-        cell.textContent = value === null ? "–" : value;
-        const share = name === "V" ? number(value) : name === "adds" && most > 0 ? number(value) / most : 0;
-        if (name === "V" || name === "adds") cell.style.setProperty("--share", Math.max(0, Math.min(1, share || 0)));
-      }
-    });
+    documents.markRank();
   }
 
   // ---- the sweep over a parameter
 
   function showSweep() {
     const paths = page.state.controls.filter((one) => one.sweep);
-    sweepChoice.parentElement.hidden = !paths.length || !page.sweep;
+    controls.showFlips();
+    sweepChoice.parentElement.hidden = !paths.length || !page.sweep || Boolean(page.state.beside);
     if (sweepChoice.parentElement.hidden) return;
     const kind = JSON.stringify(paths.map((one) => [one.path, one.label]));
     if (sweepChoice.dataset.kind !== kind) {
       sweepChoice.dataset.kind = kind;
-      keepingFocus(() => buildSweepChoice(paths));
+      keepingFocus(root, () => buildSweepChoice(paths));
     }
-    sweepChoice.querySelector("select").value = sweepPath || page.sweep.path;
-    sweepBody.classList.toggle("cwla-old", sweepIsOld);
+    sweepChoice.querySelector("select").value = page.sweepPath || page.sweep.path;
+    sweepBody.classList.toggle("cwla-old", requests.sweepIsOld());
     if (page.sweep.error) sweepBody.replaceChildren(element("p", { class: "cwla-error" }, page.sweep.error));
     else if (page.sweep.scores.length === page.state.rankings.length) sweepBody.replaceChildren(...sweepParts(page.sweep));
   }
@@ -823,17 +281,18 @@ function cwlaExplorer(root, start, ask, wanted) {
   function buildSweepChoice(paths) {
     const id = `${ids}sweep`;
     const options = paths.map((one) => element("option", { value: one.path }, one.label));
-    const list = element("select", { id, onchange: () => { sweepPath = list.value; sweepIsOld = true; pump(); } }, options);
+    const list = element("select", { id, onchange: () => { page.sweepPath = list.value; requests.sweepNow(); } }, options);
     sweepChoice.replaceChildren(element("label", { for: id }, "Parameter "), list);
   }
 
   function sweepParts(sweep) {
     const both = page.state.rankings.map((one, at) => ({ name: one.name, at, ys: sweep.scores[at].map(number) }));
-    const drawings = [sweepChart("Score", sweep, both)];
+    const wide = chartWidth();
+    const drawings = [sweepChart("Score", sweep, both, wide)];
     if (sweep.difference) {
       const [first, second] = both.map((one) => short(one.name, 18));
       const gap = { name: "difference", at: 2, ys: sweep.difference.map(number), above: second, below: first };
-      drawings.push(sweepChart(`Difference: ${second} minus ${first}`, sweep, [gap]));
+      drawings.push(sweepChart(`Difference: ${second} minus ${first}`, sweep, [gap], wide));
     }
     const flips = sweep.flips.length > 1 ? sweep.flips.slice(0, 12) : [];
     const more = sweep.flips.length > 12 ? [`… and ${sweep.flips.length - 12} more.`] : [];
@@ -845,141 +304,32 @@ function cwlaExplorer(root, start, ask, wanted) {
     ];
   }
 
-  /* Values of the parameter stand at equal distances, as on its slider. */
-  function sweepChart(title, sweep, series) {
-    const xs = sweep.values.map((_, i) => i);
-    const ys = series.flatMap((one) => one.ys).filter(Number.isFinite);
-    const frame = frameOf(xs.map((x) => [x, 0]).concat(ys.map((y) => [0, y])), false, undefined, 42);
-    const name = `${title} by ${sweep.label}. ${sweep.sentence}`;
-    const svg = drawn("svg", { viewBox: `0 0 ${frame.width} ${frame.height}`, role: "img", "aria-label": name });
-    const last = xs.length - 1;
-    const at = [...new Set([0, 0.25, 0.5, 0.75, 1].map((part) => Math.round(part * last)))];
-    axes(svg, frame, sweep.label, at.map((i) => [i, sweep.values[i]]));
-    if (series[0].above) winners(svg, frame, series[0], xs);
-    series.forEach((one) => line(svg, frame, { ...one, xs }));
-    if (series.length > 1) names(svg, frame, series);
-    const now = placeOf(sweep.now, sweep.values);
-    if (sweep.now !== "") {
-      upright(svg, frame, now, "cwla-now");
-      haloed(svg, frame, now, frame.height - frame.bottom - 5, `now ${sweep.now}`);
-    }
-    markFlips(svg, frame, sweep);
-    return element("figure", {}, element("figcaption", {}, title), svg);
-  }
-
-  /* Fill the area between 0 and the difference in the colour of the ranking that wins, and write its name there. */
-  function winners(svg, frame, { ys, above, below }, xs) {
-    const zero = frame.sy(0);
-    const shape = (part) => {
-      const corners = xs.filter((x) => Number.isFinite(ys[x])).map((x) => `${frame.sx(x).toFixed(1)} ${frame.sy(part(ys[x])).toFixed(1)}`);
-      return `M${frame.sx(0)} ${zero}L${corners.join("L")}L${frame.sx(xs.length - 1)} ${zero}Z`;
-    };
-    svg.append(
-      drawn("path", { d: shape((y) => Math.min(0, y)), class: "cwla-fill0 cwla-faint" }),
-      drawn("path", { d: shape((y) => Math.max(0, y)), class: "cwla-fill1 cwla-faint" }),
-      drawn("line", { x1: frame.left, x2: frame.width - frame.right, y1: zero, y2: zero, class: "cwla-zero" }),
-    );
-    const inside = (name, at, y) => svg.append(drawn("text", { x: frame.left + 4, y, class: `cwla-halo cwla-name${at}` }, `${name} higher`));
-    const bottom = frame.height - frame.bottom;
-    if (zero - frame.top > 16) inside(above, 1, frame.top + 13);
-    if (bottom - zero > 16) inside(below, 0, Math.max(zero + 15, bottom - 22));
-  }
-
-  function upright(svg, frame, x, kind) {
-    const at = frame.sx(x);
-    svg.append(drawn("line", { x1: at, x2: at, y1: frame.top, y2: frame.height - frame.bottom, class: kind }));
-  }
-
-  function haloed(svg, frame, x, y, says) {
-    const half = 3.6 * says.length;
-    const middle = Math.max(frame.left + half, Math.min(frame.width - half, frame.sx(x)));
-    svg.append(drawn("text", { x: middle, y, "text-anchor": "middle", class: "cwla-halo" }, says));
-  }
-
-  /* Lines at the values where the order changes, with the values that have room; the list has all of them. */
-  function markFlips(svg, frame, { flips, values }) {
-    let free = 0;
-    for (const flip of flips.slice(0, 12)) {
-      const x = placeOf(flip.value, values);
-      upright(svg, frame, x, "cwla-flip");
-      const half = 3.8 * flip.value.length;
-      if (frame.sx(x) - half < free) continue;
-      free = frame.sx(x) + half + 4;
-      haloed(svg, frame, x, frame.top - 5, flip.value);
-    }
-  }
-
-  /* Place of a value between those of the slider. */
-  function placeOf(value, values) {
-    const wanted = parseFloat(value);
-    const above = values.findIndex((one) => Number(one) >= wanted);
-    if (above <= 0) return above < 0 ? values.length - 1 : 0;
-    const [low, high] = [Number(values[above - 1]), Number(values[above])];
-    return above - 1 + (wanted - low) / (high - low);
-  }
-
-  // ---- topics
-
-  function showTopics() {
-    if (!start.topics) return;
-    const answer = page.topics;
-    topics.hidden = false;
-    if (answer.error) {
-      topics.replaceChildren(element("h2", {}, "Topics"), element("p", { class: "cwla-error" }, answer.error));
-      return;
-    }
-    const numbers = [...start.runs, answer.rows.some((one) => one.difference) ? "difference" : null].filter(Boolean);
-    const heads = numbers.map((name) => element("th", { scope: "col", class: "cwla-value" }, element("bdi", { title: name }, short(name))));
-    const head = element("thead", {}, element("tr", {}, element("th", { scope: "col" }, "topic"), heads));
-    const list = element("table", {}, head, element("tbody", {}, answer.rows.map(topicRow)));
-    const order = start.runs.length > 1 ? " Topics with the largest differences come first; your changes of grades and order are left out." : "";
-    topics.replaceChildren(
-      element("h2", {}, "Topics"),
-      element("p", {}, answer.sentence + (live ? order : "")),
-      scrolling("Topics", `${ids}list`, list));
-    markTopic(edits.topic);
-  }
-
-  function topicRow({ topic, about, scores, difference }) {
-    const button = { type: "button", id: `${ids}topic-${topic}`, "data-topic": topic, onclick: () => openTopic(topic) };
-    const text = about ? element("span", { class: "cwla-small cwla-snippet" }, about) : null;
-    const value = (shown) => element("td", { class: "cwla-value" }, shown);
-    return element(
-      "tr", {},
-      element("th", { scope: "row" }, element("button", button, element("bdi", {}, topic)), text),
-      scores.map(value), difference ? value(difference) : null,
-    );
-  }
-
-  function openTopic(topic) {
-    edits = { topic, grades: {}, orders: {} };
-    markTopic(topic);
-    change({});
-  }
-
-  function markTopic(topic) {
-    topicList.value = topic;
-    for (const row of topics.querySelectorAll("tbody tr")) {
-      const button = row.querySelector("button");
-      row.classList.toggle("cwla-chosen", button.dataset.topic === topic);
-      if (button.dataset.topic === topic) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
-    }
+  /* Show what an address says. */
+  function restore(parts) {
+    const { grades = {}, orders = {} } = JSON.parse(parts.get("edits") || "{}");
+    page.edits = { topic: parts.get("topic") || page.edits.topic, grades, orders };
+    Object.assign(page, { beside: parts.get("beside") || "", compared: Number(parts.get("compared")) || 0 });
+    if (parts.get("rank")) pick(Number(parts.get("rank")));
+    useText(parts.get("measure") || page.state.measure.text);
   }
 
   build();
   show();
-  showTopics();
-  const measure = new URLSearchParams((wanted || "").slice(1)).get("measure");
-  if (measure) change(live ? { measure } : { set: { measure } });
+  topics.show();
+  if (wanted) {
+    try {
+      restore(new URLSearchParams(wanted.slice(1)));
+    } catch {
+      showError("This address does not say what to show; the page begins anew.", "");
+    }
+  }
   const onWidth = new ResizeObserver(() => {
-    if (Math.abs(root.clientWidth - width) < 20) return;
-    width = root.clientWidth;
+    if (Math.abs(charts.clientWidth - width) < 20) return;
     showCharts();
     showSweep();
   });
-  const onScroll = new IntersectionObserver(([seen]) => (strip.hidden = seen.isIntersecting));
-  onWidth.observe(root);
-  onScroll.observe(scores);
+  const onScroll = new IntersectionObserver(([seen]) => (scores.strip.hidden = seen.isIntersecting));
+  onWidth.observe(charts);
+  onScroll.observe(scores.scores);
   return () => [onWidth, onScroll].forEach((one) => one.disconnect());
 }

@@ -23,6 +23,7 @@ def explore(
     texts: Any = None,
     queries: Any = None,
     topic: str | None = None,
+    missing: str = "error",
 ) -> ExplorerWidget:
     """Explore the users of a metric in a notebook: who sees each rank, who stops, and what each rank adds.
 
@@ -45,6 +46,8 @@ def explore(
         Texts of documents and of topics, by id; only with `runs`.
     topic : str, optional
         The first topic; by default the first that all runs answer. Only with `runs`.
+    missing : {"error", "mean"}, default="error"
+        Documents without a length: an error, or the mean length. Only with `runs`.
 
     Returns
     -------
@@ -71,7 +74,7 @@ def explore(
         if isinstance(qrels, list) and all(isinstance(grade, int | float) for grade in qrels):
             raise BadParameter("give two rankings of grades as a dict: explore({'A': [2, 0, 1], 'B': [0, 1, 2]}).")
         exploration = Exploration(
-            qrels, runs, measure=measure, lengths=lengths, texts=texts, queries=queries, topic=topic
+            qrels, runs, measure=measure, lengths=lengths, texts=texts, queries=queries, topic=topic, missing=missing
         )
     else:
         unused = [name for name, of in (("texts", texts), ("queries", queries), ("topic", topic)) if of is not None]

@@ -23,9 +23,13 @@ from urllib.parse import parse_qs
 from ..errors import BadParameter
 from .exploration import Exploration
 
-SCRIPT, STYLE = "explorer.js", "explorer.css"
+STYLE = "explorer.css"
+_SCRIPTS = ("elements", "requests", "charts", "controls", "documents", "scores", "topics", "keep", "explorer")
 _LINK = '<p class="about"><a href="{0}">What this page shows, and how to open it on your runs</a></p>'
-_NONE = "default-src 'none'; base-uri 'none'; form-action 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}'"
+_NONE = (
+    "default-src 'none'; base-uri 'none'; form-action 'none'; script-src 'nonce-{0}'; style-src 'nonce-{0}';"
+    " img-src blob:"
+)
 
 
 def page(start: Mapping[str, Any], ask: str, title: str, connect: str = "'none'", about: str = "") -> str:
@@ -53,7 +57,7 @@ cwlaExplorer(document.getElementById("explorer"), start, {ask}, location.hash);"
         nonce=nonce,
         policy=escape(f"{_NONE.format(nonce)}; connect-src {connect}"),
         style=source(STYLE),
-        script=f"{source(SCRIPT)}\n{run}",
+        script=f"{script()}\n{run}",
         start=as_script(start),
     )
 
@@ -61,6 +65,11 @@ cwlaExplorer(document.getElementById("explorer"), start, {ask}, location.hash);"
 def source(name: str) -> str:
     """Return the text of a file of the page: its script, style or HTML."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def script() -> str:
+    """Return the script of the page: its files one after the other."""
+    return "".join(source(f"{name}.js") for name in _SCRIPTS)
 
 
 def as_script(data: Any) -> str:

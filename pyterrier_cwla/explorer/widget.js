@@ -23,9 +23,18 @@ export default {
     // Keys are for the page: JupyterLab would move to another cell at the arrow keys of a slider.
     root.addEventListener("keydown", (event) => event.stopPropagation());
     el.append(root);
+    // JupyterLab says on its body which theme it has; elsewhere the page follows the browser.
+    const follow = () => {
+      const { jpThemeLight } = document.body.dataset;
+      if (jpThemeLight) root.dataset.theme = jpThemeLight === "true" ? "light" : "dark";
+    };
+    const themes = new MutationObserver(follow);
+    themes.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light"] });
+    follow();
     const stop = cwlaExplorer(root, model.get("start"), ask);
     return () => {
       model.off("msg:custom", answered);
+      themes.disconnect();
       for (const { timer } of waiting.values()) clearTimeout(timer);
       stop();
     };

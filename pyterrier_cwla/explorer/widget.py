@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import anywidget
 import traitlets
 
 from ..errors.sanitise import harmless
 from .exploration import Exploration
-from .page import SCRIPT, STYLE, source
+from .page import STYLE, script, source
+
+if TYPE_CHECKING:
+    from ir_measures.measures import Measure
+    from matplotlib.figure import Figure
 
 
 class ExplorerWidget(anywidget.AnyWidget):
@@ -27,26 +31,50 @@ class ExplorerWidget(anywidget.AnyWidget):
         The rankings and judgments.
     start : dict
         What the page shows first.
+    measure : Measure
+        The measure that the page shows now.
     """
 
-    _esm = source(SCRIPT) + source("widget.js")
+    _esm = script() + source("widget.js")
     _css = source(STYLE)
     start = traitlets.Dict().tag(sync=True)
 
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
+        self._shown: dict[str, Any] = {}  # the last request for a state
         super().__init__(start=exploration.start())
         self.on_msg(self._answer)
 
     def _answer(self, _widget: Any, message: dict[str, Any], _buffers: Any) -> None:
         """Answer a request of one view of the page."""
         asked = {"view": message["view"], "number": message["number"]}
+        request = message["request"]
         try:
-            answer = self.exploration.answer(message["request"])
+            answer = self.exploration.answer(request)
         except Exception as error:
             self.send({**asked, "answer": {"error": f"{type(error).__name__}: {harmless(str(error))}"}})
             raise  # the notebook shows where
+        if request.get("want") == "state" and "error" not in answer:
+            self._shown = {name: request.get(name) for name in ("topic", "grades", "orders")} | {
+                "measure": answer["measure"]["text"]
+            }
         self.send({**asked, "answer": answer})
+
+    @property
+    def measure(self) -> Measure:
+        """The measure that the page shows."""
+        return self.exploration.measure_named(self._shown.get("measure"))
+
+    def figure(self) -> Figure:
+        """Draw what the page shows as a figure of matplotlib: the rankings rank by rank, with all changes.
+
+        Raises
+        ------
+        CWLAError
+            If matplotlib is not installed.
+        """
+        drawn: Any = self.exploration.explained(self._shown).plot().figure
+        return cast("Figure", drawn)
 
     def __repr__(self) -> str:
         runs = " and ".join(self.start["runs"])

@@ -1,6 +1,7 @@
 """The explorer's page in Chromium, served as by the shell: all that it shows are numbers of explain and score."""
 
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ from selenium.webdriver.support.ui import Select
 
 import pyterrier_cwla
 from pyterrier_cwla import explain, score
+from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.explorer import Exploration
+from pyterrier_cwla.measures.named import measure_of
 from tests.explorer.open_page import Page
 from tests.explorer.serving import served
 from tests.support.browsing import seen_at, serious_violations
@@ -332,3 +335,161 @@ def test_every_control_is_reached_by_tab_and_shows_the_focus(opened):
         reached.append(at)
         assert at == -1 or (style != "none" and wide >= 1 and name), (at, style, wide, name)
     assert reached == [*range(number), -1]
+
+
+TWENTY = [
+    *("AP", "RR", "ERR@10", "P@5", "R@5", "Success@5", "nDCG@10", "SDCG(max_rel=2)@5", "RBP(p=0.7,rel=1)", "TBG"),
+    *("INST(T=2,max_rel=2)", "INSQ(T=2,max_rel=2)", "BPM(T=2,max_rel=2)@10", "Cascade(gamma=0.8,max_rel=2)"),
+    *("UMeasure(T=240,max_rel=2)", "AdaptiveGRBP(max_rel=2,effort='ratio(4)')", "NERR10(p=0.8,max_rel=2)"),
+    *("CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='rr',A='err',max_rel=2,end='stop')", "IFT(T=2,A=0.2,max_rel=2)"),
+]
+
+
+def test_the_python_code_gives_the_numbers_shown_for_twenty_measures(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    for measure in TWENTY:
+        page.typed(measure)
+        page.until(lambda wanted=measure: page.find(".cwla-text").get_attribute("value") == repr(measure_of(wanted)))
+        request = {"want": "code", "measure": page.find(".cwla-text").get_attribute("value")}
+        code = page.browser.execute_async_script(ASK, request)["code"]
+        assert page.scores() == [f"{value:.4f}" for value in computed(code)], measure
+        assert page.find("[role=alert]").text == ""
+
+
+ASK = """const done = arguments[1];
+fetch("ask" + location.search, {method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(arguments[0])})
+  .then((response) => response.json()).then(done)"""
+
+
+def computed(code):
+    """Return the values of the last line of the code."""
+    *lines, last = code.strip().splitlines()
+    names = {}
+    with registered_anew():
+        exec("\n".join(lines), names)
+        return eval(last, names).iloc[:, 0].tolist()
+
+
+@contextmanager
+def registered_anew():
+    before = Lengths.default
+    try:
+        yield
+    finally:
+        pyterrier_cwla.register_lengths(before)
+
+
+def test_a_link_restores_the_page(opened):
+    page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="AP"))
+    page.find('[data-topic="q2"]').click()
+    page.typed("TBG(unseen=5)")
+    page.until(lambda: page.find(".cwla-text").get_attribute("value") == "TBG(unseen=5)")
+    page.find("button.cwla-grade").click()
+    page.until(lambda: page.texts(".cwla-grade")[0] == "2")
+    Select(page.find(".cwla-beside select")).select_by_value("AP")
+    page.until(lambda: page.texts("h3 bdi") == ["TBG(unseen=5)", "AP"])
+    found = page.scores()
+    button(page, "Copy a link to this").click()
+    address = page.browser.current_url
+    page.browser.get("about:blank")
+    page.browser.get(address)
+    page.until_scores(found)
+    assert page.texts("h3 bdi") == ["TBG(unseen=5)", "AP"]
+    assert page.texts(".cwla-grade")[0] == "2"
+    for hostile in ("#edits={", "#measure=%3Cimg%20src%3Dx%3E", "#topic=none&rank=-5", "#edits=%7B%22orders%22%3A7%7D"):
+        page.browser.get("about:blank")
+        page.browser.get(address.partition("#")[0] + hostile)
+        page.until(lambda: page.find("[role=alert]").text)
+        assert len(page.scores()) == 2
+    assert not page.all("img")
+
+
+def button(page, text):
+    return next(one for one in page.all("button") if one.text == text)
+
+
+def test_one_step_is_undone_at_a_time(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    seen = [page.scores()]
+    assert not button(page, "Undo").is_enabled()
+    for change in (lambda: page.typed("AP"), page.all("button.cwla-grade")[1].click, lambda: page.typed("RBP")):
+        change()
+        page.until(lambda: page.scores() != seen[-1])
+        seen.append(page.scores())
+    for expected in seen[-2::-1]:
+        button(page, "Undo").click()
+        page.until_scores(expected)
+    assert not button(page, "Undo").is_enabled()
+
+
+def test_a_typed_name_does_what_the_list_does(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    for name in ("RBP", "IFT"):
+        page.typed(name)
+        page.until(lambda name=name: page.find(".cwla-text").get_attribute("value").startswith(f"{name}("))
+        typed = page.find(".cwla-text").get_attribute("value")
+        page.typed("AP")
+        page.until(lambda: page.find(".cwla-text").get_attribute("value") == "AP")
+        Select(page.control("measure").find_element(By.CSS_SELECTOR, "select")).select_by_value(name)
+        page.until(lambda typed=typed: page.find(".cwla-text").get_attribute("value") == typed)
+
+
+def test_charts_are_in_view_beside_the_controls_or_stay_above_them(opened):
+    page = opened(Exploration.of_grades(GRADES), width=1280)
+    place = "const {left, top, bottom} = arguments[0].getBoundingClientRect(); return [left, top, bottom]"
+    control, charts = page.control("C.phi"), page.all(".cwla-charts figure")
+    left, top, _ = page.browser.execute_script(place, control)
+    assert left < 100
+    assert top < 900
+    assert all(page.browser.execute_script(place, chart)[2] <= 900 for chart in charts[:4])
+    page = opened(Exploration.of_grades(GRADES), width=400)
+    page.browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", page.control("C.phi"))
+    assert page.browser.execute_script(place, page.find(".cwla-charts figure"))[1] == pytest.approx(0, abs=1)
+
+
+def test_the_value_of_a_flip_is_marked_on_its_slider(opened):
+    page = opened(Exploration.of_grades({"A": [1, 0, 0, 0], "B": [0, 1, 1, 1]}))
+    (flip,) = page.all(".cwla-flips span")
+    assert "0.5437" in flip.get_attribute("title")
+    range_ = page.control("C.phi").find_element(By.CSS_SELECTOR, "[type=range]").rect
+    share = (flip.rect["x"] + 1 - range_["x"] - 8) / (range_["width"] - 16)
+    assert share == pytest.approx(0.5437 / 0.995, abs=0.03)
+
+
+def test_pictures_are_saved_with_a_caption(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    saved = """const click = HTMLAnchorElement.prototype.click, done = arguments[1];
+        HTMLAnchorElement.prototype.click = function () {
+          HTMLAnchorElement.prototype.click = click;
+          fetch(this.href).catch(() => null);
+          done([this.download, this.href.slice(0, 5)]);
+        };
+        [...document.querySelectorAll("button")].find((one) => one.textContent === arguments[0]).click()"""
+    for name, ending in (("Save as SVG", "svg"), ("Save as PNG", "png")):
+        assert page.browser.execute_async_script(saved, name) == [f"CWLA.{ending}", "blob:"]
+    page.errors()  # the page may not fetch what it saves
+
+
+def test_lessons_show_what_they_speak_of(opened):
+    page = opened(Exploration.of_grades(GRADES))
+    for lesson in page.all(".cwla-lessons button"):
+        lesson.click()
+        page.until(lambda: page.find(".cwla-lesson").text)
+        page.until(lambda: not page.find("[role=alert]").text)
+    wanted = {"nDCG and TBG disagree": ["TBG", "nDCG@10"], "What does patience do?": ["A", "B"]}
+    for title, names in wanted.items():
+        button(page, title).click()
+        page.until(lambda names=names: page.texts("h3 bdi") == names)
+
+
+def test_topics_whose_order_changes_are_marked(opened):
+    early = {q: {"a": 9.0, "b": 8.0, "c": 7.0, "d": 6.0} for q in ("q1", "q2")}
+    late = {q: {"b": 9.0, "a": 8.0, "c": 7.0, "d": 6.0} for q in ("q1", "q2")}
+    late["q1"] = {"b": 9.0, "c": 8.0, "d": 7.0, "a": 6.0}
+    qrels = {"q1": {"a": 1, "c": 1, "d": 1}, "q2": {"a": 1, "b": 0}}
+    early["q1"] = {"a": 9.0, "b": 8.0}
+    page = opened(Exploration(qrels, {"early": early, "late": late}, measure="CWLA(C='rbp(0.5)',A='etg',max_rel=1)"))
+    assert "⇄" not in page.find(".cwla-topics").text
+    page.slide("C.phi", 199)
+    page.until(lambda: "⇄" in page.find(".cwla-topics table").text)
+    assert "one topic has changed its order (⇄)" in page.find(".cwla-topics p").text
