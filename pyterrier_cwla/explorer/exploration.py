@@ -402,7 +402,10 @@ class Exploration:
     def explained(self, request: Mapping[str, Any]) -> Explanation | ExplainedPair:
         """Return the explanation of the rankings of a request; see :meth:`answer`."""
         topic = self._chosen(request)
-        found = explain(topic.judgments, topic.runs, topic.qid, self.measure_named(request.get("measure")))
+        first, *others = topic.runs.values()
+        found = explain(
+            topic.judgments, topic.runs if others else first, topic.qid, self.measure_named(request.get("measure"))
+        )
         assert isinstance(found, Explanation | ExplainedPair)
         return found
 

@@ -321,3 +321,26 @@ def test_an_effort_with_words_can_be_chosen(effort):
     state = explored().answer({"set": {"effort": effort}})
     assert state["timed"]
     assert "unseen=10" in state["measure"]["text"]
+
+
+def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_mean():
+    runs = {"A": {"q": {"a": 2.0, "b": 1.0}}}
+    given = {"qrels": {"q": {"a": 1, "b": 0}}, "runs": runs, "lengths": {"a": 100}}
+    answer = Exploration(**given).answer({"measure": "TBG"})
+    assert "--missing mean" in answer["error"]
+    assert "register_lengths" not in answer["error"]
+    answer = Exploration(**given, missing="mean").answer({"measure": "TBG"})
+    assert answer["measure"]["text"] == "TBG(missing='mean')"
+    refused(lambda: Exploration(**given, missing="most"), BadParameter, "missing='most'", "'error' or 'mean'")
+
+
+@pytest.mark.parametrize(
+    ("qrels", "measure", "says"),
+    [
+        ({f"d{i}": 1 for i in range(1001)}, "AP", "1,001 documents, too many to copy"),
+        ({"d1": 1}, "TBG(duplicates='run')", "reads more of the run than its order and lengths"),
+    ],
+)
+def test_what_code_cannot_contain_is_said(qrels, measure, says):
+    run = pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "score": 1.0, "doc_length": 9, "duplicate_of": ["d1"]})
+    assert says in Exploration({"q": qrels}, {"A": run}).answer({"want": "code", "measure": measure})["error"]

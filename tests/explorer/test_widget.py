@@ -53,6 +53,20 @@ def test_the_kernel_answers_each_view(monkeypatch):
     assert "ZeroDivisionError" in sent[0]["answer"]["error"]
 
 
+def test_the_measure_and_the_figure_are_those_of_the_page():
+    widget = explore({"A": [2, 0, 1], "B": [0, 1, 2]}, measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)")
+    assert widget.measure == widget.exploration.measure
+    answers_of(widget)
+    ask(widget, want="state", set={"C.phi": "0.5"}, grades={"d1": 1})
+    assert str(widget.measure) == "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"
+    ask(widget, want="state", measure="nothing")  # an error changes nothing
+    score_of_a = score([1, 0, 1], C="rbp(0.5)", A="erg", max_rel=2)
+    texts = [text.get_text() for ax in widget.figure().axes if ax.get_legend() for text in ax.get_legend().get_texts()]
+    assert f"A, score {score_of_a:.3f}" in texts
+    single = explore([2, 0, 1])
+    assert len(single.figure().axes) >= 2
+
+
 def test_pages_without_widgets_have_the_first_state_in_words():
     html = explore(QRELS, RUNS, measure="RBP(p=0.5,rel=1)")._repr_html_()
     assert "<code>RBP(p=0.5,rel=1)</code>" in html
