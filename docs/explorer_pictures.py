@@ -19,20 +19,21 @@ from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
 STATIC = Path(__file__).parent / "static"
-_WIDTH = 1100
+_WIDTH = 1280
 _READY = "const shown = document.querySelector('.cwla-text').value; return shown === arguments[0]"
 _CHOOSE = """const list = document.querySelector('[data-path="measure"] select');
 list.value = arguments[0]; list.dispatchEvent(new Event("change", {bubbles: true}));
 [...document.querySelectorAll('[data-topic]')].find((one) => one.dataset.topic === arguments[1]).click()"""
-_PLACE = """const sections = [...document.querySelectorAll("section")];
+_PLACE = """if (!arguments[0]) return {x: 0, y: 0, width: innerWidth, height: 900, scale: 1};
+const sections = [...document.querySelectorAll("section")];
 const of = (title) => sections.find((one) => one.querySelector("h2")?.textContent === title).getBoundingClientRect();
 const [first, last] = [of(arguments[0]), of(arguments[1])];
 const [width, height] = [first.width + 24, last.bottom - first.top + 16];
 return {x: first.x - 12, y: first.y + scrollY - 4, width, height, scale: 1}"""
 
-#: For each picture: the measure and its text, the pair of rankings, and the titles of the first and the last section.
+#: For each picture: the measure and its text, the pair of rankings, and the first and last section (none: the top).
 PICTURES = {
-    "scores": ("RBP", "CWLA(C='rbp(0.7)',A='erg',max_rel=2)", PAIRS[0].name, "Who is the user?", "Scores"),
+    "scores": ("RBP", "CWLA(C='rbp(0.7)',A='erg',max_rel=2)", PAIRS[0].name, "", ""),
     "users": ("TBG", "TBG", PAIRS[3].name, "Users, rank by rank", "Users, rank by rank"),
     "sweep": ("RBP", "CWLA(C='rbp(0.7)',A='erg',max_rel=2)", PAIRS[0].name)
     + ("Which value of a parameter favours which ranking?",) * 2,
