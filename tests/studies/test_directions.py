@@ -5,12 +5,15 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+from scipy.stats import kendalltau, pearsonr
 
 import pyterrier_cwla as cwla
 from pyterrier_cwla import ESL, studies
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.studies import Rated
 from pyterrier_cwla.studies.correlation import columns_where_less_is_better
+from tests.support.messages import refused
 
 COSTS = ["ESL", "CWLA(C='bpm(1,1000)',A='items',gain='binary')", "CWLA(C='bpm(1,1000)',A='effort',gain='binary')"]
 NOTE = "less is better"
@@ -25,6 +28,12 @@ def _run(seed: int, noise: float = 1.0) -> dict[str, dict[str, float]]:
 
 def _raw(rated: Rated, measure: object) -> np.ndarray:
     return rated.scores([measure]).to_numpy()[:, 0]
+
+
+def _correlations(rated: Rated, numbers) -> object:
+    """Return the correlations of ratings with fewer non-relevant documents above the k-th relevant one."""
+    costs = [_raw(rated, f"ESL(wanted={k})") for k in numbers]
+    return pytest.approx([np.corrcoef(-cost, rated.ratings)[0, 1] for cost in costs])
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +60,6 @@ def runs() -> dict[str, dict]:
 
 @pytest.mark.parametrize("measure", COSTS)
 def test_costs_agree_with_users_who_prefer_low_costs(rated, measure):
-    from scipy.stats import kendalltau, pearsonr
-
     found = studies.user_agreement(rated, [measure, "P@3"], baseline="P@3", cv=3, repeats=1, resamples=100)
     cost, row = _raw(rated, measure), found.table.iloc[0]
     assert row["tau_b"] == pytest.approx(kendalltau(-cost, rated.ratings).statistic)
@@ -64,6 +71,8 @@ def test_costs_agree_with_users_who_prefer_low_costs(rated, measure):
     assert (found.scores.iloc[:, 0] == cost).all()
     assert found.about["less_is_better"] == [found.scores.columns[0]]
     assert sum(NOTE in sentence for sentence in found.limits()) == 1
+    errors = studies.nrmse(cost[:, None], rated.ratings, cv=3, repeats=1)
+    assert row["nrmse"] == pytest.approx(errors.mean()), "for both directions"
 
 
 def test_preferences_agree_with_lower_costs(preferred):
@@ -90,21 +99,15 @@ def test_where_greater_is_better_nothing_changes_and_no_note_is_shown(rated):
 
 @pytest.mark.slow
 def test_axes_of_scores_say_that_less_is_better(rated):
-    import matplotlib.pyplot as plt
-
     found = studies.user_agreement(rated, {"length": ESL, "RR": "RR"}, cv=3, repeats=1, resamples=100)
-    labels = []
-    for name in found.scores:
-        labels.append(studies.plot_bands(found, name).get_xlabel())
-        plt.close()
+    labels = [studies.plot_bands(found, name, Figure().subplots()).get_xlabel() for name in found.scores]
     assert labels == ["score by length, less is better", "score by RR"]
 
 
 def test_fit_chooses_the_cost_with_the_highest_agreement(rated):
     found = studies.fit("ESL(wanted=$k)", {"k": [1, 2, 3]}, rated, default={"k": 3}, cv=3, repeats=1, progress=False)
     assert found.values == {"k": 1}
-    expected = [np.corrcoef(-_raw(rated, f"ESL(wanted={k})"), rated.ratings)[0, 1] for k in found.candidates["k"]]
-    assert found.candidates["value"].to_numpy() == pytest.approx(expected)
+    assert found.candidates["value"].tolist() == _correlations(rated, found.candidates["k"])
     assert found.folds["held_out"].mean() > found.folds["default"].mean()
     assert any(NOTE in sentence for sentence in found.limits())
 
@@ -115,16 +118,9 @@ def test_fit_turns_each_candidate_in_its_own_direction(rated):
     assert (found.candidates["value"] > 0.3).all()
 
 
-def test_nrmse_does_not_depend_on_the_direction(rated):
-    found = studies.user_agreement(rated, ["ESL"], cv=3, repeats=1, resamples=100)
-    expected = studies.nrmse(_raw(rated, "ESL")[:, None], rated.ratings, cv=3, repeats=1).mean()
-    assert found.table["nrmse"].iloc[0] == pytest.approx(expected)
-
-
 def test_sensitivity_of_a_cost(rated):
     found = studies.sensitivity("ESL(wanted=$k)", {"k": [1, 2]}, rated, resamples=100, progress=False)
-    expected = [np.corrcoef(-_raw(rated, f"ESL(wanted={k})"), rated.ratings)[0, 1] for k in (1, 2)]
-    assert found.table["pearson"].to_numpy() == pytest.approx(expected)
+    assert found.table["pearson"].tolist() == _correlations(rated, (1, 2))
     assert any(NOTE in sentence for sentence in found.limits())
 
 
@@ -154,14 +150,14 @@ def test_virtual_systems_know_costs_by_the_column_s_name(rated):
 
 def test_virtual_systems_with_named_columns(rated):
     values = _configurations(rated).rename(columns={"ESL": "length"})
-    limit = [
-        studies.virtual_systems(values, "clicks", repeats=50, resamples=100, less_is_better=lower).table["limit"][0]
-        for lower in (None, ["length"])
-    ]
-    assert limit[1] == pytest.approx(-limit[0])
-    assert limit[1] > 0
-    with pytest.raises(BadParameter, match=r"no column of scores 'lenght'.*length"):
-        studies.virtual_systems(values, "clicks", less_is_better=["lenght"])
+
+    def limit(lower, **how):
+        return studies.virtual_systems(values, "clicks", less_is_better=lower, **how).table["limit"][0]
+
+    turned = limit(["length"], repeats=50, resamples=100)
+    assert turned == pytest.approx(-limit(None, repeats=50, resamples=100))
+    assert turned > 0
+    refused(lambda: limit(["lenght"]), "no column of scores 'lenght'", "length", BadParameter)
 
 
 def test_names_of_columns_that_are_no_texts_of_measures():
@@ -199,15 +195,13 @@ def test_power_is_the_same_and_says_the_direction_of_differences(runs):
 def test_ranks_of_incomplete_judgments_start_with_the_lowest_cost(runs):
     found = studies.robustness(QRELS, runs, ["ESL", "RR"], seeds=1, pairs=0, resamples=50, progress=False)
     rows = found.rankings[(found.rankings["measure"] == "ESL") & (found.rankings["level"] == 1.0)]
-    assert rows.set_index("run")["rank"].to_dict() == rows.set_index("run")["score"].round(10).rank(
-        method="min"
-    ).astype(int).to_dict()  # fmt: skip
+    assert rows["rank"].tolist() == rows["score"].round(10).rank(method="min").tolist()
 
 
 def test_ranks_without_a_group_start_with_the_lowest_cost(runs):
     groups = {run: f"group {number % 3}" for number, run in enumerate(runs)}
     found = studies.groups_left_out(QRELS, runs, groups, ["ESL"], depth=2, resamples=50)
-    changes = found.changes.set_index("run")
-    assert changes["rank"].to_dict() == changes["score"].round(10).rank(method="min").astype(int).to_dict()
+    changes = found.changes
+    assert changes["rank"].tolist() == changes["score"].round(10).rank(method="min").tolist()
     assert changes["falls"].mean() == pytest.approx(found.falls["falls"].iloc[0])
     assert any(NOTE in sentence for sentence in found.limits())

@@ -14,13 +14,11 @@ MEASURES = ["nDCG", "AP", "RR"]
 def systems(n=5, same=False):
     rng = np.random.default_rng(1)
     qrels = {str(q): {f"d{d}": int(rng.choice(3, p=[0.7, 0.2, 0.1])) for d in range(30)} for q in range(10)}
-    runs = {}
-    for number in range(n):
-        noise = 0 if same else 0.3 + 0.5 * number
-        runs[f"run{number}"] = {
-            q: {d: g + noise * rng.normal() for d, g in judged.items()} for q, judged in qrels.items()
-        }
-    return qrels, runs
+    noise = {f"run{number}": 0 if same else 0.3 + 0.5 * number for number in range(n)}
+    return qrels, {
+        name: {q: {d: g + of_run * rng.normal() for d, g in judged.items()} for q, judged in qrels.items()}
+        for name, of_run in noise.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +59,8 @@ def test_power():
     assert any(not found.differ(best["measure"], name) for name in found.shares()["measure"][1:])
     assert "significantly different, not significantly more than " in headline
     one = power(*systems(), ["AP"])
-    assert (
-        one.headline()
-        == f"AP finds {percent(one.table['t'].iloc[0], 0)} of 10 pairs of 5 runs significantly different."
-    )
+    share = percent(one.table["t"].iloc[0], 0)
+    assert one.headline() == f"AP finds {share} of 10 pairs of 5 runs significantly different."
     nothing = power(*systems(2, same=True), MEASURES)
     assert nothing.headline() == "No measure finds a significant difference between the 1 pair of 2 runs."
 
@@ -88,16 +84,12 @@ def test_robustness():
     found = robust(*systems(), MEASURES)
     table = found.order.table()
     rows = table[table.level == 0.1].dropna(subset="tau").sort_values("tau", ascending=False, kind="stable")
-    headline = check(found)
-    assert headline.startswith(
-        f"With 10\N{NO-BREAK SPACE}% of the judgments, {rows.iloc[0].measure} keeps the order of the 5 runs best"
-    )
+    headline, start = check(found), "With 10\N{NO-BREAK SPACE}% of the judgments, "
+    assert headline.startswith(f"{start}{rows.iloc[0].measure} keeps the order of the 5 runs best")
     assert headline.endswith(f"{rows.iloc[-1].measure} least ({rows.iloc[-1].tau:.2f}).")
     lead = found.above(rows.iloc[0].measure, rows.iloc[1].measure).set_index("level").verdict[0.1]
     assert ("undecided" in headline) == (lead != "yes")
-    assert check(robust(*systems(), ["AP"])).startswith(
-        "With 10\N{NO-BREAK SPACE}% of the judgments, AP keeps the order"
-    )
+    assert check(robust(*systems(), ["AP"])).startswith(f"{start}AP keeps the order")
     deep = studies.robustness_to_depth(*systems(), ["AP", "RR"], pairs=0, resamples=100, progress=False)
     assert deep.headline().startswith("With a pool of depth ")
 
@@ -113,8 +105,7 @@ def test_groups_left_out():
 def test_users(rated):
     found = studies.user_agreement(rated, MEASURES, baseline="RR", cv=2, resamples=100)
     best = found.ranked.index[0]
-    headline = check(found)
-    assert headline == (
+    assert check(found) == (
         f"No measure agrees significantly better with 10 ratings than RR; {best} has the highest Kendall's τ_b"
         f" ({found.ranked['tau_b'].iloc[0]:.2f})."
     )
@@ -127,12 +118,11 @@ def test_users(rated):
 
 @pytest.mark.slow
 def test_fit(rated):
-    found = studies.fit(
-        "RBP(rel=1,p=$p)", {"p": (0.1, 0.9)}, rated, default={"p": 0.8}, cv=2, repeats=2, progress=False
-    )
+    how = {"default": {"p": 0.8}, "cv": 2, "repeats": 2, "progress": False}
+    found = studies.fit("RBP(rel=1,p=$p)", {"p": (0.1, 0.9)}, rated, **how)
     assert check(found).startswith(f"p={found.values['p']:.4g} fits the ratings best (Pearson's r ")
-    better = {"undecided": found.gain["low"] <= 0 <= found.gain["high"] or np.isnan(found.gain["low"])}
-    assert ("undecided" in found.headline()) == better["undecided"]
+    undecided = found.gain["low"] <= 0 <= found.gain["high"] or np.isnan(found.gain["low"])
+    assert ("undecided" in found.headline()) == undecided
 
 
 @pytest.mark.slow
@@ -140,9 +130,8 @@ def test_parts_and_parameters(rated):
     parts = studies.splits(rated, ["AP", "RR"], by="words", resamples=100)
     whole = parts.table[parts.table["kind"] == "all"]
     best = whole.loc[whole["correlation"].idxmax()]
-    assert check(parts).startswith(
-        f"{best['measure']} correlates best with all ratings (Pearson's r {best['correlation']:.2f})"
-    )
+    start = f"{best['measure']} correlates best with all ratings (Pearson's r {best['correlation']:.2f})"
+    assert check(parts).startswith(start)
     of_best = parts.parts.loc[parts.parts["measure"] == best["measure"], "correlation"].dropna()
     assert len(of_best) == 1
     assert parts.headline().endswith(f"in 1 part by words the correlation is {of_best.iloc[0]:.2f}.")
@@ -158,9 +147,7 @@ def test_discount(rated):
 
 def test_virtual_systems():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(
-        {"topic": np.repeat(list("abcdef"), 3), "rating": rng.normal(size=18), "AP": rng.normal(size=18)}
-    )
+    frame = pd.DataFrame(rng.normal(size=(18, 2)), columns=["rating", "AP"]).assign(topic=np.repeat(list("abcdef"), 3))
     found = studies.virtual_systems(frame, "rating", resamples=100, repeats=20)
     assert check(found).startswith("AP agrees best with rating on which of two systems is better: a correlation of ")
     flat = studies.virtual_systems(frame.assign(AP=1.0), "rating", resamples=100, repeats=20)

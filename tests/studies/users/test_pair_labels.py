@@ -38,6 +38,12 @@ def labels(seed=0, each=3, pairs=20, **columns):
     return table.assign(**{name: make(rng, len(table)) for name, make in columns.items()})
 
 
+def of_lists(first, second, preference):
+    """Return labels of lists by their digits."""
+    first, second = ([LISTS[int(digit)] for digit in of] for of in (first, second))
+    return pd.DataFrame({"first": first, "second": second, "preference": preference})
+
+
 def turned(table):
     """Return the same labels with the sides swapped."""
     return table.assign(first=table["second"], second=table["first"], preference=-table["preference"])
@@ -93,14 +99,7 @@ def test_the_mean_of_each_pair_is_that_of_loops(table, weighted, users):
 
 
 def test_a_preference_is_the_sign_of_the_mean():
-    table = pd.DataFrame(
-        {
-            "first": ["l0", "l1", "l0", "l2", "l3", "l2", "l5"],
-            "second": ["l1", "l0", "l1", "l3", "l2", "l3", "l4"],
-            "preference": [1, 1.5, 0.1, 0.1, -0.2, -0.3, -2],
-        }
-    )
-    rated = preferences(table)
+    rated = preferences(of_lists("0102325", "1013234", [1, 1.5, 0.1, 0.1, -0.2, -0.3, -2]))
     assert rated.table[["first", "second"]].to_numpy().tolist() == [["l0", "l1"], ["l2", "l3"], ["l5", "l4"]]
     assert rated.ratings.tolist() == [-1, 0, -1]
     assert rated.table["mean"].tolist() == pytest.approx([-0.4 / 3, 0, -2])
@@ -145,10 +144,9 @@ def test_a_label_of_weight_3_is_three_labels():
 def test_copies_of_labels_change_no_fit():
     """Labels of one pair are in one fold."""
     table = labels(1)
-    one, other = (
-        fit("RBP(p=$p,rel=1)", {"p": [0.1, 0.5, 0.9]}, preferences(of), cv=3, repeats=2, progress=False, default={"p": 0.8})
-        for of in (table, pd.concat([table] * 3))
-    )  # fmt: skip
+    how = {"default": {"p": 0.8}, "cv": 3, "repeats": 2, "progress": False}
+    tables = table, pd.concat([table] * 3)
+    one, other = (fit("RBP(p=$p,rel=1)", {"p": [0.1, 0.5, 0.9]}, preferences(of), **how) for of in tables)
     pd.testing.assert_frame_equal(one.folds, other.folds)
     assert one.gain == other.gain
     assert "reduced to 20 preferences" in str(one)
@@ -177,12 +175,11 @@ def test_shared_pairs_need_a_choice():
     apart = labels(each=1).assign(user=np.repeat(list("vwxyz"), 4))
     assert preferences(apart).unit == "user"
     one_more = pd.concat([apart, apart.iloc[:1].assign(user="z")])
-    with pytest.raises(BadRatings, match=r"1 pair has labels of several users.* one_per='user' .* one_per='pair'"):
-        preferences(one_more)
-    width = [(of["tau_b_high"] - of["tau_b_low"]) for of in (
-        agreement_of(preferences(apart)).table, agreement_of(preferences(one_more, "user")).table
-    )]  # fmt: skip
-    assert width[1].to_numpy() == pytest.approx(width[0].to_numpy(), rel=0.25)
+    says = "1 pair has labels of several users", " one_per='user' ", " one_per='pair'"
+    refused(lambda: preferences(one_more), *says, BadRatings)
+    tables = [agreement_of(rated).table for rated in (preferences(apart), preferences(one_more, "user"))]
+    width = [(of["tau_b_high"] - of["tau_b_low"]).to_numpy() for of in tables]
+    assert width[1] == pytest.approx(width[0], rel=0.25)
     each_once = labels(each=2).assign(user=range(40))
     assert preferences(each_once).unit == "rating"  # nobody labelled two pairs
 
@@ -195,9 +192,8 @@ def test_properties_of_pairs_are_kept_and_those_of_labels_are_not():
     assert rated.label_columns == ("seconds",)
     assert "seconds" not in rated.table
     assert "The column 'seconds' is left out" in why_not_all(rated.about())[-1]
-    assert "The columns 'seconds', 'site' are left out" in why_not_all(
-        preferences(table.assign(site=range(10))).about()
-    )[-1]  # fmt: skip
+    more = preferences(table.assign(site=range(10)))
+    assert "The columns 'seconds', 'site' are left out" in why_not_all(more.about())[-1]
 
 
 def test_a_part_of_the_pairs_has_its_own_numbers_of_labels():
@@ -214,12 +210,7 @@ def test_a_part_of_the_pairs_has_its_own_numbers_of_labels():
         (labels(), "pairs", BadParameter, "one_per='pairs' must be 'pair', 'user' or 'label'"),
         (labels(), "user", BadRatings, "one_per='user' needs a column 'user'"),
         (labels(each=30, pairs=2), "pair", BadRatings, "2 pairs with 60 labels: a correlation needs at least three"),
-        (
-            labels().assign(mean=0, opposed=0),
-            "pair",
-            BadRatings,
-            "already have 'mean', 'opposed': rename them, or give",
-        ),
+        (labels().assign(mean=0, opposed=0), "pair", BadRatings, "have 'mean', 'opposed': rename them, or give"),
         (labels().assign(labels=0), "pair", BadRatings, "already have 'labels': rename it, or give one_per='label'"),
     ],
 )
@@ -234,10 +225,8 @@ def test_the_report_says_how_labels_were_reduced():
     assert found.title == "Agreement of 3 measures with 20 preferences from 80 labels"
     counts, text = found.about["labels"], " ".join(found.limits())
     assert counts["labels"] == 80
-    assert (
-        f"80 labels of pairs are reduced to 20 preferences, each the sign of the mean label. {counts['opposed']}"
-        in text
-    )
+    reduction = "80 labels of pairs are reduced to 20 preferences, each the sign of the mean label."
+    assert f"{reduction} {counts['opposed']}" in text
     assert "intervals and tests resample pairs, and do not account for several pairs of one user" in text
     assert "add a column 'user'" not in text
     over_users = agreement_of(preferences(table, "user"))
@@ -257,9 +246,7 @@ def test_numbers_of_labels_are_said_of_fits_and_figures():
 
 
 def test_one_and_several_pairs_with_labels_for_both_lists():
-    one = pd.DataFrame(
-        {"first": ["l0", "l0", "l2", "l4"], "second": ["l1", "l1", "l3", "l5"], "preference": [1, -1, 1, 2]}
-    )
+    one = of_lists("0024", "1135", [1, -1, 1, 2])
     text = why_not_all(preferences(one).about())[0]
     assert text.endswith("1 pair has labels for both lists, of which 1 has a mean of 0 (no preference).")
     text = why_not_all(preferences(one.assign(preference=[1, -2, 1, 2])).about())[0]
