@@ -6,8 +6,9 @@ import pytest
 
 from pyterrier_cwla import TBG, IntentAware, Mixture, evaluate
 from pyterrier_cwla.behaviour.simulation.expectations import prefer
-from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
+from pyterrier_cwla.behaviour.simulation.simulator import simulated_log
 from pyterrier_cwla.errors import BadParameter
+from tests.behaviour.simulation.test_mixed_tasks import RUNS, moments, quietly
 from tests.measures.test_intents import GRADED, diversity, given
 from tests.support.messages import refused
 
@@ -17,16 +18,8 @@ QRELS = pd.DataFrame(
     [("q", "a", 1, "x"), ("q", "c", 1, "y"), ("q", "b", 0, "x"), ("r", "b", 1, "one"), ("r", "a", 0, "two")],
     columns=COLUMNS,
 )
-RUNS = {
-    "one": {"q": {"a": 4.0, "b": 3.0, "c": 2.0}, "r": {"a": 2.0, "b": 1.0}},
-    "other": {"q": {"b": 4.0, "a": 3.0, "c": 2.0}, "r": {"b": 2.0, "a": 1.0}},
-}
 SHARES = {"q": {"x": 0.25, "y": 0.45, "unjudged": 0.3}, "r": {"one": 0.9, "two": 0.1}}
 USER = "CWLA(C='rbp(0.8)',A='etg',max_rel=1)"
-
-
-def quietly(*args, **more):
-    return simulate(*args, progress=False, **more)
 
 
 @pytest.mark.slow
@@ -51,17 +44,6 @@ def test_the_mean_of_the_users_is_the_measure(inner, sampling):
     assert expected.max() > 0
 
 
-def moments(grades, phi=0.8):
-    """Return mean and variance of the gain of users who see each next item with probability φ, from a loop."""
-    mean = second = seen = 0.0
-    for rank, grade in enumerate(grades):
-        seen += grade
-        leaves = phi**rank * (1 - phi) if rank < len(grades) - 1 else phi**rank
-        mean += leaves * seen
-        second += leaves * seen**2
-    return mean, second - mean**2
-
-
 @pytest.mark.slow
 def test_shares_and_variance_within_and_between_intents():
     found = quietly(QRELS, RUNS, IntentAware(measure=USER, weights=SHARES), users=200_000, seed=3)
@@ -76,7 +58,7 @@ def test_shares_and_variance_within_and_between_intents():
         shares = {"no judged intent": 0.3, **SHARES[pair[1]]}
         assert set(rows.index) == set(of_intents)
         p = np.array([shares[intent] for intent in of_intents])
-        exact = np.array([moments(listed) for listed in of_intents.values()])
+        exact = np.array([moments(0.8, listed) for listed in of_intents.values()])
         np.testing.assert_allclose(rows.loc[[*of_intents], "share"], p, atol=0.005)
         np.testing.assert_allclose(rows.loc[[*of_intents], "score"], exact[:, 0], atol=0.01)
         mean = p @ exact[:, 0]
@@ -139,7 +121,7 @@ def test_errors():
     with pytest.raises(BadParameter, match="follows no user model"):
         quietly(QRELS, RUNS, Mixture(measures={"a": "IntentAware(measure=RR)"}), users=10)
     with pytest.raises(BadParameter, match="IntentAware needs measure="):
-        simulate({"1": {"a": 1}}, {"1": {"a": 1.0}}, "IntentAware", users=10)
+        quietly({"1": {"a": 1}}, {"1": {"a": 1.0}}, "IntentAware", users=10)
     with pytest.raises(BadParameter, match="a log has one class of users"):
         simulated_log(QRELS, RUNS["one"], IntentAware(measure=TBG(lengths={"a": 1, "b": 1, "c": 1})), users=10)
     refused(lambda: quietly(QRELS, RUNS, IntentAware(measure="RR"), users=0), BadParameter, "give a number of users")

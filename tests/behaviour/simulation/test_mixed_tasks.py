@@ -6,10 +6,11 @@ import pytest
 from pyterrier_cwla import TBG, ByTopic, Mixture, evaluate
 from pyterrier_cwla.behaviour import calibrate
 from pyterrier_cwla.behaviour.simulation.expectations import prefer
-from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
+from pyterrier_cwla.behaviour.simulation.simulator import simulated_log
 from pyterrier_cwla.behaviour.simulation.user_paths import Luck
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import percent
+from tests.behaviour.simulation.test_simulator import quietly
 
 QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}
 RUNS = {
@@ -19,10 +20,6 @@ RUNS = {
 HASTY = "CWLA(C='rbp(0.2)',A='etg',max_rel=1)"
 PATIENT = "CWLA(C='rbp(0.9)',A='etg',max_rel=1)"
 BOTH = Mixture(measures={"hasty": HASTY, "patient": PATIENT}, weights={"hasty": 0.25, "patient": 0.75})
-
-
-def quietly(*args, **more):
-    return simulate(*args, progress=False, **more)
 
 
 def moments(phi, grades):
@@ -72,10 +69,8 @@ def test_variances_are_those_of_the_users():
     assert list(by_class.index.names) == ["query_id", "class"]
     mean = found.variance.groupby("run").mean()
     low, high = sorted((mean["between"] / mean["total"]).tolist())
-    assert (
-        f"{percent(low, 0)} to {percent(high, 0)} of the variance of the scores is between the classes"
-        in found.notes[-1]
-    )
+    shares = f"{percent(low, 0)} to {percent(high, 0)}"
+    assert f"{shares} of the variance of the scores is between the classes" in found.notes[-1]
     still = quietly(QRELS, RUNS, Mixture(measures={"a": "P@1", "b": "P@1"}), users=10)
     assert still.notes[-1] == "All users of a run have the same score."
 
