@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, evaluate
+from pyterrier_cwla import score
 from pyterrier_cwla.behaviour.logs.adapters import chiir24_log
 from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.logs.observed_browsing import (
@@ -91,11 +91,8 @@ def test_ranks_without_rows_were_passed_and_unseen_ones_do_not_count():
     log = seen_to([1, 2, 4, 4])
     gaps = continuing_from_views(log.only(log.rows["rank"] != 3), resamples=20)
     assert rows_of(gaps) == rows_of(continuing_from_views(log, resamples=20))
-    shown = InteractionLog.of(
-        seen_to([4] * 4).rows.assign(
-            seen=lambda rows: rows["rank"] <= rows["session"].map({"s0": 1, "s1": 2, "s2": 4, "s3": 4})
-        )
-    )
+    rows = seen_to([4] * 4).rows
+    shown = rows.assign(seen=rows["rank"] <= rows["session"].map({"s0": 1, "s1": 2, "s2": 4, "s3": 4}))
     assert rows_of(continuing_from_views(shown, resamples=20)) == rows_of(gaps)
 
 
@@ -131,21 +128,15 @@ def test_what_was_found_is_a_continuation():
     found = continuing_from_views(seen_to([1, 2, 3, 3]), last_rank=3, prior=0, resamples=20)
     assert found.spec() == "fixed(0.75, 0.6667)"
     assert found.spec(1) == "fixed(0.75)"
-    score = evaluate(
-        {"q": {"a": 1, "b": 1, "c": 1}},
-        {"q": {"a": 3.0, "b": 2.0, "c": 1.0}},
-        [CWLA(C=found.spec(), A="etg", gain="binary")],
-    )
-    assert score.iloc[0, 0] == pytest.approx(1 + 0.75 + 0.75 * 0.6667)
+    assert score([1, 1, 1], C=found.spec(), A="etg") == pytest.approx(1 + 0.75 + 0.75 * 0.6667)
 
 
 def test_what_a_log_cannot_tell_is_an_error():
-    with pytest.raises(BadLog, match="the last clicks of the log contain no continuation and no end of a session"):
-        continuing_from_last_clicks(seen_to([2, 3]))
-    with pytest.raises(BadLog, match="the views of the log contain no continuation"):
-        continuing_from_views(seen_to([1, 1]), last_rank=1)
-    with pytest.raises(BadParameter, match="last_rank=2: the log has sessions that go down to rank 3"):
-        continuing_from_views(seen_to([1, 3]), last_rank=2)
+    words = "the last clicks of the log contain no continuation and no end of a session"
+    refused(lambda: continuing_from_last_clicks(seen_to([2, 3])), BadLog, words)
+    refused(lambda: continuing_from_views(seen_to([1, 1]), last_rank=1), BadLog, "the views of the log contain no cont")
+    deep = "last_rank=2: the log has sessions that go down to rank 3"
+    refused(lambda: continuing_from_views(seen_to([1, 3]), last_rank=2), BadParameter, deep)
     refused(lambda: continuing_from_views(seen_to([1, 3]), prior=-1), BadParameter, "prior=-1")
 
 

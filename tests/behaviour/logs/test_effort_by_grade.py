@@ -43,21 +43,17 @@ def test_the_numbers_of_the_papers_table_2():
         assert row.t == pytest.approx(total, abs=0.0501)  # printed in the paper: 9.756, 22.95 and 37.565
     assert efforts.table["relative"].round(2).tolist() == [0.26, 0.61, 1.0]
     assert efforts.by_grade(2) == "by_grade({0: 0.26, 1: 0.61, 2: 1})"
-    assert (
-        efforts.grade_time(2)
-        == "grade_time(summary_seconds=4.4, p_click={0: 0.26, 1: 0.5, 2: 0.55}, seconds={0: 20.6, 1: 37.1, 2: 60.3})"
-    )
+    numbers = "p_click={0: 0.26, 1: 0.5, 2: 0.55}, seconds={0: 20.6, 1: 37.1, 2: 60.3}"
+    assert efforts.grade_time(2) == f"grade_time(summary_seconds=4.4, {numbers})"
     assert parse(efforts.grade_time(), "effort") == parse("grade_time", "effort")  # the defaults are this table
 
 
 def test_they_are_efforts_of_metrics():
     efforts = grade_efforts(table_2(), summary_seconds=4.4)
     qrels, run = {"q": {"a": 2, "b": 1}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
-    of = {
-        e: CWLA(C="prec(3)", A="effort", effort=e, end="stop", gain="binary")
-        for e in (efforts.by_grade(), efforts.grade_time())
-    }
-    scores = evaluate(qrels, run, list(of.values())).iloc[0].tolist()
+    measure = CWLA(C="prec(3)", A="effort", end="stop", gain="binary")
+    measures = [measure(effort=effort) for effort in (efforts.by_grade(), efforts.grade_time())]
+    scores = evaluate(qrels, run, measures).iloc[0].tolist()
     assert scores[1] == pytest.approx(37.565 + 22.95 + 9.756, abs=1e-9)
     assert scores[0] == pytest.approx(scores[1] / 37.565, abs=1e-3)
 
@@ -68,9 +64,8 @@ def test_the_seconds_on_summaries_are_those_of_the_calibration():
     efforts = grade_efforts(log)
     assert efforts.summary_seconds.value == pytest.approx(4.4)
     assert efforts.summary_seconds.n == 6000
-    assert efforts.summary_seconds.value == pytest.approx(
-        calibrate(log, depth="seen", resamples=20)["summary_seconds"].value
-    )
+    calibrated = calibrate(log, depth="seen", resamples=20)["summary_seconds"].value
+    assert efforts.summary_seconds.value == pytest.approx(calibrated)
     assert efforts.total[2].value == pytest.approx(37.565)
 
 
@@ -111,20 +106,11 @@ def test_only_what_was_seen_counts_and_what_is_unknown_is_said():
 def test_what_is_missing_is_an_error():
     rows = table_2().rows
     refused(lambda: grade_efforts(table_2()), BadLog, "give summary_seconds=")
-    with pytest.raises(BadLog, match="no column 'grade'"):
-        grade_efforts(InteractionLog.of(rows.drop(columns="grade")), summary_seconds=4.4)
-    with pytest.raises(BadLog, match="no 'document_seconds'"):
-        grade_efforts(InteractionLog.of(rows.drop(columns="document_seconds")), summary_seconds=4.4)
-    with pytest.raises(BadLog, match="no clicked result of grade 2 has seconds"):
-        grade_efforts(
-            InteractionLog.of(
-                rows.assign(
-                    clicked=rows["clicked"] & (rows["grade"] < 2),
-                    document_seconds=rows["document_seconds"].mask(rows["grade"] == 2),
-                )
-            ),
-            summary_seconds=4.4,
-        )
+    refused(lambda: grade_efforts(rows.drop(columns="grade"), 4.4), BadLog, "no column 'grade'")
+    refused(lambda: grade_efforts(rows.drop(columns="document_seconds"), 4.4), BadLog, "no 'document_seconds'")
+    high = rows["grade"] == 2
+    unclicked = rows.assign(clicked=rows["clicked"] & ~high, document_seconds=rows["document_seconds"].mask(high))
+    refused(lambda: grade_efforts(unclicked, 4.4), BadLog, "no clicked result of grade 2 has seconds")
     refused(lambda: grade_efforts(table_2(), summary_seconds=-1), BadParameter, "summary_seconds=-1")
 
 

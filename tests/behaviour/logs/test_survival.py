@@ -1,6 +1,7 @@
 """Tests of survival estimates (likelihoods, half-lives, observed curves) against closed forms, loops and scipy."""
 
 import math
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -78,9 +79,8 @@ def test_scores_are_the_derivative_of_the_log_likelihood(limit):
 def test_no_half_life_without_leavers_or_of_improper_stays():
     assert np.isnan(half_life(Stays.from_seconds([10, 20], [np.inf, np.inf])))
     assert np.isnan(half_life(Stays.from_seconds([], [])))
-    assert np.isnan(
-        half_life(Stays.from_seconds([80.0, 90.0, 95.0], limit=100))
-    )  # truncated at 100, the mean is below 50
+    truncated = Stays.from_seconds([80.0, 90.0, 95.0], limit=100)  # the mean of times below 100 is below 50
+    assert np.isnan(half_life(truncated))
     assert np.isfinite(half_life(Stays.from_seconds([10.0, 30.0, 95.0], limit=100)))
 
 
@@ -106,13 +106,9 @@ def test_half_life_of_a_resample_is_that_of_its_sessions():
         rows = np.concatenate([np.flatnonzero(sample.user == u) for u, many in enumerate(drawn) for _ in range(many)])
         again = Stays.from_seconds(sample.lower[rows], sample.upper[rows], sample.entry[rows], sample.limit[rows])
         assert h == pytest.approx(half_life(again), rel=2e-3)
-
-
-def test_a_resample_without_an_event_is_out_of_bounds():
-    at = np.array([100.0, 200.0])
-    assert zero_of_scores(at, np.array([[-1.0, 1.0, -1.0], [-0.5, 2.0, 3.0]])).tolist() == pytest.approx(
-        [np.inf, 0.0, 100 * 2**0.25]
-    )
+    no_event, rising = [-1.0, 1.0, -1.0], [-0.5, 2.0, 3.0]
+    found = zero_of_scores(np.array([100.0, 200.0]), np.array([no_event, rising]))
+    assert found.tolist() == pytest.approx([np.inf, 0.0, 100 * 2**0.25])
 
 
 def plain_log_likelihood(sample, shape, parameters):
@@ -142,9 +138,8 @@ def plain_log_likelihood(sample, shape, parameters):
 def test_log_likelihoods_follow_the_definition(shape, limit):
     sample = mixed(n=60, limit=limit)
     parameters = [250.0] if shape == "exponential" else [1.3, 250.0]
-    assert log_likelihood(sample, shape, parameters) == pytest.approx(
-        plain_log_likelihood(sample, shape, parameters), rel=1e-6
-    )
+    expected = plain_log_likelihood(sample, shape, parameters)
+    assert log_likelihood(sample, shape, parameters) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.slow
@@ -226,24 +221,13 @@ def test_late_entries_give_the_product_over_those_at_risk():
     assert curve.at_risk.min() >= 0
 
 
-def log_of(*items, cut_off=False, **more):
+def log_of(*items, cut_off=False):
     """Build a log of one session from (clicked, time, document_seconds) of each result."""
-    rows = [
-        dict(
-            user="u",
-            session="s",
-            topic="t",
-            rank=k + 1,
-            docno=f"d{k}",
-            clicked=c,
-            time=t,
-            document_seconds=d,
-            cut_off=cut_off,
-            **more,
-        )
-        for k, (c, t, d) in enumerate(items)
-    ]
-    return InteractionLog.of(pd.DataFrame(rows))
+    rows = pd.DataFrame(items, columns=["clicked", "time", "document_seconds"]).astype({"document_seconds": float})
+    rank = rows.index + 1
+    return InteractionLog.of(
+        rows.assign(user="u", session="s", topic="t", rank=rank, docno=rank.astype(str), cut_off=cut_off)
+    )
 
 
 ITEMS = ((True, 5.0, 20.0), (False, 28.0, None), (True, 33.0, 40.0), (True, 80.0, 10.0), (False, 95.0, None))
@@ -271,6 +255,8 @@ def test_sessions_enter_with_the_last_click_that_they_need():
     found = stays(log, min_clicks=4)
     assert len(found) == 0
     assert found.excluded == {"fewer than 4 clicks": 1}
+    paper = stays_of_paper(log, min_clicks=3)  # from the beginning
+    assert (paper.lower[0], paper.upper[0], paper.entry[0], paper.limit[0]) == (80.0, 80.0, 0.0, np.inf)
 
 
 def test_a_session_that_was_cut_off_is_censored():
@@ -294,19 +280,12 @@ def test_a_long_session_is_cut_conditioned_on_or_left_out():
     assert list(late.excluded) == ["more than 50 seconds before click 3"]
 
 
-def test_the_paper_takes_all_that_is_left_from_the_beginning():
-    found = stays_of_paper(log_of(*ITEMS), min_clicks=3)
-    assert (found.lower[0], found.upper[0], found.entry[0], found.limit[0]) == (80.0, 80.0, 0.0, np.inf)
-
-
 @pytest.mark.slow
 def test_ranks_out_of_order_are_taken_in_time():
     shuffled = (ITEMS[3], ITEMS[0], ITEMS[4], ITEMS[2], ITEMS[1])
-    for until in ("end", "click"):
-        for clicks in (1, 2, 3):
-            assert one(log_of(*shuffled), until=until, min_clicks=clicks) == one(
-                log_of(*ITEMS), until=until, min_clicks=clicks
-            )
+    for until, clicks in product(("end", "click"), (1, 2, 3)):
+        found, expected = (one(log_of(*items), until=until, min_clicks=clicks) for items in (shuffled, ITEMS))
+        assert found == expected
 
 
 def test_clicks_at_unknown_times_leave_the_session_out():
@@ -318,17 +297,13 @@ def test_clicks_at_unknown_times_leave_the_session_out():
 
 def test_without_times_seconds_add_up_down_the_list():
     timed = generated_log(5, users=6, sessions=3)
+    user = stays(InteractionLog.of(generated_log(6, users=4, sessions=2, half_life=2000.0)), min_clicks=0).user
+    assert user.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
     found, added = (stays(InteractionLog.of(frame)) for frame in (timed, timed.drop(columns="time")))
     for name in ("lower", "upper", "entry"):
         assert getattr(added, name) == pytest.approx(getattr(found, name))
-    with pytest.raises(BadLog, match="no column 'time'"):
-        stays(InteractionLog.of(timed.drop(columns=["time", "document_seconds"])))
-
-
-def test_sessions_know_their_users():
-    frame = generated_log(6, users=4, sessions=2, half_life=2000.0)
-    found = stays(InteractionLog.of(frame), min_clicks=0)
-    assert found.user.tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    untimed = InteractionLog.of(timed.drop(columns=["time", "document_seconds"]))
+    refused(lambda: stays(untimed), BadLog, "no column 'time'")
 
 
 @pytest.mark.parametrize(
