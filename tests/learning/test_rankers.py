@@ -11,7 +11,7 @@ import pytest
 import xgboost
 from hypothesis import given
 from hypothesis import strategies as st
-from lightgbm import LGBMRanker
+from lightgbm import LGBMRanker, early_stopping
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -90,6 +90,8 @@ class Rows:
 
 ROWS, OTHER = Rows(1), Rows(2)
 OTHER.qid = np.char.replace(OTHER.qid, "q", "r")
+NAMES = ("qid", "docno", "doc_length")
+VALIDATION = dict(eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid)
 
 
 @pytest.mark.nightly
@@ -174,9 +176,8 @@ def test_predictions_are_the_wrapped_ranker_s_of_sorted_rows(ranker):
 
 def test_weights_go_along_with_their_rows():
     weight = np.random.default_rng(3).uniform(0.1, 2, len(ROWS.y))
-    own = clone(LIGHTGBM).fit(
-        ROWS.X[ROWS.order], ROWS.y[ROWS.order], group=ROWS.sizes, sample_weight=weight[ROWS.order]
-    )
+    order = ROWS.order
+    own = clone(LIGHTGBM).fit(ROWS.X[order], ROWS.y[order], group=ROWS.sizes, sample_weight=weight[order])
     ours = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=weight)
     np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
 
@@ -199,10 +200,9 @@ def test_xgboost_weighs_queries(objective):
 
 
 def test_xgboost_says_which_query_has_rows_of_different_weight():
+    weight = 1 + np.arange(len(ROWS.y)) * (ROWS.qid == "q02")
     with pytest.raises(BadParameter, match="query 'q02' has rows of different sample_weight"):
-        GroupedRanker(XGBOOST).fit(
-            ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=1 + np.arange(len(ROWS.y)) * (ROWS.qid == "q02")
-        )
+        GroupedRanker(XGBOOST).fit(ROWS.X, ROWS.y, qid=ROWS.qid, sample_weight=weight)
 
 
 @BOTH
@@ -313,26 +313,22 @@ def test_one_query_is_enough_to_learn_from():
 @BOTH
 @pytest.mark.parametrize("of_X", [False, True])
 def test_the_index_says_what_is_not_passed(ranker, of_X):
-    names = ("qid", "docno", "doc_length")
-    expected = trained(ranker, names=names, objective="TBG").predict(ROWS.X)
-    y = ROWS.indexed(*names)
+    expected = trained(ranker, names=NAMES, objective="TBG").predict(ROWS.X)
+    y = ROWS.indexed(*NAMES)
     X = pd.DataFrame(ROWS.X, index=y.index) if of_X else ROWS.X
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ours = GroupedRanker(ranker, objective="TBG").fit(X, ROWS.y if of_X else y)
         np.testing.assert_array_equal(ours.predict(X), expected)
-    assert ours.score(X, ROWS.y if of_X else y) == ours.score(X, ROWS.y, **ROWS.known(*names))
+    assert ours.score(X, ROWS.y if of_X else y) == ours.score(X, ROWS.y, **ROWS.known(*NAMES))
 
 
 def test_the_score_is_the_mean_over_queries_that_ir_measures_finds():
     ours = trained(LIGHTGBM, names=("qid", "docno"))
-    assert ours.score(OTHER.X, OTHER.indexed("qid", "docno")) == pytest.approx(
-        measured("nDCG", OTHER, ours.predict(OTHER.X)), abs=1e-12
-    )
-    ours.set_params(eval_measure=TBG)
-    assert ours.score(OTHER.X, OTHER.y, **OTHER.known("qid", "docno", "doc_length")) == pytest.approx(
-        measured(TBG, OTHER, ours.predict(OTHER.X)), abs=1e-12
-    )
+    pred = ours.predict(OTHER.X)
+    ndcg, tbg = (pytest.approx(measured(measure, OTHER, pred), abs=1e-12) for measure in ("nDCG", TBG))
+    assert ours.score(OTHER.X, OTHER.indexed("qid", "docno")) == ndcg
+    assert ours.set_params(eval_measure=TBG).score(OTHER.X, OTHER.y, **OTHER.known(*NAMES)) == tbg
 
 
 WRAPPED = {
@@ -423,9 +419,8 @@ def test_scikit_learn_never_splits_a_query_and_scores_by_all():
         sizes = np.unique(ROWS.qid[order], return_counts=True)[1]
         own = clone(LIGHTGBM).fit(ROWS.X[order], ROWS.y[order], group=sizes)
         left = Rows()
-        left.qid, left.docno, left.y, left.doc_length = (
-            values[test] for values in (ROWS.qid, ROWS.docno, ROWS.y, ROWS.doc_length)
-        )
+        for name in ("y", *NAMES):
+            setattr(left, name, getattr(ROWS, name)[test])
         assert value == pytest.approx(measured("nDCG@10", left, own.predict(ROWS.X[test])), abs=1e-12)
 
 
@@ -433,26 +428,23 @@ def test_scikit_learn_never_splits_a_query_and_scores_by_all():
 @pytest.mark.parametrize("ranker, n_jobs", [(LIGHTGBM, 1), (XGBOOST, 2)], ids=["lightgbm", "xgboost in workers"])
 def test_cross_validation_takes_queries_by_routing_parameters_and_index(ranker, n_jobs):
     def scores(estimator, y=ROWS.y, **options):
-        return cross_validate(estimator, ROWS.X, y, cv=GroupKFold(3), n_jobs=n_jobs, error_score="raise", **options)[
-            "test_score"
-        ]
+        options |= {"cv": GroupKFold(3), "n_jobs": n_jobs, "error_score": "raise"}
+        return cross_validate(estimator, ROWS.X, y, **options)["test_score"]
 
-    names = ("qid", "docno", "doc_length")
     ours = GroupedRanker(ranker, objective="TBG")
-    expected = scores(ours, ROWS.indexed(*names), groups=ROWS.qid)
+    expected = scores(ours, ROWS.indexed(*NAMES), groups=ROWS.qid)
     piped = make_pipeline(StandardScaler(with_mean=False, with_std=False), ours)
-    np.testing.assert_array_equal(scores(piped, ROWS.indexed(*names), groups=ROWS.qid), expected)
+    np.testing.assert_array_equal(scores(piped, ROWS.indexed(*NAMES), groups=ROWS.qid), expected)
     with config_context(enable_metadata_routing=True):
-        params = {**ROWS.known(*names), "groups": ROWS.qid}
+        params = {**ROWS.known(*NAMES), "groups": ROWS.qid}
         np.testing.assert_array_equal(scores(ours, params=params), expected)
         np.testing.assert_array_equal(scores(piped, params=params), expected)
-        np.testing.assert_array_equal(scores(ours, ROWS.indexed(*names), params={"groups": ROWS.qid}), expected)
+        np.testing.assert_array_equal(scores(ours, ROWS.indexed(*NAMES), params={"groups": ROWS.qid}), expected)
     if n_jobs == 1:
-        predicted = cross_val_predict(piped, ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params={
-            f"groupedranker__{name}": getattr(ROWS, name) for name in names
-        })  # fmt: skip
-        own = cross_val_predict(ours, ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params=ROWS.known(*names))
-        np.testing.assert_array_equal(predicted, own)
+        data = {"X": ROWS.X, "y": ROWS.y, "groups": ROWS.qid, "cv": GroupKFold(3)}
+        of_step = {f"groupedranker__{name}": getattr(ROWS, name) for name in NAMES}
+        own = cross_val_predict(ours, **data, params=ROWS.known(*NAMES))
+        np.testing.assert_array_equal(cross_val_predict(piped, **data, params=of_step), own)
 
 
 @pytest.mark.slow
@@ -469,12 +461,12 @@ def test_a_grid_reaches_the_parameters_of_the_wrapped_ranker():
 
 def test_searches_stop_where_queries_are_missing():
     """scikit-learn would replace the error by NaN, with a warning."""
-    with pytest.raises(CannotScore, match="qid is missing"):
-        cross_validate(GroupedRanker(LIGHTGBM), ROWS.X, ROWS.y, groups=ROWS.qid, cv=GroupKFold(3), params=ROWS.known())
-    with pytest.raises(CannotScore, match="TBG needs the length of every document"):
-        cross_validate(
-            GroupedRanker(LIGHTGBM, eval_measure="TBG"), ROWS.X, ROWS.indexed(), groups=ROWS.qid, cv=GroupKFold(3)
-        )
+    ours, tbg = GroupedRanker(LIGHTGBM), GroupedRanker(LIGHTGBM, eval_measure="TBG")
+    same = {"groups": ROWS.qid, "cv": GroupKFold(3)}
+    passed = {**same, "params": ROWS.known()}
+    refused(lambda: cross_validate(ours, ROWS.X, ROWS.y, **passed), CannotScore, "qid is missing")
+    words = "TBG needs the length of every document"
+    refused(lambda: cross_validate(tbg, ROWS.X, ROWS.indexed(), **same), CannotScore, words)
 
 
 @pytest.mark.slow
@@ -514,12 +506,11 @@ def test_an_objective_sees_the_documents_of_the_sorted_rows(objective):
     order = ROWS.order_by_docno
     X, y, length = ROWS.X[order], ROWS.y[order], ROWS.doc_length[order]
     bound = (LambdaMART(objective) if isinstance(objective, str) else objective).bound(doc_length=length)
-    names = ("qid", "docno", "doc_length")
     own = clone(LIGHTGBM).set_params(objective=bound, metric="None").fit(X, y, group=ROWS.sizes)
-    ours = trained(LIGHTGBM, names=names, objective=objective)
+    ours = trained(LIGHTGBM, names=NAMES, objective=objective)
     np.testing.assert_array_equal(ours.predict(OTHER.X), own.predict(OTHER.X))
     booster = by_hand(X, y, ROWS.sizes, bound)
-    ours = trained(XGBOOST, names=names, objective=objective)
+    ours = trained(XGBOOST, names=NAMES, objective=objective)
     np.testing.assert_array_equal(ours.predict(OTHER.X), booster.predict(xgboost.DMatrix(OTHER.X)))
 
 
@@ -543,9 +534,9 @@ def test_learning_a_measure_raises_it(ranker, measure):
 
 
 VALIDATING = [
-    pytest.param(dict(objective="nDCG@5"), "nDCG@5", id="the objective's measure"),
-    pytest.param(dict(eval_measure="TBG"), TBG, id="another measure"),
-    pytest.param(dict(objective="ERR", eval_measure="TBG"), TBG, id="objective and another measure"),
+    ({"objective": "nDCG@5"}, "nDCG@5"),
+    ({"eval_measure": "TBG"}, TBG),
+    ({"objective": "ERR", "eval_measure": "TBG"}, TBG),
 ]
 
 
@@ -554,9 +545,8 @@ VALIDATING = [
 @pytest.mark.parametrize("options, measure", VALIDATING)
 def test_training_stops_where_the_measure_of_validation_queries_is_best(ranker, options, measure):
     ours = GroupedRanker(clone(ranker).set_params(n_estimators=60), early_stopping_rounds=4, **options)
-    names = ("qid", "docno", "doc_length")
-    known = {f"eval_{name}": values for name, values in OTHER.known(*names).items()}
-    ours.fit(ROWS.X, ROWS.y, **ROWS.known(*names), eval_X=OTHER.X, eval_y=OTHER.y, **known)
+    known = {f"eval_{name}": values for name, values in OTHER.known(*NAMES).items()}
+    ours.fit(ROWS.X, ROWS.y, **ROWS.known(*NAMES), **VALIDATION | known)
     (values,) = ours.evals_result_["validation_0"].values()
     best = ours.best_iteration_
     assert list(ours.evals_result_["validation_0"]) == [str(measure)]
@@ -564,9 +554,7 @@ def test_training_stops_where_the_measure_of_validation_queries_is_best(ranker, 
     assert len(values) == best + 4 < 60
     digits = 1e-9 if ranker is LIGHTGBM else 5.1e-7  # XGBoost prints six decimals
     assert values[best - 1] == pytest.approx(measured(measure, OTHER, ours.predict(OTHER.X)), abs=digits)
-    shorter = GroupedRanker(clone(ranker).set_params(n_estimators=best), **options).fit(
-        ROWS.X, ROWS.y, **ROWS.known(*names)
-    )
+    shorter = trained(clone(ranker).set_params(n_estimators=best), names=NAMES, **options)
     np.testing.assert_array_equal(shorter.predict(OTHER.X), ours.predict(OTHER.X))
     assert shorter.best_iteration_ == best
     assert shorter.evals_result_ == {}
@@ -604,9 +592,8 @@ def test_a_measure_of_any_name_validates(ranker):
 @BOTH
 def test_early_stopping_keeps_the_round_of_the_lowest_search_length(ranker):
     measure = "ESL(wanted=6,rel=2)"
-    ours = GroupedRanker(clone(ranker).set_params(n_estimators=40), eval_measure=measure, early_stopping_rounds=4).fit(
-        ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid
-    )
+    ours = GroupedRanker(clone(ranker).set_params(n_estimators=40), eval_measure=measure, early_stopping_rounds=4)
+    ours.fit(ROWS.X, ROWS.y, qid=ROWS.qid, **VALIDATION)
     lengths = ours.evals_result_["validation_0"][measure]
     assert ours.best_iteration_ == 1 + int(np.argmin(lengths))
     assert lengths[ours.best_iteration_ - 1] < max(lengths)
@@ -640,12 +627,8 @@ def test_early_stopping_set_in_the_wrapped_ranker_holds(objective):
 def test_the_rankers_own_metric_validates_where_no_measure_is_given(ranker):
     own = clone(ranker).set_params(n_estimators=60)
     order, left = ROWS.order, OTHER.order
-    ours = GroupedRanker(own, early_stopping_rounds=4).fit(
-        ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid
-    )
+    ours = GroupedRanker(own, early_stopping_rounds=4).fit(ROWS.X, ROWS.y, qid=ROWS.qid, **VALIDATION)
     if ranker is LIGHTGBM:
-        from lightgbm import early_stopping
-
         own.fit(
             ROWS.X[order], ROWS.y[order], group=ROWS.sizes, eval_X=OTHER.X[left], eval_y=OTHER.y[left],
             eval_group=[OTHER.sizes], callbacks=[early_stopping(4, verbose=False)],
@@ -664,13 +647,11 @@ def test_a_pipeline_transforms_validation_rows_with_metadata_routing():
     """scikit-learn's option transform_input transforms the validation rows."""
     options = dict(objective="nDCG@5", early_stopping_rounds=3)
     scale = StandardScaler().fit(ROWS.X)
-    by_hand = GroupedRanker(LIGHTGBM, **options).fit(
-        scale.transform(ROWS.X), ROWS.y, qid=ROWS.qid,
-        eval_X=scale.transform(OTHER.X), eval_y=OTHER.y, eval_qid=OTHER.qid,
-    )  # fmt: skip
+    scaled = VALIDATION | {"eval_X": scale.transform(OTHER.X)}
+    by_hand = GroupedRanker(LIGHTGBM, **options).fit(scale.transform(ROWS.X), ROWS.y, qid=ROWS.qid, **scaled)
     with config_context(enable_metadata_routing=True):
         piped = make_pipeline(StandardScaler(), GroupedRanker(LIGHTGBM, **options), transform_input=["eval_X"])
-        piped.fit(ROWS.X, ROWS.y, qid=ROWS.qid, eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid)
+        piped.fit(ROWS.X, ROWS.y, qid=ROWS.qid, **VALIDATION)
         np.testing.assert_array_equal(piped.predict(OTHER.X), by_hand.predict(scale.transform(OTHER.X)))
     assert piped[-1].evals_result_ == by_hand.evals_result_
 
@@ -706,10 +687,7 @@ BAD = [
     (dict(early_stopping_rounds=0, validation_fraction=0.5), {}, BadParameter, "a whole number from 1"),
     (dict(validation_fraction=1.0), {}, BadParameter, "must be between 0 and 1, such as 0.2"),
     (dict(validation_fraction=0.5), dict(qid=np.zeros(N)), BadParameter, "there is only one"),
-    (
-        dict(validation_fraction=0.5), dict(eval_X=OTHER.X, eval_y=OTHER.y, eval_qid=OTHER.qid),
-        BadParameter, "use one of the two",
-    ),
+    (dict(validation_fraction=0.5), VALIDATION, BadParameter, "use one of the two"),
     (dict(ranker=StandardScaler()), {}, BadParameter, "must be a lightgbm.LGBMRanker or an xgboost.XGBRanker"),
     (dict(ranker=xgboost.XGBRegressor()), {}, BadParameter, "must be a lightgbm.LGBMRanker"),
 ]  # fmt: skip
