@@ -49,9 +49,7 @@ def some_function(view, k: int):
     ],
 )  # fmt: skip
 def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
-    with pytest.raises(BadParameter) as error:
-        DECORATORS[kind](**stated)(some_function)
-    assert says in str(error.value)
+    refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
     assert "some_function" not in TABLES[kind]
 
 
@@ -67,9 +65,7 @@ def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
     ],
 )
 def test_a_fact_of_the_wrong_type_is_an_error(kind, stated, says):
-    with pytest.raises(BadParameter) as error:
-        DECORATORS[kind](**stated)(some_function)
-    assert says in str(error.value)
+    refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
 
 
 def test_facts_are_frozen_and_travel():
@@ -284,10 +280,8 @@ def test_a_wrong_fact_gives_no_wrong_score():
         return 1 / (1 + view.i)
 
     refused(lambda: score([1, 1], C="rbp(0.5)", A="squared"), RefutedFact, "squared")
-    with pytest.raises(
-        RefutedFact, match=r"CWLA\(C='tiring',.*: C='tiring': its decorator states constant_beyond_list"
-    ):
-        score([1], C="tiring", A="items")
+    words = "CWLA(C='tiring',", ": C='tiring': its decorator states constant_beyond_list"
+    refused(lambda: score([1], C="tiring", A="items"), RefutedFact, *words)
     refused(lambda: score([1], C="product(rr, tiring)", A="items"), RefutedFact, "tiring")
     with pytest.raises(RefutedFact, match="tiring"):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["CWLA(C='tiring',A='etg',max_rel=1)"])

@@ -144,9 +144,8 @@ def test_a_list_without_gain_or_without_effort_is_no_exception():
         for A in ("avg", "erg", "effort"):
             with pytest.raises(NoFiniteValue, match=REFUSAL):
                 score(gains, efforts=efforts, C="decay(3)", A=A, unseen=0)
-    assert score([1, 0], efforts=[10, 99], C="patience(30)", A="avg", unseen=0) == pytest.approx(
-        2 / 30
-    )  # nobody goes on
+    nobody_goes_on = {"efforts": [10, 99], "C": "patience(30)", "unseen": 0}
+    assert score([1, 0], A="avg", **nobody_goes_on) == pytest.approx(2 / 30)
 
 
 def test_users_leave_at_an_item_or_after_infinitely_many():
@@ -160,9 +159,8 @@ def test_users_leave_at_an_item_or_after_infinitely_many():
 def test_whoever_leaves_for_other_reasons_never_leaves(C):
     """Under ap2, rr and cascade, users who never leave contribute 0 (docs/conventions.rst, Unseen items)."""
     same = {"efforts": [1, 1], "A": "etg", "judged": [0.5, 0.5]}
-    assert score([0.5, 0], C=C, unseen=0, **same) == pytest.approx(
-        score([0.5, 0], C=C, unseen=1, **same) * (C != "bpm(5,10)")
-    )
+    expected = score([0.5, 0], C=C, unseen=1, **same) * (C != "bpm(5,10)")
+    assert score([0.5, 0], C=C, unseen=0, **same) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("C", ["undeclared_decay(9)", "undeclared_weibull(0.7,20)"])
@@ -220,12 +218,9 @@ def test_swaps_change_scores_as_they_say(C, A):
         lengths = {str(d): n for d, n in enumerate(words)}
         qrels = {"q": {str(d): grade for d, grade in enumerate(grades)}}
         for a, b in ((0, 1), (1, 4), (2, 3), (3, 4)):
-            order = [0, 1, 2, 3, 4]
-            order[a], order[b] = b, a
-            before, after = (
-                value(measure(lengths=lengths), qrels, {"q": {str(d): float(-rank) for rank, d in enumerate(o)}})
-                for o in (range(5), order)
-            )
+            swapped = {str(d): 5.0 - {a: b, b: a}.get(d, d) for d in range(5)}
+            runs = ({str(d): 5.0 - d for d in range(5)}, swapped)
+            before, after = (value(measure(lengths=lengths), qrels, {"q": run}) for run in runs)
             assert found[a, b] == pytest.approx(after - before, abs=1e-10), (measured, a, b)
 
 
@@ -235,10 +230,7 @@ def test_swaps_change_scores_as_they_say(C, A):
 @pytest.mark.parametrize("A", ["etg", "max", "smeared(60)"])
 def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
     parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}
-    values = [
-        value(CWLA(**parts, **unseen))
-        for unseen in ({}, {"unseen": 0}, {"unseen": 0.001}, {"unseen": 1}, {"unseen": 12})
-    ]
+    values = [value(CWLA(**parts)), *(value(CWLA(**parts, unseen=cost)) for cost in (0, 0.001, 1, 12))]
     assert values == pytest.approx([values[0]] * 5, rel=1e-9)
 
 

@@ -17,9 +17,10 @@ GRADES = np.array([[1, 0, 2, 0, 1], [0, 0, 0, 2, 0]])
 EFFORTS = np.array([[2, 0.5, 1, 3, 0.25], [1, 1, 2, 0.5, 4]])
 BEST = {"none": (0.0, 0), "best": (0.75, 2)}
 
+PLAIN = ("i", "r", "grade", "e", "E", "G", "best", "G_before", "E_before")
 #: Attributes and methods of a view.
 NAMES = {
-    **{name: lambda view, name=name: getattr(view, name) for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before", "E_before")},
+    **{name: lambda view, name=name: getattr(view, name) for name in PLAIN},
     "fading(0)": lambda view: view.fading(0),
     "fading(0.5)": lambda view: view.fading(0.5),
     "fading(1)": lambda view: view.fading(1),
@@ -27,7 +28,7 @@ NAMES = {
     **{
         f"at_least({rel}).{name}": lambda view, rel=rel, name=name: getattr(view.at_least(rel), name)
         for rel in (None, 1, 2, 3)
-        for name in ("i", "r", "grade", "e", "E", "G", "best", "G_before", "E_before")
+        for name in PLAIN
     },
 }  # fmt: skip
 #: Attributes without a value if unseen items have gain.
@@ -68,9 +69,8 @@ def test_beyond_the_list_is_what_items_there_would_be(name, best, costs):
 @pytest.mark.parametrize("name", ENDLESS)
 def test_what_lies_beyond_changes_no_total(name):
     beyond, explicit = a_view().beyond(np.array([[1.0, 2.0]])), a_view(2)
-    np.testing.assert_allclose(
-        spread(ENDLESS[name](beyond), 2), spread(ENDLESS[name](explicit), 7 if "disc" in name else 2)[:, -2:]
-    )
+    expected = spread(ENDLESS[name](explicit), 7 if "disc" in name else 2)[:, -2:]
+    np.testing.assert_allclose(spread(ENDLESS[name](beyond), 2), expected)
 
 
 @pytest.mark.parametrize("name", ENDLESS)
@@ -89,20 +89,7 @@ def test_between_hits_lie_ranks_without_gain():
     whole = View(i, r, r, totals, e)
     spent = whole.E_before[row, hits]
     some = View(i.repeat(2, axis=0)[row, hits], r[row, hits], r[row, hits], totals, e[row, hits], E_before=spent)
-    for name in (
-        "i",
-        "r",
-        "grade",
-        "e",
-        "E",
-        "G",
-        "best",
-        "G_before",
-        "E_before",
-        "fading(0)",
-        "fading(0.5)",
-        "fading(1)",
-    ):
+    for name in (*PLAIN, "fading(0)", "fading(0.5)", "fading(1)"):
         np.testing.assert_allclose(NAMES[name](some), spread(NAMES[name](whole), 7)[row, hits], err_msg=name)
     np.testing.assert_allclose(whole.steps, e)
     np.testing.assert_allclose(np.cumsum(some.steps, axis=1), whole.E[row, hits])
@@ -223,14 +210,12 @@ def test_odd_shapes_of_gains_and_efforts_are_errors():
     def three_efforts(documents):
         return np.ones(3)
 
-    with pytest.raises(
-        BadParameter, match=r"gain='three_gains' returned an array of the shape \(3,\), and must return"
-    ):
-        score([1, 0, 1], C="rbp(0.8)", A="erg", gain="three_gains")
-    with pytest.raises(
-        BadParameter, match=r"effort='three_efforts' returned an array of the shape \(3,\), and must ret"
-    ):
-        score([1, 0, 1], C="rbp(0.8)", A="erg", effort="three_efforts")
+    for odd in ({"gain": "three_gains"}, {"effort": "three_efforts"}):
+        [(kind, name)] = odd.items()
+        with pytest.raises(
+            BadParameter, match=rf"{kind}='{name}' returned an array of the shape \(3,\), and must return"
+        ):
+            score([1, 0, 1], C="rbp(0.8)", A="erg", **odd)
 
 
 @pytest.mark.parametrize("odd", ["bored", 3, np, partial(max, 1), lambda view: 0.5])
