@@ -13,6 +13,7 @@ from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.studies import next_judgments, plot_judging, simulated_judging
 from pyterrier_cwla.studies.incomplete_judgments.judging_order import _orders, _revealed, ids_of, one_measure
 from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import NOWHERE, Candidates, best_ranks
+from tests.support.messages import refused
 from tests.support.readable import assert_readable
 
 mpl.use("Agg")
@@ -112,8 +113,7 @@ def test_judgments_needed():
 def test_errors(more, says):
     qrels, runs = generated()
     given = {"qrels": qrels, "runs": runs, "measure": MEASURE, **more}
-    with pytest.raises((BadParameter, BadJudgments), match=says):
-        simulated_judging(**given)
+    refused(lambda: simulated_judging(**given), says, (BadParameter, BadJudgments))
 
 
 @pytest.mark.real_data

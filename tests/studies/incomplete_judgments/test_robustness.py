@@ -20,6 +20,7 @@ from pyterrier_cwla.evaluation.score_cache import key_in_cache
 from pyterrier_cwla.evaluation.significance import wilcoxon_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import measure_look
+from pyterrier_cwla.studies import grade_weights, groups_left_out, plot_falls, robustness, robustness_to_depth
 from pyterrier_cwla.studies.incomplete_judgments import missing_judgments as masking_module
 from pyterrier_cwla.studies.incomplete_judgments import robustness_result as results
 from pyterrier_cwla.studies.incomplete_judgments import robustness_study as robust_pieces
@@ -35,17 +36,7 @@ from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import (
     plain_judgments,
 )
 from pyterrier_cwla.studies.incomplete_judgments.robustness_result import PairTests, accuracy, g_mean
-from pyterrier_cwla.studies.incomplete_judgments.robustness_study import (
-    MEASURES,
-    Resampling,
-    Work,
-    grade_weights,
-    groups_left_out,
-    identity,
-    plot_falls,
-    robustness,
-    robustness_to_depth,
-)
+from pyterrier_cwla.studies.incomplete_judgments.robustness_study import MEASURES, Resampling, Work, identity
 from pyterrier_cwla.tasks.hashing import fingerprint
 from tests.support.messages import refused
 
@@ -211,11 +202,8 @@ def test_a_pair_is_judged_by_what_either_of_the_two_has():
 
 def test_the_best_rank_of_each_judged_document():
     orders = [{q: sorted(some, key=some.get, reverse=True) for q, some in run.items()} for run in RUNS.values()]
-    first = [
-        min([order[q].index(d) + 1 for order in orders if d in order.get(q, ())], default=inf)
-        for q, some in QRELS.items()
-        for d in some
-    ]
+    pool = [(q, d) for q, some in QRELS.items() for d in some]
+    first = [min([of[q].index(d) + 1 for of in orders if d in of.get(q, ())], default=inf) for q, d in pool]
     found = best_ranks(masking_of().whole).astype(float)
     assert np.where(found > 1e6, inf, found).tolist() == first
 
@@ -231,12 +219,11 @@ def test_the_order_of_runs_by_loops(study):
         for seed in range(3):
             thin = f_qrels(frame, level, seed)
             scores = evaluate(thin, RUNS, MEASURES.values()).loc[names].to_numpy()
-            signs = [
-                np.sign(np.round(scores[i] - scores[j], 10)) * np.sign(np.round(full[i] - full[j], 10))
-                for i, j in combinations(range(len(names)), 2)
-            ]
+            pairs = combinations(range(len(names)), 2)
+            two = [[np.sign(np.round(of[i] - of[j], 10)) for of in (scores, full)] for i, j in pairs]
+            signs = np.prod(two, axis=1)
             taus.append(np.mean(signs, axis=0))
-            discordant.append((np.array(signs) < 0).sum(axis=0))
+            discordant.append((signs < 0).sum(axis=0))
         for number, name in enumerate(MEASURES):
             if name == "infAP":  # infAP needs the whole pool; the loops above test it
                 continue
@@ -742,17 +729,12 @@ def test_the_claim_of_the_paper_is_contradicted_where_it_is(study):
     assert "as Bompada et al. (2007) found it, is contradicted here: nDCG is below infAP, nDCG is below" in conclusion
 
 
-@pytest.mark.parametrize(
-    ("measure", "says"),
-    [
-        ("nDCG", "found it of binary nDCG (nDCG is graded here)"),
-        ("nDCG@10", "not the claim of Bompada et al., 2007: nDCG@10 is cut, and their nDCG is not"),
-    ],
-)
-def test_the_claim_of_the_paper_is_of_its_own_measures(measure, says):
-    assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **ORDER))
-    binary = {q: {d: int(g > 0) for d, g in some.items()} for q, some in QRELS.items()}
-    assert "graded here" not in str(robustness(binary, RUNS, [measure, "infAP", "Bpref"], **ORDER))
+def test_the_claim_of_the_paper_is_of_its_own_measures():
+    graded, cut = "(nDCG is graded here)", "Bompada et al., 2007: nDCG@10 is cut, and their nDCG is not"
+    for measure, says in (("nDCG", f"found it of binary nDCG {graded}"), ("nDCG@10", f"not the claim of {cut}")):
+        assert says in str(robustness(QRELS, RUNS, [measure, "infAP", "Bpref"], **ORDER))
+        binary = {q: {d: int(g > 0) for d, g in some.items()} for q, some in QRELS.items()}
+        assert "graded here" not in str(robustness(binary, RUNS, [measure, "infAP", "Bpref"], **ORDER))
 
 
 def test_levels_are_checked(study):

@@ -9,21 +9,13 @@ import pytest
 from matplotlib.figure import Figure
 from scipy.stats import kendalltau, t
 
-from pyterrier_cwla import evaluate
+from pyterrier_cwla import evaluate, studies
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import label_ends, measure_look
-from pyterrier_cwla.studies import Rated, discriminative_power, user_agreement
+from pyterrier_cwla.studies import Rated, metric_agreement, plot_correlations, plot_scatter
 from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
-from pyterrier_cwla.studies.incomplete_judgments.robustness_study import plot_falls
-from pyterrier_cwla.studies.systems.metric_correlations import (
-    AGREEMENTS,
-    metric_agreement,
-    plot_correlations,
-    plot_scatter,
-)
-from pyterrier_cwla.studies.users.agreement_variation import plot_splits
-from pyterrier_cwla.studies.users.virtual_pairs import plot_virtual_systems
+from pyterrier_cwla.studies.systems.metric_correlations import AGREEMENTS
 from tests.support.messages import refused
 
 MEASURES = ["nDCG@10", "AP", "RR", "Bpref"]
@@ -174,9 +166,9 @@ def test_dollars_in_names_are_no_formulas():
     qrels, runs = systems(runs=3)
     named = {r"A$\frac$": "AP", "B$_1$": "RR"}
     found = metric_agreement(qrels, {f"{run}_$x$": of for run, of in runs.items()}, named, resamples=100)
-    power = discriminative_power(qrels, runs, named, resamples=100, correction=None, progress=False)
+    power = studies.discriminative_power(qrels, runs, named, resamples=100, correction=None, progress=False)
     ratings = {query: number % 5 for number, query in enumerate(qrels)}
-    users = user_agreement(Rated.lists(qrels, runs["run2"], ratings), named, resamples=100, cv=2)
+    users = studies.user_agreement(Rated.lists(qrels, runs["run2"], ratings), named, resamples=100, cv=2)
     for picture in [picture for study in (found, power, users) for picture in study.pictures().values()]:
         figure = Figure(figsize=picture.size, layout="constrained")
         picture.draw(figure.subplots())
@@ -197,8 +189,8 @@ def test_dollars_are_no_formulas_in_pictures_of_other_studies():
              "coefficient": "pearson", "bins": None, "by": "B$x$", "ratings": 7, "what": "list", "labels": None,
              "weighted": False}  # fmt: skip
     study = SimpleNamespace(about=about, of=lambda target: rows, changes=rows, parts=rows, _sizes="")
-    for plot, names in ((plot_virtual_systems, "AT"), (plot_falls, "A"), (plot_splits, "ABP")):
-        ax = plot(study, ax=Figure().subplots())
+    for plot, names in (("virtual_systems", "AT"), ("falls", "A"), ("splits", "ABP")):
+        ax = getattr(studies, f"plot_{plot}")(study, ax=Figure().subplots())
         of_key = ax.get_legend().get_texts() if ax.get_legend() else []
         labels = (*ax.texts, *of_key, *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label, ax.title)
         written = [text.get_text() for text in labels]

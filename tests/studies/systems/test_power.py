@@ -18,15 +18,10 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
 from pyterrier_cwla.evaluation.significance import randomisation_test, wilcoxon_test, without_noise
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.numbers import percent
+from pyterrier_cwla.studies import discriminative_power
 from pyterrier_cwla.studies.correlation import times_drawn
 from pyterrier_cwla.studies.systems import power
-from pyterrier_cwla.studies.systems.power import (
-    POWER_TESTS,
-    bootstrap_test,
-    discriminative_power,
-    pairs_tested,
-    resampled_power,
-)
+from pyterrier_cwla.studies.systems.power import POWER_TESTS, bootstrap_test, pairs_tested, resampled_power
 from tests.support.messages import refused
 
 MEASURES = ["nDCG@10", "AP", "RR"]
@@ -37,11 +32,8 @@ def systems(runs=5, queries=12, documents=20, seed=0):
     """Generate runs of increasing quality, and a copy of the first."""
     rng = np.random.default_rng(seed)
     rel = {str(q): {f"d{d}": int(rng.choice(3, p=[0.6, 0.25, 0.15])) for d in range(documents)} for q in range(queries)}
-    found = {
-        f"run{r}": {q: {d: r * grade / 3 + rng.normal() for d, grade in of.items()} for q, of in rel.items()}
-        for r in range(runs)
-    }
-    return rel, {**found, "again": found["run0"]}
+    found = [{q: {d: r * g / 3 + rng.normal() for d, g in of.items()} for q, of in rel.items()} for r in range(runs)]
+    return rel, {**{f"run{r}": run for r, run in enumerate(found)}, "again": found[0]}
 
 
 def scores(runs=6, queries=20, seed=0):
@@ -159,11 +151,14 @@ def test_the_interval_is_of_the_t_tests_share_in_each_resample():
     assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.fixture(scope="module")
+def by_query():
+    return evaluate(*systems(), MEASURES, by_query=True)
+
+
 @pytest.mark.slow
-def test_intervals_are_of_the_bootstraps_standard_error(study):
-    qrels, runs = systems()
-    by_query = evaluate(qrels, runs, MEASURES, by_query=True)
-    pairs = list(combinations(runs, 2))
+def test_intervals_are_of_the_bootstraps_standard_error(study, by_query):
+    pairs = list(combinations(systems()[1], 2))
     resampled = {}
     for name in MEASURES:
         differences = [by_query.loc[i, name].to_numpy() - by_query.loc[j, name].to_numpy() for i, j in pairs]
@@ -177,9 +172,7 @@ def test_intervals_are_of_the_bootstraps_standard_error(study):
 
 
 @pytest.mark.slow
-def test_the_study_tests_the_scores_that_evaluate_gives(study):
-    qrels, runs = systems()
-    by_query = evaluate(qrels, runs, MEASURES, by_query=True)
+def test_the_study_tests_the_scores_that_evaluate_gives(study, by_query):
     for row in study.pairs.itertuples():
         one, other = by_query.loc[row.first, row.measure], by_query.loc[row.second, row.measure]
         assert row.difference == pytest.approx(one.mean() - other.mean(), abs=1e-12)

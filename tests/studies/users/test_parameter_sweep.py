@@ -8,20 +8,12 @@ from scipy import stats
 
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import fixed_point
+from pyterrier_cwla.studies import Rated, jiang_ratings, plot_change, plot_sensitivity, sensitivity
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
-from pyterrier_cwla.studies.users.agreement_variation import plot_change, plot_sensitivity, sensitivity
-from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
-from pyterrier_cwla.studies.users.ratings import Rated
-from tests.studies.fitting.test_parameter_fit import (
-    made,
-    of_a_column,
-    of_a_continuation,
-    of_a_function,
-    of_a_table,
-    preferred,
-)
+from tests.studies.fitting import test_parameter_fit as fits
+from tests.studies.fitting.test_parameter_fit import made, preferred
 from tests.support.intervals import ends
 from tests.support.messages import refused
 
@@ -61,9 +53,9 @@ def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("what", [of_a_continuation, of_a_function, of_a_table, of_a_column])
+@pytest.mark.parametrize("what", [fits.of_a_continuation, fits.of_a_function, fits.of_a_table, fits.of_a_column])
 def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
-    found, values = [], {"p": [20, 60, 200] if what in (of_a_table, of_a_column) else [0.1, 0.4, 0.9]}
+    found, values = [], {"p": [20, 60, 200] if what in (fits.of_a_table, fits.of_a_column) else [0.1, 0.4, 0.9]}
     for version in (1, 2):
         template, rated = what(version)
         plain = quick({"mine": template}, values, rated).table

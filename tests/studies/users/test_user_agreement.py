@@ -12,8 +12,7 @@ from sklearn.model_selection import cross_val_score
 
 from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.users.agreement_study import plot_agreement, plot_bands, plot_cells, user_agreement
-from pyterrier_cwla.studies.users.published_studies import chiir24_ratings, grid
+from pyterrier_cwla.studies import Rated, chiir24_ratings, grid, plot_agreement, plot_bands, plot_cells, user_agreement
 from pyterrier_cwla.studies.users.rating_correlations import (
     agreement_columns,
     corrected_t_test,
@@ -23,7 +22,6 @@ from pyterrier_cwla.studies.users.rating_correlations import (
     prediction_columns,
     williams_test,
 )
-from pyterrier_cwla.studies.users.ratings import Rated
 from tests.papers.test_jiang_allan_2016 import folds, read, twin  # noqa: F401
 from tests.papers.test_jiang_allan_2016 import nrmse as slow_nrmse
 from tests.support.intervals import ends
@@ -262,13 +260,6 @@ def test_constant_measures_are_said_to_have_no_agreement():
     assert found.table.drop(columns=["kind", "compared_with", "resamples"]).loc["same"].isna().all()
     assert found.table["kind"].tolist() == ["X", ""]
     assert any("same" in sentence and "X" in sentence for sentence in found.limits())
-
-
-@pytest.mark.slow
-def test_the_same_seed_finds_the_same():
-    one, other = (agreement_of(rated_lists(), MEASURES, seed=5) for _ in range(2))
-    pd.testing.assert_frame_equal(one.table, other.table)
-    assert one.about == other.about
 
 
 @pytest.mark.slow
