@@ -59,7 +59,8 @@ function cwlaExplorer(root, start, ask, wanted) {
       section("Measure", topics.field(), about, controls.choice, measureText(), message, controls.sliders, undo, controls.five, besideField()),
       section("Who is the user?", users),
       lessonsOf(),
-      section("Keep it", keep.box));
+      section("Keep it", keep.box),
+      start.note ? section("Your own runs", element("p", { class: "cwla-note" }, start.note)) : "");
     const main = element("div", { class: "cwla-main" },
       section("Scores", scores.scores, scores.difference, scores.spoken, notes),
       section("Users, rank by rank", axis, charts),
@@ -69,7 +70,6 @@ function cwlaExplorer(root, start, ask, wanted) {
       section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", documents.meanings(), reset, skip(), documents.tables),
       topics.table);
     root.replaceChildren(
-      start.note ? element("p", { class: "cwla-note" }, start.note) : "",
       element("div", { class: "cwla-columns" }, side, main), below, scores.strip);
     rankField.value = page.rank;
   }
@@ -164,7 +164,7 @@ function cwlaExplorer(root, start, ask, wanted) {
 
   // ---- charts
 
-  let width = 0;
+  let width = 0; // asked for again only if it changes, since the browser computes the layout for it
 
   function showAxis() {
     axis.hidden = !page.state.timed;
@@ -195,8 +195,10 @@ function cwlaExplorer(root, start, ask, wanted) {
       discount.every((value, i) => value !== null && Math.abs(number(value) / number(discount[0]) - number(V[i])) < 0.002));
   }
 
+  const room = () => charts.clientWidth || root.clientWidth; // narrow pages have no box around the charts
+
   function chartWidth() {
-    width = charts.clientWidth || root.clientWidth; // asked for only here, since the browser computes the layout for it
+    width = width || room();
     return Math.max(280, Math.min(460, width >= 640 ? (width - 16) / 2 : width));
   }
 
@@ -215,7 +217,7 @@ function cwlaExplorer(root, start, ask, wanted) {
     const before = byTime ? ["T", `${unit} before the document`] : ["rank", "rank"];
     const after = byTime ? ["end", `${unit} after the document`] : ["rank", "rank"];
     const [same, some] = [discountIsV(rankings), rankings.some((one) => one.columns.discount.some((value) => value !== null))];
-    const seen = same ? "Who sees each rank? (V, and the weight of a gain)" : "Who sees each rank? (V)";
+    const seen = same ? "Who sees each rank? (V; weight of a gain)" : "Who sees each rank? (V)";
     charts.replaceChildren(
       chart(seen, "V", "line", ...before, { highest: 1, percent: true }),
       chart("Who stops there? (L)", "L", "bars", ...before, { percent: true }),
@@ -324,12 +326,13 @@ function cwlaExplorer(root, start, ask, wanted) {
     }
   }
   const onWidth = new ResizeObserver(() => {
-    if (Math.abs(charts.clientWidth - width) < 20) return;
+    if (Math.abs(room() - width) < 20) return;
+    width = room();
     showCharts();
     showSweep();
   });
   const onScroll = new IntersectionObserver(([seen]) => (scores.strip.hidden = seen.isIntersecting));
-  onWidth.observe(charts);
+  onWidth.observe(root);
   onScroll.observe(scores.scores);
   return () => [onWidth, onScroll].forEach((one) => one.disconnect());
 }
