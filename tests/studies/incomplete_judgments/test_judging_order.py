@@ -12,7 +12,7 @@ import pytest
 
 from pyterrier_cwla import TBG, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import PredictedRelevance
-from pyterrier_cwla.errors import BadJudgments
+from pyterrier_cwla.errors import BadJudgments, BadParameter
 from pyterrier_cwla.studies import next_judgments, plot_possible_changes
 from tests.support.messages import refused
 from tests.support.readable import assert_readable
