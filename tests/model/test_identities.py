@@ -77,14 +77,11 @@ def test_both_users_of_average_precision(r, elsewhere, k):
 
 @given(gains().filter(any))
 def test_the_users_of_average_precision_see_different_numbers_of_items(r):
-    """Moffat et al. (2022), section 3: ap1 and ap2 have equal scores and different expected numbers of documents
-    viewed.
-    """
+    """Moffat et al. (2022), section 3: ap1 and ap2 have equal scores and different expected numbers of items."""
     first = explain_gains(r, C="ap1", A="erg").expected_items
     assert first == near(sum(r) / sum(g / i for i, g in enumerate(r, start=1)))
-    assert explain_gains(r, C="ap2", A="avg").expected_items == near(
-        sum(i * g for i, g in enumerate(r, start=1)) / sum(r)
-    )
+    second = sum(i * g for i, g in enumerate(r, start=1)) / sum(r)
+    assert explain_gains(r, C="ap2", A="avg").expected_items == near(second)
 
 
 def test_nobody_continues_under_ap2_after_all_gain():
@@ -238,14 +235,9 @@ def test_cells_that_read_no_order(r, elsewhere):
 def test_parts_that_are_other_parts(r, C, end):
     """Moffat et al. (2022), section 3: A_fgt and A_PE range between A_fin and A_ETG, and between A_fin and A_max."""
 
-    def same(A, other):
+    pairs = [("fgt(0)", "fin"), ("fgt(1)", "etg"), ("pe(0)", "fin"), ("pe(1)", "max"), ("utility(power(0))", "etg")]
+    for A, other in pairs:
         assert score(r, C=C, A=A, end=end) == near(score(r, C=C, A=other, end=end))
-
-    same("fgt(0)", "fin")
-    same("fgt(1)", "etg")
-    same("pe(0)", "fin")
-    same("pe(1)", "max")
-    same("utility(power(0))", "etg")
 
 
 @given(gains(), aggregations(), ends())
@@ -361,12 +353,10 @@ def test_time_biased_gain_of_an_unlimited_supply():
     run = pd.DataFrame({"query_id": ["q"], "doc_id": ["d"], "score": [1.0]})
     rankings = judgments.align(run)
     assert scoring.divisor(TBG(norm="unlimited").metric, rankings) == pytest.approx([17.204], abs=5e-4)
-    assert scoring.divisor(TBG(norm="unlimited").metric, rankings) == near(
-        0.4928 / (1 - 2 ** (-(4.4 + 0.64 * 7.8) / 224))
-    )
-    assert scoring.score(TBG(norm="unlimited", lengths={"d": 100}).metric, rankings) == near(
-        0.4928 / 17.20392, rel=1e-5
-    )
+    by_hand = near(0.4928 / (1 - 2 ** (-(4.4 + 0.64 * 7.8) / 224)))
+    assert scoring.divisor(TBG(norm="unlimited").metric, rankings) == by_hand
+    value = scoring.score(TBG(norm="unlimited", lengths={"d": 100}).metric, rankings)
+    assert value == near(0.4928 / 17.20392, rel=1e-5)
 
 
 @given(
