@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from pyterrier_cwla.errors import BadJudgments, BadParameter, MissingLength
 from pyterrier_cwla.learning.lambdamart import LambdaMART
 from pyterrier_cwla.learning.rankers import GroupedRanker
 from pyterrier_cwla.measures.named import measures_of
+from tests.measures.test_intents import given
 from tests.support.messages import refused
 
 COLUMNS = ["query_id", "doc_id", "relevance", "iteration"]
@@ -36,13 +38,6 @@ def rows(seed, queries=6, most=7, intents=3):
     qrels = pd.DataFrame([*judged, ("q0", "elsewhere", 3, "q0/0")], columns=COLUMNS)
     pred = rng.choice([0.0, 1.0, 2.0, 3.5], len(qid))
     return qid, docno, rng.choice([10.0, 200.0, 900.0], len(qid)), pred, sizes, qrels
-
-
-def given(qrels, seed=1):
-    rng = np.random.default_rng(seed)
-    intents = qrels.groupby("query_id").iteration.unique()
-    shares = {query: rng.dirichlet(np.ones(len(intents[query]))) for query in intents.index}
-    return {query: dict(zip(intents[query], shares[query].tolist(), strict=True)) for query in intents.index}
 
 
 def rescored(measure, qrels, qid, docno, words, order):
@@ -78,14 +73,13 @@ def test_a_swap_changes_the_score_as_rescoring_says(inner, weights):
     for n, changes in zip(sizes, found, strict=True):
         order = start + np.argsort(-pred[start : start + n], kind="stable")
         before = rescored(measure, qrels, qid, docno, words, order)
-        for a in range(n):
-            for b in range(a + 1, n):
-                other = order.copy()
-                other[[a, b]] = other[[b, a]]
-                change = rescored(measure, qrels, qid, docno, words, other) - before
-                x, y = order[a] - start, order[b] - start
-                assert changes[x, y] == changes[y, x] == pytest.approx(change, abs=1e-10)
-                moved += abs(change) > 1e-6
+        for a, b in combinations(range(n), 2):
+            other = order.copy()
+            other[[a, b]] = other[[b, a]]
+            change = rescored(measure, qrels, qid, docno, words, other) - before
+            x, y = order[a] - start, order[b] - start
+            assert changes[x, y] == changes[y, x] == pytest.approx(change, abs=1e-10)
+            moved += abs(change) > 1e-6
         start += n
     assert moved > 5
 
@@ -226,8 +220,8 @@ def test_errors():
     refused(lambda: changes(qrels=qrels.drop(columns="iteration")), BadJudgments, "have no column 'iteration'")
     refused(lambda: changes(IntentAware(measure="ERR", weights={"q": {"x": 1}})), BadJudgments, "'y' has no weight")
     refused(lambda: changes(IntentAware(measure="TBG")), MissingLength, "needs the length of every training row")
-    with pytest.raises(BadParameter, match="LambdaMART needs qrels="):
-        GroupedRanker(objective="IntentAware(measure='ERR')").fit(np.zeros((2, 1)), [0, 1], qid=["q", "q"])
-    objective = LambdaMART(aware, qrels=qrels, qid=["q", "q"])
-    with pytest.raises(BadParameter, match="the objective has its own doc_length, docno or qid"):
-        GroupedRanker(objective=objective).fit(np.zeros((2, 1)), [0, 1], qid=["q", "q"])
+    own = "the objective has its own doc_length, docno or qid"
+    bound = LambdaMART(aware, qrels=qrels, qid=["q", "q"])
+    for objective, words in (("IntentAware(measure='ERR')", "LambdaMART needs qrels="), (bound, own)):
+        with pytest.raises(BadParameter, match=words):
+            GroupedRanker(objective=objective).fit(np.zeros((2, 1)), [0, 1], qid=["q", "q"])
