@@ -1,6 +1,7 @@
 """Caching of results of users' functions: only functions with a version are cached; others are computed each time."""
 
 import functools
+import importlib
 import os
 import sys
 import warnings
@@ -27,10 +28,6 @@ RUNS = {
 NOTE = "are not cached"
 
 
-def measure_of(part, **more):
-    return CWLA(**{"C": "rbp(0.5)", "A": "erg", "max_rel": 4, **more, **{_ROLE[part.kind]: part()}})
-
-
 _ROLE = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A"}
 
 
@@ -53,41 +50,39 @@ def importable(monkeypatch, name, text):
         monkeypatch.delitem(sys.modules, known)
 
 
+def changing(worth):
+    """Return a gain with the name `changing`, of the values of a function that may change."""
+
+    @gain
+    def changing(grade):
+        return worth(grade)
+
+    return changing
+
+
 def import_inside(value, monkeypatch):
     importable(
         monkeypatch, "mine", f"def worth(grade): return np.where(grade == 4, {value}, 0.1)\nimport numpy as np\n"
     )
-
-    @gain
-    def changing(grade):
-        import mine
-
-        return mine.worth(grade)
-
-    return changing
+    return changing(lambda grade: importlib.import_module("mine").worth(grade))
 
 
 def from_import_inside(value, monkeypatch):
     importable(monkeypatch, "mine", f"def worth(grade): return grade / 4 * {value}\n")
 
-    @gain
-    def changing(grade):
+    def imported(grade):
         from mine import worth
 
         return worth(grade)
 
-    return changing
+    return changing(imported)
 
 
 def submodule(value, monkeypatch):
     importable(monkeypatch, "mine.sub", f"def worth(grade): return grade / 4 * {value}\n")
     import mine.sub
 
-    @gain
-    def changing(grade):
-        return mine.sub.worth(grade)
-
-    return changing
+    return changing(lambda grade: mine.sub.worth(grade))
 
 
 def module_that_imports_a_module(value, monkeypatch):
@@ -95,11 +90,7 @@ def module_that_imports_a_module(value, monkeypatch):
     importable(monkeypatch, "mine", "import values\ndef worth(grade): return grade / 4 * values.WORTH\n")
     import mine
 
-    @gain
-    def changing(grade):
-        return mine.worth(grade)
-
-    return changing
+    return changing(lambda grade: mine.worth(grade))
 
 
 def state_of_a_module(value, monkeypatch):
@@ -108,77 +99,39 @@ def state_of_a_module(value, monkeypatch):
     import mine
 
     mine.T = value
-
-    @gain
-    def changing(grade):
-        return grade / 4 * mine.T
-
-    return changing
+    return changing(lambda grade: grade / 4 * mine.T)
 
 
 def environment(value, monkeypatch):
     monkeypatch.setenv("WORTH", str(value))
-
-    @gain
-    def changing(grade):
-        return grade / 4 * float(os.environ["WORTH"])
-
-    return changing
+    return changing(lambda grade: grade / 4 * float(os.environ["WORTH"]))
 
 
 def data_file(value, monkeypatch):
     """Return a gain that reads the file for grade 4 only; a trial with other grades would not depend on the file."""
     Path("worth.txt").write_text(str(value))
-
-    @gain
-    def changing(grade):
-        return np.where(grade == 4, float(Path("worth.txt").read_text()), 0.1)
-
-    return changing
+    return changing(lambda grade: np.where(grade == 4, float(Path("worth.txt").read_text()), 0.1))
 
 
 def vectorised(value, monkeypatch):
-    worth = np.vectorize(lambda grade: grade / 4 * value)
-
-    @gain
-    def changing(grade):
-        return worth(grade)
-
-    return changing
+    return changing(np.vectorize(lambda grade: grade / 4 * value))
 
 
 def transformer(value, monkeypatch):
     from sklearn.preprocessing import FunctionTransformer
 
-    worth = FunctionTransformer(lambda grade: grade / 4 * value)
-
-    @gain
-    def changing(grade):
-        return worth.transform(grade)
-
-    return changing
+    return changing(FunctionTransformer(lambda grade: grade / 4 * value).transform)
 
 
 def estimator(value, monkeypatch):
     from sklearn.linear_model import LinearRegression
 
     model = LinearRegression().fit([[0], [4]], [0, value])
-
-    @gain
-    def changing(grade):
-        return np.maximum(model.predict(grade.reshape(-1, 1)).reshape(grade.shape), 0)
-
-    return changing
+    return changing(lambda grade: np.maximum(model.predict(grade.reshape(-1, 1)).reshape(grade.shape), 0))
 
 
 def partial_function(value, monkeypatch):
-    worth = functools.partial(lambda factor, grade: grade / 4 * factor, value)
-
-    @gain
-    def changing(grade):
-        return worth(grade)
-
-    return changing
+    return changing(functools.partial(lambda factor, grade: grade / 4 * factor, value))
 
 
 def closure(value, monkeypatch):
@@ -189,10 +142,15 @@ def closure(value, monkeypatch):
     return changing
 
 
-def global_value(value, monkeypatch):
-    known = {"gain": gain, "WORTH": value}
-    exec("@gain\ndef changing(grade): return grade / 4 * WORTH", known)
+def defined(text, **known):
+    """Return the gain `changing` that a text defines."""
+    known["gain"] = gain
+    exec(text, known)
     return known["changing"]
+
+
+def global_value(value, monkeypatch):
+    return defined("@gain\ndef changing(grade): return grade / 4 * WORTH", WORTH=value)
 
 
 def default(value, monkeypatch):
@@ -207,33 +165,20 @@ def keyword_default(value, monkeypatch):
     def other(grade, *, worth=value):
         return grade / 4 * worth
 
-    @gain
-    def changing(grade):
-        return other(grade)
-
-    return changing
+    return changing(lambda grade: other(grade))
 
 
 def body(value, monkeypatch):
-    known = {"gain": gain}
-    exec(f"@gain\ndef changing(grade): return grade / 4 * {value}", known)
-    return known["changing"]
+    return defined(f"@gain\ndef changing(grade): return grade / 4 * {value}")
 
 
 def helper(value, monkeypatch):
-    known = {"gain": gain}
-    exec(f"def worth(grade): return grade / 4 * {value}\n@gain\ndef changing(grade): return worth(grade)", known)
-    return known["changing"]
+    return defined(f"def worth(grade): return grade / 4 * {value}\n@gain\ndef changing(grade): return worth(grade)")
 
 
 def attribute_of_a_class(value, monkeypatch):
     kind = type("Settings", (), {"worth": staticmethod(lambda grade: grade / 4 * value)})
-
-    @gain
-    def changing(grade):
-        return kind.worth(grade)
-
-    return changing
+    return changing(lambda grade: kind.worth(grade))
 
 
 FIRST = 1.0
@@ -242,12 +187,7 @@ _table = {4: FIRST}
 
 def table_changed_in_place(value, monkeypatch):
     _table[4] = value
-
-    @gain
-    def changing(grade):
-        return np.where(grade == 4, _table[4], 0.1)
-
-    return changing
+    return changing(lambda grade: np.where(grade == 4, _table[4], 0.1))
 
 
 class Worth:
@@ -260,28 +200,23 @@ class Worth:
 def callable_object(value, monkeypatch):
     worth = Worth()
     worth.value = value
-
-    @gain
-    def changing(grade):
-        return worth(grade)
-
-    return changing
+    return changing(worth)
 
 
-def a_parameter_of_another(value, monkeypatch):
+def named_discount(value):
     @discount
     def changing(i):
         return value / i
 
+
+def a_parameter_of_another(value, monkeypatch):
+    named_discount(value)
     part = aggregation(lambda_of("through", "view, phi", "view.discounted(phi)", phi=Annotated[Any, Named("discount")]))
     return functools.partial(part, "changing"), "aggregation"
 
 
 def one_of_many_parameters(value, monkeypatch):
-    @discount
-    def changing(i):
-        return value / i
-
+    named_discount(value)
     of = aggregation(version=1)(
         lambda_of("through_many", "view, *phi", "sum(view.discounted(one) for one in phi)",
                   phi=Annotated[Any, Named("discount")])
@@ -521,25 +456,30 @@ def in_a_study(version, factor):
     return "CWLA(C='in_studies($p)',A='erg',max_rel=4)"
 
 
+def fitted_and_robust(template, **more):
+    """Return the candidates of a fit, and a study of robustness."""
+    rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
+    rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
+    found = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, cv=2, repeats=1, progress=False, **more).candidates
+    return found, robustness(QRELS, RUNS, [template.replace("$p", "0.8")], **rough, **more)
+
+
+def same_studies(one, other):
+    pd.testing.assert_frame_equal(one[0], other[0])
+    np.testing.assert_array_equal(one[1].order.scores, other[1].order.scores)
+    np.testing.assert_array_equal(one[1].tests.p, other[1].tests.p)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("version", [{}, {"version": 1}])
 def test_studies_compute_anew_what_has_no_version(version, tmp_path):
-    rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
-    how = {"cv": 2, "repeats": 1, "progress": False}
-    rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
     for number, factor in enumerate((1.0, 0.5)):
         template = in_a_study(version and {"version": number}, factor)
-        measure = [template.replace("$p", "0.8")]
-        plain = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
-        study = robustness(QRELS, RUNS, measure, **rough)
+        plain = fitted_and_robust(template)
         for _ in range(2):
             with warnings.catch_warnings(record=True) as told:
                 warnings.simplefilter("always")
-                kept = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, cache_dir=tmp_path, **how).candidates
-                pd.testing.assert_frame_equal(kept, plain)
-                again = robustness(QRELS, RUNS, measure, cache_dir=tmp_path, **rough)
-                np.testing.assert_array_equal(again.order.scores, study.order.scores)
-                np.testing.assert_array_equal(again.tests.p, study.tests.p)
+                same_studies(fitted_and_robust(template, cache_dir=tmp_path), plain)
             assert [NOTE in str(one.message) for one in told] == ([] if version else [True, True])
             assert all(one.filename == __file__ for one in told)
 
@@ -549,14 +489,8 @@ def test_a_study_caches_under_a_version(tmp_path, monkeypatch):
     from pyterrier_cwla.studies.fitting import parameter_fit
     from pyterrier_cwla.studies.incomplete_judgments.robustness_study import Work
 
-    rated = Rated.lists(QRELS, RUNS["one"], {"1": 1, "2": 3, "3": 2})
     template = in_a_study({"version": "a"}, 1.0)
-    how = {"cv": 2, "repeats": 1, "progress": False, "cache_dir": tmp_path}
-    rough = {"fractions": (0.5,), "seeds": 2, "pairs": 1, "resamples": 50, "complete": None, "progress": False}
-    first = fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates
-    study = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], cache_dir=tmp_path, **rough)
+    first = fitted_and_robust(template, cache_dir=tmp_path)
     monkeypatch.setattr(parameter_fit, "_scores", lambda *_: 1 / 0)
     monkeypatch.setattr(Work, "__call__", None)
-    pd.testing.assert_frame_equal(fit(template, {"p": [0.1, 0.5, 0.9]}, rated, **how).candidates, first)
-    again = robustness(QRELS, RUNS, [template.replace("$p", "0.8")], cache_dir=tmp_path, **rough)
-    np.testing.assert_array_equal(again.order.scores, study.order.scores)
+    same_studies(fitted_and_robust(template, cache_dir=tmp_path), first)

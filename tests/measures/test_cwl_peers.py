@@ -13,6 +13,7 @@ from cwl.ruler.ranking import Ranking
 from ir_measures import BPM, INSQ, NERR8, NERR9, NERR10, NERR11
 
 from pyterrier_cwla import evaluate, score
+from tests.measures.test_equations import Topic, dynamic_bpm
 from tests.support.generated import collection
 
 PEERS = {
@@ -117,17 +118,6 @@ def test_foraging_does_not_overflow(C):
         theirs(IFTGoalCWLMetric(1000, 0.9, 1e4), gains)
 
 
-def slow_player(gains, T, K, h_b, h_c, m):
-    """Zhang et al. (2017): each item moves both limits, for the items after it."""
-    found = spent = 0
-    while True:
-        r = gains[spent] if spent < len(gains) else 0.0
-        found, spent = found + r, spent + 1
-        if found >= T or spent >= K:
-            return found / spent
-        T, K = T + h_b * (r - m), K + h_c * (r - m)
-
-
 def test_the_dynamic_player_adapts_and_cwl_evals_does_not():
     """cwl_eval moves T instead of K, and before the test of the item itself."""
     differ = 0
@@ -139,7 +129,7 @@ def test_the_dynamic_player_adapts_and_cwl_evals_does_not():
             (1.5, 5, 0.75, 0, 0.5),
         ):
             ours = score(list(gains), C=f"bpm({T}, {K}, {h_b}, {h_c}, {m})", A="erg", end=1000)
-            assert ours == pytest.approx(slow_player(gains, T, K, h_b, h_c, m), abs=1e-12)
+            assert ours == pytest.approx(dynamic_bpm(Topic(2 * gains, []), T, K, h_b, h_c, m), abs=1e-12)
             differ += abs(ours - theirs(BPMDCWLMetric(T, K, h_b, h_c, m), gains)) > 1e-6
     assert differ > 5
 

@@ -18,8 +18,8 @@ FAR = 1000  # number of ranks of sums without an end
 class Topic:
     """Symbols of the formulas for one topic; a rank i is an argument, from 1."""
 
-    def __init__(self, grades, judged, words):
-        self.grades, self.judged, self.words, self.n = grades, judged, words, len(grades)
+    def __init__(self, grades, judged, words=None, efforts=(1 / 4, 1, 1)):
+        self.grades, self.judged, self.words, self.n, self.efforts = grades, judged, words, len(grades), efforts
         self.R = sum(grade >= 1 for grade in judged)
 
     def g(self, i):
@@ -43,8 +43,8 @@ class Topic:
         return sum((0.4, 0.6)[: self.g(i)])
 
     def e(self, i):
-        """Effort ratio(4)."""
-        return 1 if self.b(i) else 1 / 4
+        """Effort by grade, here ratio(4)."""
+        return self.efforts[self.g(i)]
 
     def length(self, i):
         return self.words[i - 1]
@@ -61,7 +61,7 @@ class Topic:
     @property
     def ideal(self):
         best = sorted((max(grade, 0) for grade in self.judged), reverse=True)
-        return Topic(best, self.judged, None)
+        return Topic(best, self.judged, efforts=self.efforts)
 
 
 def ranks(last):
@@ -105,7 +105,13 @@ def graded_tbg(t, h=31.0):
     return total
 
 
+def u_measure(t, T):
+    """Σ r_i·max(0, 1 − t_i/T), with t_i the time after item i."""
+    return sum(t.p(i) * max(0, 1 - sum(map(t.e, ranks(i))) / T) for i in ranks(t.n))
+
+
 def average_precision(t, gain, effort, whole):
+    """Jiang and Allan (2016), Eq. 2 and 3."""
     total = 0.0
     for k in ranks(t.n):
         total += t.b(k) * sum(map(gain, ranks(k))) / sum(map(effort, ranks(k)))
@@ -113,6 +119,7 @@ def average_precision(t, gain, effort, whole):
 
 
 def dcg(t, gain, effort=None):
+    """Jiang and Allan (2016), Eq. 5, where items have an effort."""
     top = sum(gain(t, i) / log2(i + 1) for i in ranks(t.n))
     return top if effort is None else top / sum(effort(t, i) / log2(i + 1) for i in ranks(t.n))
 
@@ -126,7 +133,8 @@ def first_relevant(t):
     return next((i for i in ranks(t.n) if t.b(i)), inf)
 
 
-def cascade(t, phi, gamma=1.0, highest=2):
+def cascade(t, phi=lambda i: 1 / i, gamma=1.0, highest=2):
+    """Chapelle et al. (2009), sections 4 and 7.2: Σ_r φ(r)·γ^(r−1)·R_r·Π_{i<r}(1−R_i)."""
     return sum(
         phi(i) * gamma ** (i - 1) * t.p(i, highest) * prod(1 - t.p(j, highest) for j in ranks(i - 1))
         for i in ranks(t.n)
@@ -134,6 +142,7 @@ def cascade(t, phi, gamma=1.0, highest=2):
 
 
 def dynamic_bpm(t, T=0.8, K=6.0, h_b=0.7, h_c=2.0, m=0.25):
+    """Zhang et al. (2017): gain over effort of the items seen. Each item moves the limits for later items."""
     G = seen(t)
     s = next(
         i for i in ranks(FAR)
@@ -168,6 +177,11 @@ def nerr(t, patience, last=FAR):
 def left(t, value, phi=0.8):
     """Σ L(i)·value(i), with the users of RBP."""
     return sum(phi ** (i - 1) * (1 - phi) * value(i) for i in ranks(300))
+
+
+def expected_effort(t, theta):
+    """Carterette (2011), Model 3: Σ_k P(k)/k, where one relevant document satisfies with probability θ."""
+    return sum(1 / i * theta * t.b(i) * (1 - theta) ** sum(map(t.b, ranks(i - 1))) for i in ranks(t.n))
 
 
 def bpref(t):
@@ -249,16 +263,14 @@ VALUES = {
     "CWLA(C='rbp(0.8)',A='max',max_rel=2)": lambda t: left(t, lambda i: max(map(t.r, ranks(i)))),
     "TBG": tbg,
     "GradedTBG": graded_tbg,
-    f"UMeasure(T=6,{RATIO},max_rel=2)": lambda t: sum(
-        t.p(i) * max(0, 1 - sum(map(t.e, ranks(i))) / 6) for i in ranks(t.n)
-    ),
-    f"AdaptiveP({RATIO})@9": lambda t: sum(map(t.b, ranks(9))) / sum(map(t.e, ranks(9))),
-    f"AdaptiveGP({RATIO})@9": lambda t: sum(map(t.share, ranks(9))) / sum(map(t.e, ranks(9))),
+    f"UMeasure(T=6,{RATIO},max_rel=2)": lambda t: u_measure(t, 6),
+    f"AdaptiveP({RATIO})@9": lambda t: mean(lambda i: 1, t.b, t.e, min(t.n, 9)),
+    f"AdaptiveGP({RATIO})@9": lambda t: mean(lambda i: 1, t.share, t.e, min(t.n, 9)),
     f"AdaptiveAP({RATIO})": lambda t: average_precision(t, t.b, t.e, t.R),
     f"AdaptiveGAP({RATIO})": lambda t: average_precision(
         t, t.share, t.e, sum(sum((0.4, 0.6)[: max(grade, 0)]) for grade in t.judged)
     ),
-    f"AdaptiveRBP({RATIO})": lambda t: mean(lambda i: 0.8 ** (i - 1), t.b, t.e, t.n),
+    f"AdaptiveRBP(p=0.6,{RATIO})": lambda t: mean(lambda i: 0.6 ** (i - 1), t.b, t.e, t.n),
     f"AdaptiveGRBP({RATIO})": lambda t: mean(lambda i: 0.8 ** (i - 1), t.share, t.e, t.n),
     f"AdaptiveRR({RATIO})": lambda t: 1 / sum(map(t.e, ranks(first_relevant(t)))) if first_relevant(t) < inf else 0,
     f"AdaptiveERR({RATIO},max_rel=2)": lambda t: cascade(t, lambda k: 1 / sum(map(t.e, ranks(k)))),
@@ -271,9 +283,7 @@ VALUES = {
     "IFT(T=0.5,A=0.1,max_rel=2)": lambda t: foraging(t, True, True),
     "ExpectedUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, t.r),
     "ExpectedTotalUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, seen(t)),
-    "ExpectedEffort(theta=0.3)": lambda t: sum(
-        1 / i * 0.3 * t.b(i) * 0.7 ** sum(map(t.b, ranks(i - 1))) for i in ranks(t.n)
-    ),
+    "ExpectedEffort(theta=0.3)": lambda t: expected_effort(t, 0.3),
     "ExpectedAverageUtility(C='rbp(0.8)',max_rel=2)": lambda t: left(t, lambda i: seen(t)(i) / i),
     f"SET({RATIO},max_rel=2)@9": lambda t: mean(lambda i: (i + 1) ** 0.5 - i**0.5, t.r, t.e, 9),
     "TrAP": lambda t: average_precision(t, t.b, lambda i: 1, sum(map(t.b, ranks(t.n)))),
@@ -296,7 +306,7 @@ VALUES = {
     "R@5": lambda t: r_share(t, t.b, 5),
     "RR": lambda t: 1 / first_relevant(t),
     "Success@3": lambda t: max(map(t.b, ranks(3))),
-    "nDCG@10": lambda t: of_ideal(Topic(t.grades[:10], t.judged, None), lambda t, i: t.g(i) if i <= 10 else 0),
+    "nDCG@10": lambda t: of_ideal(Topic(t.grades[:10], t.judged), lambda t, i: t.g(i) if i <= 10 else 0),
     "nDCG(dcg='exp-log2')": lambda t: of_ideal(t, lambda t, i: 2 ** t.g(i) - 1),
     "SDCG(max_rel=2)@9": lambda t: mean(lambda i: 1 / log2(i + 1), t.r, last=9),
     "RBP(p=0.9,rel=1)": lambda t: 0.1 * sum(0.9 ** (i - 1) * t.b(i) for i in ranks(t.n)),
