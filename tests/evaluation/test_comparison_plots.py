@@ -12,6 +12,7 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import compare
 from pyterrier_cwla.rendering.tables import MARKS
 from tests.support.generated import collection
+from tests.support.messages import refused
 from tests.support.readable import assert_readable
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -179,12 +180,9 @@ def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
 
 def test_only_chosen_runs_are_shown(found):
     assert labels(found.plot(["AP"], ["system 3"]).axes[0]) == ["system 3"]
-    with pytest.raises(BadParameter, match="no run 'x' in the comparison"):
-        found.plot(runs=["x"])
-    with pytest.raises(BadParameter, match="no measure 'P' in the comparison"):
-        found.plot("P")
-    with pytest.raises(BadParameter, match="measures= is empty"):
-        found.plot([])
+    refused(lambda: found.plot(runs=["x"]), BadParameter, "no run 'x' in the comparison")
+    refused(lambda: found.plot("P"), BadParameter, "no measure 'P' in the comparison")
+    refused(lambda: found.plot([]), BadParameter, "measures= is empty")
 
 
 @pytest.mark.slow
@@ -295,8 +293,7 @@ def test_topics_have_names_in_all_forms(found, topics):
     ],
 )
 def test_topics_that_do_not_fit_are_an_error(found, topics, message):
-    with pytest.raises(BadParameter, match=message):
-        found.plot_topics("system 2", "system 1", topics=topics)
+    refused(lambda: found.plot_topics("system 2", "system 1", topics=topics), BadParameter, message)
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import stop_distribution
 from tests.measures.test_intents import GRADED, diversity, given
 from tests.support import reference
+from tests.support.messages import refused
 
 CELL = "CWLA(C='{}',A='{}',max_rel=3)"
 MEASURES = ["ERR", "AP", "TBG@10", "nDCG@5", "INST(max_rel=3)", CELL.format("rbp(0.9)", "max"), "P@40", "RBP(rel=1)"]
@@ -136,17 +137,16 @@ def test_lengths_and_on_the_command_line(tmp_path, capsys, monkeypatch):
 
 def test_errors():
     run, qrels = diversity(4)
-    with pytest.raises(BadParameter, match="two runs side by side need"):
-        explain(qrels, {"one": run, "other": run}, "3", "IntentAware(measure='RR')")
-    with pytest.raises(BadParameter, match="the users of each intent see another ranking"):
-        explain(qrels, run, "3", IntentAware(measure=TBG(judged_only=True)))
-    with pytest.raises(BadParameter, match="follows no user model"):
-        explain(qrels, run, "3", IntentAware(measure="Bpref"))
-    with pytest.raises(BadParameter, match="follows no user model"):
-        explain(qrels, run, "3", "GeometricMean(measure=\"IntentAware(measure='RR')\")")
-    with pytest.raises(BadParameter, match="no query '33' in the judgments"):
-        explain(qrels, run, "33", "IntentAware(measure='RR')")
-    with pytest.raises(BadParameter, match="the query 3 must be a string"):
-        explain(qrels, run, 3, "IntentAware(measure='RR')")
-    with pytest.raises(BadParameter, match="has no documents for query '3'"):
-        explain(qrels, run[run.query_id != "3"], "3", "IntentAware(measure='RR')")
+
+    def ask(measure="IntentAware(measure='RR')", query="3", run=run):
+        return lambda: explain(qrels, run, query, measure)
+
+    refused(ask(run={"one": run, "other": run}), BadParameter, "two runs side by side need")
+    refused(
+        ask(IntentAware(measure=TBG(judged_only=True))), BadParameter, "the users of each intent see another ranking"
+    )
+    for measure in (IntentAware(measure="Bpref"), "GeometricMean(measure=\"IntentAware(measure='RR')\")"):
+        refused(ask(measure), BadParameter, "follows no user model")
+    refused(ask(query="33"), BadParameter, "no query '33' in the judgments")
+    refused(ask(query=3), BadParameter, "the query 3 must be a string")
+    refused(ask(run=run[run.query_id != "3"]), BadParameter, "has no documents for query '3'")

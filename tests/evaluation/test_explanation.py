@@ -10,6 +10,7 @@ import pytest
 from pyterrier_cwla import TBG, CWLAError, evaluate, explain, explain_gains
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import explanation, stop_distribution
+from tests.support.messages import refused
 
 QRELS = pd.DataFrame(
     [("1", "a", 2), ("1", "b", 0), ("1", "c", 1), ("1", "lost", 2), ("2", "x", 1)],
@@ -214,10 +215,8 @@ def test_more_ranks_than_evaluate_takes_are_the_same_error(measure):
 
 
 def test_an_unknown_query_shows_what_is_near():
-    with pytest.raises(CWLAError, match="no query '3' in the judgments"):
-        explain(QRELS, RUN, "3", "RR")
-    with pytest.raises(CWLAError, match="no user model"):
-        explain(QRELS, RUN, "1", "NumRet")
+    refused(lambda: explain(QRELS, RUN, "3", "RR"), "no query '3' in the judgments")
+    refused(lambda: explain(QRELS, RUN, "1", "NumRet"), "no user model")
 
 
 @pytest.mark.parametrize("measure", MEASURES, ids=str)
@@ -280,5 +279,4 @@ def test_a_picture_in_a_notebook_is_small():
 def test_several_runs_are_refused(runs):
     with pytest.raises(CWLAError, match="explain takes one run, or a dict of two runs by name, and was given"):
         explain({"1": {"x": 1}}, runs, "1", "AP")
-    with pytest.raises(CWLAError, match="takes one run, and was given"):
-        stop_distribution({"1": {"x": 1}}, runs, "AP")
+    refused(lambda: stop_distribution({"1": {"x": 1}}, runs, "AP"), "takes one run, and was given")

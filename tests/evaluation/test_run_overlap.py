@@ -10,6 +10,7 @@ from pyterrier_cwla import rbo, studies
 from pyterrier_cwla.errors import BadParameter, BadRun, CWLAWarning
 from tests.support import reference
 from tests.support.generated import as_pyterrier, collection
+from tests.support.messages import refused
 
 LISTS = st.lists(st.sampled_from("abcdefghijkl"), min_size=1, unique=True)
 ONE, OTHER = {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}, {"q": {"b": 3.0, "a": 2.0, "d": 1.0}}
@@ -127,19 +128,13 @@ def test_errors():
         rbo({"x": ONE, "y": twice})
     with pytest.raises(BadRun, match=r"the runs run and other have no topic in common: one has 'q', and one has 'r'\."):
         rbo(ONE, run_of("ab", "r"))
-    with pytest.raises(BadRun, match="there is 1 run: give a second one"):
-        rbo(ONE)
-    with pytest.raises(BadRun, match="other= takes one run, and was given 2 by name"):
-        rbo(ONE, {"x": ONE, "y": OTHER})
-    with pytest.raises(BadRun, match="no topic in common"):
-        rbo(ONE, {"q": {}})
-    with pytest.raises(BadRun, match="NaN"):
-        rbo(ONE, {"q": {"a": float("nan")}})
-    with pytest.raises(BadRun, match="an overlap is that of two runs, and there is 1 run"):
-        rbo({}, ONE)
+    refused(lambda: rbo(ONE), BadRun, "there is 1 run: give a second one")
+    refused(lambda: rbo(ONE, {"x": ONE, "y": OTHER}), BadRun, "other= takes one run, and was given 2 by name")
+    refused(lambda: rbo(ONE, {"q": {}}), BadRun, "no topic in common")
+    refused(lambda: rbo(ONE, {"q": {"a": float("nan")}}), BadRun, "NaN")
+    refused(lambda: rbo({}, ONE), BadRun, "an overlap is that of two runs, and there is 1 run")
     for p in (0, 1, -1, float("nan"), "0.5", None):
-        with pytest.raises(BadParameter, match=r"the persistence must be between 0 and 1, such as 0\.9"):
-            rbo(ONE, OTHER, p)
+        refused(lambda p=p: rbo(ONE, OTHER, p), BadParameter, "the persistence must be between 0 and 1, such as 0.9")
     for depth in (0, 1.5, True):
         with pytest.raises(BadParameter, match=rf"depth={depth!r} must be a whole number from 1"):
             rbo(ONE, OTHER, depth=depth)

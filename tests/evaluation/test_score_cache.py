@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import pyterrier_cwla
-from pyterrier_cwla import CWLAError, evaluate
+from pyterrier_cwla import evaluate
 from pyterrier_cwla.data.columns import of_columns, run_columns
 from pyterrier_cwla.errors import MalformedFile
 from pyterrier_cwla.evaluation.driver import stream
@@ -19,6 +19,7 @@ from pyterrier_cwla.evaluation.score_cache import names_in_cache
 from pyterrier_cwla.measures.provider import CWLAEvaluator, computed_here
 from pyterrier_cwla.tasks.hashing import of_strings
 from pyterrier_cwla.tasks.result_cache import ResultCache, _seal
+from tests.support.messages import refused
 
 MEASURES = ["AP", "nDCG@10", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"]
 
@@ -233,8 +234,7 @@ def test_pieces_that_are_no_arrays_are_refused(tmp_path, content):
     kept = ResultCache(tmp_path, {})
     kept.put("piece", {})
     kept._path("piece").write_bytes(content + _seal("piece", content))
-    with pytest.raises(MalformedFile, match="has no arrays that can be read"):
-        kept.get("piece", LAYOUT)
+    refused(lambda: kept.get("piece", LAYOUT), MalformedFile, "has no arrays that can be read")
 
 
 @pytest.mark.parametrize("what", ["values", "answered"])
@@ -247,9 +247,14 @@ def test_an_evaluation_refuses_pieces_of_another_shape(collection, monkeypatch, 
     with monkeypatch.context() as patched:
         patched.setattr(ResultCache, "put", lambda kept, name, piece: real(kept, name, longer(piece)))
         scored()
-    says = rf"kept/.*npz: this entry of cache_dir='kept' must have {what} \(\w+, shape 6\), and has {what} \(\w+, shape 7\)"
-    with pytest.raises(MalformedFile, match=says):
-        scored()
+    refused(
+        scored,
+        MalformedFile,
+        "kept/",
+        f"npz: this entry of cache_dir='kept' must have {what} (",
+        ", shape 6)",
+        ", shape 7)",
+    )
     for path in Path("kept").rglob("*.npz"):
         path.unlink()
     pd.testing.assert_frame_equal(scored(), expected, check_exact=True)
@@ -269,12 +274,10 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path):
 
 def test_a_folder_that_cannot_be_one(collection, monkeypatch):
     Path("file").write_text("")
-    with pytest.raises(CWLAError, match=r"cache_dir='file' cannot be written \(.*\): give another folder"):
-        scored(cache_dir="file")
+    refused(lambda: scored(cache_dir="file"), "cache_dir='file' cannot be written (", "): give another folder")
     if os.geteuid():
         Path("locked").mkdir(mode=0o500)
-        with pytest.raises(CWLAError, match=r"cache_dir='locked' cannot be written"):
-            scored(cache_dir="locked")
+        refused(lambda: scored(cache_dir="locked"), "cache_dir='locked' cannot be written")
 
 
 def test_columns_have_equal_hashes_where_they_are_equal():

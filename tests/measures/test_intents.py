@@ -18,6 +18,7 @@ from pyterrier_cwla.data import register_intent_weights
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 from tests.support import reference
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 HALF = "CWLA(C='rr',A='err',gain='table({1:0.5,2:0.5,3:0.5})')"
 GRADED = (-1, 0, 0, 1, 2, 3)
@@ -223,39 +224,38 @@ def test_one_intent_is_the_measure_itself():
 
 def test_errors():
     run, qrels = diversity(1)
-    with pytest.raises(BadJudgments, match=r"is judged twice \(for intents, use IntentAware\)"):
-        evaluate(qrels, run, ["AP"])
-    with pytest.raises(BadJudgments, match=r"is judged twice: keep one row"):
-        evaluate(pd.concat([qrels, qrels[qrels.relevance > 0][:1]]), run, [IntentAware(measure="AP")])
-    with pytest.raises(BadJudgments, match="iteration of the judgments must be strings or whole numbers"):
-        evaluate(qrels.assign(iteration=[1, "1"] * (len(qrels) // 2)), run, [IntentAware(measure="AP")])
-    with pytest.raises(BadJudgments, match="have no column 'iteration'"):
-        evaluate(
-            qrels.drop(columns="iteration").drop_duplicates(["query_id", "doc_id"]), run, [IntentAware(measure=RR)]
-        )
     weights = given(qrels)
-    with pytest.raises(BadParameter, match="topic '3': the probabilities of its intents sum to"):
-        IntentAware(measure=RR, weights=weights | {"3": {"0": 0.5}})
-    with pytest.raises(BadParameter, match="weight -1: a probability must be"):
-        IntentAware(measure=RR, weights={"3": {"0": -1, "1": 2}})
-    with pytest.raises(BadJudgments, match="have no entry for 1 of 8 topics"):
-        evaluate(qrels, run, [IntentAware(measure=RR, weights={q: w for q, w in weights.items() if q != "3"})])
-    with pytest.raises(BadJudgments, match="topic '3': the judged intent '1' has no weight"):
-        evaluate(qrels, run, [IntentAware(measure=RR, weights=weights | {"3": {"0": 1}})])
-    with pytest.raises(BadParameter, match="no table of intents' probabilities 'uniformly'"):
-        IntentAware(measure=RR, weights="uniformly")
-    with pytest.raises(
-        BadParameter, match=r"not itself a mean over intents or queries, such as 'TBG' or 'AP', not Geom"
+
+    def ask(qrels=qrels, weights="uniform"):
+        return lambda: evaluate(qrels, run, [IntentAware(measure=RR, weights=weights)])
+
+    refused(lambda: evaluate(qrels, run, ["AP"]), BadJudgments, "is judged twice (for intents, use IntentAware)")
+    twice = pd.concat([qrels, qrels[qrels.relevance > 0][:1]])
+    refused(ask(twice), BadJudgments, "is judged twice: keep one row")
+    numbers = qrels.assign(iteration=[1, "1"] * (len(qrels) // 2))
+    refused(ask(numbers), BadJudgments, "iteration of the judgments must be strings or whole numbers")
+    without = qrels.drop(columns="iteration").drop_duplicates(["query_id", "doc_id"])
+    refused(ask(without), BadJudgments, "have no column 'iteration'")
+    less = {query: shares for query, shares in weights.items() if query != "3"}
+    refused(ask(weights=less), BadJudgments, "have no entry for 1 of 8 topics")
+    refused(ask(weights=less | {"3": {"0": 1}}), BadJudgments, "topic '3': the judged intent '1' has no weight")
+    for odd, says in (
+        (less | {"3": {"0": 0.5}}, "topic '3': the probabilities of its intents sum to"),
+        ({"3": {"0": -1, "1": 2}}, "weight -1: a probability must be"),
+        ("uniformly", "no table of intents' probabilities 'uniformly'"),
+        *(
+            (odd, "are {query: {intent: p}} or a DataFrame, not")
+            for odd in (None, 5, {"3": 0.5}, pd.Series({"3": 1.0}))
+        ),
+        *(({"3": {"0": odd}}, "topic '3', intent '0': weight") for odd in ("1", None, float("nan"))),
     ):
-        IntentAware(measure=GeometricMean(measure=RR))
-    for odd in (None, 5, {"3": 0.5}, pd.Series({"3": 1.0})):
-        with pytest.raises(BadParameter, match=r"are {query: {intent: p}} or a DataFrame, not"):
-            IntentAware(measure=RR, weights=odd)
-    for odd in ("1", None, float("nan")):
-        with pytest.raises(BadParameter, match=r"topic '3', intent '0': weight"):
-            IntentAware(measure=RR, weights={"3": {"0": odd}})
-    with pytest.raises(BadParameter, match="a table of intents has columns"):
-        register_intent_weights("odd", pd.DataFrame({"qid": ["1"], "p": [1.0]}))
+        refused(lambda odd=odd: IntentAware(measure=RR, weights=odd), BadParameter, says)
+    of_means = GeometricMean(measure=RR)
+    refused(
+        lambda: IntentAware(measure=of_means), BadParameter, "not itself a mean over intents or queries", "not Geom"
+    )
+    odd = pd.DataFrame({"qid": ["1"], "p": [1.0]})
+    refused(lambda: register_intent_weights("odd", odd), BadParameter, "a table of intents has columns")
 
 
 def test_a_name_that_means_two_tables():
@@ -264,14 +264,11 @@ def test_a_name_that_means_two_tables():
     for seed in (1, 2):
         register_intent_weights("twice", given(qrels, seed))
         measures.append(IntentAware(measure="RR", weights="twice"))
-    with pytest.raises(BadParameter, match=r"two measures are called IntentAware.* and differ"):
-        evaluate(qrels, run, measures)
-    with pytest.raises(BadParameter, match=r"two measures are called IntentAware.* and differ"):
-        evaluate(qrels, run, [GeometricMean(measure=measure) for measure in measures])
+    for both in (measures, [GeometricMean(measure=measure) for measure in measures]):
+        refused(lambda both=both: evaluate(qrels, run, both), BadParameter, "two measures are called", "and differ")
 
 
 def test_no_judgments_at_all():
     run, qrels = diversity(1)
     for measure in (IntentAware(measure="AP"), IntentAware(measure="AP", weights=given(qrels))):
-        with pytest.raises(BadJudgments, match="the judgments are empty"):
-            by_query(qrels[:0], run, measure)
+        refused(lambda measure=measure: by_query(qrels[:0], run, measure), BadJudgments, "the judgments are empty")

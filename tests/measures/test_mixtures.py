@@ -32,6 +32,7 @@ from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.wrappers import needs_of_all, unit_of
 from tests.support import reference
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 RBP_CELL = {"A": "erg", "max_rel": 3}
 TIMED = {"A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}
@@ -203,8 +204,7 @@ def test_scikit_learn():
     parts = [measure_score(part, y, score) for part in measure.parts.values()]
     assert measure_score(measure, y, score) == pytest.approx(np.mean(parts), abs=1e-12)
     assert callable(scorer(measure))
-    with pytest.raises(NotPassed, match="needs the length of every document"):
-        measure_score(MEASURES[0], y, score)
+    refused(lambda: measure_score(MEASURES[0], y, score), NotPassed, "needs the length of every document")
 
 
 def test_needs_are_those_of_all_parts():
@@ -240,11 +240,10 @@ ERRORS = {
     "Mixture(measures={'a':3})": "class 'a' has a measure, such as 'TBG', not 3",
     "Mixture(measures={'a':TBG,'b':RR})": "scores of 'a', TBG, are in 'documents saved', and those of 'b', RR, in "
     "'1/documents'. Give measures of one unit",
-    "Mixture(measures={'a':RBP(p=0.8,rel=1),'b':'CWLA(C=rbp(0.8),A=erg,effort=grade_time,max_rel=1)'})": "'gain per "
-    "documents', and those of 'b', .*, in 'gain per seconds'",
+    "Mixture(measures={'a':RBP(p=0.8,rel=1),'b':'CWLA(C=rbp(0.8),A=erg,effort=grade_time,max_rel=1)'})": "gain per seconds",
     "Mixture(measures={'a':nDCG,'b':P@5})": "'share of the best score', and those of 'b', P@5, in 'gain per documents'",
-    "Mixture(measures={'a':TBG,'b':GMAP})": r"is not a mean over users. Write GeometricMean\(measure=Mixture\(…\)\)",
-    "Mixture(measures={'a':Residual(measure=TBG)})": r"is not a mean over users. Write Residual\(measure=Mixture\(…\)\)",
+    "Mixture(measures={'a':TBG,'b':GMAP})": "is not a mean over users. Write GeometricMean(measure=Mixture(…))",
+    "Mixture(measures={'a':Residual(measure=TBG)})": "is not a mean over users. Write Residual(measure=Mixture(…))",
     "Mixture(measures={'a':IntentAware(measure=NumRel)})": "is not a mean over users",
     "Mixture(measures={'a':NumRel})": "NumRel, of class 'a', is not a mean over users. A class of users has a measure",
     "Mixture(measures={'a':TBG},weights={'b':1})": "class 'a' is in measures= and not in weights=; it must be in both",
@@ -259,13 +258,11 @@ ERRORS = {
 
 @pytest.mark.parametrize("text", ERRORS)
 def test_errors(text):
-    with pytest.raises(BadParameter, match=ERRORS[text]):
-        evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text])
+    refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text]), BadParameter, ERRORS[text])
 
 
 def test_an_unknown_measure_of_a_class():
-    with pytest.raises(UnknownSpec, match="no measure 'TGB'"):
-        Mixture(measures={"a": "TGB"})
+    refused(lambda: Mixture(measures={"a": "TGB"}), UnknownSpec, "no measure 'TGB'")
 
 
 UNITS = {

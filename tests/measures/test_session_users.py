@@ -19,6 +19,7 @@ from pyterrier_cwla.measures.reference import find
 from pyterrier_cwla.model.aggregations import erg
 from tests.measures.test_sessions import lists_of, logs
 from tests.support import reference
+from tests.support.messages import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 
@@ -287,22 +288,21 @@ def test_texts_are_read_as_they_are_written(parameters, text):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"rho": 1.2}, r"rho=1.2\): rho must be a number in \[0, 1\], or a list or map of such numbers"),
-        ({"rho": []}, r"rho=\[\]\): rho must be"),
-        ({"rho": "often"}, r"rho='often'\): rho must be"),
-        ({"rho": [0.5, 2]}, r"rho must be"),
-        ({"rho": {1: 0.5, 3: 0.5}}, r"rho must be"),
-        ({"delta": -1}, r"delta must be a number in \[0, 1\]"),
-        ({"A": "avg"}, r"A must be 'etg' or 'erg'"),
-        ({"norm": "ideal"}, r"SessionCWLA has no parameter 'norm'"),
-        ({"end": "far"}, r"^SessionCWLA\(.*\): end='far': end must be"),
-        ({"gain": "linear"}, r"^SessionCWLA\(.*\): gain='linear' needs max_rel="),
-        ({"C": "rbp"}, r"rbp"),
+        ({"rho": 1.2}, "rho=1.2): rho must be a number in [0, 1], or a list or map of such numbers"),
+        ({"rho": []}, "rho=[]): rho must be"),
+        ({"rho": "often"}, "rho='often'): rho must be"),
+        ({"rho": [0.5, 2]}, "rho must be"),
+        ({"rho": {1: 0.5, 3: 0.5}}, "rho must be"),
+        ({"delta": -1}, "delta must be a number in [0, 1]"),
+        ({"A": "avg"}, "A must be 'etg' or 'erg'"),
+        ({"norm": "ideal"}, "SessionCWLA has no parameter 'norm'"),
+        ({"end": "far"}, "): end='far': end must be"),
+        ({"gain": "linear"}, "): gain='linear' needs max_rel="),
+        ({"C": "rbp"}, "rbp"),
     ],
 )
 def test_parameters_out_of_range(parameters, message):
-    with pytest.raises(BadParameter, match=message):
-        of_session(**parameters)
+    refused(lambda: of_session(**parameters), BadParameter, message)
 
 
 def test_what_is_missing_is_named():
@@ -311,8 +311,7 @@ def test_what_is_missing_is_named():
     with pytest.raises(BadSessions, match=r"session 's' has 3 queries, .* give 2, one for every query but the last"):
         of_session(rho=[0.5], sessions={"t": ["q3"], "s": ["q1", "q2", "q4"]}, qrels=QRELS | {"t": {"a": 1}})
     assert of_session(rho=[0.5, 0.1, 0.2]) == of_session(rho=0.5)
-    with pytest.raises(BadJudgments, match=r"SessionCWLA\(.*grade 1, above max_rel"):
-        of_session(gain="linear", max_rel=0.5)
+    refused(lambda: of_session(gain="linear", max_rel=0.5), BadJudgments, "SessionCWLA(", "grade 1, above max_rel")
 
 
 def test_queries_alone_have_no_score():

@@ -16,6 +16,7 @@ from pyterrier_cwla import esNDCG, evaluate, evaluate_sessions, nsDCG, sDCG
 from pyterrier_cwla.data.alignment import JudgedPairs
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadSessions, UnknownSpec
 from tests.support.generated import as_pyterrier, collection
+from tests.support.messages import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 
@@ -285,33 +286,30 @@ def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda t: t.drop(columns="order"), r"no column 'order'; there is 'session', 'query_id'"),
-        (lambda t: t.drop(columns="query_id"), r"no column 'query_id'"),
-        (lambda t: t.iloc[:0], r"sessions are empty"),
-        (lambda t: pd.concat([t, t.tail(2).assign(session="s9")]), r"2 queries occur more than once in the sessions \('15', '16'\)"),
-        (lambda t: t.assign(order=t["order"].where(t.query_id != "4")), r"1 of 15 queries have no order \('4'\)"),
-        (lambda t: t.assign(order=t["order"].clip(upper=2)), r"session 's0': the queries '3', '4' have the same order 2"),
-        (lambda t: t.assign(order=t["order"].astype(str)), r"order of the sessions must contain numbers or times, not"),
-        (lambda t: t.assign(query_id=t.query_id.astype(int)), r"query_id of the sessions must be strings"),
-        (lambda t: t.assign(session=t.session.where(t.query_id != "4")), r"session of the sessions is missing in row 2"),
-        (lambda t: t.assign(session="x" + t.session), r"5 of 5 sessions or topics have no judgments \('xs0', 'xs1', 'xs2', …\); the judgments have"),
-        (lambda t: {"s0": ["2", "3"], "s1": []}, r"session 's1' must have a list of one or more queries, not \[\]"),
-        (lambda t: {"s0": "23"}, r"session 's0' must have a list .* not '23'"),
-        (lambda t: [("s0", "2")], r"a DataFrame or a dict of lists, not list"),
+        (lambda t: t.drop(columns="order"), "no column 'order'; there is 'session', 'query_id'"),
+        (lambda t: t.drop(columns="query_id"), "no column 'query_id'"),
+        (lambda t: t.iloc[:0], "sessions are empty"),
+        (lambda t: pd.concat([t, t.tail(2).assign(session="s9")]), "2 queries occur more than once in the sessions ('15', '16')"),
+        (lambda t: t.assign(order=t["order"].where(t.query_id != "4")), "1 of 15 queries have no order ('4')"),
+        (lambda t: t.assign(order=t["order"].clip(upper=2)), "session 's0': the queries '3', '4' have the same order 2"),
+        (lambda t: t.assign(order=t["order"].astype(str)), "order of the sessions must contain numbers or times, not"),
+        (lambda t: t.assign(query_id=t.query_id.astype(int)), "query_id of the sessions must be strings"),
+        (lambda t: t.assign(session=t.session.where(t.query_id != "4")), "session of the sessions is missing in row 2"),
+        (lambda t: t.assign(session="x" + t.session), "5 of 5 sessions or topics have no judgments ('xs0', 'xs1', 'xs2', …); the judgments have"),
+        (lambda t: {"s0": ["2", "3"], "s1": []}, "session 's1' must have a list of one or more queries, not []"),
+        (lambda t: {"s0": "23"}, "of one or more queries, not '23'"),
+        (lambda t: [("s0", "2")], "a DataFrame or a dict of lists, not list"),
     ],
 )  # fmt: skip
 def test_tables_that_cannot_be_used(log, change, message):
     qrels, run, table = log
-    with pytest.raises(BadSessions, match=message):
-        evaluate_sessions(qrels, run, change(table), ["RR"])
+    refused(lambda: evaluate_sessions(qrels, run, change(table), ["RR"]), BadSessions, message)
 
 
 def test_other_errors_are_those_of_evaluate(log):
     qrels, run, table = log
-    with pytest.raises(BadSessions, match="no column 'topic'"):
-        evaluate_sessions(qrels, run, table, ["RR"], judged_by="topic")
-    with pytest.raises(UnknownSpec, match="no measure 'sDCGG'"):
-        evaluate_sessions(qrels, run, table, ["sDCGG"])
+    refused(lambda: evaluate_sessions(qrels, run, table, ["RR"], judged_by="topic"), BadSessions, "no column 'topic'")
+    refused(lambda: evaluate_sessions(qrels, run, table, ["sDCGG"]), UnknownSpec, "no measure 'sDCGG'")
     with pytest.raises(BadJudgments, match=r"'s0': '\w+' is judged twice"):
         evaluate_sessions(pd.concat([qrels, qrels]).sort_values("query_id").head(40), run, {"s0": ["2"]}, ["RR"])
 
@@ -335,16 +333,15 @@ def test_they_print_as_they_are_read(measure, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("sDCG(b=1)", r"b must be a number in \(1, inf\)"),
-        ("esNDCG(p_down=1.2)", r"p_down must be"),
-        ("esNDCG(discount='log')", r"discount must be 'log2' or 'none'"),
-        ("nsDCG(base=2)", r"no parameter 'base'"),
-        ("nsDCG@0", r"cutoff must be"),
+        ("sDCG(b=1)", "b must be a number in (1, inf)"),
+        ("esNDCG(p_down=1.2)", "p_down must be"),
+        ("esNDCG(discount='log')", "discount must be 'log2' or 'none'"),
+        ("nsDCG(base=2)", "no parameter 'base'"),
+        ("nsDCG@0", "cutoff must be"),
     ],
 )
 def test_parameters_out_of_range(log, text, message):
-    with pytest.raises(BadParameter, match=message):
-        evaluate_sessions(*log, [text])
+    refused(lambda: evaluate_sessions(*log, [text]), BadParameter, message)
 
 
 def test_whoever_scores_queries_is_told_the_way(log):
@@ -354,5 +351,4 @@ def test_whoever_scores_queries_is_told_the_way(log):
         lambda: evaluate(qrels, run, ["nsDCG@9"]),
         lambda: evaluate(qrels, run, ["GeometricMean(measure='nsDCG@9')"]),
     ):
-        with pytest.raises(BadParameter, match=r"nsDCG@9 is a session measure: evaluate_sessions\(qrels, run, sess"):
-            ask()
+        refused(ask, BadParameter, "nsDCG@9 is a session measure: evaluate_sessions(qrels, run, sess")
