@@ -264,8 +264,6 @@ def test_files_score_as_frames_do_and_results_can_be_written(expected, qrels, ru
 
 
 def test_cut_queries_meet_in_as_many_places_as_needed(expected, qrels, runs, client, monkeypatch):
-    from pyterrier_cwla.evaluation import cluster
-
     monkeypatch.setattr(cluster, "_CUT", 200)
     monkeypatch.setattr(cluster, "_ROWS", 30)
     frame = as_one(runs).sample(frac=1, random_state=2)
@@ -395,7 +393,7 @@ def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("late", "says"), [(6, "6 rows were scored, and 9 counted"), (12, "12 rows were scored, and 9 counted")]
+    ("later", "says"), [(6, "6 rows were scored, and 9 counted"), (12, "12 rows were scored, and 9 counted")]
 )
 def test_a_dask_frame_that_changes_while_scored_is_an_error(later, says, client, tmp_path):
     """Either unjudged queries disappear as a whole, or a query gets more rows."""
@@ -407,13 +405,10 @@ def test_a_dask_frame_that_changes_while_scored_is_an_error(later, says, client,
             first = file.tell() == 0
             file.write(b".")
         rows = 9 if first else later
-        ids = {
-            "query_id": [f"q{min(row // 3, 2)}" for row in range(rows)],
-            "doc_id": [f"d{row}" for row in range(rows)],
-        }
-        return pd.DataFrame(ids | {"score": np.arange(float(rows))})
+        ids = [(f"q{min(row // 3, 2)}", f"d{row}", float(row)) for row in range(rows)]
+        return pd.DataFrame(ids, columns=["query_id", "doc_id", "score"])
 
-    empty = pd.DataFrame({"query_id": pd.array([], "st"), "doc_id": pd.array([], "st"), "score": [0.0][:0]})
+    empty = pd.DataFrame({"query_id": pd.array([], "str"), "doc_id": pd.array([], "str"), "score": [0.0][:0]})
     run = dataframe.from_map(made, [0], meta=empty)
     refused(lambda: cluster.evaluate({"q0": {"d0": 1}}, run, ["AP"], client=client), MalformedFile, says)
 
@@ -423,8 +418,6 @@ def test_errors_without_client_or_dask_name_the_way_out():
 import sys
 from pyterrier_cwla import CWLAError
 from pyterrier_cwla.evaluation import cluster
-from pyterrier_cwla.evaluation.cluster import InFiles, _Parts
-from pyterrier_cwla.files.run_files import sources
 assert "dask" not in sys.modules
 def said():
     try:

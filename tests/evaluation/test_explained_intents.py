@@ -23,13 +23,17 @@ def with_an_unjudged_intent(qrels):
     }
 
 
+def of_shares(inner, weights, qrels):
+    tables = {"given": given, "unjudged": with_an_unjudged_intent}
+    return IntentAware(measure=inner, weights=tables[weights](qrels) if weights in tables else "uniform")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["uniform", "given", "unjudged"])
 @pytest.mark.parametrize("inner", MEASURES)
 def test_columns_add_up_to_the_score(inner, weights):
     run, qrels = diversity(4, GRADED)
-    tables = {"given": given, "unjudged": with_an_unjudged_intent}
-    measure = IntentAware(measure=inner, weights=tables[weights](qrels) if weights in tables else "uniform")
+    measure = of_shares(inner, weights, qrels)
     scores = evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0]
     for query in ("2", "3", "4", "7"):
         found = explain(qrels, run, query, measure)
@@ -49,8 +53,7 @@ def test_columns_add_up_to_the_score(inner, weights):
 @pytest.mark.parametrize("inner", ["ERR", "INST(max_rel=3)", CELL.format("rbp(0.8)", "erg")])
 def test_users_stop_where_stop_distribution_says(inner, weights):
     run, qrels = diversity(5, GRADED)
-    tables = {"given": given, "unjudged": with_an_unjudged_intent}
-    measure = IntentAware(measure=inner, weights=tables[weights](qrels) if weights in tables else "uniform")
+    measure = of_shares(inner, weights, qrels)
     stops = stop_distribution(qrels, run, measure)
     for query in stops.index[:4]:
         found = explain(qrels, run, query, measure).table["L"].iloc[:20]
@@ -109,10 +112,7 @@ def test_users_who_find_nothing_add_nothing():
 
 
 @pytest.mark.slow
-def test_lengths_and_on_the_command_line(tmp_path, capsys, monkeypatch):
-    pytest.importorskip("typer", reason="the command line is the extra [cli]")
-    from pyterrier_cwla.cli.app import main
-
+def test_lengths_and_on_the_command_line(tmp_path, prints, says, monkeypatch):
     run, qrels = diversity(4)
     words = dict(zip(run.doc_id, run.doc_length.tolist(), strict=True))
     pair = [explain(qrels, run, "3", IntentAware(measure=one)) for one in (TBG, TBG(lengths=words))]
@@ -121,18 +121,13 @@ def test_lengths_and_on_the_command_line(tmp_path, capsys, monkeypatch):
     (tmp_path / "qrels").write_text("".join(lines))
     lines = [f"{q} Q0 {d} 0 {s!r} tag\n" for q, d, s in zip(run.query_id, run.doc_id, run.score.tolist(), strict=True)]
     (tmp_path / "run").write_text("".join(lines))
-    paths = [str(tmp_path / "qrels"), str(tmp_path / "run")]
+    paths = [tmp_path / "qrels", tmp_path / "run"]
     monkeypatch.setenv("COLUMNS", "200")  # narrower terminals show fewer columns
     asked = ["-q", "3", "-m", "IntentAware(measure='RR')"]
-    with pytest.raises(SystemExit) as end:
-        main(["explain", *paths, *asked])
-    assert end.value.code in (0, None)
-    shown = capsys.readouterr().out
+    shown = prints("explain", *paths, *asked)
     assert "adds: 2" in shown
     assert "total" in shown
-    with pytest.raises(SystemExit):
-        main(["explain", *paths, paths[1], *asked])
-    assert "two runs side by side need" in capsys.readouterr().err
+    assert "two runs side by side need" in says("explain", *paths, paths[1], *asked)
 
 
 def test_errors():

@@ -1,12 +1,14 @@
 """Explanations of mixtures and of measures by topic: columns that add up, per class of users and in total."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from pyterrier_cwla import TBG, ByTopic, Mixture, evaluate, explain
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import ExplainedMixture
 from tests.support.generated import collection
+from tests.support.messages import refused
 
 CELL = "CWLA(C='{}',A='{}',max_rel=3)"
 MIXTURES = {
@@ -71,26 +73,20 @@ def test_shares_of_users_by_rank():
 
 
 def test_classes_of_several_units_and_of_longer_lists():
-    words = {"a": 100, "b": 300}
+    words, run = {"a": 100, "b": 300}, {"q": {"a": 2.0, "b": 1.0}}
     timed = "CWLA(C='rbp(0.5)',A='etg',effort='time',max_rel=1,unseen=12)"
     counted = "CWLA(C='prec(4)',A='etg',max_rel=1)"
     measure = Mixture(measures={"seconds": TBG(lengths=words), "more": TBG(lengths=words, half_life=9)})
-    found = explain({"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, "q", measure)
+    found = explain({"q": {"a": 1}}, run, "q", measure)
     assert found.totals.loc["total", "effort"] == pytest.approx(found.totals["effort"].iloc[:2].mean(), nan_ok=True)
-    run = {"q": {"a": 2.0, "b": 1.0}}
     both = Mixture(measures={"seconds": timed, "documents": counted})
-    found = explain({"q": {"a": 1}}, _with_words(run, words), "q", both)
+    rows = [("q", d, s, float(words[d])) for d, s in run["q"].items()]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length"])
+    found = explain({"q": {"a": 1}}, frame, "q", both)
     assert np.isnan(found.totals.loc["total", "effort"])
     assert len(found.table) == 4
     assert np.isnan(found.table["V"].iloc[3])  # unknown for users of the class whose table is shorter
     assert found.table["adds"].sum() == pytest.approx(found.score)
-
-
-def _with_words(run, words):
-    import pandas as pd
-
-    rows = [(q, d, s, float(words[d])) for q, listed in run.items() for d, s in listed.items()]
-    return pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length"])
 
 
 @pytest.mark.slow
@@ -103,19 +99,16 @@ def test_by_topic_is_explained_by_the_measure_of_the_topic():
         assert found.measure == "own"
     both = explain(frames.qrels, frames.run, "2", Mixture(measures={"own": measure, "usual": "RBP(rel=1)"}))
     assert both.score == pytest.approx(np.mean([one.score for one in both.explanations.values()]))
-    with pytest.raises(
-        BadParameter, match=r"topic '3' has no parameters\. .*Add its parameters, or write other='measure'"
-    ):
-        explain(frames.qrels, frames.run, "3", measure(other="error"))
+    own = measure(other="error")
+    says = "topic '3' has no parameters. ", "Add its parameters, or write other='measure'"
+    refused(lambda: explain(frames.qrels, frames.run, "3", own), BadParameter, *says)
 
 
 def test_errors():
     qrels, run = {"q": {"a": 1, "b": 0}}, {"q": {"x": 3.0, "a": 2.0, "b": 1.0}}
-    with pytest.raises(BadParameter, match="two runs side by side need a measure of one class of users"):
-        explain(qrels, {"a": run, "b": run}, "q", MIXTURES["long"])
-    measure = Mixture(measures={"all": "P@5", "judged": "P(judged_only=True)@5"})
-    with pytest.raises(BadParameter, match="its classes see different rankings, because judged_only= differs"):
-        explain(qrels, run, "q", measure)
+    both, differ = {"a": run, "b": run}, Mixture(measures={"all": "P@5", "judged": "P(judged_only=True)@5"})
+    refused(lambda: explain(qrels, both, "q", MIXTURES["long"]), BadParameter, "need a measure of one class of users")
+    refused(lambda: explain(qrels, run, "q", differ), BadParameter, "different rankings, because judged_only= differs")
 
 
 @pytest.mark.slow

@@ -39,8 +39,18 @@ def pair(measure="nDCG@20", documents=100, names=("bm25", "dense")):
     return explain(qrels, dict(zip(names, runs, strict=True)), "q", measure)
 
 
+def bars_of(ax, width):
+    """Return the bars of a width, each with its rank."""
+    bars = [bar for bar in ax.patches if round(bar.get_width(), 3) == width]
+    return [(round(bar.get_x() + width / 2), bar) for bar in bars]
+
+
 def panels(ax):
     return ax.figure.axes
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def last_rank(ax):
@@ -75,12 +85,9 @@ def test_both_panels_show_the_values_of_the_table():
     found = explained("ERR@10")
     upper, lower = panels(found.plot())
     table, share = found.table, found.contributions / found.score
-    bars = {
-        (round(bar.get_x() + bar.get_width() / 2), round(bar.get_width(), 3)): bar.get_height() for bar in upper.patches
-    }
-    gains = {rank: height for (rank, width), height in bars.items() if width == 0.8}
+    gains, bars = ({rank: bar.get_height() for rank, bar in bars_of(upper, width)} for width in (0.8, 0.4))
     assert gains == pytest.approx({row["rank"]: row.gain for _, row in table.iterrows() if row.gain > 0})
-    adds = np.array([bars[rank, 0.4] for rank in table["rank"]])
+    adds = np.array([bars[rank] for rank in table["rank"]])
     assert adds / adds.sum() == pytest.approx(share / share.sum())
     assert all(adds <= table["gain"] + 1e-12)
     steps = [patch for patch in lower.patches if hasattr(patch, "get_data")]
@@ -96,14 +103,10 @@ def test_texts_say_what_is_shown_and_what_is_left_out():
     assert upper.get_title(loc="left") == f"nDCG of query q: score {found.score:.3f}"
     share = found.contributions[:50].sum() / found.score
     assert lower.get_xlabel() == f"rank (documents)\nranks 1 to 50 of 100 add {percent(share, 0)} of the score"
-    assert [text.get_text() for text in upper.get_legend().get_texts()] == [
-        "grades 1, 2, 3",
-        "not judged",
-        "% of the score",
-    ]
+    assert legend(upper) == ["grades 1, 2, 3", "not judged", "% of the score"]
     assert upper.get_ylabel().split() == ["gain", "of", "the", "document"]
     assert lower.get_ylabel() == "share of users who"
-    assert [text.get_text() for text in lower.get_legend().get_texts()] == ["see the rank (V)", "stop there (L)"]
+    assert legend(lower) == ["see the rank (V)", "stop there (L)"]
 
 
 @pytest.mark.slow
@@ -118,11 +121,8 @@ def test_percentages_above_the_bars_are_the_largest_that_fit():
 
 def test_users_below_the_list_are_mentioned():
     found = explain_gains([0.7, 0.4], C="rbp(0.8)", A="max")
-    lower = panels(found.plot())[1]
-    assert (
-        lower.get_xlabel()
-        == f"rank (documents)\nranks 1 to 2 add {percent(found.contributions.sum() / found.score, 0)} of the score"
-    )
+    share = percent(found.contributions.sum() / found.score, 0)
+    assert panels(found.plot())[1].get_xlabel() == f"rank (documents)\nranks 1 to 2 add {share} of the score"
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_ranks_without_a_document_are_not_unjudged():
 @pytest.mark.slow
 def test_more_than_five_grades_have_one_shade():
     upper = explained("CWLA(C='rbp(0.8)',A='erg',gain='raw')", grades=range(12)).plot()
-    assert upper.get_legend().get_texts()[0].get_text() == "gain"
+    assert legend(upper)[0] == "gain"
 
 
 @pytest.mark.slow
@@ -230,8 +230,8 @@ def test_colours_of_texts_are_those_of_the_style():
 def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     found = pair("nDCG@20")
     first, second, scores = panels(found.plot())
-    assert first.get_legend().get_texts()[-1].get_text() == f"bm25, score {found.scores['bm25']:.3f}"
-    assert second.get_legend().get_texts()[-1].get_text() == f"dense, score {found.scores['dense']:.3f}"
+    for ax, name in ((first, "bm25"), (second, "dense")):
+        assert legend(ax)[-1] == f"{name}, score {found.scores[name]:.3f}"
     steps = [patch.get_data().values for patch in scores.patches if hasattr(patch, "get_data")]
     assert [one[-1] for one in steps] == pytest.approx(found.scores.tolist())
     assert first.get_ylim()[1] >= max(one.table["gain"].max() for one in found.explanations.values())
@@ -267,8 +267,7 @@ def test_pictures_are_saved(tmp_path):
 
 @pytest.mark.slow
 def test_a_pair_shows_the_users_where_they_differ():
-    assert len(panels(pair("INST(max_rel=3,T=2)").plot())) == 4
-    assert len(panels(pair("nDCG").plot())) == 3
+    assert [len(panels(pair(measure).plot())) for measure in ("INST(max_rel=3,T=2)", "nDCG")] == [4, 3]
 
 
 @pytest.mark.slow
@@ -276,7 +275,7 @@ def test_the_picture_of_a_pair_has_one_scale_of_contributions():
     found = pair("nDCG@20")
     ratios = []
     for ax, one in zip(panels(found.plot())[:2], found.explanations.values(), strict=True):
-        bars = {round(bar.get_x() + 0.2): bar.get_height() for bar in ax.patches if round(bar.get_width(), 3) == 0.4}
+        bars = {rank: bar.get_height() for rank, bar in bars_of(ax, 0.4)}
         ratios += [bars[rank] / value for rank, value in one.contributions[:20].items() if value > 0]
     assert ratios == pytest.approx([ratios[0]] * len(ratios))
 
@@ -297,9 +296,8 @@ def test_stops_are_readable_at_half_a_column():
 @pytest.mark.slow
 def test_names_that_differ_in_their_middle_are_distinct():
     names = tuple(f"neural_cross-encoder-v{number}_k1000_rerank" for number in range(2))
-    panels = pair(names=names).plot().figure.axes[:2]
-    keys = [panel.get_legend().get_texts()[-1].get_text() for panel in panels]
-    assert [name in key for name, key in zip(names, keys, strict=True)] == [True, True]
+    for name, ax in zip(names, panels(pair(names=names).plot())):
+        assert name in legend(ax)[-1]
 
 
 @pytest.mark.slow

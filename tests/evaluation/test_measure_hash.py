@@ -297,9 +297,11 @@ ROLES = [*in_each_role()]
 
 @pytest.fixture
 def computed(monkeypatch):
-    """Log with one entry per scored run."""
+    """Log with the number of measures of each scored run."""
     log, real = [], CWLAEvaluator.values
-    monkeypatch.setattr(CWLAEvaluator, "values", lambda self, aligned: log.append(1) or real(self, aligned))
+    monkeypatch.setattr(
+        CWLAEvaluator, "values", lambda self, given: log.append(len(self.measures)) or real(self, given)
+    )
     return log
 
 
@@ -350,17 +352,11 @@ def test_one_note_names_all_functions_that_lack_a_version(tmp_path):
     assert all(f"'own_{kind}'" in str(told[0].message) for kind in ("gain", "effort", "continuation", "aggregation"))
 
 
-def test_what_is_cached_beside_them_stays_cached(tmp_path, monkeypatch):
-    measures = ["AP", in_each_role()["gain"]]
-    scored_by = []
-    real = CWLAEvaluator.values
-    monkeypatch.setattr(
-        CWLAEvaluator, "values", lambda self, aligned: scored_by.append(len(self.measures)) or real(self, aligned)
-    )
+def test_what_is_cached_beside_them_stays_cached(tmp_path, computed):
     for _ in range(2):
         with pytest.warns(UserWarning, match=NOTE):
-            evaluate(QRELS, RUNS, measures, cache_dir=tmp_path)
-    assert scored_by == [2, 2, 1, 1]
+            evaluate(QRELS, RUNS, ["AP", in_each_role()["gain"]], cache_dir=tmp_path)
+    assert computed == [2, 2, 1, 1]
 
 
 def test_streams_say_so_too(tmp_path, monkeypatch):

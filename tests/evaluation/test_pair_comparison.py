@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 from pyterrier_cwla import compare, evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import significance
 from pyterrier_cwla.evaluation.significance import randomised_hsd, tukey_hsd, wins_ties_losses
+from tests.evaluation.test_run_comparison import printed
 from tests.support.generated import collection
 from tests.support.messages import refused
 
@@ -85,8 +85,7 @@ def test_tukeys_hsd_is_computed_when_it_is_shown(monkeypatch):
     calls = []
     monkeypatch.setattr(significance, "tukey_hsd", lambda *given: calls.append(1) or (np.full(10, 0.01), 0.1))
     found, tukey = (compare(QRELS, RUNS, MEASURES, pairs=True, resamples=100, test=test) for test in ("t", "tukey"))
-    Console(file=io.StringIO()).print(found)
-    assert found._repr_html_() + found.to_latex() + found.to_latex(layout="list")
+    assert printed(found, 80) + found._repr_html_() + found.to_latex() + found.to_latex(layout="list")
     assert not calls
     assert found.table.columns[9:13].tolist() == ["p_tukey", "tukey_low", "tukey_high", "p_randomised_hsd"]
     assert (found.rows("AP")["p_tukey"] == 0.01).all()
@@ -220,9 +219,7 @@ def test_each_measure_has_a_table_in_latex(every):
 def test_names_are_no_markup_and_no_control_characters():
     runs = {"[red]a[/red]": RUNS["a"], "b\x1b[31m": RUNS["b"]}
     found = compare(QRELS, runs, ["AP"], pairs=True, resamples=100)
-    console = Console(file=io.StringIO(), width=120)
-    console.print(found)
-    text = console.file.getvalue()
+    text = printed(found, 120)
     assert "[red]a[/red]" in text
     assert "\x1b" not in text + repr(found) + found._repr_html_() + found.to_latex()
     assert "b<b>" not in compare(QRELS, {"b<b>": RUNS["a"], "c": RUNS["b"]}, ["AP"], pairs=True)._repr_html_()
@@ -279,22 +276,18 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     text = " ".join(repr(shown).split())
     assert re.search(r"[+−]0\.010", text)
     assert not re.search(r"[+−]0\.010[▲▼]|0\.540[▲▼]", text)
-    sentence = (
-        "Without a mark, since means are equal or differ in the other direction than the ranks: one and low (SetR)."
-    )
-    assert sentence in text.replace("low and one", "one and low")
     equal = {"one": runs["one"], "low": {**runs["low"], "19": dict.fromkeys(documents[:8], 1.0)}}
-    text = " ".join(repr(compare(qrels, equal, ["SetR"], test="wilcoxon", resamples=200, **how)).split())
-    assert sentence in text.replace("low and one", "one and low")
+    for found in (shown, compare(qrels, equal, ["SetR"], test="wilcoxon", resamples=200, **how)):
+        text = " ".join(repr(found).split()).replace("low and one", "one and low")
+        assert "since means are equal or differ in the other direction than the ranks: one and low (SetR)." in text
     by_t_test = compare(qrels, runs, ["SetR"], resamples=200, **how)
     assert "Without a mark" not in repr(by_t_test)
 
 
 @pytest.mark.slow
 def test_differences_by_topic_are_those_of_a_comparison(every):
-    pd.testing.assert_frame_equal(
-        every.differences("a", "b", "AP"), compare(QRELS, RUNS, MEASURES).differences("a", "b", "AP")
-    )
+    of_runs = compare(QRELS, RUNS, MEASURES)
+    pd.testing.assert_frame_equal(*(found.differences("a", "b", "AP") for found in (every, of_runs)))
 
 
 @pytest.mark.parametrize("how", [{}, dict(baseline="one"), dict(baseline=["one"]), dict(pairs=True)], ids=str)
@@ -355,29 +348,22 @@ def test_one_more_record_is_one_more_test(monkeypatch):
     assert found.table.set_index("run").loc["b", "p_sign"] == pytest.approx(expected)
     assert found.table["p_sign_corrected"].count() == 4
     assert "p < .05 in a sign test over topics, Holm-corrected" in found.to_latex().replace("$p <$", "p <")
-    console = Console(file=io.StringIO(), width=140)
-    console.print(found)
-    assert re.search(r"t-test +Wilcoxon +random +sign", console.file.getvalue())
-    with pytest.raises(
-        BadParameter, match=r"test='sing' is no test\. Near: 'sign'\. Available: randomisation, sign, t, wilcoxon\."
-    ):
-        compare(QRELS, RUNS, ["AP"], test="sing")
+    assert re.search(r"t-test +Wilcoxon +random +sign", printed(found, 140))
+    says = "test='sing' is no test. Near: 'sign'. Available: randomisation, sign, t, wilcoxon."
+    refused(lambda: compare(QRELS, RUNS, ["AP"], test="sing"), BadParameter, says)
 
 
 @pytest.mark.slow
 def test_geometric_means_have_no_intervals_of_tukey():
     runs = {name: RUNS[name] for name in "abc"}
-    console = Console(file=io.StringIO(), width=120)
-    console.print(compare(QRELS, runs, ["GMAP"], pairs=True, test="tukey", resamples=100))
-    assert "nan" not in console.file.getvalue()
+    assert "nan" not in printed(compare(QRELS, runs, ["GMAP"], pairs=True, test="tukey", resamples=100), 120)
 
 
 @pytest.mark.slow
 def test_notes_say_what_cannot_be_significant_and_where_less_is_better():
     found = compare(QRELS, RUNS, ["ESL", "AP"], pairs=True, test="randomisation", resamples=300)
-    assert "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons" in " ".join(
-        repr(found).split()
-    )
+    said = "In a paired randomisation test, no p is below .0033, .066 corrected for 20 comparisons"
+    assert said in " ".join(repr(found).split())
     assert "Less is better: ESL." in repr(found)
     for layout in ("matrix", "list"):
         assert "Less is better: ESL." in found.to_latex("ESL", layout=layout)
@@ -404,26 +390,26 @@ def test_less_is_better_changes_wins_and_not_differences():
         (dict(pairs=True, least=float("nan")), "least=nan must be a number of 0 or more"),
         (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
         (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True, or choose another test."),
-        (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs togethe"),
+        (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
         (dict(baseline=["a", "q"]), "baseline='q' is no run"),
         (dict(baseline=RUNS["a"]), "baseline= is a DataFrame, and must be the name of a run, or several names"),
         (dict(baseline={"a": RUNS["a"]}), "baseline= is a dict, and must be the name of a run, or several names"),
         (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
         (dict(pairs=True, test="hsd"), f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}"),
         (dict(pairs="yes"), "pairs='yes' must be True or False"),
+        (dict(runs={"a": RUNS["a"]}, pairs=True), "at least two runs"),
     ],
 )
 def test_errors(more, says):
-    refused(lambda: compare(QRELS, RUNS, ["AP"], **more), BadParameter, says)
+    refused(lambda: compare(QRELS, **{"runs": RUNS, **more}, measures=["AP"]), BadParameter, says)
+
+
+def test_errors_of_tables():
     found = compare(QRELS, {name: RUNS[name] for name in "ab"}, ["AP"], pairs=True, resamples=100)
     refused(lambda: found.wide("RR"), BadParameter, "no measure 'RR' in the comparison")
     refused(lambda: found.wide(["AP"]), BadParameter, "measure=['AP'] must be one measure here, such as 'AP'")
     refused(lambda: found.to_latex(layout="runs"), BadParameter, "layout='runs' is for one baseline or none")
     refused(lambda: compare(QRELS, RUNS, ["AP"], test=["t"]), BadParameter, "test=['t'] is no test")
-
-
-def test_one_run_has_no_pair():
-    refused(lambda: compare(QRELS, {"a": RUNS["a"]}, ["AP"], pairs=True), BadParameter, "at least two runs")
 
 
 # ---- the command

@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import warnings
-from contextlib import redirect_stdout
 from fractions import Fraction
 from html.parser import HTMLParser
 from math import inf, nan, sqrt
@@ -20,6 +19,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, CWLAWarning, UnknownSpec
 from pyterrier_cwla.evaluation import significance
@@ -163,12 +163,8 @@ def test_p_of_random_signs_counts_the_observed_ones(seed):
 def test_where_the_mean_difference_is_0_every_sign_is_as_large(n, seed):
     d = np.repeat(np.random.default_rng(7).random((3, n // 2)), 2, axis=1) * np.tile([1, -1], n // 2)
     d[2] = 0
-    assert significance.randomisation_test(d, 150, seed).tolist() == [1.0, 1.0, 1.0]
-    assert significance.randomisation_test(significance.without_noise(d / 3, 1.0), 150, seed).tolist() == [
-        1.0,
-        1.0,
-        1.0,
-    ]
+    for differences in (d, significance.without_noise(d / 3, 1.0)):
+        assert significance.randomisation_test(differences, 150, seed).tolist() == [1.0] * 3
 
 
 @pytest.mark.slow
@@ -257,18 +253,11 @@ def test_corrected_p_values_keep_the_shape_and_need_no_statsmodels(monkeypatch):
 
 @pytest.mark.slow
 def test_corrections_by_name():
-    given = {"baseline": "a", "resamples": 200}
-    raw = compared(compare(QRELS, RUNS, MEASURES, correction=None, **given).table, "a")
-    assert (raw.p_t_corrected == raw.p_t).all()
-    bonferroni = compared(compare(QRELS, RUNS, MEASURES, correction="bonferroni", **given).table, "a")
-    assert bonferroni.p_t_corrected.tolist() == pytest.approx([min(1, p * len(raw)) for p in raw.p_t])
-    ordered = raw.p_t.sort_values()
-    steps = (ordered * len(raw) / np.arange(1, len(raw) + 1))[::-1].cummin().clip(upper=1)
-    benjamini = compared(compare(QRELS, RUNS, MEASURES, correction="fdr_bh", **given).table, "a")
-    assert benjamini.p_t_corrected.tolist() == pytest.approx(steps[raw.index].tolist())
-    for name in significance.CORRECTIONS:
-        p = compared(compare(QRELS, RUNS, ["AP", "NumRel"], correction=name, **given).table, "a").p_t_corrected
-        assert p.between(0, 1).all()
+    for name in (None, *significance.CORRECTIONS):
+        rows = compared(quickly(QRELS, RUNS, [*MEASURES, "NumRel"], baseline="a", correction=name).table, "a")
+        with np.errstate(divide="ignore"):
+            expected = rows.p_t if name is None else multipletests(rows.p_t, method=name)[1]
+        assert rows.p_t_corrected.tolist() == pytest.approx([*expected], abs=1e-12)
 
 
 @pytest.mark.slow
@@ -353,10 +342,8 @@ def test_a_constant_moves_scores_and_no_difference():
     """Scores are multiples of 1/4, which floats represent exactly."""
     scores = np.random.default_rng(0).integers(0, 5, (2, 25)) / 4
 
-    def ends(values):
-        return significance.intervals(values, lambda means: means, 0.95, 500, seed=0)
-
-    assert np.subtract(ends(scores + 0.5), ends(scores)) == pytest.approx(np.full((2, 2), 0.5), abs=1e-12)
+    moved, ends = (significance.intervals(s, lambda means: means, 0.95, 500, seed=0) for s in (scores + 0.5, scores))
+    assert np.subtract(moved, ends) == pytest.approx(np.full((2, 2), 0.5), abs=1e-12)
     d, moved = scores[:1] - scores[1:], (scores[:1] + 0.5) - (scores[1:] + 0.5)
     assert significance.t_test(d) == significance.t_test(moved)
 
@@ -391,7 +378,6 @@ def test_the_same_run_twice_differs_in_nothing():
 
 
 def test_noise_in_the_last_bit_is_no_difference():
-    assert 0.1 + 0.2 != 0.3
     d = significance.without_noise(np.full((1, 20), 0.1 + 0.2) - 0.3, largest=0.3)
     assert (significance.t_test(d), significance.wilcoxon_test(d), significance.effect_sizes(d)) == (1, 1, 0)
 
@@ -443,6 +429,7 @@ def test_queries_that_a_run_does_not_answer_score_0():
     row = found.table.set_index("run").loc["short"]
     assert row.score == pytest.approx(scores[["2", "3", "4"]].sum() / len(scores))
     assert found.about["unanswered"] == {"a": 1, "short": len(scores) - 3}
+    assert found.about["correction"] is None
     assert "Topics that a run does not answer score 0: a (1), short (16)." in found.notes()
 
 
@@ -495,13 +482,14 @@ def test_what_to_report_stands_in_about(found):
         ({"runs": {}}, BadRun, "there is no run"),
         ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
         ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun,
-         "x: none of the 19 judged topics .* Are their ids the same"),
+         "x: none of the 19 judged topics … Are their ids the same"),
     ],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 def test_what_is_wrong_is_said(given, error, message):
-    with pytest.raises(error, match=message):
-        compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given})
+    refused(
+        lambda: compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given}), error, *message.split(" … ")
+    )
 
 
 @pytest.mark.slow
@@ -520,11 +508,6 @@ def test_the_first_run_is_the_baseline_unless_there_is_none():
 def test_measures_by_which_no_document_is_relevant():
     with pytest.warns(CWLAWarning, match=r"AP\(rel=9\): no document is relevant, since the highest grade .* is 3\."):
         quickly(QRELS, RUNS, ["AP", "AP(rel=9)"])
-
-
-def test_no_correction_is_a_choice():
-    assert compare(QRELS, RUNS, ["AP"], baseline="a", correction=None).about["correction"] is None
-    assert len(compare(QRELS, RUNS, ["AP"]).table) == 3
 
 
 @pytest.mark.slow
@@ -733,8 +716,6 @@ def test_only_the_highest_is_bold(clear):
 
 
 def printed(found, width):
-    from rich.console import Console
-
     console = Console(file=io.StringIO(), width=width, highlight=False)
     console.print(found)
     return console.file.getvalue()
@@ -742,7 +723,6 @@ def printed(found, width):
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 140, 400])
 def test_a_table_fits_the_terminal(clear, width):
-    pytest.importorskip("rich")
     text = printed(clear, width)
     assert max(map(len, text.split("\n"))) <= width
     lines = [line.split() for line in text.split("\n")]
@@ -753,7 +733,6 @@ def test_a_table_fits_the_terminal(clear, width):
 
 
 def test_wide_terminals_show_everything(clear):
-    pytest.importorskip("rich")
     text = printed(clear, 200)
     assert "Left out" not in text
     row = clear.table.set_index(["run", "measure"]).loc["worst#1", "AP_%"]
@@ -770,9 +749,7 @@ def test_wide_terminals_show_everything(clear):
 
 @pytest.mark.slow
 def test_narrow_terminals_say_what_is_left_out(clear):
-    pytest.importorskip("rich")
-    others = ["p Wilcoxon", "p random"]
-    steps = [*others, "d_z", "intervals of scores", "intervals of Δ"]
+    steps = ["p Wilcoxon", "p random", "d_z", "intervals of scores", "intervals of Δ"]
     numbers = []
     for width in range(50, 140, 2):
         text, _, names = " ".join(printed(clear, width).split()).partition("Left out at this width: ")
@@ -788,11 +765,8 @@ def test_narrow_terminals_say_what_is_left_out(clear):
 
 
 def test_without_a_baseline_there_are_scores_and_intervals():
-    pytest.importorskip("rich")
     text = printed(quickly(QRELS, RUNS, ["AP"], baseline=False), 80)
-    assert "Δ" not in text
-    assert "d_z" not in text
-    assert "▲" not in text
+    assert not {"Δ", "d_z", "▲"} & {*text, *text.split()}
     assert "In brackets 95\N{NO-BREAK SPACE}% confidence intervals" in text
 
 
@@ -816,53 +790,40 @@ def files(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def cli(capsys):
-    """Return a function that runs `compare` and returns exit code, stdout and stderr."""
-    pytest.importorskip("typer", reason="needs the extra [cli]")
-    from pyterrier_cwla.cli.app import main
-
-    def run(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main(["compare", "qrels.txt", "runs", *map(str, arguments)])
-        captured = capsys.readouterr()
-        return ended.value.code, captured.out, captured.err
-
-    return run
+def ask(files, cli):
+    """Return a function that compares the files by the command and returns exit code, stdout and stderr."""
+    return lambda *arguments: cli("compare", "qrels.txt", "runs", *arguments)
 
 
 @pytest.mark.slow
-def test_the_command_writes_what_the_package_computes(files, cli):
+def test_the_command_writes_what_the_package_computes(files, ask):
     expected = compare("qrels.txt", {name: f"runs/{name}.txt" for name in RUNS}, ["AP", "RR"], baseline="b", seed=4)
     given = ("-m", "AP", "-m", "RR", "--baseline", "b", "--seed", 4)
-    code, out, err = cli(*given, "--format", "csv")
-    assert (code, err) == (
-        0,
-        "Means over 19 topics.\nTopics that a run does not answer score 0: a (1), b (1), c (1).\n",
-    )
+    code, out, err = ask(*given, "--format", "csv")
+    said = "Means over 19 topics.\nTopics that a run does not answer score 0: a (1), b (1), c (1).\n"
+    assert (code, err) == (0, said)
     pd.testing.assert_frame_equal(pd.read_csv(io.StringIO(out)), expected.table, rtol=1e-15)
-    _, out, _ = cli(*given, "--format", "jsonl")
+    _, out, _ = ask(*given, "--format", "jsonl")
     rows = [json.loads(line, parse_constant=pytest.fail) for line in out.splitlines()]
     assert rows[3]["p_t"] is None
     pd.testing.assert_frame_equal(pd.DataFrame(rows), expected.table, check_dtype=False)
-    assert cli(*given, "--format", "latex")[1:] == (expected.to_latex(), "")
-    assert cli(*given, "-o", "table.tex")[1:] == ("", "")
+    assert ask(*given, "--format", "latex")[1:] == (expected.to_latex(), "")
+    assert ask(*given, "-o", "table.tex")[1:] == ("", "")
     assert (files / "table.tex").read_text() == expected.to_latex()
 
 
 @pytest.mark.slow
-def test_the_command_prints_a_table(files, cli):
-    code, out, err = cli("-m", "AP", "--baseline", "a", "--test", "wilcoxon", "--correction", "none")
+def test_the_command_prints_a_table(ask):
+    code, out, err = ask("-m", "AP", "--baseline", "a", "--test", "wilcoxon", "--correction", "none")
     assert (code, err) == (0, "")
-    assert "p < .05 in Wilcoxon's signed-rank test over topics, not corrected for all 2 comparisons" in " ".join(
-        out.split()
-    )
-    assert "nDCG@10" in cli()[1]
-    assert "Without -m: nDCG@10, AP, RR" in cli()[1]
+    said = "p < .05 in Wilcoxon's signed-rank test over topics, not corrected for all 2 comparisons"
+    assert said in " ".join(out.split())
+    assert "Without -m: nDCG@10, AP, RR" in ask()[1]
 
 
 @pytest.mark.slow
-def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
-    _, out, err = cli("-m", "TBG", "--lengths", "words.tsv", "-o", "c.parquet")
+def test_the_command_binds_lengths_and_keeps_the_names_of_measures(ask):
+    _, out, err = ask("-m", "TBG", "--lengths", "words.tsv", "-o", "c.parquet")
     assert (out, err.count("TBG: with the lengths of words.tsv.")) == ("", 1)
     import pyarrow.parquet
 
@@ -887,8 +848,8 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(files, cli):
         ),
     ],
 )
-def test_the_command_says_in_one_line_what_is_wrong(files, cli, arguments, line):
-    code, out, err = cli(*(("-m", "AP") if "-m" not in arguments else ()), *arguments)
+def test_the_command_says_in_one_line_what_is_wrong(ask, arguments, line):
+    code, out, err = ask(*(("-m", "AP") if "-m" not in arguments else ()), *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err == line
 
@@ -915,16 +876,15 @@ def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
     qrels, runs = frames[0].qrels, {"one": frames[0].run, "other": frames[1].run}
     names = ["SetF", "IPrec@0.1", "Compat", "nDCG(gains={0:1,1:4})", "AP"]
     found = compare(qrels, runs, names, baseline="one", resamples=200)
+    table = found.table.set_index(["measure", "run"])
     for name in names:
         measure = ir_measures.parse_measure(name)
         for run, frame in runs.items():
-            (row,) = found.table[(found.table.run == run) & (found.table.measure == name)].itertuples()
+            row = table.loc[name, run]
             assert row.score == pytest.approx(ir_measures.calc_aggregate([measure], qrels, frame)[measure], abs=1e-12)
             assert row.score_low <= row.score <= row.score_high
     named = compare(qrels, runs, {"F": "SetF", "P": "P@5"}, baseline="one", resamples=200).table
-    assert (
-        named[named.measure == "F"]["p_t"].tolist()[1] == found.table[found.table.measure == "SetF"]["p_t"].tolist()[1]
-    )
+    assert named.set_index(["measure", "run"]).loc["F", "other"].p_t == table.loc["SetF", "other"].p_t
     for name, run in runs.items():
         lines = (f"{r.query_id} Q0 {r.doc_id} 1 {r.score} x\n" for r in run.itertuples())
         (tmp_path / f"{name}.txt").write_text("".join(lines))
@@ -998,15 +958,14 @@ def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, s
     judged = {str(q): {"a": 1, "b": 0} for q in range(6)}
     worse = {q: {"a": 1.0, "b": 2.0} for q in judged}
     better = {f"r{n}": {q: {"a": 2.0, "b": 1.0} for q in judged} for n in range(4)}
-    found = compare(
-        judged, {"worse": worse, **better}, ["RR"], baseline="worse", test="randomisation", correction=correction
-    )
+    how = dict(baseline="worse", test="randomisation", correction=correction)
+    found = compare(judged, {"worse": worse, **better}, ["RR"], **how)
     assert ("no p is below" in repr(found)) == says
     assert (found.table["p_randomisation_corrected"].min() < 0.05) != says
 
 
 @pytest.mark.slow
-def test_json_has_no_infinite_numbers(files):
+def test_json_has_no_infinite_numbers(files, prints):
     run = {q: {"a": 1.0, "b": 2.0} for q in map(str, range(6))}
     judged = {q: {"a": 1, "b": 0} for q in run}
     better = {q: {"a": 2.0, "b": 1.0} for q in run}
@@ -1015,15 +974,8 @@ def test_json_has_no_infinite_numbers(files):
     for name, scores in {"x": run, "y": better}.items():
         lines = [f"{q} Q0 {d} 1 {score} {name}\n" for q, of_q in scores.items() for d, score in of_q.items()]
         (files / f"{name}.run").write_text("".join(lines))
-    from pyterrier_cwla.cli.app import main
-
-    out = io.StringIO()
-    with pytest.raises(SystemExit), redirect_stdout(out):
-        main(["compare", "all.txt", "x.run", "y.run", "-m", "RR", "--baseline", "x", "--format", "jsonl"])
-    assert [json.loads(line, parse_constant=pytest.fail)["effect"] for line in out.getvalue().splitlines()] == [
-        None,
-        None,
-    ]
+    out = prints("compare", "all.txt", "x.run", "y.run", "-m", "RR", "--baseline", "x", "--format", "jsonl")
+    assert [json.loads(line, parse_constant=pytest.fail)["effect"] for line in out.splitlines()] == [None] * 2
 
 
 def runs_in_files(folder):

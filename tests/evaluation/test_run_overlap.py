@@ -1,5 +1,7 @@
 """Rank-biased overlap of runs, compared with sums over continued lists, and its command."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,6 +22,11 @@ def run_of(documents, query="q"):
     return {query: {document: -float(rank) for rank, document in enumerate(documents)}}
 
 
+def write(runs, folder):
+    for name, run in runs.items():
+        (folder / f"{name}.txt").write_text("".join(f"q Q0 {d} 1 {s} t\n" for d, s in run["q"].items()))
+
+
 @given(LISTS, LISTS, st.sampled_from([0.1, 0.5, 0.9]), st.sampled_from([None, 1, 3, 20]))
 def test_any_two_lists(one, other, p, depth):
     """Lists of different lengths, with and without documents in common."""
@@ -29,9 +36,8 @@ def test_any_two_lists(one, other, p, depth):
     assert found.iloc[0].tolist() == pytest.approx(expected, abs=1e-12)
     extrapolated, least, residual = found.iloc[0]
     assert least - 1e-12 <= extrapolated <= least + residual + 1e-12 <= 1 + 1e-11
-    assert rbo(run_of(other), run_of(one), p, depth).iloc[0].tolist() == pytest.approx(
-        found.iloc[0].tolist(), abs=1e-15
-    )
+    swapped = rbo(run_of(other), run_of(one), p, depth)
+    assert swapped.iloc[0].tolist() == pytest.approx(found.iloc[0].tolist(), abs=1e-15)
 
 
 @given(LISTS, LISTS, st.lists(st.sampled_from("mnopqr"), unique=True))
@@ -104,40 +110,31 @@ def test_several_runs_with_one_and_all_pairs(tmp_path):
     assert pairs.index.tolist() == [("x", "y"), ("x", "z"), ("y", "z")]
     assert pairs.loc[("x", "y")].tolist() == with_one.loc["y"].tolist()
     assert rbo(runs, by_query=True).index.names == ["run", "other", "query_id"]
-    frames = []
-    for name, run in runs.items():
-        frame = pd.DataFrame(
-            [(name, "q", d, s) for d, s in run["q"].items()], columns=["run", "query_id", "doc_id", "score"]
-        )
-        frames.append(frame)
-        (tmp_path / f"{name}.txt").write_text("".join(f"q Q0 {d} 1 {s} t\n" for d, s in run["q"].items()))
-    pd.concat(frames).to_parquet(tmp_path / "all.parquet")
+    rows = [(name, "q", d, s) for name, run in runs.items() for d, s in run["q"].items()]
+    pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"]).to_parquet(tmp_path / "all.parquet")
+    write(runs, tmp_path)
     for given_as in ([tmp_path / f"{name}.txt" for name in runs], tmp_path / "all.parquet"):
         pd.testing.assert_frame_equal(rbo(given_as, p=0.8), pairs)
     pd.testing.assert_frame_equal(rbo(runs, tmp_path / "x.txt", p=0.8), with_one)
 
 
-def test_a_run_without_queries_may_come_first():
-    with pytest.raises(BadRun, match="the runs empty and x have no topic in common: one has none, and one has 'q'"):
-        rbo({"empty": {}, "x": ONE})
-
-
 def test_errors():
     twice = pd.DataFrame({"query_id": ["q"] * 3, "doc_id": list("aba"), "score": [3.0, 2.0, 1.0]})
-    with pytest.raises(BadRun, match=r"y: topic 'q': 'a' is retrieved twice: keep one row of each document\."):
-        rbo({"x": ONE, "y": twice})
-    with pytest.raises(BadRun, match=r"the runs run and other have no topic in common: one has 'q', and one has 'r'\."):
-        rbo(ONE, run_of("ab", "r"))
-    refused(lambda: rbo(ONE), BadRun, "there is 1 run: give a second one")
-    refused(lambda: rbo(ONE, {"x": ONE, "y": OTHER}), BadRun, "other= takes one run, and was given 2 by name")
-    refused(lambda: rbo(ONE, {"q": {}}), BadRun, "no topic in common")
-    refused(lambda: rbo(ONE, {"q": {"a": float("nan")}}), BadRun, "NaN")
-    refused(lambda: rbo({}, ONE), BadRun, "an overlap is that of two runs, and there is 1 run")
+    for runs, *says in (
+        (({"empty": {}, "x": ONE},), "the runs empty and x have no topic in common: one has none, and one has 'q'"),
+        (({"x": ONE, "y": twice},), "y: topic 'q': 'a' is retrieved twice: keep one row of each document."),
+        ((ONE, run_of("ab", "r")), "the runs run and other have no topic in common: one has 'q', and one has 'r'."),
+        ((ONE,), "there is 1 run: give a second one"),
+        ((ONE, {"x": ONE, "y": OTHER}), "other= takes one run, and was given 2 by name"),
+        ((ONE, {"q": {}}), "no topic in common"),
+        ((ONE, {"q": {"a": float("nan")}}), "NaN"),
+        (({}, ONE), "an overlap is that of two runs, and there is 1 run"),
+    ):
+        refused(partial(rbo, *runs), BadRun, *says)
     for p in (0, 1, -1, float("nan"), "0.5", None):
         refused(lambda p=p: rbo(ONE, OTHER, p), BadParameter, "the persistence must be between 0 and 1, such as 0.9")
     for depth in (0, 1.5, True):
-        with pytest.raises(BadParameter, match=rf"depth={depth!r} must be a whole number from 1"):
-            rbo(ONE, OTHER, depth=depth)
+        refused(partial(rbo, ONE, OTHER, depth=depth), BadParameter, f"depth={depth!r} must be a whole number from 1")
 
 
 @pytest.mark.slow
@@ -158,8 +155,7 @@ def test_runs_of_dl19(data):
 def folder(tmp_path):
     folder = tmp_path / "runs"
     folder.mkdir()
-    for name, run in {"x": ONE, "y_1": OTHER, "z": run_of("cab")}.items():
-        (folder / f"{name}.txt").write_text("".join(f"q Q0 {d} 1 {s} t\n" for d, s in run["q"].items()))
+    write({"x": ONE, "y_1": OTHER, "z": run_of("cab")}, folder)
     return folder
 
 

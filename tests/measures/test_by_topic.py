@@ -17,8 +17,9 @@ from pyterrier_cwla.measures.declarations import needs_of
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.wrappers import changed_inside, files_of
 from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
-from tests.support import reference
-from tests.support.generated import collection
+from tests.measures.test_intents import by_query
+from tests.measures.test_mixtures import slow as of_classes
+from tests.support.generated import Collection, collection
 from tests.support.messages import refused
 
 
@@ -27,25 +28,12 @@ def half_lives(queries, seed=0) -> dict[str, dict[str, float]]:
     return {query: {"half_life": float(rng.choice([30, 60, 240, 600]))} for query in sorted(queries)}
 
 
-def by_query(qrels, run, measure) -> dict[str, float]:
-    return evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0].to_dict()
-
-
 def slow(frames, parameters, **parts) -> dict[str, float]:
     """Return the score of each query by its own half-life, from loops over ranks."""
-    values = {}
-    for query in frames.qrels.query_id.unique():
-        judged = frames.qrels[frames.qrels.query_id == query]
-        grades = dict(zip(judged.doc_id, judged.relevance, strict=True))
-        mine = frames.run[frames.run.query_id == query]
-        rows = sorted(zip(np.float32(mine.score), mine.doc_id, mine.doc_length, strict=True), reverse=True)
-        values[query] = 0.0
-        if rows:
-            listed, words = [grades.get(document) for _, document, _ in rows], [length for _, _, length in rows]
-            values[query] = reference.score(
-                listed, C=("decay", parameters[query]), A=("etg", {}), gain=("clicksave", {}), effort=("time", {}),
-                judged=[*grades.values()], words=words, **parts
-            )  # fmt: skip
+    same, values = {"A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {}), **parts}, {}
+    for query, own in parameters.items():
+        alone = Collection(frames.run, frames.qrels[frames.qrels.query_id == query])
+        values |= of_classes(alone, {"all": (None, {"C": ("decay", own), **same})}, {"all": 1.0})
     return values
 
 
@@ -74,12 +62,14 @@ def test_values_are_those_of_the_measures_alone(measure):
         name[measure.NAME]
     ]
     table = {str(query): {name[measure.NAME]: choices[query % 2]} for query in range(1, 9)}
-    found = evaluate(frames.qrels, {"a": frames.run, "b": frames.run.head(200)},
-                     [ByTopic(measure=measure, parameters=table, other="measure")], by_query=True).iloc[:, 0]  # fmt: skip
+    runs, own = (
+        {"a": frames.run, "b": frames.run.head(200)},
+        ByTopic(measure=measure, parameters=table, other="measure"),
+    )
+    found = evaluate(frames.qrels, runs, [own], by_query=True).iloc[:, 0]
     alone = {}
     for values in [{}, *({name[measure.NAME]: choice} for choice in choices)]:
-        one = evaluate(frames.qrels, {"a": frames.run, "b": frames.run.head(200)}, [measure(**values)], by_query=True)
-        alone[repr(values)] = one.iloc[:, 0]
+        alone[repr(values)] = evaluate(frames.qrels, runs, [measure(**values)], by_query=True).iloc[:, 0]
     for (run, query), value in found.items():
         assert value == alone[repr(table.get(query, {}))][run, query]
 
@@ -126,20 +116,8 @@ def rows_of_log(seed=0):
         for user in range(30)
         for rank in range(1, 7 + int(rng.integers(0, 5)))
     ]  # fmt: skip
-    names = [
-        "user",
-        "session",
-        "topic",
-        "rank",
-        "docno",
-        "clicked",
-        "saved",
-        "grade",
-        "summary_seconds",
-        "document_seconds",
-        "words",
-    ]
-    return pd.DataFrame(rows, columns=names)
+    names = "user session topic rank docno clicked saved grade summary_seconds document_seconds words"
+    return pd.DataFrame(rows, columns=names.split())
 
 
 @pytest.mark.slow
@@ -196,9 +174,8 @@ def test_with_other_wrappers():
     assert changed_inside(measure(label="mine"), lambda inner: inner(unseen=3)).label == "mine"
     assert changed_inside(measure, lambda inner: inner(unseen=3)).parts["3"].params["unseen"] == 3
     assert needs_of(measure).lengths == "run"
-    assert needs_of(
-        ByTopic(measure=TBG, parameters={"1": {"lengths": {"a": 1}}, "2": {"half_life": 3}}, other="measure")
-    ).tables
+    of_tables = {"1": {"lengths": {"a": 1}}, "2": {"half_life": 3}}
+    assert needs_of(ByTopic(measure=TBG, parameters=of_tables, other="measure")).tables
 
 
 QRELS, RUN = {"q": {"a": 1}, "r": {"a": 1}}, {"q": {"a": 1.0}, "r": {"a": 1.0}}
@@ -212,7 +189,7 @@ ERRORS = {
     "ByTopic(measure=RBP,parameters={})": "takes parameters by topic: {topic: ",
     "ByTopic(measure=RBP,parameters=3)": "takes parameters by topic: {topic: ",
     "ByTopic(measure=RBP,parameters=nowhere)": "parameters='nowhere' is not a file",
-    "ByTopic(measure=RBP,parameters={'q':{'p':0.5},'r':{'rel':2}})": "topic 'q' has no rel. Add its parameters, o",
+    "ByTopic(measure=RBP,parameters={'q':{'p':0.5},'r':{'rel':2}})": "topic 'q' has no rel. Add its parameters, or",
     "ByTopic(measure=GMAP,parameters={'q':{'p':0.5}})": "takes a measure that follows a user model",
     "ByTopic(measure=TBG,parameters={'q':{'norm':'ideal'},'r':{'norm':'none'}})": "Give only parameters that keep the unit",
     "ByTopic(measure=RBP,parameters={'q':{'p':0.5}},other=mean)": "other must be 'error' or 'measure'",
@@ -225,16 +202,16 @@ def test_errors(text):
 
 
 def test_topics_without_parameters():
-    with pytest.raises(
-        BadJudgments, match=r"1 of 2 judged topics have no parameters \('r'\); the table has 'q'. Add them, or write"
-    ):
-        evaluate(QRELS, RUN, ["ByTopic(measure=RBP(rel=1),parameters={'q':{'p':0.5}})"])
+    text = "ByTopic(measure=RBP(rel=1),parameters={'q':{'p':0.5}})"
+    says = "1 of 2 judged topics have no parameters ('r'); the table has 'q'. Add them, or write"
+    refused(lambda: evaluate(QRELS, RUN, [text]), BadJudgments, says)
     measure = ByTopic(measure=RBP(rel=1), parameters={"q": {"p": 0.5}, "s": {"p": 0.1}}, other="measure")
     assert by_query(QRELS, RUN, measure) == pytest.approx({"q": 0.5, "r": 0.2}, abs=1e-9)
-    with pytest.raises(
-        BadJudgments, match=r"2 of 2 judged topics have no parameters \('q', 'r'\); the table has 's'. Add them."
-    ):
-        evaluate(QRELS, RUN, [measure(parameters={"s": {"p": 0.1}})])
+    of_s, says = (
+        measure(parameters={"s": {"p": 0.1}}),
+        "2 of 2 judged topics have no parameters ('q', 'r'); the table has 's'.",
+    )
+    refused(lambda: evaluate(QRELS, RUN, [of_s]), BadJudgments, says)
 
 
 @pytest.mark.parametrize(
@@ -247,13 +224,12 @@ def test_topics_without_parameters():
         "topic,p\nq,0.5\nq,0.6\n": ":3: topic 'q' occurs twice",
         "topic,p\n,0.5\n": ":2: a row without a topic",
         "topic,p\n": "no rows after the line",
+        "topic,p\n\xff,1\n": "not UTF-8",
     }.items(),
 )  # fmt: skip
 def test_broken_files(tmp_path, content, says):
-    (tmp_path / "p.csv").write_text(content)
+    (tmp_path / "p.csv").write_text(content, "latin-1")
     refused(lambda: ByTopic(measure=RBP(rel=1), parameters=tmp_path / "p.csv"), MalformedFile, says)
-    (tmp_path / "p.csv").write_bytes(b"topic,p\n\xff,1\n")
-    refused(lambda: ByTopic(measure=RBP(rel=1), parameters=tmp_path / "p.csv"), MalformedFile, "not UTF-8")
 
 
 def test_missing_judgments():
@@ -274,6 +250,5 @@ def test_missing_judgments():
         for number, measure in enumerate(measures.values()):
             for run, values in zip(runs.values(), found[number, level].reshape(2, -1), strict=True):
                 expected = by_query(some, run, measure)
-                assert {
-                    q: v for q, v in zip(masking.judgments.qids, values.tolist()) if q in expected
-                } == pytest.approx(expected, abs=1e-12)
+                own = dict(zip(masking.judgments.qids, values.tolist()))
+                assert {query: own[query] for query in expected} == pytest.approx(expected, abs=1e-12)

@@ -215,8 +215,7 @@ def test_the_greedy_ideal_may_be_beaten():
 
 @pytest.mark.parametrize("name", ["alpha_nDCG", "alpha_DCG", "ERR_IA", "nERR_IA", "P_IA", "StRecall"])
 def test_a_cutoff_is_needed(name):
-    with pytest.raises(BadParameter, match=f"{name} needs cutoff=, as in {name}@10"):
-        evaluate(*collection(0), [name])
+    refused(lambda: evaluate(*collection(0), [name]), BadParameter, f"{name} needs cutoff=, as in {name}@10")
 
 
 def test_parameters_out_of_range():

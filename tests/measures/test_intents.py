@@ -39,11 +39,9 @@ def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def ndeval(measure, qrels, run) -> dict[str, float]:
     """Return the values of ndeval, which requires rows sorted by topic and intent."""
-    frames = (
-        qrels.sort_values(["query_id", "iteration"]),
-        run.sort_values(["query_id", "score"], ascending=[True, False]),
-    )
-    return {m.query_id: m.value for m in ir_measures.pyndeval.iter_calc([measure], *frames)}
+    run = run.sort_values(["query_id", "score"], ascending=[True, False])
+    found = ir_measures.pyndeval.iter_calc([measure], qrels.sort_values(["query_id", "iteration"]), run)
+    return {m.query_id: m.value for m in found}
 
 
 def by_query(qrels, run, measure) -> dict[str, float]:
@@ -108,16 +106,11 @@ def given(qrels, seed=1) -> dict[str, dict[str, float]]:
     return {query: dict(zip(intents[query], shares[query].tolist(), strict=True)) for query in intents.index}
 
 
+INST_2 = {"C": ("inst", {"T": 2}), "A": ("erg", {}), "gain": ("linear", {}), "max_rel": 3}
 CASES = {
     "TBG": (TBG, {"C": ("decay", {}), "A": ("etg", {}), "gain": ("clicksave", {}), "effort": ("time", {})}),
-    "INST": (
-        CWLA(C="inst(2)", A="erg", max_rel=3),
-        {"C": ("inst", {"T": 2}), "A": ("erg", {}), "gain": ("linear", {}), "max_rel": 3},
-    ),
-    "INST over 1000 ranks": (
-        INST(T=2.0, max_rel=3),
-        {"C": ("inst", {"T": 2}), "A": ("erg", {}), "gain": ("linear", {}), "max_rel": 3, "end": 1000},
-    ),
+    "INST": (CWLA(C="inst(2)", A="erg", max_rel=3), INST_2),
+    "INST over 1000 ranks": (INST(T=2.0, max_rel=3), {**INST_2, "end": 1000}),
     "ERR": (
         CWLA(C="rr", A="err", gain="exponential", max_rel=3),
         {"C": ("rr", {}), "A": ("err", {}), "gain": ("exponential", {}), "max_rel": 3},
@@ -141,11 +134,8 @@ def test_any_measure_of_ours(name, make):
 def test_names_that_no_two_queries_share(make):
     run, qrels = diversity(6)
     other = qrels.assign(iteration=qrels.query_id + "/" + qrels.iteration)
-    weights = [None if make is uniform else given(q) for q in (qrels, other)]
-    found = [
-        by_query(q, run, IntentAware(measure="AP", weights=w or "uniform"))
-        for q, w in zip((qrels, other), weights, strict=True)
-    ]
+    weights = (lambda qrels: "uniform") if make is uniform else given
+    found = [by_query(q, run, IntentAware(measure="AP", weights=weights(q))) for q in (qrels, other)]
     assert found[0] == pytest.approx(found[1], abs=1e-12)
 
 

@@ -19,6 +19,8 @@ from pyterrier_cwla import CWLA, TBG, CWLAError, GeometricMean, Residual, contin
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.measures import CWLAProvider
 from pyterrier_cwla.measures.wrappers import MEASURES as NAMED
+from pyterrier_cwla.model.aggregations import erg
+from pyterrier_cwla.model.continuations import rbp
 from tests.support import reference
 from tests.support.generated import collection, harmless
 from tests.support.messages import refused
@@ -114,9 +116,11 @@ def of_same_value(value):
 
 
 @given(MEASURES)
-def test_a_measure_is_its_text(made):
+def test_a_measure_is_its_text_and_survives_pickling(made):
     kind, parameters = made
     measure = kind(**parameters)
+    again = pickle.loads(pickle.dumps(measure))
+    assert (again, hash(again), again.metric) == (measure, hash(measure), measure.metric)
     text = str(measure)
     assert str(ir_measures.parse_measure(text)) == text
     assert ir_measures.parse_measure(text) == measure == text
@@ -142,15 +146,6 @@ def test_order_defaults_and_kinds_of_numbers_do_not_matter(made, random):
     assert str(kind(**other)) == str(kind(**parameters)) == str(step_by_step)
 
 
-@given(MEASURES)
-def test_a_measure_survives_pickling(made):
-    measure = made[0](**made[1])
-    again = pickle.loads(pickle.dumps(measure))
-    assert again == measure
-    assert hash(again) == hash(measure)
-    assert again.metric == measure.metric
-
-
 @given(CWLAS)
 def test_a_residual_is_its_text(parameters):
     """Measures with ap1 and ap2 have no residual because they depend on the total gain."""
@@ -173,9 +168,6 @@ def test_how_measures_print():
 
 
 def test_parameters_may_be_parts_and_specs():
-    from pyterrier_cwla.model.aggregations import erg
-    from pyterrier_cwla.model.continuations import rbp
-
     assert CWLA(C=rbp(0.8), A=erg, max_rel=3) == CWLA(C="rbp(0.8)", A="erg", max_rel=3)
 
 
@@ -257,23 +249,23 @@ print(len(narrow), narrow[0] is ir_measures.providers.registry["cwla"], [narrow[
 PRINTED = "True\nTrue True True\n1 False [True, True, False, True, True]\n"
 
 
-@pytest.mark.slow
-def test_the_default_pipeline_knows_us_after_a_plain_import_of_pyterrier():
-    script = f"import pyterrier as pt\n{FOUND}\nprint(pt.cwla.TBG == pt.measures.TBG == ir_measures.TBG)"
-    assert python(script) == PRINTED + "True\n"
+AGAIN = "import importlib; importlib.reload(pyterrier_cwla)"
+AFRESH = "import sys\nfor name in [n for n in sys.modules if 'cwla' in n]: del sys.modules[name]\nimport pyterrier_cwla"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("imports", ["pyterrier_cwla, pyterrier", "pyterrier, pyterrier_cwla"])
-def test_the_default_pipeline_knows_us_once_whatever_is_imported_first(imports):
-    again = "import importlib; importlib.reload(pyterrier_cwla)"
-    assert python(f"import {imports}\n{again}\n{FOUND}\nprint(pyterrier.measures.TBG == 'TBG')") == PRINTED + "True\n"
-
-
-@pytest.mark.slow
-def test_importing_from_scratch_again_registers_nothing_twice():
-    afresh = "import sys\nfor name in [n for n in sys.modules if 'cwla' in n]: del sys.modules[name]\n"
-    assert python(f"import pyterrier_cwla\n{afresh}import pyterrier_cwla\n{FOUND}") == PRINTED
+@pytest.mark.parametrize(
+    ("imports", "more"),
+    [
+        ("import pyterrier as pt", "pt.cwla.TBG == pt.measures.TBG == ir_measures.TBG"),
+        (f"import pyterrier_cwla, pyterrier\n{AGAIN}", "pyterrier.measures.TBG == 'TBG'"),
+        (f"import pyterrier, pyterrier_cwla\n{AGAIN}", "pyterrier.measures.TBG == 'TBG'"),
+        (f"import pyterrier_cwla\n{AFRESH}", True),
+    ],
+    ids=["plain import of pyterrier", "reloaded", "reloaded after pyterrier", "from scratch again"],
+)
+def test_the_default_pipeline_knows_us_once_whatever_is_imported(imports, more):
+    assert python(f"{imports}\n{FOUND}\nprint({more})") == PRINTED + "True\n"
 
 
 # ---- values

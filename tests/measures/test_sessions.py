@@ -118,13 +118,8 @@ def test_expected_session_ndcg_is_the_sum_over_all_ways(log, p_down, p_reform, d
 @given(logs())
 def test_any_measure_of_a_session_is_the_mean_over_its_queries(log):
     qrels, run, sessions = log
-    measures = [
-        "nDCG@3",
-        "AP",
-        "AdaptiveRBP(effort='ratio(4)')",
-        "Judged@3",
-        "UMeasure(T=99,max_rel=3,effort='ratio(4)')",
-    ]
+    ratio = "effort='ratio(4)'"
+    measures = ["nDCG@3", "AP", f"AdaptiveRBP({ratio})", "Judged@3", f"UMeasure(T=99,max_rel=3,{ratio})"]
     by_query = {query: qrels[name] for name, queries in sessions.items() for query in queries}
     found = evaluate_sessions(qrels, run, sessions, measures)
     values = evaluate(by_query, run, measures, by_query=True).loc["run"]
