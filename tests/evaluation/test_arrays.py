@@ -78,13 +78,19 @@ def test_odd_numbers_of_a_matrix_are_named_by_row():
         )
 
 
+def traced(call):
+    """Return the result of a call, and the most bytes that it held."""
+    tracemalloc.start()
+    found = call()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return found, peak
+
+
 def test_ideals_of_many_different_grades_need_no_table():
     """500 queries × 40,000 grades would be 160 MB."""
     gains = np.random.default_rng(0).random((500, 80))
-    tracemalloc.start()
-    found = score(gains, C="dcg", A="etg", norm="ideal")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    found, peak = traced(lambda: score(gains, C="dcg", A="etg", norm="ideal"))
     weights = 1 / np.log2(np.arange(2, 82))
     assert found == pytest.approx(gains @ weights / (-np.sort(-gains, axis=1) @ weights), rel=1e-12)
     assert peak < 40 * gains.nbytes
@@ -102,11 +108,7 @@ def test_a_matrix_takes_less_than_four_times_its_memory(options):
     rng = np.random.default_rng(0)
     grades = (rng.random((8000, 40)) < 0.2) * rng.integers(1, 4, (8000, 40))
     score(grades[:1], gain="exponential", max_rel=3, **options)
-    tracemalloc.start()
-    score(grades, gain="exponential", max_rel=3, **options)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 * grades.nbytes
+    assert traced(lambda: score(grades, gain="exponential", max_rel=3, **options))[1] < 4 * grades.nbytes
 
 
 def test_unjudged_items_gain_nothing_and_count_in_the_residual():

@@ -53,19 +53,15 @@ LABELLED = [
 
 
 @pytest.mark.parametrize("measure", LABELLED, ids=repr)
-def test_the_label_is_shown_and_the_text_is_canonical(measure):
+def test_the_label_is_shown_and_kept_by_copies_and_the_text_is_canonical(measure):
+    for other in (copy.copy(measure), copy.deepcopy(measure), pickle.loads(pickle.dumps(measure)), measure()):
+        assert (other, str(other), repr(other)) == (measure, "mine", repr(measure))
     plain = labelled(measure, None)
     assert str(measure) == measure.label == "mine" != str(plain)
     assert repr(measure) == repr(plain)
     assert ir_measures.parse_measure(repr(measure)) == plain != measure
     assert measure == "mine"  # PyTerrier's searches look measures up by name
     assert {str(measure): 1.0}[measure] == 1.0
-
-
-@pytest.mark.parametrize("measure", LABELLED, ids=repr)
-def test_copies_keep_the_label(measure):
-    for other in (copy.copy(measure), copy.deepcopy(measure), pickle.loads(pickle.dumps(measure)), measure()):
-        assert (other, str(other), repr(other)) == (measure, "mine", repr(measure))
 
 
 def test_other_parameters_drop_the_label():
