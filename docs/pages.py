@@ -171,13 +171,13 @@ def _of_another(entry: Entry) -> bool:
 def _measure_page(entry: Entry, measures: Sequence[Entry], pictures: bool) -> str:
     example = _Example(entry)
     head = f"{entry.name}: {entry.equation.title}" if entry.equation else entry.name
-    parts = [f".. _{_anchor(entry)}:", title(head, "="), mathematics(entry.says), ABOUT[entry.name]["when"]]
+    parts = [f".. _{_anchor(entry)}:", title(head, "="), mathematics(entry.says), _about(entry.name, "when", "")]
     if entry.equation:
         parts += _equation(entry.equation)
     parts.append(_facts(entry, example.texts[0]))
     if entry.parts:
         parts += [*_choices(entry.parts), *_weights(example, pictures)]
-        parts += [*(_neighbours(example, measures) if pictures else []), _explorer(entry.name, example, pictures)]
+        parts += [*_neighbours(example, measures, pictures), _explorer(entry.name, example, pictures)]
     elif details := _details(entry):
         parts += [title("Details"), *map(mathematics, details)]
     if entry.parameters:
@@ -412,11 +412,18 @@ def _weights(example: _Example, pictures: bool) -> list[str]:
     return [*shown, ".. rst-class:: cwla-weights\n\n" + numbers([list(heads.values()), *rows])]
 
 
-def _neighbours(example: _Example, measures: Sequence[Entry]) -> list[str]:
-    """Return the picture of the users of a measure beside those of two others."""
+def _about(name: str, what: str, otherwise: Any) -> Any:
+    """Return what measures.toml says of a measure; it need not have the measures of users."""
+    return ABOUT.get(name, {}).get(what, otherwise)
+
+
+def _neighbours(example: _Example, measures: Sequence[Entry], pictures: bool) -> list[str]:
+    """Return the picture of the users of a measure beside those of two others, if it has any."""
+    near = [_Example(entry) for name in _about(example.name, "near", []) for entry in measures if entry.name == name]
+    if not near or not pictures:
+        return []
     from pictures import users
 
-    near = [_Example(entry) for name in ABOUT[example.name]["near"] for entry in measures if entry.name == name]
     shown = {one.name: one.explanation(one.texts[0]) for one in (example, *near)}
     written = " and ".join(f":doc:`{one.texts[0]} <{one.name}>`" for one in near)
     return [

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from ..rendering.notes import note, resumable_from
+from ..rendering.notes import note, resumable_from, warnings_as_sentences
 from .arguments import (
     HELP,
     Commands,
@@ -26,6 +26,7 @@ from .arguments import (
     help_without_command,
     judgments_of,
 )
+from .options import displayed
 from .parameters import Parameter, Parameters
 from .paths import check_exists, check_outside, files_in
 
@@ -65,8 +66,10 @@ class ReportFolder:
             self.output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(self.output, error, "-o ") from error
-        with resumable_from(parts):
+        with warnings_as_sentences() as warned, resumable_from(parts):
             yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
+        for line in warned:
+            note(displayed(line))
 
     def write(self, found: Study) -> None:
         """Write the report, and print the title and the sentences of the study."""

@@ -565,7 +565,7 @@ class Comparison:
         interval : {"difference", "score", None}, default="difference"
             Values below each score in the layout "runs", as for :meth:`wide`.
         caption : str, optional
-            Caption in LaTeX. The default caption explains the table.
+            Beginning of the caption, in LaTeX. The explanation of the table follows it: topics, marks and tests.
         label : str, optional
             Label for references; none by default.
         layout : {"runs", "matrix", "list"}, optional
@@ -602,8 +602,8 @@ class Comparison:
             notes = [*self._notes(measures, interval, arrows), *self._about_wide(measures)]
         if layout != "runs":
             notes = [f"{measures[0]}.", *notes]
-        text = typeset(" ".join(notes)) if caption is None else caption
-        return floating_table(table.latex(), text, label, self.about)
+        own = "" if caption is None else f"{caption.rstrip().removesuffix('.')}. "
+        return floating_table(table.latex(), own + typeset(" ".join(notes)), label, self.about)
 
     def _about_wide(self, measures: Sequence[str]) -> list[str]:
         """Return the sentences on the table of :meth:`_wide` besides the notes."""

@@ -176,7 +176,8 @@ class Row(Declaration):
             if highest is not None and highest > 1 and self.grades_are_gains(given):
                 raise BadParameter(
                     f"{measure} without rel= uses grades as gains, and {self.name} of ir_measures has no parameter for"
-                    f" the highest grade. Write CWLA(C={str(metric.C)!r},A={str(metric.A)!r},max_rel={highest})."
+                    f" the highest grade. Give rel=, the lowest relevant grade, such as {self.name}(rel=1), or write"
+                    f" CWLA(C={str(metric.C)!r},A={str(metric.A)!r},max_rel={highest}), which uses grades."
                 )
             return metric
 

@@ -291,21 +291,24 @@ class Table:
         heads = [broken(column.heading, longest) if column.kind == "name" else column.heading for column in columns]
         height = max(head.count("\n") for head in heads)
         for column, head in zip(columns, heads, strict=True):
-            aligned = Text("\n" * (height - head.count("\n")) + head)
+            head = "\n" * (height - head.count("\n")) + head
             if column.kind == "name":
-                table.add_column(aligned, overflow="fold", max_width=longest)
+                table.add_column(Text(head), overflow="fold", max_width=longest)
             else:
-                table.add_column(aligned, justify="right", no_wrap=True, min_width=self._widths[column])
+                table.add_column(Text(_right(head, self._widths[column])), no_wrap=True)
         for row, line in zip(rows, [*_lines(rows), False]):
             cells = (self._in_terminal(column, row, longest) for column in columns)
             table.add_row(*cells, style=row.style if isinstance(row, SumRow) else None, end_section=line)
         return table
 
     def _in_terminal(self, column: TableColumn, row: Any, longest: int) -> Text:
-        cell, blank = column.of(row), " " * (column in self._marked)
-        text = broken(cell.text, longest) if column.kind == "name" else cell.text
-        below = (f"\n{cell.below}", "dim") if cell.below else ""
-        return Text.assemble((text, "bold" if cell.bold else ""), MARKS[cell.mark] or blank, below)
+        cell, bold = column.of(row), "bold" if column.of(row).bold else ""
+        if column.kind == "name":
+            return Text.assemble((broken(cell.text, longest), bold), (f"\n{cell.below}" if cell.below else "", "dim"))
+        # Numbers are aligned here: rich would remove the blank after those without a mark.
+        width, after = self._widths[column], MARKS[cell.mark] or " " * (column in self._marked)
+        below = (f"\n{_right(cell.below, width)}", "dim") if cell.below else ""
+        return Text.assemble((_right(cell.text, width - cell_len(after)), bold), after, below)
 
     @cached_property
     def _cells(self) -> dict[TableColumn, list[TableCell]]:
@@ -382,6 +385,11 @@ class Printed:
     def _repr_html_(self: Any) -> str:
         remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
         return f"<p><b>{escape(self.title)}</b></p>{self.shown().html()}{f'<ul>{remarks}</ul>' if remarks else ''}"
+
+
+def _right(text: str, width: int) -> str:
+    """Return the lines of a text with blanks before them, so that they end at a width."""
+    return "\n".join(" " * (width - cell_len(line)) + line for line in text.split("\n"))
 
 
 def _lines(rows: Sequence[Any]) -> list[bool]:

@@ -131,7 +131,7 @@ def test_pages_open_with_the_full_name_and_the_usual_formula(written):
     assert "   \\begin{aligned}\\text{TBG} &= " in written["measures/TBG.rst"]
     assert "\\\\\n   T(k) &= " in written["measures/TBG.rst"]
     index = written["measures/index.rst"]
-    assert "Rank-biased precision. Rate of gain of users who go on to the next document with probability p." in index
+    assert "Rate of gain of users who go on to the next document with probability p." in index
     assert "Normalised discounted cumulative gain. Discounted cumulative gain, divided by" in index
 
 
@@ -169,3 +169,12 @@ def test_pictures_take_the_page_s_colours_and_have_names():
 ])  # fmt: skip
 def test_formulas_are_set(text, marked):
     assert markup.mathematics(text) == marked
+
+
+def test_every_measure_says_when_to_use_it_and_has_two_neighbours_if_it_has_users():
+    known = {entry.name: entry for entry in entries() if entry.kind in ("measure", "ir_measures")}
+    assert pages.ABOUT.keys() == known.keys()
+    for name, about in pages.ABOUT.items():
+        assert about["when"].startswith("Use it ")
+        assert len(about.get("near", ())) == 2 * bool(known[name].parts), name
+        assert {*about.get("near", ())} <= {one for one, entry in known.items() if entry.parts} - {name}
