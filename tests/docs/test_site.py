@@ -81,7 +81,7 @@ def test_the_list_of_notebooks_names_each_of_them(tmp_path):
 
 @pytest.fixture(scope="module")
 def written():
-    return api_pages.written()
+    return api_pages.written(site=True)
 
 
 @pytest.fixture(scope="module")
