@@ -13,9 +13,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from pyterrier_cwla.evaluation.significance import TESTS
+
 _WIDE = 56  # characters, longest list of choices that stands beside an option
 COMMANDS = Path(__file__).parents[1] / "pyterrier_cwla" / "cli"
 FILE = COMMANDS / "parameters.json"
+#: Choices that are entries of a table, not of the docstring.
+TABLES = {("evaluation.run_comparison.compare", "test"): TESTS}
 
 
 def written() -> str:
@@ -39,7 +43,9 @@ def _parameters(function: str, wanted: set[str]) -> dict[str, dict[str, Any]]:
     entry = re.compile(r"^(\w[\w, ]*) : (.*)\n((?:    .*\n?|\n)+)", re.M)
     for names, kind, text in entry.findall(section[1] if section else ""):
         for name in filter(wanted.__contains__, names.split(", ")):
-            if record := _record(kind, _in_options(" ".join(text.split()), wanted), defaults[name]):
+            kinds = TABLES.get((function, name))
+            listed = f"{{{', '.join(map(json.dumps, kinds))}}}" if kinds else kind
+            if record := _record(listed, _in_options(" ".join(text.split()), wanted), defaults[name]):
                 found[name] = record
     return found
 

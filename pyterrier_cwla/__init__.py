@@ -105,8 +105,9 @@ def _measures() -> dict[str, Any]:
 
 
 def _is_command() -> bool:
-    """Return whether this process is the command pyterrier-cwla, and not a program that imports the package."""
-    return os.path.splitext(os.path.basename("".join(sys.argv[:1])))[0] == "pyterrier-cwla"
+    """Return whether this process is pyterrier-cwla or python -m pyterrier_cwla, and not a program that imports us."""
+    name = os.path.splitext(os.path.basename("".join(sys.argv[:1])))[0]
+    return name == "pyterrier-cwla" or (name == "-m" and __name__ in sys.orig_argv)
 
 
 # The command's help and version need no measures, whose import takes longer than all else. Its other commands import

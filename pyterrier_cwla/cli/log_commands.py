@@ -72,6 +72,12 @@ def calibrate(
         read = _log(log, source, broken)
     with busy(f"Calibrating, with {chosen['resamples']:,} resamples of the users …"):
         found = calibrated(read, by=by, **chosen)
+    if by is None and found.table.empty:
+        lacking = ", ".join(sorted(set(found.missing.values())))
+        raise errors.BadParameter(
+            f"{log}: nothing can be calibrated from this log: {lacking}. Time-biased gain needs times, grades or saves;"
+            " click models of pyterrier_cwla.behaviour need clicks alone."
+        )
     print_calibration(found, options_of(context.command))
     if output is not None:
         found.save(output)

@@ -244,7 +244,7 @@ def power(
     given: MeasureOptions,
     report: ReportFolder,
 ) -> None:
-    """Count the pairs of systems that each measure distinguishes, by four tests of all pairs.
+    """Count the pairs of systems that each measure distinguishes, by several tests of all pairs.
 
     Example: pyterrier-cwla study power qrels.txt runs/ -m AP -m nDCG@10 -m RR -o power
     """

@@ -75,10 +75,10 @@ def compare(
         Largest difference of the scores of a topic that counts as a tie, in the unit of the measures.
     confidence : float in (0, 1), default=0.95
         Confidence level of the intervals; the significance level is 1 minus this level.
-    test : {"t", "wilcoxon", "randomisation", "tukey", "randomised_hsd"}, default="t"
-        Test that decides which differences are marked as significant; "tukey" and "randomised_hsd" test all pairs
-        together, need no correction, and go with `pairs`. The first three are always computed. Choose the test before
-        you see the results.
+    test : str, default="t"
+        Test that decides which differences are marked as significant: "t", "wilcoxon" and "randomisation", which are
+        always computed, and "tukey" and "randomised_hsd", which test all pairs together, need no correction, and go
+        with `pairs`. Choose the test before you see the results.
     correction : {"holm", "bonferroni", "sidak", "holm-sidak", "simes-hochberg", "hommel", "fdr_bh", "fdr_by"} or None
         Correction for multiple comparisons, over all runs and measures of the table. By default "holm".
     resamples : int, default=10_000

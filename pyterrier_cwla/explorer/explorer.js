@@ -199,7 +199,7 @@ function cwlaExplorer(root, start, ask, wanted) {
 
   function chartWidth() {
     width = width || room();
-    return Math.max(280, Math.min(460, width >= 640 ? (width - 16) / 2 : width));
+    return Math.max(240, Math.min(460, width >= 440 ? (width - 16) / 2 : width));
   }
 
   function showCharts() {

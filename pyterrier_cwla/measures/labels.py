@@ -35,6 +35,8 @@ _OF_RANX = {
     r"hit_rate@(\d+)": r"Success@\1",
     r"hits@(\d+)": r"CWLA(C='prec(\1)',A='etg',gain='binary')",
     r"r-precision": "Rprec",
+    r"dcg@(\d+)": r"CWLA(C='dcg(\1)',A='etg',gain='raw')",
+    r"dcg_burges@(\d+)": r"CWLA(C='dcg(\1)',A='etg',gain='burges')",
     r"ndcg_burges(@\d+)?": r"nDCG(dcg='exp-log2')\1",
     r"rbp[.@](\d+)": r"CWLA(C='rbp(0.\1)',A='erg',gain='raw')",
     r"(.+)-l(\d+)": r"\1|rel=\2",

@@ -188,6 +188,7 @@ def test_errors_name_the_position(text, says):
     "theirs, here",
     [
         ("hit_rate@10", "Success@10"), ("r-precision", "Rprec"), ("mrr", "RR"), ("mrr@5", "RR@5"), ("map@100", "AP@100"),
+        ("dcg@7", "CWLA(C='dcg(7)',A='etg',gain='raw')"), ("dcg_burges@7", "CWLA(C='dcg(7)',A='etg',gain='burges')"),
         ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"), ("ndcg_burges", "nDCG(dcg='exp-log2')"), ("precision@5", "P@5"),
         ("recall@5", "R@5"), ("bpref", "Bpref"), ("rbp.80", "CWLA(C='rbp(0.8)',A='erg',gain='raw')"),
         ("rbp.95", "CWLA(C='rbp(0.95)',A='erg',gain='raw')"), ("map-l2", "AP(rel=2)"), ("precision@5-l2", "P(rel=2)@5"),

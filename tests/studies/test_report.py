@@ -7,6 +7,7 @@ import os
 import pickle
 import re
 import shutil
+import sys
 import time
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from pyterrier_cwla import studies
 from pyterrier_cwla.rendering.figures import label_ends, measure_look
 from pyterrier_cwla.studies import Finding, Picture, Study, Table
 from pyterrier_cwla.studies.report import _by_picture, write_files
@@ -479,3 +481,12 @@ def test_a_finding_is_a_text_with_a_picture_and_the_first_the_headline():
     assert found == "AP is best."
     assert pickle.loads(pickle.dumps(found)).picture == copy.copy(found).picture == "power"
     assert Finding("x").picture is None
+
+
+def test_each_module_of_a_study_opens_with_its_question_method_and_limits():
+    named = [getattr(studies, name) for name in dir(studies)]
+    results = [one for one in named if isinstance(one, type) and issubclass(one, Study) and one is not Study]
+    assert len(results) > 8
+    for name in {one.__module__ for one in results}:
+        doc = sys.modules[name].__doc__
+        assert [part in doc for part in ("Question: ", "Method: ", "Not to conclude: ")] == [True] * 3, name

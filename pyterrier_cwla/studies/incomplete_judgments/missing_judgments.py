@@ -1,4 +1,12 @@
-"""Scores and orders of runs when a part of the judgments is missing, and their possible changes."""
+"""Scores and orders of runs when a part of the judgments is missing, and their possible changes.
+
+Question: how do scores and orders change if these judgments are removed, and how far could they change?
+
+Method: the documents of all runs are looked up once; a level of removal is a mask of them, and all runs and levels are
+scored together.
+
+Not to conclude: what is removed at random says little of judgments that a pool lacks.
+"""
 
 from __future__ import annotations
 

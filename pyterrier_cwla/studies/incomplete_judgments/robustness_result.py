@@ -1,4 +1,12 @@
-"""Results of a robustness study: orders and significant differences kept, with findings and plots."""
+"""Results of a robustness study: orders and significant differences kept, with findings and plots.
+
+Question: which metric keeps its order of runs, and its significant differences, when judgments are missing?
+
+Method: :mod:`.robustness_study` removes judgments (Bompada et al., 2007); here, the orders with and without them are
+compared by Kendall's τ_b, and the differences that stay significant are counted, with intervals over samples.
+
+Not to conclude: a metric that keeps its order need not be right with all judgments either.
+"""
 
 from __future__ import annotations
 

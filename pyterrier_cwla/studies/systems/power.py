@@ -1,4 +1,4 @@
-"""Discriminative power of metrics: shares of pairs of runs with significant differences, by four tests.
+"""Discriminative power of metrics: shares of pairs of runs with significant differences, by several tests.
 
 Question: with these topics, how many pairs of runs does a metric tell apart?
 
@@ -386,7 +386,7 @@ class Power(Study):
         bars = "Bars are 95 % intervals of the t-test's share (bootstrap over queries)."
         return {
             "power": Picture(
-                "Power by four tests",
+                "Power by each test",
                 f"{share} < {self.about['alpha']:g}. {bars} {self._data}.",
                 lambda ax: plot_power(self, ax=ax), self.shares(), (7.0, 1.2 + 0.3 * len(self.table)),
             ),
@@ -461,10 +461,10 @@ class Power(Study):
         tests = shares.set_index("measure")[list(POWER_TESTS)]
         ranges = tests.max(axis=1) - tests.min(axis=1)
         if not ranges.any():
-            return "The four tests have the same power" + " by each measure" * (len(tests) > 1) + "."
+            return "The tests have the same power" + " by each measure" * (len(tests) > 1) + "."
         widest = ranges.idxmax()
         each = ", ".join(f"{test} {percent(share, 1)}" for test, share in tests.loc[widest].items())
-        return f"The four tests differ by up to {percent(ranges.max(), 1)} of the pairs ({widest}: {each})."
+        return f"The tests differ by up to {percent(ranges.max(), 1)} of the pairs ({widest}: {each})."
 
     def _after_correction(self, best: str) -> str:
         """Describe the power of the t-test after the correction; ``best`` has the most power without it."""
@@ -553,8 +553,14 @@ _MARKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def _marks() -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return the name and the mark of each test; a test without a mark of its own has a plus."""
+    others = {name: (name, {"marker": "+", "color": GREY, "markersize": 7}) for name in POWER_TESTS}
+    return {**_MARKS, **{name: look for name, look in others.items() if name not in _MARKS}}
+
+
 def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axes:
-    """Plot the power of each measure by four tests.
+    """Plot the power of each measure by each test.
 
     Lines are 95 % intervals of the power by the t-test. :meth:`Power.shares` returns the numbers.
 
@@ -573,7 +579,7 @@ def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axe
     """
     data = study.shares()
     ax = axes_of(ax, (7, 1.2 + 0.3 * len(data)))
-    marks: dict[str, tuple[Any, ...]] = {name: (look, 100 * data[test]) for test, (name, look) in _MARKS.items()}
+    marks: dict[str, tuple[Any, ...]] = {name: (look, 100 * data[test]) for test, (name, look) in _marks().items()}
     marks[_MARKS["t"][0]] += 100 * data["t_low"], 100 * data["t_high"]
     ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)

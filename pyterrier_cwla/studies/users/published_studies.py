@@ -1,4 +1,12 @@
-"""Published studies of users: readers of three public datasets, and the grid of metrics of Moffat et al. (2022)."""
+"""Published studies of users: readers of three public datasets, and the grid of metrics of Moffat et al. (2022).
+
+Question: do the metrics agree with the users of the published studies as their papers say?
+
+Method: the ratings, lists and judgments of CHIIR 2024, of Jiang and Allan (2016) and of TianGong-QRef are read as they
+were published; :func:`grid` has every continuation with every aggregation (Moffat et al., 2022, Table 4).
+
+Not to conclude: the users of these studies worked on a few tasks; yours may differ.
+"""
 
 from __future__ import annotations
 
