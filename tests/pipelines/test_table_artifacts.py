@@ -42,7 +42,8 @@ def test_a_saved_table_is_found_by_pyterrier(artifact, table, tmp_path):
     # ``to_hf`` and ``to_zenodo`` upload such a package, which ``from_hf`` and ``from_zenodo`` unpack.
     package = saved.build_package(verbose=False)
     with LZ4FrameFile(package) as file, tarfile.open(fileobj=file, mode="r|") as archive:
-        archive.extractall(tmp_path / "elsewhere", filter="data")
+        safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # since Python 3.11.4
+        archive.extractall(tmp_path / "elsewhere", **safe)
     shutil.rmtree(tmp_path / "table")
     assert getattr(pt.Artifact.load(str(tmp_path / "elsewhere")), table._parameter).content == table.content
     found = {entry.name: entry.load() for entry in pt.utils.entry_points("pyterrier.artifact")}
