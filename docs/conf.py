@@ -34,7 +34,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
 ]
 autodoc_typehints_format = "short"
-python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 napoleon_google_docstring = False
 napoleon_use_ivar = True
@@ -97,9 +96,16 @@ def _without_mail_links(app: Sphinx, doctree: nodes.document) -> None:
             link.replace_self(nodes.Text(link.astext()))
 
 
+def _without_ways_back(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Remove links from source code to pages of the API: they name anchors by the module that defines an object."""
+    if name.startswith("_modules/"):
+        context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"])
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.tags.add("site")  # the pages in the package have no blocks that are marked as only:: site
     app.connect("source-read", _with_index_entries)
     app.connect("doctree-read", _without_mail_links)
+    app.connect("html-page-context", _without_ways_back)
     app.add_html_math_renderer("mathml", (_formula, None), (_formula, None))
     return {"parallel_read_safe": True}

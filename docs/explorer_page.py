@@ -104,7 +104,7 @@ MEASURES = (
     Preset("TBG", "TBG: time-biased gain", "TBG", "half_life",
            ("15", "30", "60", "90", "120", "180", "224", "300", "450", "600", "900", "1800")),
     Preset("UMeasure", "UMeasure: gain before a time limit", "UMeasure(T=240,max_rel=2)", "T",
-           ("15", "30", "60", "90", "120", "180", "240", "300", "450", "600", "900", "1800")),
+           ("15", "30", "45", "60", "75", "90", "105", "120", "150", "180", "210", "240")),
     Preset("Cascade", "Cascade: users who are satisfied or give up", "Cascade(gamma=0.8,max_rel=2)", "gamma", _PHI),
     Preset("SDCG", "SDCG@k: scaled discounted cumulative gain", "SDCG(max_rel=2)@10", "cutoff", _CUTOFFS),
 )  # fmt: skip

@@ -18,7 +18,10 @@ function answersOfPresets(packed) {
 
   return async (request) => {
     const known = await unpacked;
-    if (request.want === "code") return { code: known.code[request.topic].replace("'TBG'", JSON.stringify(request.measure)) };
+    if (request.want === "code") {
+      const measures = [request.measure, request.beside].filter(Boolean).map((text) => JSON.stringify(text)).join(", ");
+      return { code: known.code[request.topic].replace("'TBG'", measures) };
+    }
     const [name, at] = chosen(known, request);
     const answers = known.answers[request.topic];
     if (at < 0 || !answers || !answers[name]) return { error: known.unknown, measure: { text: request.measure } };

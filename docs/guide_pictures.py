@@ -93,7 +93,7 @@ def training(figure: Figure) -> str:
     ax.set_yticks(range(len(names)), names)
     ax.tick_params(axis="y", length=0)
     titled(ax, "Trained on the measure instead of nDCG, five seeds")
-    return "Training on the measure raises TBG by four percent; ERR, RBP and INST change by less than their intervals."
+    return "Training on the measure raises TBG by four percent; ERR, RBP and INST show no consistent change."
 
 
 def chunks(figure: Figure) -> str:

@@ -602,8 +602,10 @@ class Comparison:
             notes = [*self._notes(measures, interval, arrows), *self._about_wide(measures)]
         if layout != "runs":
             notes = [f"{measures[0]}.", *notes]
-        own = "" if caption is None else f"{caption.rstrip().removesuffix('.')}. "
-        return floating_table(table.latex(), own + typeset(" ".join(notes)), label, self.about)
+        own = (caption or "").strip()
+        stop = "" if own.endswith((".", "?", "!", ":")) else "."
+        text = " ".join([*([own + stop] if own else []), typeset(" ".join(notes))])
+        return floating_table(table.latex(), text, label, self.about)
 
     def _about_wide(self, measures: Sequence[str]) -> list[str]:
         """Return the sentences on the table of :meth:`_wide` besides the notes."""

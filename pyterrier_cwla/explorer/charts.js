@@ -38,13 +38,18 @@ function frameOf(wide, points, isBars, highest, top = 26) {
   const frame = { width: wide, height: 210, left: 48, right: 14, top, bottom: 40 };
   const xs = points.map(([x]) => x);
   const ys = points.map(([, y]) => y);
-  frame.x = spread(isBars ? Math.min(0.5, ...xs) : Math.min(...xs), isBars ? Math.max(...xs) + 0.5 : Math.max(...xs));
+  const apart = isBars ? Math.min(1, ...gapsOf([...new Set(xs)].sort((a, b) => a - b))) / 2 : 0; // half a bar beside the first
+  frame.x = spread(Math.min(...xs) - apart, Math.max(...xs) + apart);
   frame.y = spread(Math.min(0, ...ys), highest || Math.max(0, ...ys));
   if (!highest) frame.y = frame.y.map((end, i) => upToTick(end, tickStep(frame.y, 4), i ? Math.ceil : Math.floor));
   const scale = ([low, high], from, to) => (value) => from + ((value - low) / (high - low)) * (to - from);
   frame.sx = scale(frame.x, frame.left, frame.width - frame.right);
   frame.sy = scale(frame.y, frame.height - frame.bottom, frame.top);
   return frame;
+}
+
+function gapsOf(xs) {
+  return xs.slice(1).map((x, i) => x - xs[i]).filter((gap) => gap > 0);
 }
 
 function spread(low, high) {
@@ -108,7 +113,7 @@ function line(svg, frame, { xs, ys, at }) {
 /* Bars beside each other; where they would be thinner than two pixels, a line. */
 function bars(svg, frame, series, of) {
   const { xs, ys, at } = series;
-  const gaps = xs.slice(1).map((x, i) => x - xs[i]).filter((gap) => gap > 0);
+  const gaps = gapsOf(xs);
   const room = frame.sx(frame.x[0] + Math.min(1e9, ...gaps, frame.x[1] - frame.x[0])) - frame.left;
   const wide = Math.min(16, (0.85 * room) / of);
   if (wide < 2) {

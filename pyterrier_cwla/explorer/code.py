@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 from ir_measures.measures import Measure
@@ -14,13 +16,13 @@ from .states import Topic
 _MOST = 1_000  # documents of a topic in the code
 
 
-def code_of(measure: Measure, topic: Topic, lengths: Lengths | None) -> str:
+def code_of(measures: Sequence[Measure], topic: Topic, lengths: Lengths | None) -> str:
     """Return lines of Python that compute the scores of the rankings of a topic, with all data that they need.
 
     Parameters
     ----------
-    measure : ir_measures.Measure
-        A measure with a user model.
+    measures : sequence of ir_measures.Measure
+        Measures with a user model.
     topic : Topic
         The topic, with its changes.
     lengths : Lengths or None
@@ -32,18 +34,23 @@ def code_of(measure: Measure, topic: Topic, lengths: Lengths | None) -> str:
         If the topic has too many documents, or the measure reads other columns of the run or a mean of the whole run.
     """
     names = list(dict.fromkeys([*topic.grades, *(doc_id for ids in topic.ids.values() for doc_id in ids)]))
-    needs = needs_of(measure)
+    needs = [needs_of(measure) for measure in measures]
     if len(names) > _MOST:
         raise BadParameter(
             f"this topic has {many(len(names), 'document')}, too many to copy: copy the measure, and give it to"
             " evaluate with your own judgments and runs."
         )
-    if needs.mean_length or needs.seconds == "run" or needs.duplicates == "run":
+    if any(one.mean_length or "run" in (one.seconds, one.duplicates) for one in needs):
         raise BadParameter(
-            f"{measure} reads more of the run than its order and lengths: copy the measure, and give it to evaluate"
-            " with your own judgments and runs."
+            f"{' or '.join(map(str, measures))} reads more of the run than its order and lengths: copy the measure, and"
+            " give it to evaluate with your own judgments and runs."
         )
-    with_words = needs.lengths != "none"
+    if any(one.lengths == "table" for one in needs):
+        raise BadParameter(
+            "the measure has a table of lengths of its own, which text cannot contain: copy the measure, and give it to"
+            " evaluate where the table is registered."
+        )
+    with_words = any(one.lengths != "none" for one in needs)
     words = _words_of(names, topic, lengths) if with_words else {}
     grades = {name: float(grade) if grade % 1 else int(grade) for name, grade in topic.grades.items()}
     lines = [
@@ -53,7 +60,7 @@ def code_of(measure: Measure, topic: Topic, lengths: Lengths | None) -> str:
         f"lists = {topic.ids!r}",
         f"runs = {{name: {{{topic.qid!r}: {{d: -i for i, d in enumerate(ids)}}}} for name, ids in lists.items()}}",
         *([f"register_lengths({words!r})"] if words else []),
-        f"evaluate(qrels, runs, [{repr(measure)!r}])",
+        f"print(evaluate(qrels, runs, {[repr(measure) for measure in measures]}))",
     ]
     return "\n".join(lines) + "\n"
 
@@ -66,6 +73,7 @@ def _words_of(names: list[str], topic: Topic, lengths: Lengths | None) -> dict[s
         found = dict(zip(names, table.of_documents(pa.array(names, pa.large_string())).tolist(), strict=True))
     else:
         for name, run in topic.runs.items():
-            if run.doc_length is not None:
-                found |= dict(zip(topic.ids[name], run.doc_length.tolist(), strict=False))
+            for doc_id, words in zip(topic.ids[name], [] if run.doc_length is None else run.doc_length, strict=False):
+                if np.isfinite(words) and found.setdefault(doc_id, words) != words:
+                    raise BadParameter(f"the runs have different lengths of {doc_id!r}, and the code has one.")
     return {name: int(words) if words % 1 == 0 else words for name, words in found.items() if np.isfinite(words)}

@@ -116,5 +116,5 @@ function cwlaControls(page, requests) {
     return `${whole ? "Whole numbers" : "Numbers"} ${from}${to}`;
   }
 
-  return { choice, sliders, five, boxOf, show, showFlips, optionsOf: () => control("measure").options };
+  return { choice, sliders, five, boxOf, show, showFlips };
 }

@@ -107,7 +107,7 @@ function cwlaDocuments(page, requests, pick) {
   /* Move a document to a place that is computed from its place and the order, which may still be on its way. */
   function moveDocument(at, id, toPlace) {
     const { name, run = name, columns: { id: listed } } = page.state.rankings[at];
-    const stored = page.edits.orders[run] || [];
+    const stored = Object.hasOwn(page.edits.orders, run) ? page.edits.orders[run] : [];
     const shown = new Set(listed); // a cutoff or judged_only hides documents, which keep their places
     const all = [...stored, ...listed.filter((one) => !stored.includes(one))];
     const order = all.filter((one) => shown.has(one));
@@ -127,7 +127,7 @@ function cwlaDocuments(page, requests, pick) {
     const { grades } = page.edits;
     const id = listed[i];
     const steps = [...page.state.grades.map(Number), null];
-    const now = id in grades ? grades[id] : grade[i] === null ? null : Number(grade[i]);
+    const now = Object.hasOwn(grades, id) ? grades[id] : grade[i] === null ? null : Number(grade[i]);
     page.edits = { ...page.edits, grades: { ...grades, [id]: steps[(steps.indexOf(now) + 1) % steps.length] } };
     requests.change({});
   }

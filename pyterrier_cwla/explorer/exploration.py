@@ -319,8 +319,8 @@ class Exploration:
         request : mapping
             ``want`` is "state", "sweep", "topics" or "code" (Python that computes the same scores). Further keys are
             optional: ``measure`` (a text), ``set`` (one control and its new value), ``topic``, ``grades`` (changed
-            grades by document), ``orders`` (changed orders of documents by run) and ``sweep`` (the parameter of a
-            sweep).
+            grades by document), ``orders`` (changed orders of documents by run), ``sweep`` (the parameter of a sweep)
+            and ``beside`` (another measure of the code).
 
         Returns
         -------
@@ -364,7 +364,8 @@ class Exploration:
 
             return sweep_of(control_of(measure, path, self.highest, "number"), at, topic)
         if want == "code":
-            return {"code": code_of(measure, topic, self.lengths)}
+            beside = [self._of_text(str(request["beside"]))] if request.get("beside") else []
+            return {"code": code_of([measure, *beside], topic, self.lengths)}
         raise BadParameter(f"want={want!r}: ask for 'state', 'sweep', 'topics' or 'code'.")
 
     def _topics(self, measure: Measure) -> Answer:

@@ -22,7 +22,7 @@ function cwlaExplorer(root, start, ask, wanted) {
   const scores = cwlaScores(page);
   const topics = cwlaTopics(page, start, requests);
   const charts = element("div", { class: "cwla-charts" });
-  const keep = cwlaKeep(page, requests, { charts, hasAddress: wanted !== undefined });
+  const keep = cwlaKeep(page, requests, wanted !== undefined);
 
   // ---- the page
 
@@ -58,7 +58,6 @@ function cwlaExplorer(root, start, ask, wanted) {
     const side = element("div", { class: "cwla-side" },
       section("Measure", topics.field(), about, controls.choice, measureText(), message, controls.sliders, undo, controls.five, besideField()),
       section("Who is the user?", users),
-      lessonsOf(),
       section("Keep it", keep.box),
       start.note ? section("Your own runs", element("p", { class: "cwla-note" }, start.note)) : "");
     const main = element("div", { class: "cwla-main" },
@@ -70,13 +69,13 @@ function cwlaExplorer(root, start, ask, wanted) {
       section("Documents", live ? element("p", { class: "cwla-small" }, how) : "", documents.meanings(), reset, skip(), documents.tables),
       topics.table);
     root.replaceChildren(
-      element("div", { class: "cwla-columns" }, side, main), below, scores.strip);
+      lessonsOf(), element("div", { class: "cwla-columns" }, side, main), below, scores.strip);
     rankField.value = page.rank;
   }
 
   function lessonsOf() {
     const buttons = (start.lessons || []).map((one) => element("button", { type: "button", onclick: () => teach(one) }, one.title));
-    return buttons.length ? section("Three questions to begin with", element("div", { class: "cwla-lessons" }, buttons), lesson) : "";
+    return buttons.length ? element("div", { class: "cwla-lessons" }, element("span", {}, "Begin with a question: "), buttons, lesson) : "";
   }
 
   function teach(one) {
@@ -101,7 +100,7 @@ function cwlaExplorer(root, start, ask, wanted) {
 
   /* Another measure beside this one, for one of the rankings. */
   function besideField() {
-    const options = controls.optionsOf ? page.state.controls.find((one) => one.path === "measure").options : [];
+    const { options } = page.state.controls.find((one) => one.path === "measure");
     beside.replaceChildren(element("option", { value: "" }, "no other measure"), ...options.map((one) => element("option", { value: one.value }, one.label)));
     compared.replaceChildren(...page.state.rankings.map((one, at) => element("option", { value: at }, one.name)));
     const of = page.state.rankings.length > 1 ? [element("label", { for: compared.id }, "for"), compared] : [];
@@ -137,6 +136,7 @@ function cwlaExplorer(root, start, ask, wanted) {
     const box = (says && path && controls.boxOf(path)) || controls.choice.parentElement;
     if (message.parentElement !== box) box.append(message);
     message.textContent = says || "";
+    if (says) message.scrollIntoView({ block: "nearest" });
   }
 
   function show() {
@@ -148,8 +148,7 @@ function cwlaExplorer(root, start, ask, wanted) {
     about.textContent = state.about;
     reset.hidden = !state.edited;
     undo.disabled = !page.past.length;
-    const besideName = state.beside ? state.beside.split(/[(@]/)[0] : "";
-    beside.value = [...beside.options].some((one) => one.value === besideName) ? besideName : "";
+    beside.value = state.beside ? state.besideName : "";
     compared.value = String(page.compared);
     compared.disabled = !state.beside;
     if (page.topics) topics.select(page.edits.topic);
@@ -310,21 +309,25 @@ function cwlaExplorer(root, start, ask, wanted) {
   function restore(parts) {
     const { grades = {}, orders = {} } = JSON.parse(parts.get("edits") || "{}");
     page.edits = { topic: parts.get("topic") || page.edits.topic, grades, orders };
-    Object.assign(page, { beside: parts.get("beside") || "", compared: Number(parts.get("compared")) || 0 });
-    if (parts.get("rank")) pick(Number(parts.get("rank")));
+    const compared = [...page.state.rankings.keys()].find((at) => String(at) === parts.get("compared")) || 0;
+    Object.assign(page, { beside: parts.get("beside") || "", compared });
+    if (Number(parts.get("rank")) > 0) pick(Number(parts.get("rank")));
     useText(parts.get("measure") || page.state.measure.text);
   }
 
   build();
   show();
   topics.show();
-  if (wanted) {
+  const readAddress = (hash) => {
     try {
-      restore(new URLSearchParams(wanted.slice(1)));
+      if (hash) restore(new URLSearchParams(hash.slice(1)));
     } catch {
       showError("This address does not say what to show; the page begins anew.", "");
     }
-  }
+  };
+  const onAddress = () => readAddress(location.hash);
+  if (wanted !== undefined) addEventListener("hashchange", onAddress);
+  readAddress(wanted);
   const onWidth = new ResizeObserver(() => {
     if (Math.abs(room() - width) < 20) return;
     width = room();
@@ -334,5 +337,8 @@ function cwlaExplorer(root, start, ask, wanted) {
   const onScroll = new IntersectionObserver(([seen]) => (scores.strip.hidden = seen.isIntersecting));
   onWidth.observe(root);
   onScroll.observe(scores.scores);
-  return () => [onWidth, onScroll].forEach((one) => one.disconnect());
+  return () => {
+    [onWidth, onScroll].forEach((one) => one.disconnect());
+    removeEventListener("hashchange", onAddress);
+  };
 }

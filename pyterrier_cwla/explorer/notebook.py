@@ -78,6 +78,7 @@ def explore(
         )
     else:
         unused = [name for name, of in (("texts", texts), ("queries", queries), ("topic", topic)) if of is not None]
+        unused += ["missing"] * (missing != "error")
         if unused:
             raise BadParameter(f"{unused[0]}= needs runs=: lists of grades have no document ids and one topic.")
         grades = _examples(measure) if qrels is None else qrels

@@ -29,6 +29,8 @@ function cwlaRequests(page, ask, show) {
       else if (later.sweep.old && !later.sweep.timer) await updateSweep();
       else if (later.topics.old && !later.topics.timer) await updateTopics();
       else return;
+    } catch (error) {
+      show.error(`This page failed: ${error.message || error}.`, "");
     } finally {
       busy = false;
     }
@@ -54,7 +56,7 @@ function cwlaRequests(page, ask, show) {
     const { set, measure, undoing } = waiting;
     waiting = null;
     const [before, asked, path] = [page.state, wholeOf(page), Object.keys(set).join()];
-    const answer = await answered({ want: "state", set, ...(measure === undefined ? {} : { measure }) });
+    const answer = await answered({ want: "state", shown: true, set, ...(measure === undefined ? {} : { measure }) });
     const other = !answer.error && asked.beside ? await answered({ want: "state", measure: asked.beside }) : null;
     const error = answer.error || (other && other.error);
     show.error(error, path);
@@ -62,8 +64,8 @@ function cwlaRequests(page, ask, show) {
       if (!waiting) refuse();
       return;
     }
-    keep(shown, path, undoing);
     page.state = other ? sideBySide(answer, other, asked.compared) : answer;
+    keep(shown, path, undoing);
     const onlyThisParameter = path === page.sweepPath && asked.edits === shown.edits && measure === undefined;
     if (onlyThisParameter && page.sweep && !later.sweep.old) {
       page.sweep.now = page.state.controls.find((one) => one.path === page.sweepPath).value;
@@ -89,10 +91,21 @@ function cwlaRequests(page, ask, show) {
     change({ measure: before.measure, undoing: true });
   }
 
-  /* One ranking under two measures, drawn as two rankings. */
+  /* One ranking under two measures, drawn as two rankings; a sentence says which ranking wins by each. */
   function sideBySide(state, other, compared) {
     const of = (one) => ({ ...one.rankings[compared], name: one.measure.title, run: one.rankings[compared].name });
-    return { ...state, rankings: [of(state), of(other)], difference: null, both: state.rankings, beside: other.measure.text };
+    const sentences = [state, other].map(({ measure, rankings: [first, second] }) => second && winner(measure.title, first, second));
+    const difference = state.rankings.length > 1 ? { sentence: sentences.join(" ") } : null;
+    const sameUnit = state.unit === other.unit && state.timed === other.timed;
+    const besideName = other.controls.find((one) => one.path === "measure").value;
+    return { ...state, rankings: [of(state), of(other)], difference, beside: other.measure.text, besideName, timed: state.timed && sameUnit };
+  }
+
+  function winner(measure, first, second) {
+    const gap = number(first.score) - number(second.score);
+    if (!gap) return `By ${measure}, both have ${first.score}.`;
+    const [high, low] = gap > 0 ? [first, second] : [second, first];
+    return `By ${measure}, ${high.name} scores higher than ${low.name} (${high.score} and ${low.score}).`;
   }
 
   /* Take back changes that Python refused: the page shows the last state that it has. */

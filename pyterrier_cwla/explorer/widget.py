@@ -54,7 +54,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         except Exception as error:
             self.send({**asked, "answer": {"error": f"{type(error).__name__}: {harmless(str(error))}"}})
             raise  # the notebook shows where
-        if request.get("want") == "state" and "error" not in answer:
+        if request.get("shown") and "error" not in answer:  # other states are those of a measure beside it
             self._shown = {name: request.get(name) for name in ("topic", "grades", "orders")} | {
                 "measure": answer["measure"]["text"]
             }

@@ -12,7 +12,8 @@ import pytest
 
 from pyterrier_cwla import explain
 from pyterrier_cwla.measures.named import measures_of
-from tests.support.browsing import seen, serious_violations
+from tests.explorer.open_page import computed
+from tests.support.browsing import seen, seen_at, serious_violations
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -240,6 +241,25 @@ def test_the_page_asks_nothing_and_keeps_what_is_not_computed(browser, page):
         assert browser.execute_script(editable) == 0
         assert browser.find_elements("css selector", "button.cwla-grade, .cwla-move, tr[draggable]") == []
         assert "computed" in shown.texts(".cwla-note")[0]
+
+
+def test_links_lessons_and_code_of_the_site(browser, tmp_path):
+    path = tmp_path / explorer_page.NAME
+    path.write_text(explorer_page.written(), encoding="utf-8")
+    with seen_at(browser, f"{path.as_uri()}#measure=Cascade"):
+        shown = Shown(browser)
+        shown.until(lambda: shown.measure.startswith("Cascade("))
+        for lesson in browser.find_elements("css selector", ".cwla-lessons button"):
+            lesson.click()
+            shown.until(lambda lesson=lesson: shown.texts(".cwla-lesson") != [""])
+        shown.until(lambda: shown.texts("h3 bdi") == ["A", "B"])
+        written = "navigator.clipboard.writeText = async (text) => { window.copied = text; }"
+        browser.execute_script(written)
+        browser.find_element("xpath", "//button[.='Copy Python code']").click()
+        shown.until(lambda: browser.execute_script("return window.copied"))
+        code = browser.execute_script("return window.copied")
+        assert shown.texts("[data-score]") == [f"{value:.4f}" for value in computed(code)]
+        assert shown.texts("[role=alert]") == [""]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -679,7 +679,9 @@ def test_latex_is_balanced_and_escaped(clear):
         balanced(clear.to_latex(interval=interval))
     assert r"base\_line \& co {\scriptsize baseline} & 0." in clear.to_latex(interval=None)
     assert clear.to_latex(interval=None).count("scriptsize") == 1
-    assert "\\caption{Mine. Means over " in clear.to_latex(caption="Mine.")
+    assert "\\caption{Mine. Means over " in clear.to_latex(caption=" Mine")
+    assert "\\caption{Whose? Means over " in clear.to_latex(caption="Whose?")
+    assert clear.to_latex(caption="") == clear.to_latex()
 
 
 def test_names_at_the_start_of_a_row_stay_there():

@@ -1,8 +1,13 @@
 """The explorer's page in the browser, as tests read and operate it."""
 
+from contextlib import contextmanager
+
 from selenium.webdriver import Keys
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
+
+from pyterrier_cwla import register_lengths
+from pyterrier_cwla.data import Lengths
 
 
 class Page:
@@ -54,3 +59,21 @@ class Page:
 
     def errors(self):
         return [entry for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+def computed(code):
+    """Return the values of the last line of the code."""
+    *lines, last = code.strip().splitlines()
+    names = {}
+    with registered_anew():
+        exec("\n".join(lines), names)
+        return eval(last.removeprefix("print"), names).iloc[:, 0].tolist()
+
+
+@contextmanager
+def registered_anew():
+    before = Lengths.default
+    try:
+        yield
+    finally:
+        register_lengths(before)

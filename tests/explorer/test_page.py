@@ -1,7 +1,6 @@
 """The explorer's page in Chromium, served as by the shell: all that it shows are numbers of explain and score."""
 
 import time
-from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from selenium.webdriver.support.ui import Select
 
 import pyterrier_cwla
 from pyterrier_cwla import explain, score
-from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors.sanitise import harmless
 from pyterrier_cwla.explorer import Exploration
 from pyterrier_cwla.measures.named import measure_of
-from tests.explorer.open_page import Page
+from tests.explorer.open_page import Page, computed
 from tests.explorer.serving import served
 from tests.support.browsing import seen_at, serious_violations
 
@@ -359,24 +357,6 @@ fetch("ask" + location.search, {method: "POST", headers: {"Content-Type": "appli
   .then((response) => response.json()).then(done)"""
 
 
-def computed(code):
-    """Return the values of the last line of the code."""
-    *lines, last = code.strip().splitlines()
-    names = {}
-    with registered_anew():
-        exec("\n".join(lines), names)
-        return eval(last, names).iloc[:, 0].tolist()
-
-
-@contextmanager
-def registered_anew():
-    before = Lengths.default
-    try:
-        yield
-    finally:
-        pyterrier_cwla.register_lengths(before)
-
-
 def test_a_link_restores_the_page(opened):
     page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="AP"))
     page.find('[data-topic="q2"]').click()
@@ -394,12 +374,28 @@ def test_a_link_restores_the_page(opened):
     page.until_scores(found)
     assert page.texts("h3 bdi") == ["TBG(unseen=5)", "AP"]
     assert page.texts(".cwla-grade")[0] == "1"
+    page.browser.execute_script("location.hash = 'measure=AP&compared=5&beside=nDCG@3&rank=abc'")  # of another link
+    page.until(lambda: page.texts("h3 bdi") == ["AP", "nDCG@3"])
+    assert page.find("[role=alert]").text == ""
     for hostile in ("#edits={", "#measure=%3Cimg%20src%3Dx%3E", "#topic=none&rank=-5", "#edits=%7B%22orders%22%3A7%7D"):
         page.browser.get("about:blank")
         page.browser.get(address.partition("#")[0] + hostile)
         page.until(lambda: page.find("[role=alert]").text)
         assert len(page.scores()) == 2
     assert not page.all("img")
+
+
+def test_two_measures_share_an_axis_only_in_one_unit(opened):
+    page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="TBG(unseen=5)"))
+    titles = lambda: " ".join(page.texts(".cwla-main figcaption"))  # noqa: E731
+    assert "Seconds before each rank" in titles()
+    Select(page.find(".cwla-beside select")).select_by_value("AP")
+    page.until(lambda: page.texts("h3 bdi") == ["TBG(unseen=5)", "AP"])
+    assert "Seconds" not in titles()
+    assert not page.all(".cwla-axis:not([hidden])")
+    assert page.find(".cwla-difference").text.startswith("By TBG(unseen=5), ")
+    Select(page.find(".cwla-beside select")).select_by_value("")
+    page.until(lambda: "Seconds before each rank" in titles())
 
 
 def button(page, text):

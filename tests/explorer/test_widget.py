@@ -57,9 +57,10 @@ def test_the_measure_and_the_figure_are_those_of_the_page():
     widget = explore({"A": [2, 0, 1], "B": [0, 1, 2]}, measure="CWLA(C='rbp(0.8)',A='erg',max_rel=2)")
     assert widget.measure == widget.exploration.measure
     answers_of(widget)
-    ask(widget, want="state", set={"C.phi": "0.5"}, grades={"d1": 1})
+    ask(widget, want="state", shown=True, set={"C.phi": "0.5"}, grades={"d1": 1})
+    ask(widget, want="state", measure="AP")  # of a measure beside it
     assert str(widget.measure) == "CWLA(C='rbp(0.5)',A='erg',max_rel=2)"
-    ask(widget, want="state", measure="nothing")  # an error changes nothing
+    ask(widget, want="state", shown=True, measure="nothing")  # an error changes nothing
     score_of_a = score([1, 0, 1], C="rbp(0.5)", A="erg", max_rel=2)
     texts = [text.get_text() for ax in widget.figure().axes if ax.get_legend() for text in ax.get_legend().get_texts()]
     assert f"A, score {score_of_a:.3f}" in texts
@@ -78,7 +79,7 @@ def test_pages_without_widgets_have_the_first_state_in_words():
     assert "&lt;img" in html
 
 
-@pytest.mark.parametrize("name", ["texts", "queries", "topic"])
+@pytest.mark.parametrize("name", ["texts", "queries", "topic", "missing"])
 def test_texts_and_topics_need_runs(name):
     with pytest.raises(BadParameter, match=f"^{name}= needs runs="):
         explore([1, 0], **{name: "1"})
