@@ -10,7 +10,6 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -101,23 +100,6 @@ def test_rows_of_row_groups_that_do_not_add_up(monkeypatch):
 
     monkeypatch.setattr(pa.parquet, "ParquetFile", Lying)
     with pytest.raises(MalformedFile, match=r"run.parquet: broken: 241 rows, and 240 in its row groups"):
-        evaluate(QRELS, "run.parquet", MEASURES)
-
-
-def test_a_row_group_with_a_column_of_another_type(monkeypatch):
-    """Arrow ends the process if it reads such a file."""
-    Path("run.parquet").write_bytes(packed("parquet"))
-    real = pa.parquet.ParquetFile
-
-    class Lying(real):
-        @property
-        def metadata(self):
-            group = SimpleNamespace(num_rows=240, column=lambda at: SimpleNamespace(physical_type="INT64"))
-            known = {"num_rows": 240, "num_row_groups": 1, "num_columns": 3, "schema": super().metadata.schema}
-            return SimpleNamespace(**known, row_group=lambda number: group)
-
-    monkeypatch.setattr(pa.parquet, "ParquetFile", Lying)
-    with pytest.raises(MalformedFile, match=r"'query_id' is BYTE_ARRAY, and INT64 in row group 0"):
         evaluate(QRELS, "run.parquet", MEASURES)
 
 
