@@ -24,7 +24,7 @@ _QRELS = {
     "q": {"d3": 1, "d39": 2},
 }
 #: A repetition in a query that is not scored: its rows may be scattered, and only neighbours are compared in blocks.
-_REPEATED = re.compile(rf"stands twice in the ranking of query '(?!({'|'.join(_QRELS)})')")
+_REPEATED = re.compile(rf"stands twice in the ranking of query ['\"](?!({'|'.join(_QRELS)})')")
 _MEASURES = ["AP", "nDCG@3", "CWLA(C='rbp(0.8)',A='max',max_rel=2)"]
 
 
