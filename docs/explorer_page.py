@@ -193,7 +193,10 @@ def _documents(grades: Sequence[str], kind: str, ids: dict[tuple[str, int], str]
 
 def _computed(exploration: Exploration, measures: Sequence[Preset], topics: Sequence[str]) -> Answer:
     """Return the answers to all requests that the page can send."""
-    known: Answer = {"unknown": _UNKNOWN, "measures": {}, "texts": {}, "topics": {}, "answers": {}, "code": {}}
+    known: Answer = {"unknown": _UNKNOWN, "measures": {}, "texts": {}, "topics": {}, "answers": {}}
+    known["code"] = {
+        topic: _answer(exploration, {"want": "code", "topic": topic, "measure": "TBG"})["code"] for topic in topics
+    }
     for preset in measures:
         values = [{"measure": preset.measure, "set": {preset.path: value}} for value in preset.values]
         first = _limited(_answer(exploration, {"measure": preset.measure, "topic": topics[0]}), preset, measures)
@@ -204,7 +207,6 @@ def _computed(exploration: Exploration, measures: Sequence[Preset], topics: Sequ
         }
         known["topics"][preset.name] = [_answer(exploration, {"want": "topics", **one}) for one in values]
         for topic in topics:
-            known["code"][topic] = _answer(exploration, {"want": "code", "topic": topic, "measure": "TBG"})["code"]
             states = [_limited(_answer(exploration, {"topic": topic, **one}), preset, measures) for one in values]
             sweep = _answer(
                 exploration, {"want": "sweep", "measure": preset.measure, "sweep": preset.path, "topic": topic}

@@ -603,9 +603,9 @@ class Comparison:
         if layout != "runs":
             notes = [f"{measures[0]}.", *notes]
         own = (caption or "").strip()
-        stop = "" if own.endswith((".", "?", "!", ":")) else "."
-        text = " ".join([*([own + stop] if own else []), typeset(" ".join(notes))])
-        return floating_table(table.latex(), text, label, self.about)
+        if own and not own.endswith((".", "?", "!", ":")):
+            own += "."
+        return floating_table(table.latex(), f"{own} {typeset(' '.join(notes))}".strip(), label, self.about)
 
     def _about_wide(self, measures: Sequence[str]) -> list[str]:
         """Return the sentences on the table of :meth:`_wide` besides the notes."""

@@ -24,6 +24,7 @@ from ..rendering.figures import (
     saved,
     system_looks,
     titled,
+    too_low,
 )
 from ..rendering.numbers import percent
 
@@ -235,13 +236,9 @@ def panels_of(ax: Axes | None, heights: Sequence[float], inches: float) -> list[
     """
     ax = axes_of(ax, (7, inches))
     figure: Any = ax.figure
-    width, height = (points / 72 for points in room_of(ax))
     needed = 0.8 + _PANEL * len(heights)
-    if height < needed - 0.05:  # as printed
-        raise BadParameter(
-            f"{len(heights)} panels do not fit into {height:.1f} inches: draw on the axes of a higher figure, such as"
-            f" plt.subplots(figsize=({width:.1f}, {needed:.1f}), layout='constrained')[1]."
-        )
+    if room_of(ax)[1] / 72 < needed - 0.05:  # as printed
+        raise too_low(ax, f"{len(heights)} panels", needed)
     gaps = {} if figure.get_layout_engine() is not None else {"hspace": 0.5}
     spec = ax.get_subplotspec()
     if spec is None:

@@ -112,5 +112,5 @@ function cwlaKeep(page, requests, hasAddress) {
     button("Save as SVG", saveSvg),
     button("Save as PNG", savePng),
   ];
-  return { box: element("div", { class: "cwla-keep" }, buttons, said, shown), picture, address };
+  return { box: element("div", { class: "cwla-keep" }, buttons, said, shown) };
 }

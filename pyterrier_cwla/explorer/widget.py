@@ -73,8 +73,7 @@ class ExplorerWidget(anywidget.AnyWidget):
         CWLAError
             If matplotlib is not installed.
         """
-        drawn: Any = self.exploration.explained(self._shown).plot().figure
-        return cast("Figure", drawn)
+        return cast("Figure", self.exploration.explained(self._shown).plot().figure)
 
     def __repr__(self) -> str:
         runs = " and ".join(self.start["runs"])

@@ -181,7 +181,7 @@ def of_measure(declaration: Declaration) -> Entry:
     chosen = example_values(declaration.name, parameters)
     if not chosen and parameters and parameters[0].default is not None:
         chosen = {parameters[0].name: parameters[0].default}
-    if parts is not None and parts["gain"].startswith(("linear", "exponential")) and parts["gain"] != "exponential(4)":
+    if parts is not None and parts["gain"].startswith(("linear", "exponential")):
         chosen |= {p.name: descriptions()["examples"]["max_rel"] for p in parameters if p.name == "max_rel"}
     cutoff = next(("@k" if p.required else "[@k]" for p in parameters if p.name == "cutoff"), "")
     texts = _read(declaration.docstring)

@@ -149,6 +149,15 @@ def room_of(ax: Any) -> tuple[float, float]:
     return float(width), float(height)
 
 
+def too_low(ax: Any, what: str, needed: float) -> BadParameter:
+    """Return the error for axes in which something does not fit, with a height in inches that does."""
+    width, height = (points / 72 for points in room_of(ax))
+    return BadParameter(
+        f"{what} do not fit into {height:.1f} inches: draw on the axes of a higher figure, such as"
+        f" plt.subplots(figsize=({width:.1f}, {needed:.1f}), layout='constrained')[1]."
+    )
+
+
 def in_lines(text: str, most: int) -> str:
     """Break a text into lines after commas and spaces, otherwise after other punctuation, otherwise within words.
 
@@ -538,11 +547,7 @@ def name_rows(ax: Any, places: Any, names: Sequence[str]) -> None:
     if any(1.15 * size * (1 + text.count("\n")) > each for text in texts):  # no room for the whole names
         texts = [in_picture(elided(name, int(0.42 * width / size / _LETTER))) for name in names]
     if size > each:
-        needed_height = (around + len(names) * size) / 72
-        raise BadParameter(
-            f"{len(names)} rows do not fit into {height / 72:.1f} inches: draw on the axes of a higher figure, such as"
-            f" plt.subplots(figsize=({width / 72:.1f}, {needed_height:.1f}), layout='constrained')[1]."
-        )
+        raise too_low(ax, f"{len(names)} rows", (around + len(names) * size) / 72)
     ax.set_yticks(places, texts, fontsize=size, linespacing=1.0)
     ax.fmt_ydata = partial(name_at, places, names)
     ax.tick_params(axis="y", length=0)

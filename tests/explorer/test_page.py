@@ -360,6 +360,7 @@ fetch("ask" + location.search, {method: "POST", headers: {"Content-Type": "appli
 def test_a_link_restores_the_page(opened):
     page = opened(Exploration(QRELS, RUNS, lengths=WORDS, measure="AP"))
     page.find('[data-topic="q2"]').click()
+    page.until(lambda: page.ids(0)[0] == "d")  # of q2
     page.typed("TBG(unseen=5)")
     page.until(lambda: page.all(".cwla-axis:not([hidden])"))
     page.browser.execute_script("document.querySelector('button.cwla-grade').click()")

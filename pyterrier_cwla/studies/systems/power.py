@@ -555,8 +555,7 @@ _MARKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def _marks() -> dict[str, tuple[str, dict[str, Any]]]:
     """Return the name and the mark of each test; a test without a mark of its own has a plus."""
-    others = {name: (name, {"marker": "+", "color": GREY, "markersize": 7}) for name in POWER_TESTS}
-    return {**_MARKS, **{name: look for name, look in others.items() if name not in _MARKS}}
+    return {name: _MARKS.get(name, (name, {"marker": "+", "color": GREY, "markersize": 7})) for name in POWER_TESTS}
 
 
 def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axes:
