@@ -45,7 +45,7 @@ MEASURES = ["nDCG@10", "AP", "RBP(p=0.8,rel=1)"]
 CELL = "CWLA(C='{}',A='{}',max_rel=2)"
 
 _TOKEN = re.compile(
-    r"(?P<number>(?<![\w.@])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?!\w|\.\d))|(?P<word>[^\W\d]\w*)"
+    r"(?P<number>(?<![\w.@])[-−]?(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)(?:e[-+]?\d+)?(?!\w|\.\d))|(?P<word>[^\W\d]\w*)"
 )
 
 
@@ -56,7 +56,8 @@ def numbers_of(text):
         if token["word"]:
             word = token["word"]
         else:
-            found[word].append(token["number"].replace(",", "").replace("−", "-"))
+            number = token["number"].replace(",", "").replace("−", "-")
+            found[word].append(f"0{number}" if number.startswith(".") else number)  # p-values have no 0 before the point
     return {word: " ".join(numbers) for word, numbers in found.items()}
 
 
