@@ -57,7 +57,7 @@ def numbers_of(text):
             word = token["word"]
         else:
             number = token["number"].replace(",", "").replace("−", "-")
-            found[word].append(f"0{number}" if number.startswith(".") else number)  # p-values have no 0 before the point
+            found[word].append(f"0{number}" if number[0] == "." else number)  # p-values have no 0 before the point
     return {word: " ".join(numbers) for word, numbers in found.items()}
 
 

@@ -93,7 +93,7 @@ def _on_files(
 def _print(found: Comparison, notes: Sequence[str]) -> None:
     """Print the scores by all measures, with p-values below them for up to 12 runs."""
     from ..evaluation.comparison import BOLD
-    from ..rendering.numbers import probability
+    from ..rendering.numbers import p_value
     from ..rendering.tables import Table, TableCell, TableColumn
     from ..rendering.terminal import prose, screen
 
@@ -104,9 +104,7 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
     if with_p:
         p = found.table.set_index(["run", "measure"])["p_t_corrected"].dropna()
         for place, value in p.items():
-            cells[place] = replace(
-                cells[place], below=f"p {probability(value)}".replace(" <", "<").replace("1.000", "1")
-            )
+            cells[place] = replace(cells[place], below=p_value(value, "p").replace(" ", ""))
     rows = []
     for run in found.runs:
         tag = "baseline" if with_p and run == found.about["baseline"] else ""

@@ -20,6 +20,7 @@ from ..files.arrow_arrays import to_numpy
 from ..files.formats import read_pisa_index, read_table
 from ..files.id_columns import Ids, places
 from ..files.table_readers import LENGTHS, SECONDS
+from ..rendering.numbers import percent
 from ..tasks.progress import bar
 from .columns import Floats, numbers, strings
 from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
@@ -164,9 +165,9 @@ class ReplacedLengths:
                 f"none of {self.documents:,} documents of {run} is in {source}, such as {example}. Is the table of"
                 " another collection, or are the ids written differently?"
             )
-        share = 100 * self.replaced / self.documents
+        share = percent(self.replaced / self.documents, 1)
         return (
-            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share:.1f} %) have no {of._noun} in"
+            f"{self.replaced:,} of {self.documents:,} documents of {run} ({share}) have no {of._noun} in"
             f" {source}, such as {example}: they have the mean."
         )
 

@@ -17,7 +17,7 @@ from ..errors import BadParameter, check_known, near
 from ..errors.sanitise import sanitised
 from ..measures.counting import scores_of_unanswered
 from ..rendering.figures import saved
-from ..rendering.numbers import decimals, fixed_point, interval_of, level, percent, probability
+from ..rendering.numbers import decimals, fixed_point, interval_of, p_value, percent
 from ..rendering.tables import Table, TableCell, TableColumn, floating_table, typeset
 from ..rendering.terminal import as_text, other_than_means
 from .comparison_plots import plot_pairs, plot_scores, plot_topics, plot_wins
@@ -300,7 +300,7 @@ class Comparison:
         over += f"all {many:,} comparisons of the table" if many > 1 else "the one comparison of the table"
         if self._test.of_all_pairs:
             over = ", corrected for all pairs of runs by each measure"
-        return f"p < {level(about['alpha'])} in {self._test.words}{over}"
+        return f"p < {p_value(about['alpha'], digits=6)} in {self._test.words}{over}"
 
     @property
     def _not_corrected(self) -> tuple[str, ...]:
@@ -328,9 +328,11 @@ class Comparison:
         factor = many if self.about["correction"] in ("bonferroni", "sidak", "holm", "holm-sidak") else 1
         if lowest * factor < self.about["alpha"]:
             return []
-        times = f", {level(min(1.0, lowest * factor), 2)} corrected for {many:,} comparisons" if factor > 1 else ""
+        said = f"In {test.words}, no p is below {p_value(lowest, digits=2)}"
+        if factor > 1:
+            said += f", {p_value(min(1.0, lowest * factor), digits=2)} corrected for {many:,} comparisons"
         way_out = "there are too few topics" if kind == "all signs" else "give more resamples"
-        return [f"In {test.words}, no p is below {level(lowest, 2)}{times}: {way_out}."]
+        return [f"{said}: {way_out}."]
 
     @property
     def _about_wins(self) -> str:
@@ -532,7 +534,7 @@ class Comparison:
         corrected = ["All p-values are corrected; the full table also has the uncorrected ones."] * several
         for place, test in enumerate([chosen] if of_pairs else PAIRED_TESTS.values(), 1):
             left_out, unreached = (0, []) if test == chosen else (place, self._out_of_reach(test))
-            columns.append(_p_value(test, left_out, (*corrected, *unreached)))
+            columns.append(_p_column(test, left_out, (*corrected, *unreached)))
         return columns
 
     def _interval(self, name: str, left_out: int, called: str) -> TableColumn:
@@ -777,10 +779,10 @@ def _effect(row: Mapping[str, Any]) -> str:
     return fixed_point(row["effect"], 2, signed=True)
 
 
-def _p_value(test: SignificanceTest, left_out: int, notes: tuple[str, ...]) -> TableColumn:
+def _p_column(test: SignificanceTest, left_out: int, notes: tuple[str, ...]) -> TableColumn:
     """Return the column of the corrected p-values of a test."""
     head = f"p\n{test.heading}"
-    return TableColumn(head, lambda row: probability(row[test.decisive]), left_out=left_out, notes=notes)
+    return TableColumn(head, lambda row: p_value(row[test.decisive]), left_out=left_out, notes=notes)
 
 
 def _wins(row: Mapping[str, Any]) -> str:
@@ -800,7 +802,7 @@ def _beside(row: Mapping[str, Any], kind: str | None) -> str:
 def _hint(row: Mapping[str, Any]) -> str:
     if np.isnan(row.get("effect", np.nan)):
         return ""
-    p = (f"p ({test.heading}) {probability(row[test.decisive])}" for test in PAIRED_TESTS.values())
+    p = (p_value(row[test.decisive], f"p ({test.heading})") for test in PAIRED_TESTS.values())
     return ", ".join([f"d_z {_effect(row)}", *p])
 
 

@@ -129,7 +129,7 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     below.append(set_heights(panels[2], highest, draw_steps(panels[2], so_far, looks)))
     panels[2].set_ylabel("score so far", fontsize=8)
     if users_differ:
-        below.append(set_heights(panels[3], 1, draw_steps(panels[3], V, looks), percent=True))
+        below.append(set_heights(panels[3], 1, draw_steps(panels[3], V, looks), shares=True))
         panels[3].set_ylabel("share of users who\nsee the rank (V)", fontsize=8)
     marked = pair.first_gain_difference or pair.first_difference
     note = ""
@@ -305,7 +305,7 @@ def _draw_gains(
             top = float(np.max(of))  # above is the legend, and low panels have room for one number
             own.set_yticks([max(tick for tick in MaxNLocator(3).tick_values(0, top) if tick <= top * 1.001)])
             if "%" in text:
-                own.yaxis.set_major_formatter(lambda value, _: text.format(value))
+                own.yaxis.set_major_formatter(lambda value, _: percent(value, 0))
             own.tick_params(labelsize=_NORMAL, colors=colour)
             own.set_ylabel("share of the score" if "%" in text else "added to the score", fontsize=8, color=colour)
         below.append(set_heights(ax, highest, {**keys, label: Patch(color=colour)}, lines=1))
@@ -355,7 +355,7 @@ def draw_users(ax: Axes, table: pd.DataFrame) -> None:
     ax.bar(table["rank"], np.nan_to_num(table["L"]), width=0.4, color=COLOURS[2])
     seen = draw_steps(ax, {"see the rank (V)": table["V"].to_numpy()}, {"see the rank (V)": {"color": STAY}})
     ax.set_ylabel("share of users who", fontsize=_NORMAL)
-    set_heights(ax, 1.0, {**seen, "stop there (L)": Patch(color=COLOURS[2])}, percent=True)
+    set_heights(ax, 1.0, {**seen, "stop there (L)": Patch(color=COLOURS[2])}, shares=True)
 
 
 def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[str, Any]]) -> Keys:
@@ -370,7 +370,7 @@ def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[
     return keys
 
 
-def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: bool = False) -> float:
+def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bool = False) -> float:
     """Set the limits of the y axis from 0 to `highest`, with room above for a legend and lines of text.
 
     Parameters
@@ -383,7 +383,7 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: b
         Keys of the legend, which has as many columns as fit.
     lines : int, default=0
         Number of lines of text below the legend.
-    percent : bool, default=False
+    shares : bool, default=False
         Whether values are shares.
 
     Returns
@@ -392,7 +392,7 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: b
         Share of the height of the panel that is below the legend.
     """
     from matplotlib.legend_handler import HandlerTuple
-    from matplotlib.ticker import MaxNLocator, PercentFormatter
+    from matplotlib.ticker import MaxNLocator
 
     width, height = _size(ax)
     labels = [in_picture(elided(label, int(width / (_CHARACTER * _NORMAL)) - 9)) for label in keys]
@@ -404,8 +404,8 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, percent: b
     intervals = min(4, max(1, int((height - above) / (2.4 * _NORMAL))))
     ticks = MaxNLocator(intervals, steps=[1, 2, 2.5, 5, 10]).tick_values(0, highest)
     ax.set_yticks([tick for tick in ticks if 0 <= tick <= 1.001 * highest])
-    if percent:
-        ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
+    if shares:
+        ax.yaxis.set_major_formatter(lambda share, _: percent(share, 0))
     if keys:
         ax.legend([*keys.values()], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
                   frameon=False, borderaxespad=0, borderpad=0.1, handlelength=1.5, columnspacing=1.5,

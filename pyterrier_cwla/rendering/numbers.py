@@ -27,15 +27,22 @@ def interval_of(low: float, high: float, places: int, signed: bool = False) -> s
     return "" if np.isnan(low) else f"[{fixed_point(low, places, signed)}, {fixed_point(high, places, signed)}]"
 
 
-def probability(p: float) -> str:
-    """Return a p-value with three decimals, without the 0 before the point; NaN is empty.
+def p_value(p: float, name: str = "", digits: int | None = None) -> str:
+    """Return a p-value without the 0 before the point, for sentences with its `name`; NaN is empty.
 
-    >>> probability(0.0004), probability(0.05)
-    ('<.001', '.050')
+    It has three decimals, or for levels of significance up to `digits` significant digits.
+
+    >>> p_value(0.0004), p_value(0.05), p_value(0.0004, "p"), p_value(0.05, "p")
+    ('<.001', '.050', 'p < .001', 'p = .050')
+    >>> p_value(0.05, digits=6), p_value(1 / 3000, digits=2)
+    ('.05', '.00033')
     """
     if np.isnan(p):
         return ""
-    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+    if digits is not None:
+        return f"{p:.{digits}g}".removeprefix("0")
+    sign, number = ("<", ".001") if p < 0.001 else ("=", f"{p:.3f}".removeprefix("0"))
+    return f"{name} {sign} {number}" if name else f"{sign}{number}".removeprefix("=")
 
 
 def percent(share: float, places: int | None = None) -> str:
@@ -46,12 +53,3 @@ def percent(share: float, places: int | None = None) -> str:
     """
     number = f"{100 * share:g}" if places is None else f"{100 * share:.{places}f}"
     return f"{number}\N{NO-BREAK SPACE}%"
-
-
-def level(p: float, digits: int = 6) -> str:
-    """Return a level of significance, without the 0 before the point.
-
-    >>> level(0.05), level(1 / 3000, 2)
-    ('.05', '.00033')
-    """
-    return f"{p:.{digits}g}".removeprefix("0")

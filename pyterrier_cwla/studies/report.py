@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from html import escape
 from importlib.resources import files
 from operator import itemgetter
@@ -38,6 +39,7 @@ from ..rendering.figures import (
     svg_of,
     titled,
 )
+from ..rendering.numbers import p_value
 from ..rendering.tables import Table as Table
 from ..rendering.tables import TableCell, TableColumn
 from .correlation import LABELS
@@ -368,7 +370,9 @@ def _id(name: str) -> str:
 
 
 def _with_shown_names(name: str, value: Any) -> Any:
-    """Return a value of ``about``, with names of measures instead of texts with hashes, and words for coefficients."""
+    """Return a value of ``about`` with words for coefficients, levels of significance, and measures without hashes."""
+    if name in ("alpha", "lowest_p_randomisation"):
+        return p_value(value, digits=4)
     if name in ("coefficient", "objective"):
         return LABELS.get(value, value)
     if name == "measures" and isinstance(value, Mapping):
@@ -507,14 +511,13 @@ def rendered_table(table: Table, as_they_are: Collection[str]) -> Table:
     ends = _ends(table.frame, as_they_are)
     inside = {end for pair in ends.values() for end in pair}
     shown, names = table.frame.head(MAX_ROWS), [name for name in table.frame if name not in inside]
-    cells = [_cells(shown[name], shown[[name, *ends.get(name, ())]]) for name in names]
+    words = [column_words(name, as_they_are) for name in names]
+    cells = [_cells(shown[name], shown[[name, *ends.get(name, ())]], said) for name, said in zip(names, words)]
     columns = [
         TableColumn(
-            column_words(name, as_they_are) + " [interval]" * (name in ends),
-            itemgetter(at),
-            "number" if are_numbers(shown[name]) else "name",
+            said + " [interval]" * (name in ends), itemgetter(at), "number" if are_numbers(shown[name]) else "name"
         )
-        for at, name in enumerate(names)
+        for at, (name, said) in enumerate(zip(names, words))
     ]
     return replace(table, columns=columns, rows={"": list(zip(*cells, strict=True))})
 
@@ -539,15 +542,15 @@ def _ends(frame: pd.DataFrame, as_they_are: Collection[str]) -> dict[str, tuple[
     return ends
 
 
-def _cells(column: pd.Series, with_ends: pd.DataFrame) -> list[TableCell]:
+def _cells(column: pd.Series, with_ends: pd.DataFrame, words: str) -> list[TableCell]:
     """Return the cells of a column; those of numbers have the ends of their intervals, if there are any."""
     if are_numbers(column):
-        numbers = with_ends.to_numpy(float)
-        digits, found = _digits(numbers), []
+        numbers, found = with_ends.to_numpy(float), []
+        text_of = p_value if words.startswith(("p of ", "p, ")) else partial(number_text, digits=_digits(numbers))
         for row in numbers:
-            text, *interval = (number_text(value, digits) for value in row)
+            text, *interval = map(text_of, row)
             text += f" [{', '.join(interval)}]" if interval and not np.isnan(row).any() else ""
-            found.append(TableCell(text, key="" if np.isnan(row[0]) else repr(float(row[0]))))
+            found.append(TableCell(text or "–", key="" if np.isnan(row[0]) else repr(float(row[0]))))
         return found
     if pd.api.types.is_bool_dtype(column):
         column = column.map({True: "yes", False: "no"})

@@ -63,7 +63,7 @@ def test_lengths_that_the_mean_of_the_column_replaces_are_counted():
     X, y = np.zeros((3, 1)), pd.Series([1, 0, 1], index=index)
     model = DummyRegressor().fit(X, y)
     (message,) = told(lambda: scorer("TBG(missing='mean')")(model, X, y))
-    assert message.startswith("1 of 3 documents of these rows (33.3 %)")
+    assert message.startswith("1 of 3 documents of these rows (33.3\xa0%)")
     assert "such as 'row 1' of query 'a'" in message
 
 

@@ -55,7 +55,7 @@ def test_power():
     assert headline.startswith(best["measure"])
     assert f"{percent(best['t'], 0)} of 10 pairs of 5 runs" in headline
     assert f"{least['measure']} finds {percent(least['t'], 0)}, the fewest" in headline
-    assert found.tables()["power"].caption.startswith("Shares of 10 pairs of 5 runs with p < 0.2, uncorrected; ")
+    assert found.tables()["power"].caption.startswith("Shares of 10 pairs of 5 runs with p < .2, uncorrected; ")
     assert any(not found.differ(best["measure"], name) for name in found.shares()["measure"][1:])
     assert "significantly different, not significantly more than " in headline
     one = power(*systems(), ["AP"])

@@ -30,7 +30,7 @@ from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import key_in_cache
 from ...measures.wrappers import pinned
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, name_at, saved, titled
-from ...rendering.numbers import fixed_point, percent
+from ...rendering.numbers import fixed_point, p_value, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
 from ...tasks.result_cache import Piece, Pieces
@@ -288,7 +288,7 @@ class Fitted(Study):
             found.append(
                 f"The default ({self.default_text}) has {about['default_value']:.3f} there:"
                 f" the gain is {in_sample} on the ratings used for fitting, and {held_out} on held-out"
-                f" {about['folds_by']}s ({percent(0.95)} interval {low} to {high}, p = {gain['p']:.3f})."
+                f" {about['folds_by']}s ({percent(0.95)} interval {low} to {high}, {p_value(gain['p'], 'p')})."
             )
         return [Finding(sentence, picture) for sentence in found]
 

@@ -34,7 +34,7 @@ from ...rendering.figures import (
     thin_ticks,
     titled,
 )
-from ...rendering.numbers import percent
+from ...rendering.numbers import p_value, percent
 from ..correlation import TAUS, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
@@ -237,10 +237,9 @@ class Robustness(Study):
             shown |= {
                 "tests": Table(
                     "Tests between runs",
-                    f"Wilcoxon's signed-rank test at {self.about['alpha']:g} on the judgments of each pair's own pool:"
-                    f" results by the remaining and by all judgments, means over the seeds; intervals over pairs and"
-                    f" judgment samples;"
-                    f" {pairs}",
+                    f"Wilcoxon's signed-rank test (p ≤ {p_value(self.about['alpha'], digits=6)}) on the judgments of"
+                    " each pair's own pool: results by the remaining and by all judgments, means over the seeds;"
+                    f" intervals over pairs and judgment samples; {pairs}",
                     self.tests.table(),
                 ),
                 "knees_of_accuracy": Table(
@@ -605,7 +604,7 @@ def _tests(study: Robustness) -> list[str]:
 def _ties(study: Robustness) -> list[str]:
     """Return sentences on measures that tie runs by all judgments, and on undefined values of τ."""
     order, said = study.order, []
-    if tied := [f"{name} {100 * share:.3g} %" for name, share in zip(study.measures, order.tied) if share > 0]:
+    if tied := [f"{name} {percent(round(share, 3))}" for name, share in zip(study.measures, order.tied) if share > 0]:
         what = "count as neither concordant nor discordant, so that τ is below 1"
         if study.about["tau"] == "b":
             what = "are left out of τ"

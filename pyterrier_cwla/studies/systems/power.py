@@ -35,7 +35,7 @@ from ...evaluation.significance import (
 )
 from ...measures.labels import Measures
 from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, saved
-from ...rendering.numbers import percent
+from ...rendering.numbers import p_value, percent
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, half_width, parts, times_drawn
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, plot_rows
@@ -370,7 +370,7 @@ class Power(Study):
 
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
-        how = f"Shares of {self._pairs} with p < {self.about['alpha']:g}, uncorrected; {self._data}."
+        how = f"Shares of {self._pairs} with p < {self._alpha}, uncorrected; {self._data}."
         correction = self.about["correction"]
         beside = f" Corrected: {CORRECTIONS[correction]}, over all pairs of a measure." if correction else ""
         apart = f"Differences of power by the t-test, with 95 % intervals (bootstrap over queries). {self._data}."
@@ -387,7 +387,7 @@ class Power(Study):
         return {
             "power": Picture(
                 "Power by each test",
-                f"{share} < {self.about['alpha']:g}. {bars} {self._data}.",
+                f"{share} < {self._alpha}. {bars} {self._data}.",
                 lambda ax: plot_power(self, ax=ax), self.shares(), (7.0, 1.2 + 0.3 * len(self.table)),
             ),
             "levels": Picture(
@@ -397,6 +397,10 @@ class Power(Study):
                 (7.0, max(3.6, 1.0 + 0.16 * len(self.table))),
             ),
         }  # fmt: skip
+
+    @property
+    def _alpha(self) -> str:
+        return p_value(self.about["alpha"], digits=6)
 
     @property
     def _pairs(self) -> str:
@@ -440,7 +444,7 @@ class Power(Study):
             f" {percent(row.t_high, 1)})"
             for row in shares.itertuples()
         )
-        tests = f"the t-test at {about['alpha']:g} over {about['queries']:,} queries"
+        tests = f"the t-test (p < {self._alpha}) over {about['queries']:,} queries"
         said: list[str] = [Finding(f"Of {self._pairs}, {tests} finds significant: {each}.", "levels")]
         best, *others = shares["measure"]
         if not shares["t"].any():
@@ -509,8 +513,8 @@ class Power(Study):
             f" {percent(about['alpha'])} of the pairs would still be significant.",
             "Intervals are for the same runs and the same number of other queries; pairs share runs and are not"
             " independent.",
-            f"Randomisation has no p below {about['lowest_p_randomisation']:.2g}, and the bootstrap none between 0 and"
-            f" {1 / about['resamples']:.2g}; therefore only t and Wilcoxon are corrected.",
+            f"Randomisation has no p below {p_value(about['lowest_p_randomisation'], digits=2)}, and the bootstrap none"
+            f" between 0 and {p_value(1 / about['resamples'], digits=2)}; therefore only t and Wilcoxon are corrected.",
         ]
         if counts := [f"{row.measure} {row.same:,}" for row in self.table.itertuples() if row.same]:
             said.append(f"Pairs with the same score on every query count as not significant: {', '.join(counts)}.")
@@ -583,7 +587,7 @@ def plot_power(study: Power, ax: Any = None, path: AnyPath | None = None) -> Axe
     ax.grid(axis="x", color=GREY, linewidth=0.6, alpha=0.3)
     ax.set_axisbelow(True)
     title = f"How many pairs of runs each measure tells apart · {_title(study)}"
-    xlabel = f"pairs of runs with p < {study.about['alpha']:g} (%)"
+    xlabel = f"pairs of runs with p < {study._alpha} (%)"
     return saved(plot_rows(ax, list(data["measure"]), marks, title, xlabel=xlabel), path)
 
 

@@ -41,7 +41,7 @@ from ...rendering.figures import (
     text_colour,
     titled,
 )
-from ...rendering.numbers import percent
+from ...rendering.numbers import p_value, percent
 from ..correlation import (
     AGREED,
     LABELS,
@@ -413,7 +413,7 @@ class UserAgreement(Study):
         free = "°" if self.order_free == "number" else "XX"
         return (
             f"{self._how} a: the canonical metric of the row; b: significantly better than a, c: significantly worse"
-            f" (level {self.about['alpha']:g}){after}. X: the same score for all rated items"
+            f" (p ≤ {p_value(self.about['alpha'], digits=6)}){after}. X: the same score for all rated items"
             f"; {free}: the same for all orders of the same documents."
         )
 

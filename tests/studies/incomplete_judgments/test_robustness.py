@@ -20,6 +20,7 @@ from pyterrier_cwla.evaluation.score_cache import key_in_cache
 from pyterrier_cwla.evaluation.significance import wilcoxon_test
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import measure_look
+from pyterrier_cwla.rendering.numbers import percent
 from pyterrier_cwla.studies import grade_weights, groups_left_out, plot_falls, robustness, robustness_to_depth
 from pyterrier_cwla.studies.incomplete_judgments import missing_judgments as masking_module
 from pyterrier_cwla.studies.incomplete_judgments import robustness_result as results
@@ -328,7 +329,7 @@ def test_orders_with_ties_are_wholly_like_themselves():
     assert np.isfinite(found.order.knees()[["knee", "high"]]).all(axis=None)
     assert "never" not in str(found)
     tied = 1 - last.tau_a.iloc[1]
-    assert any(f"P@5 {100 * tied:.3g} %" in said and "left out of τ" in said for said in found.limits())
+    assert any(f"P@5 {percent(round(tied, 3))}" in said and "left out of τ" in said for said in found.limits())
     full = evaluate(qrels, runs, measures)
     shown = found.rankings[lambda table: table.level == 1].pivot(index="run", columns="measure", values="score")
     np.testing.assert_allclose(shown.loc[full.index, measures], full, atol=1e-12)
@@ -359,7 +360,7 @@ def test_a_measure_by_which_all_runs_tie_has_no_order():
     assert found.order.knees()[["knee", "low", "high"]].isna().all(axis=1).tolist() == [False, False, True]
     assert "NumRel undefined" in found.findings()[0]
     assert "NumRel undefined" in found.findings()[-1]
-    assert any("NumRel 100 % of the pairs" in said for said in found.limits())
+    assert any(f"NumRel {percent(1)} of the pairs" in said for said in found.limits())
     for picture in found.pictures().values():
         ax = picture.draw(None)
         mpl.pyplot.close(ax.figure)
