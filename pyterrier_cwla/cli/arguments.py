@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -301,11 +301,17 @@ def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
 
     for path in paths:
         check_exists(path, "" if path.exists() else _perhaps_a_measure(str(path)))
+    with warnings_as_notes():
+        return named_runs(paths)
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print the warnings of this package as notes on stderr when the block ends."""
     with warnings_as_sentences() as warned:
-        found = named_runs(paths)
+        yield
     for line in warned:
         note(displayed(line))
-    return found
 
 
 def _perhaps_a_measure(text: str) -> str:

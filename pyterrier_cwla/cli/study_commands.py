@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .. import errors
-from ..rendering.notes import note, resumable_from, warnings_as_sentences
+from ..rendering.notes import note, resumable_from
 from .arguments import (
     HELP,
     Commands,
@@ -25,8 +25,8 @@ from .arguments import (
     command,
     help_without_command,
     judgments_of,
+    warnings_as_notes,
 )
-from .options import displayed
 from .parameters import Parameter, Parameters
 from .paths import check_exists, check_outside, files_in
 
@@ -66,10 +66,8 @@ class ReportFolder:
             self.output.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise cannot_write(self.output, error, "-o ") from error
-        with warnings_as_sentences() as warned, resumable_from(parts):
+        with warnings_as_notes(), resumable_from(parts):
             yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
-        for line in warned:
-            note(displayed(line))
 
     def write(self, found: Study) -> None:
         """Write the report, and print the title and the sentences of the study."""
