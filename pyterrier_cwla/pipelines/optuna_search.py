@@ -25,6 +25,7 @@ from ..measures.declarations import better_of
 from ..measures.named import measures_of
 from ..measures.provider import CWLAProvider
 from ..rendering.figures import GREY, STAY, notebook_picture, small_axes
+from ..rendering.tables import Table
 
 _TRIALS = 50  # default number of trials
 
@@ -74,11 +75,8 @@ class Tuned(NamedTuple):
         if len(measures) > 1:
             front = many(len(self.study.best_trials), "setting")
             head += f" by {measures[0]}; {front} on the Pareto front, study.best_trials"
-        rows = "".join(
-            f"<tr><td>{escape(type(transformer).__name__)}</td><td>{escape(name)}</td><td>{escape(_written(value))}</td></tr>"
-            for transformer, name, value in self.setting
-        )
-        table = f"<table><tr><th>transformer</th><th>parameter</th><th>best value</th></tr>{rows}</table>"
+        rows = [[type(transformer).__name__, name, _written(value)] for transformer, name, value in self.setting]
+        table = Table.from_cells({"": rows}, ["transformer", "parameter", "best value"], ["name", "name"]).html()
         minimised = self.study.directions[0].name == "MINIMIZE"
         return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials[measures[0]], minimised)}"
 

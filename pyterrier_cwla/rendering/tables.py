@@ -204,16 +204,21 @@ class Table:
         return cls(columns=columns, rows=cells)
 
     @classmethod
-    def from_frame(cls, frame: Any) -> Table:
-        """Return a table of the columns of a data frame; floats have four significant digits."""
+    def from_frame(cls, frame: Any, most: int | None = None, whole: str = "") -> Table:
+        """Return a table of the first rows of a data frame; floats have four significant digits.
+
+        A note has the number of the rows that are left out, and `whole` where they are.
+        """
         heads = ["\n".join(filter(None, name)) if isinstance(name, tuple) else str(name) for name in frame.columns]
         kinds = ["number" if kind.kind in "iuf" else "name" for kind in frame.dtypes]
 
         def text(value: object) -> str:
             return "NaN" if value != value else f"{value:.4g}" if isinstance(value, float) else str(value)
 
-        rows = [list(map(text, row)) for row in frame.itertuples(index=False, name=None)]
-        return cls.from_cells({"": rows}, heads, kinds)
+        rows = [list(map(text, row)) for row in frame.head(most or len(frame)).itertuples(index=False, name=None)]
+        more = len(frame) - len(rows)
+        notes = [f"… {more:,} more in {whole}"] if more else []
+        return replace(cls.from_cells({"": rows}, heads, kinds), notes=notes)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         for number, part in enumerate(self._parts(options.max_width)):
@@ -354,7 +359,7 @@ class Table:
 
     def html(self) -> str:
         """Return the table in HTML, each part below its title."""
-        heads = "".join(f"<th>{escape(column.heading)}</th>" for column in self.columns)
+        heads = "".join(f'<th class="{column.kind}">{escape(column.heading)}</th>' for column in self.columns)
         parts = []
         for title, rows in self.rows.items():
             body = "".join(f"<tr>{''.join(_in_html(column, row) for column in self.columns)}</tr>" for row in rows)
@@ -363,7 +368,7 @@ class Table:
                 f'<table border="1" class="dataframe"><thead><tr style="text-align: right">{heads}</tr></thead>'
                 f"<tbody>{body}</tbody></table>"
             )
-        return f'<div style="overflow-x: auto">{"".join(parts)}</div>'
+        return harmless(f'<div style="overflow-x: auto">{"".join(parts)}</div>')
 
 
 class Printed:
@@ -383,8 +388,9 @@ class Printed:
 
     @sanitised
     def _repr_html_(self: Any) -> str:
-        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in self.remarks)
-        return f"<p><b>{escape(self.title)}</b></p>{self.shown().html()}{f'<ul>{remarks}</ul>' if remarks else ''}"
+        table = self.shown()
+        remarks = "".join(f"<li>{escape(remark)}</li>" for remark in [*table.notes, *self.remarks])
+        return f"<p><b>{escape(self.title)}</b></p>{table.html()}{f'<ul>{remarks}</ul>' if remarks else ''}"
 
 
 def _right(text: str, width: int) -> str:
@@ -420,8 +426,9 @@ def in_blocks(widths: Sequence[int], room: int) -> list[slice]:
 
 
 def _in_html(column: TableColumn, row: Any) -> str:
-    tag = "th" if column.kind == "name" else "td"
-    return f"<{tag}>{column.of(row).html}</{tag}>"
+    cell, tag = column.of(row), "th" if column.kind == "name" else "td"
+    key = f' data-key="{escape(cell.key)}"' if cell.key else ""
+    return f"<{tag}{key}>{cell.html}</{tag}>"
 
 
 def escaped(text: str) -> str:

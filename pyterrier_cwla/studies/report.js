@@ -1,14 +1,18 @@
 "use strict";
 // Sorts a table by the column whose header is clicked; rows without a value stay at the bottom.
-for (const button of document.querySelectorAll("th button")) {
+for (const head of document.querySelectorAll("thead th")) {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = head.textContent || "(no name)";
+  head.replaceChildren(button);
   button.addEventListener("click", () => {
-    const head = button.parentElement, column = head.cellIndex;
+    const column = head.cellIndex;
     const body = head.closest("table").tBodies[0];
     const rising = head.getAttribute("aria-sort") !== "ascending";
     for (const other of head.parentElement.children) other.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", rising ? "ascending" : "descending");
-    const keyed = Array.from(body.rows, row => [row.cells[column].dataset.key, row]);
-    const numbers = keyed.every(([key, row]) => key === "" || row.cells[column].classList.contains("number"));
+    const keyed = Array.from(body.rows, row => [row.cells[column].dataset.key ?? "", row]);
+    const numbers = head.classList.contains("number");
     const value = key => numbers ? (key === "inf" ? Infinity : key === "-inf" ? -Infinity : Number(key)) : key;
     keyed.sort(([a], [b]) => {
       if (a === "" || b === "") return (a === "") - (b === "");

@@ -26,7 +26,7 @@ def test_the_best_value_and_its_parameters_are_shown():
     found = tuned()
     page = found._repr_html_()
     assert f"<b>TBG {found.value:.4f}</b> (best of 6 trials)" in page
-    assert re.findall("<td>(.*?)</td>", page) == ["PreferShort", "strength", f"{found.setting[0][2]:.6g}"]
+    assert re.findall("<span>(.*?)</span>", page) == ["PreferShort", "strength", f"{found.setting[0][2]:.6g}"]
     first = found.trials["TBG"].iloc[0]
     reached = int(found.trials["TBG"].argmax()) + 1
     said = f"TBG by trial: first {first:.4f}, best {found.value:.4f}, first reached in trial {reached} of 6."

@@ -286,15 +286,9 @@ class PredictedRelevance(Printed):
         """Number of documents, as text."""
         return f"Relevance of {many(len(self.table), 'document')}"
 
-    @property
-    def remarks(self) -> list[str]:
-        """The number of documents that are not printed, as text."""
-        more = len(self.table) - _SHOWN
-        return [f"… {more:,} more in .table"] if more > 0 else []
-
     def shown(self) -> Table:
         """Return the printed table for people: the first documents."""
-        return Table.from_frame(self.table.head(_SHOWN))
+        return Table.from_frame(self.table, _SHOWN, ".table")
 
     @property
     def gain(self) -> str:

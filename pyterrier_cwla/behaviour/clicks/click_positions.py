@@ -11,8 +11,9 @@ import pandas as pd
 
 from ...data.columns import Array
 from ...errors import BadLog, BadParameter, check_whole, many, some
-from ...errors.sanitise import in_picture, sanitised
+from ...errors.sanitise import in_picture
 from ...rendering.figures import GAIN, GREY, SCORE, STAY, axes_of, label_ends, name_columns, saved, titled
+from ...rendering.tables import Printed, Table
 from ..logs.estimators import Bootstrap, LogResult
 from ..logs.log import SESSION, InteractionLog, as_log, left_out
 from ..logs.observed_browsing import draw_dots, draw_ranks, survival_of_lists
@@ -29,6 +30,7 @@ _BELOW_ONE = 1 - 1e-9
 _NEAR_ONE = 1e-4  # EM approaches an estimate of 1 only to this distance
 _FLAT = 1e10  # condition number above which the information matrix counts as singular
 _FEW = 30  # views of a document
+_SHOWN = 10  # printed configurations
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -351,7 +353,7 @@ class _Views:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClickMetrics:
+class ClickMetrics(Printed):
     """Click metrics of a log, by session and by configuration (a query with an ordered list of results).
 
     Attributes
@@ -377,14 +379,23 @@ class ClickMetrics:
     qrels: pd.DataFrame
     excluded: dict[str, int] = field(default_factory=dict)
 
-    @sanitised
-    def __repr__(self) -> str:
+    @property
+    def title(self) -> str:
+        """Numbers of configurations, topics and sessions, as text."""
         topics = self.configurations["topic"].nunique()
-        title = (
+        return (
             f"Click metrics of {many(len(self.configurations), 'configuration')} (top {self.depth}) of"
             f" {many(topics, 'topic')} in {many(len(self.sessions), 'session')}."
         )
-        return "\n".join([title, *left_out(self.excluded), self.configurations.to_string(max_rows=10)])
+
+    @property
+    def remarks(self) -> list[str]:
+        """The number of excluded sessions and the reasons, as text."""
+        return left_out(self.excluded)
+
+    def shown(self) -> Table:
+        """Return the printed table for people: the first configurations."""
+        return Table.from_frame(self.configurations.reset_index(), _SHOWN, ".configurations")
 
 
 def click_metrics(log: Any, depth: int = 10, good: float | None = None, judged_only: bool = True) -> ClickMetrics:

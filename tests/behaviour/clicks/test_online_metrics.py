@@ -155,10 +155,10 @@ def test_what_is_left_out_is_said():
         ("v", "1", "q", "a", 0, []),
     ]
     metrics = click_metrics(as_log(grades, found), depth=2)
-    assert repr(metrics).splitlines()[:2] == [
-        "Click metrics of 1 configuration (top 2) of 1 topic in 1 session.",
-        "Left out: 3 sessions (not all of the top 2 in the log: 2; not all of the top 2 judged: 1).",
-    ]
+    title, *_, remark = repr(metrics).splitlines()
+    assert title == "Click metrics of 1 configuration (top 2) of 1 topic in 1 session."
+    assert remark == "Left out: 3 sessions (not all of the top 2 in the log: 2; not all of the top 2 judged: 1)."
+    assert f"<li>{remark}</li>" in metrics._repr_html_()
     assert len(click_metrics(as_log(grades, found), depth=2, judged_only=False).sessions) == 2
 
 
