@@ -203,7 +203,7 @@ def rbo(
     """
     from ..evaluation.run_overlap import VALUES
     from ..evaluation.run_overlap import rbo as overlap
-    from ..rendering.tables import Table, TableColumn
+    from ..rendering.tables import HEADS, Table, TableColumn
 
     files = runs_by_name(runs)
     results.check(runs)
@@ -217,7 +217,7 @@ def rbo(
         found.insert(1, "other", next(name for name, file in files.items() if file == other))
     queries = "" if by_query else "Means over the topics of either run. "
     notes = [*warned, f"{queries}p = {chosen['p']:g}.", _ABOUT]
-    columns = [TableColumn(name.removesuffix("_id"), name, "number" if name in VALUES else "name") for name in found]
+    columns = [TableColumn(HEADS.get(name, name), name, "number" if name in VALUES else "name") for name in found]
     shown = Table(frame=found, columns=columns, rows={"": found.to_dict("records")}, narrowest=12)
     results.write(shown, {"version": __version__, **chosen}, notes)
 

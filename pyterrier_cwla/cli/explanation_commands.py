@@ -78,7 +78,7 @@ def explain(
     with warnings_as_sentences() as warned:
         each = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
     notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
-    title = f"{bound.wanted[0]} of query {query}"
+    title = f"{bound.wanted[0]} of topic {query}"
     if other is None:
         found, title = each[0], f"{title} in {names[0]}: {fixed_point(each[0].score)}"
     else:

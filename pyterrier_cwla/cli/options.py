@@ -19,9 +19,9 @@ _EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "q
 
 #: Options of trec_eval and what to write here, as in docs/coming_from.rst.
 _OF_TREC_EVAL = {
-    "-q": "Scores of queries: `pyterrier-cwla evaluate … --by-query`.",
-    "-n": "Scores of queries alone: `pyterrier-cwla evaluate … --by-query --format csv`.",
-    "-c": "Leave it out: means are always over all judged queries.",
+    "-q": "Scores of topics: `pyterrier-cwla evaluate … --by-query`.",
+    "-n": "Scores of topics alone: `pyterrier-cwla evaluate … --by-query --format csv`.",
+    "-c": "Leave it out: means are always over all judged topics.",
     "-l": "Write the lowest relevant grade into the measure: -m 'AP(rel=2)'.",
     "-J": "Write it into the measure: -m 'AP(judged_only=True)'.",
     "-M": "Write the number of documents into the measure: -m AP@100.",

@@ -29,7 +29,7 @@ from ..measures.counting import scores_of_unanswered
 from ..measures.provider import CWLAEvaluator, aggregate_of
 from ..measures.wrappers import residual_of
 from ..rendering.notes import sentence
-from ..rendering.tables import SumRow, Table, TableColumn
+from ..rendering.tables import HEADS, SumRow, Table, TableColumn
 from ..rendering.terminal import other_than_means
 
 
@@ -61,7 +61,7 @@ def scores_table(scores: TableData, columns: Sequence[TableColumn], part: str = 
         Column with the parts of a run that have scores of their own: queries or sessions.
     """
     rows = records(scores)
-    names = [TableColumn(name.removesuffix("_id"), name, "name") for name in ("run", part) if name in scores]
+    names = [TableColumn(HEADS.get(name, name), name, "name") for name in ("run", part) if name in scores]
     if part in scores:
         of_runs = [list(of_run) for _, of_run in groupby(rows, itemgetter("run"))]
         rows = [row for of_run in of_runs for row in (*of_run, _sums(of_run, columns, part))]

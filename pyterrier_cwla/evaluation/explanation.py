@@ -89,8 +89,8 @@ class _Explained:
 
     @property
     def title(self: Any) -> str:
-        """The measure and the query."""
-        return f"{self.measure} of query {self.query}" if self.query else self.measure
+        """The measure and the topic."""
+        return f"{self.measure} of topic {self.query}" if self.query else self.measure
 
     @property
     def adds_gains(self: Any) -> bool:

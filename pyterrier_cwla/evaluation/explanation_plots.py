@@ -143,7 +143,7 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
 
 
 def plot_stops(stops: pd.DataFrame, ax: Axes | None = None, path: AnyPath | None = None) -> Axes:
-    """Draw the share of users who stop at each rank, averaged over queries.
+    """Draw the share of users who stop at each rank, averaged over topics.
 
     Bars are the shares, down to the rank after which less than 1 % of the users are left (at least ten ranks, if there
     are as many). Texts give the share of users who leave before the first item, and of those who go on after the last
@@ -172,7 +172,7 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None, path: AnyPath | None
     if "later" not in getattr(stops, "columns", ()):
         raise BadParameter("plot_stops needs the result of stop_distribution(qrels, run, measure).")
     if not len(stops):
-        raise BadParameter("there are no queries to draw.")
+        raise BadParameter("there are no topics to draw.")
     ax = axes_of(ax)
     share = stops.mean()
     stopped = share.iloc[:-1].cumsum().to_numpy()[1:]
@@ -190,7 +190,7 @@ def plot_stops(stops: pd.DataFrame, ax: Axes | None = None, path: AnyPath | None
     for side, (x, text, users) in sides.items():
         if users >= 5e-4:
             ax.text(x, 0.98, f"{percent(users, 1)} {text}", transform=ax.transAxes, ha=side, va="top", color=GREY)
-    whose = f"mean of {len(stops):,} queries" if len(stops) > 1 else f"query {stops.index[0]}"
+    whose = f"mean of {len(stops):,} topics" if len(stops) > 1 else f"topic {stops.index[0]}"
     measure = stops.attrs.get("measure")
     titled(ax, in_picture(f"Where users{f' of {measure}' if measure else ''} stop: {whose}"))
     return saved(ax, path)

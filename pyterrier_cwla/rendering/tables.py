@@ -24,6 +24,8 @@ from .terminal import as_text, broken, paragraph
 
 MARKS = {1: "▲", -1: "▼", 0: ""}
 """Signs of significantly higher and lower values."""
+HEADS = {"query_id": "topic", "doc_id": "document"}
+"""Heads of columns whose names are not words."""
 _IN_LATEX = {1: "\\uparrow", -1: "\\downarrow"}
 _LEAST = 6  # characters, narrowest column of names
 _SPECIAL = {

@@ -40,8 +40,8 @@ from ..rendering.figures import (
     titled,
 )
 from ..rendering.numbers import p_value
+from ..rendering.tables import HEADS, TableCell, TableColumn
 from ..rendering.tables import Table as Table
-from ..rendering.tables import TableCell, TableColumn
 from .correlation import LABELS
 
 
@@ -582,6 +582,7 @@ def number_text(value: float, digits: int = _DECIMALS) -> str:
 
 
 _COLUMNS = {
+    **HEADS,
     **LABELS,
     "across": "over all lists",
     "as_low": "not significantly above the lowest",
@@ -660,12 +661,13 @@ _SETTINGS = {
     "nrmse_of_the_mean": "prediction error of the mean rating",
     "of_one_user": "ratings of one user only",
     "pool": "infAP's pool",
-    "query_ids": "names of queries",
+    "queries": "number of topics",
+    "query_ids": "ids of topics",
     "run_names": "names of runs",
     "seed": "random seed",
     "seeds": "random draws of judgments",
     "tau": "variant of Kendall's τ",
-    "unanswered": "queries without results",
+    "unanswered": "topics without results",
     "version": "version of pyterrier_cwla",
     "weights_unused": "weights not used",
     "what": "what was rated",

@@ -54,7 +54,7 @@ def test_a_file_of_several_runs_needs_a_name(files, says, command):
 def test_a_file_with_one_named_run_needs_no_name(files, prints, says):
     parquet("one.parquet", {"good": ROWS["good"]})
     (title, *lines) = prints("explain", "qrels.txt", "one.parquet", "-m", "AP", "-q", "q1").splitlines()
-    assert title.startswith("AP of query q1 in one: ")
+    assert title.startswith("AP of topic q1 in one: ")
     assert lines == prints("explain", "qrels.txt", "good.txt", "-m", "AP", "-q", "q1").splitlines()[1:]
     parquet("twice.parquet", {"a": ROWS["good"], "b": [*ROWS["bad"], ROWS["bad"][0]]})
     message = says("explain", "qrels.txt", "twice.parquet", "--run", "b", "-m", "AP", "-q", "q1")

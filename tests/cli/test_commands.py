@@ -463,7 +463,7 @@ def test_an_explanation_has_the_score_of_the_evaluation(files, prints):
     assert f"in run: {scores[0]['TBG']:.4f}\n" in prints("explain", *arguments, "-q", "q1")
     Path("own.tsv").write_text("d1 100\nd2 200\nd9 900\n")  # of the documents that the query retrieves
     out = prints("explain", "qrels.txt", "runs/good.txt", "-q", "q1", "-m", "TBG", "--lengths", "own.tsv")
-    assert out.startswith("TBG of query q1 in good: 0.4928")
+    assert out.startswith("TBG of topic q1 in good: 0.4928")
     assert "TBG: with the lengths of own.tsv." in out
 
 

@@ -28,7 +28,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(("options", "hint"), [
     (["-q"], "`pyterrier-cwla evaluate … --by-query`"), (["-n"], "--by-query --format csv`"),
-    (["-c"], "means are always over all judged queries"), (["-l", "2"], "-m 'AP(rel=2)'"),
+    (["-c"], "means are always over all judged topics"), (["-l", "2"], "-m 'AP(rel=2)'"),
     (["-J"], "-m 'AP(judged_only=True)'"), (["-M", "100"], "-m AP@100"),
 ])  # fmt: skip
 @pytest.mark.parametrize("command", ["evaluate", "compare"])

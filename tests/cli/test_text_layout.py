@@ -22,7 +22,9 @@ def test_sums_are_no_means_and_narrow_gaps_save_a_table(two_runs, prints, monkey
     out = prints("evaluate", "qrels.txt", "one.txt", "-m", "AP,NumRet,gm_map")
     expected = "Means over the 2 judged topics; of NumRet the sum; of GeometricMean(measure='AP') the geometric mean."
     assert expected in " ".join(out.split())
-    assert "Scores of the 2 judged topics." in prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
+    out = prints("evaluate", "qrels.txt", "one.txt", "-m", "NumRet", "--by-query")
+    assert "Scores of the 2 judged topics." in out
+    assert out.split()[:3] == ["run", "topic", "NumRet"]
     arguments = ("simulate", "qrels.txt", "one.txt", "-m", "RBP(rel=1)", "--users", 5)
     width = max(len(line) for line in prints(*arguments).splitlines() if line.startswith("──"))
     for columns, tables in ((width, 1), (width - 1, 1), (width - 14, 1), (width - 15, 2)):

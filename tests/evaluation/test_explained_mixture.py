@@ -67,7 +67,7 @@ def test_shares_of_users_by_rank():
     assert found.table["docno"].tolist() == ["a", "b", "c"]
     assert found.table["adds"].tolist() == pytest.approx([1, 0, 0.2 * 0.25 + 0.8 * 0.81])
     assert found.totals.loc["total", ["items", "effort"]].tolist() == pytest.approx([0.2 * 2 + 0.8 * 10] * 2)
-    assert found.title == "users of query q"
+    assert found.title == "users of topic q"
     assert "adds: high" in str(found)
     assert "adds: high" in found._repr_html_()
 
@@ -119,7 +119,7 @@ def test_on_the_command_line(tmp_path, cli):
     arguments = ("explain", tmp_path / "qrels", tmp_path / "run", "-q", "q", "-m", text)
     code, out, told = cli(*arguments, "--depth", "2")
     assert code == 0, told
-    assert "users of query q in run: 0.7500" in out
+    assert "users of topic q in run: 0.7500" in out
     for line in ("hasty 0.5000 1.0000 1.0000 1.0000 1.0000 0.5000", "… 2 more 0.1250 0.0000 0.1250",
                  "1 a 1 1.0000 0.5000 0.6250 0.5000 0.1250", "total 0.7500 0.5000 0.2500"):  # fmt: skip
         assert line in " ".join(out.split())

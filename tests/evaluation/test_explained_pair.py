@@ -25,7 +25,7 @@ def test_both_explanations_are_those_of_one_run():
         alone = explain(QRELS, run, "1", "nDCG")
         pd.testing.assert_frame_equal(found.explanations[name].table, alone.table)
         assert found.scores[name] == alone.score
-    assert (found.measure, found.query, found.title) == ("nDCG", "1", "nDCG of query 1")
+    assert (found.measure, found.query, found.title) == ("nDCG", "1", "nDCG of topic 1")
 
 
 def test_the_table_has_both_runs_side_by_side():

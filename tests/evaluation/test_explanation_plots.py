@@ -100,7 +100,7 @@ def test_both_panels_show_the_values_of_the_table():
 def test_texts_say_what_is_shown_and_what_is_left_out():
     found = explained("nDCG")
     upper, lower = panels(found.plot())
-    assert upper.get_title(loc="left") == f"nDCG of query q: score {found.score:.3f}"
+    assert upper.get_title(loc="left") == f"nDCG of topic q: score {found.score:.3f}"
     share = found.contributions[:50].sum() / found.score
     assert lower.get_xlabel() == f"rank (documents)\nranks 1 to 50 of 100 add {percent(share, 0)} of the score"
     assert legend(upper) == ["grades 1, 2, 3", "not judged", "% of the score"]
@@ -235,7 +235,7 @@ def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     steps = [patch.get_data().values for patch in scores.patches if hasattr(patch, "get_data")]
     assert [one[-1] for one in steps] == pytest.approx(found.scores.tolist())
     assert first.get_ylim()[1] >= max(one.table["gain"].max() for one in found.explanations.values())
-    title = "nDCG@20 of query q: documents and gains differ from rank 1; rank 1 is shaded"
+    title = "nDCG@20 of topic q: documents and gains differ from rank 1; rank 1 is shaded"
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 

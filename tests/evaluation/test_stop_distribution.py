@@ -101,10 +101,10 @@ def test_the_picture_says_of_whom_it_is():
     ax = plot_stops(found)
     assert [bar.get_height() for bar in ax.patches] == pytest.approx(found.mean().iloc[1:-1].tolist())
     assert ax.get_xlabel() == "rank (documents)"
-    assert ax.get_title(loc="left") == f"Where users of AdaptiveERR(max_rel=3) stop: mean of {len(found)} queries"
+    assert ax.get_title(loc="left") == f"Where users of AdaptiveERR(max_rel=3) stop: mean of {len(found)} topics"
     assert [text.get_text() for text in ax.texts] == [f"{percent(found['later'].mean(), 1)} go on after rank 12"]
-    assert plot_stops(found[:1], ax=ax).get_title(loc="left").endswith(f"query {found.index[0]}")
-    refused(lambda: plot_stops(found[:0]), BadParameter, "no queries")
+    assert plot_stops(found[:1], ax=ax).get_title(loc="left").endswith(f"topic {found.index[0]}")
+    refused(lambda: plot_stops(found[:0]), BadParameter, "no topics")
 
 
 def test_the_picture_ends_where_one_percent_of_the_users_are_left():

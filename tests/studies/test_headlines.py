@@ -1,12 +1,15 @@
 """Tests of the headlines of all studies, and of the pictures that findings name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from pyterrier_cwla import studies
-from pyterrier_cwla.rendering.numbers import percent
+from pyterrier_cwla.rendering.numbers import p_value, percent
 from pyterrier_cwla.studies import Finding
+from pyterrier_cwla.studies.report import flat, rendered_table
 
 MEASURES = ["nDCG", "AP", "RR"]
 
@@ -151,4 +154,17 @@ def test_virtual_systems():
     found = studies.virtual_systems(frame, "rating", resamples=100, repeats=20)
     assert check(found).startswith("AP agrees best with rating on which of two systems is better: a correlation of ")
     flat = studies.virtual_systems(frame.assign(AP=1.0), "rating", resamples=100, repeats=20)
-    assert flat.headline() == "No measure and target differ between lists of the same query."
+    assert flat.headline() == "No measure and target differ between lists of the same topic."
+
+
+def test_tables_say_topic_and_document_and_have_p_values_of_one_style():
+    found = power(*systems(), MEASURES)
+    tables = {
+        name: rendered_table(replace(table, frame=flat(table.frame)), []) for name, table in found.tables().items()
+    }
+    shown = next(column for column in tables["pairs"].columns if column.heading == "p, t-test")
+    frame = found.tables()["pairs"].frame
+    assert [shown.of(row).text for row in tables["pairs"].rows[""]] == list(map(p_value, frame["p_t"]))
+    documents = studies.next_judgments({"1": {"x": 1}}, {"A": {"1": {"a": 2.0}}, "B": {"1": {"x": 2.0}}}, "AP")
+    heads = [column.heading for column in documents.opening(documents.tables()["documents"], "").columns]
+    assert heads[:2] == ["topic", "document"]

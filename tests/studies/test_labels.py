@@ -146,7 +146,7 @@ def test_single_measures(label):
     measure, name = PLAIN(label=label), label or "TBG"
     explained = explain(QRELS, RUNS["run3"], "1", measure)
     assert explained.measure == name
-    assert repr(explained).startswith(f"{name} of query 1")
+    assert repr(explained).startswith(f"{name} of topic 1")
     simulated = simulate(QRELS, RUNS["run3"], measure, users=50)
     assert simulated.name == name
     assert f"users of {name} on each" in simulated.title

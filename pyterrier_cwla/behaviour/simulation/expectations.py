@@ -505,7 +505,7 @@ class Preference:
     what : str
         "score" or "gain".
     n_users : int
-        Number of users per query.
+        Number of users per topic.
     seed : int
         Seed of the draws.
     confidence : float
@@ -572,7 +572,7 @@ def prefer(
     measure : Measure or str
         Measure that follows a user model.
     users : int, default=10_000
-        Number of users per query.
+        Number of users per topic.
     seed : int, default=0
         Seed of the draws, 0 or more.
     reading : str, default="fixed"

@@ -92,7 +92,7 @@ class Simulation(Printed):
     unit : str
         Unit of the times.
     n_users : int
-        Number of users per query.
+        Number of users per topic.
     seed : int
         Seed of the draws.
     reading : str or None
@@ -317,7 +317,7 @@ def simulate(
     measure : Measure or str
         Measure that follows a user model, a ByTopic, a Mixture of these, or an IntentAware of a user model.
     users : int from 1, default=10_000
-        Number of users per query.
+        Number of users per topic.
     seed : int from 0, default=0
         Seed of the draws.
     reading : str, default="fixed"
@@ -418,7 +418,7 @@ def simulated_log(
     measure : Measure or str
         Measure whose users click, with efforts in seconds, such as TBG or a ByTopic of it.
     users : int, default=100
-        Number of users per query.
+        Number of users per topic.
     seed : int, default=0
         Seed of the draws, 0 or more.
     reading : str, default="exponential"

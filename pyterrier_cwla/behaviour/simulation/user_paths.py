@@ -707,7 +707,7 @@ class Task:
     classes : dict of str to list of UserClass
         Classes of the users of each query.
     users : int
-        Number of users per query.
+        Number of users per topic.
     seed : int
         Seed of the draws.
     reading : ReadingTimes
@@ -812,7 +812,7 @@ class Task:
     def of_queries(self, of: Callable[[Task, str], Any], progress: bool, n_jobs: int) -> list[Any]:
         """Return the values of a function of each query, in the order of the queries."""
         work = {qid: partial(of, self, qid) for qid in self.queries}
-        found = dict(bar(side_by_side(work, checked(n_jobs)), progress, "simulating", len(work), "queries"))
+        found = dict(bar(side_by_side(work, checked(n_jobs)), progress, "simulating", len(work), "topics"))
         return [found[qid] for qid in self.queries]
 
 

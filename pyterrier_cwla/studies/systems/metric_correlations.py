@@ -1,4 +1,4 @@
-"""Agreement of metrics with each other, from the scores of many runs on every query.
+"""Agreement of metrics with each other, from the scores of many runs on every topic.
 
 Question: do two metrics put the same runs in the same order?
 
@@ -66,20 +66,20 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Cube:
-    """Scores of runs by measures on queries.
+    """Scores of runs by measures on topics.
 
     Attributes
     ----------
     measures : dict of str to str
         Canonical text of each measure, by name.
     runs, queries : list of str
-        Names of the runs and ids of the queries.
-    values : ndarray, shape (measures, runs, queries)
-        Scores. A query that a run does not answer scores 0.
+        Names of the runs and ids of the topics.
+    values : ndarray, shape (measures, runs, topics)
+        Scores. A topic that a run does not answer scores 0.
     means : ndarray, shape (measures, runs)
         Means of the runs, as :func:`evaluate` shows them.
     unanswered : dict of str to int
-        Number of unanswered queries of each run that has any.
+        Number of unanswered topics of each run that has any.
     less_is_better : list of str
         Names of the measures of which less is better.
     """
@@ -94,7 +94,7 @@ class Cube:
 
     @classmethod
     def from_runs(cls, qrels: Any, runs: Mapping[str, Any], measures: Measures, least: int = 2) -> Cube:
-        """Score runs with :func:`evaluate`; at least ``least`` runs and two judged queries are required."""
+        """Score runs with :func:`evaluate`; at least ``least`` runs and two judged topics are required."""
         at_least = f"this study compares runs: give at least {least} by name, not"
         if not (is_runs(runs) or are_paths(runs)):
             raise BadParameter(f"{at_least} one run.")
@@ -105,7 +105,7 @@ class Cube:
             raise BadParameter(f"{at_least} {many(len(names), 'run')}.")
         names = list(map(str, names))
         if len(queries) < 2:
-            raise BadJudgments(f"a study needs at least two judged queries, and there is {some(queries) or 'none'}.")
+            raise BadJudgments(f"a study needs at least two judged topics, and there is {some(queries) or 'none'}.")
         values = np.stack([by_query[name].to_numpy(float).reshape(len(names), -1) for name in named])
         means = np.array([[aggregated(m, row) for row in of_runs] for m, of_runs in zip(named.values(), values)])
         check_answers(answered, names, queries)
@@ -133,15 +133,15 @@ class Cube:
 
 
 def without_answers(about: About) -> list[str]:
-    """Return a sentence on unanswered queries, if there are any: their number, and the runs with most of them."""
+    """Return a sentence on unanswered topics, if there are any: their number, and the runs with most of them."""
     lacking = sorted(about["unanswered"].items(), key=lambda item: -item[1])
     if not lacking:
         return []
     named = [f"{run} ({number:,})" for run, number in lacking[:3]] + ["…"] * (len(lacking) > 3)
     scores = scores_of_unanswered(about["measures"].values())
     return [
-        f"Queries that a run does not answer {scores}: {sum(number for _, number in lacking):,} of"
-        f" {about['runs'] * about['queries']:,} pairs of run and query: {', '.join(named)}."
+        f"Topics that a run does not answer {scores}: {sum(number for _, number in lacking):,} of"
+        f" {about['runs'] * about['queries']:,} pairs of run and topic: {', '.join(named)}."
     ]
 
 
@@ -172,10 +172,10 @@ def metric_agreement(
     The coefficients are τ_b, τ_a, τ_AP (the mean of both directions) and rank-biased overlap with p = 0.9, all computed
     from the runs' means by :mod:`pyterrier_cwla.studies.correlation`.
 
-    Intervals are the coefficient ± the bootstrap standard error over queries times the quantile of Student's t (n − 1
+    Intervals are the coefficient ± the bootstrap standard error over topics times the quantile of Student's t (n − 1
     degrees of freedom), clipped to the possible range. All measures share the same resamples. The intervals are for the
-    coefficient expected from the same number of other queries: with fewer queries, chance has a larger part in the
-    orders, and τ is usually lower. In simulations modelled on the 143 runs and 30 queries of the first round of
+    coefficient expected from the same number of other topics: with fewer topics, chance has a larger part in the
+    orders, and τ is usually lower. In simulations modelled on the 143 runs and 30 topics of the first round of
     TREC-COVID, intervals of 95 % covered the expected τ_b in 91 to 96 % of cases. Percentile bootstrap intervals, whose
     resamples vary more, covered it in 84 to 94 %.
 
@@ -249,7 +249,7 @@ def metric_agreement(
         "confidence": confidence,
         "resamples": resamples,
         "seed": seed,
-        "intervals": "standard error of the bootstrap over queries, with Student's t",
+        "intervals": "standard error of the bootstrap over topics, with Student's t",
     }
     scores = pd.DataFrame(cube.means.T, pd.Index(cube.runs, name="run"), names)
     return MetricAgreement(pd.DataFrame(columns), scores, about)
@@ -399,7 +399,7 @@ class MetricAgreement(Study):
 
     @property
     def _data(self) -> str:
-        return f"{self.about['runs']:,} runs by their means over {self.about['queries']:,} queries"
+        return f"{self.about['runs']:,} runs by their means over {self.about['queries']:,} topics"
 
     def _sorted(self) -> pd.DataFrame:
         return self.table.sort_values("tau_b", kind="stable")
@@ -457,8 +457,8 @@ class MetricAgreement(Study):
         return [
             "Agreement of two measures does not show that either is right; disagreement does not show which is wrong.",
             "τ depends on the runs: if runs differ much, most measures agree; if they differ little, few do.",
-            f"Intervals are for {self.about['queries']:,} other queries and the same {self.about['runs']:,} runs; with"
-            " more queries, the orders vary less by chance, and τ is usually higher. They are not corrected for the"
+            f"Intervals are for {self.about['queries']:,} other topics and the same {self.about['runs']:,} runs; with"
+            " more topics, the orders vary less by chance, and τ is usually higher. They are not corrected for the"
             " number of pairs.",
             *why_negated(self.about["less_is_better"]),
             *without_answers(self.about),
@@ -547,7 +547,7 @@ def plot_scatter(
     points, named = data.iloc[:, 1:3].to_numpy(), data["labelled"].to_numpy()
     ax.plot(*points[~named].T, linestyle="none", marker="o", markersize=3.5, color=GREY, alpha=0.6, markeredgewidth=0)
     ax.plot(*points[named].T, linestyle="none", marker="s", markersize=4.5, color=SCORE)
-    across, up = (in_picture(f"{with_direction(name, study.about)} (mean over queries)") for name in (x, y))
+    across, up = (in_picture(f"{with_direction(name, study.about)} (mean over topics)") for name in (x, y))
     ax.set(xlabel=across, ylabel=up)
     both = study.table[study.table[["measure", "other"]].isin([x, y]).all(axis=1)]
     found = "".join(f" · τ_b = {value:.3f}" for value in both["tau_b"])
@@ -557,4 +557,4 @@ def plot_scatter(
 
 
 def _title(study: MetricAgreement) -> str:
-    return f"{study.about['runs']:,} runs, {study.about['queries']:,} queries"
+    return f"{study.about['runs']:,} runs, {study.about['queries']:,} topics"

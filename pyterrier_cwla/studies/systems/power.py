@@ -57,7 +57,7 @@ def pairs_tested(scores: Array, alpha: float, resamples: int, seed: int) -> Piec
 
     Parameters
     ----------
-    scores : ndarray, shape (runs, queries)
+    scores : ndarray, shape (runs, topics)
         Scores by the measure.
     alpha : float
         Level of significance.
@@ -97,7 +97,7 @@ def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float =
 
     Parameters
     ----------
-    differences : ndarray, shape (pairs, queries)
+    differences : ndarray, shape (pairs, topics)
         Differences between scores, in units of about the largest score, as :func:`without_noise` returns them.
     resamples, seed : int
         Number of resamples and their seed.
@@ -109,7 +109,7 @@ def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float =
     p : ndarray, shape (pairs,)
         p-values.
     needed : ndarray, shape (pairs,)
-        Mean difference required at level ``alpha``; NaN if all queries have the same difference.
+        Mean difference required at level ``alpha``; NaN if all topics have the same difference.
 
     References
     ----------
@@ -121,7 +121,7 @@ def bootstrap_test(differences: Array, resamples: int, seed: int, alpha: float =
     p, needed = np.empty(len(differences)), np.full(len(differences), np.nan)
     for part in parts(len(differences), _CELLS // resamples):
         z = differences[part]
-        w = np.round(z - z.mean(axis=-1, keepdims=True), 13)  # 0 for queries at the mean
+        w = np.round(z - z.mean(axis=-1, keepdims=True), 13)  # 0 for topics at the mean
         sums = w @ times
         q = _of_t(sums, (w * w) @ times, n)
         least = _of_t(z.sum(axis=-1), (z * z).sum(axis=-1), n) - 1e-12  # counts values that are equal up to rounding
@@ -138,7 +138,7 @@ def rank_at(resamples: int, alpha: float) -> int:
 
 
 def resampled_power(differences: Array, alpha: float, times: Array) -> Array:
-    """Return the share of pairs that are significant by the t-test in each resample of the queries."""
+    """Return the share of pairs that are significant by the t-test in each resample of the topics."""
     from scipy.stats import t
 
     n = differences.shape[-1]
@@ -181,20 +181,20 @@ def discriminative_power(
       t(w*) ≥ t(z) in absolute value, where t = mean/(s/√n).
     * Required difference: for each pair, the absolute mean of the resample w* whose t is the (B·``alpha``)-th largest
       of all B resamples. Sakai takes the largest over all pairs. Extremes grow with the number of pairs, so the median
-      over pairs is reported too. The unit is that of the measure's mean over queries.
+      over pairs is reported too. The unit is that of the measure's mean over topics.
     * Intervals (95 %) of the power by the t-test, and of its difference between two measures: the bootstrap standard
-      error (over queries, up to 1,000 resamples) times the quantile of Student's t. They are for the same runs and the
-      same number of other queries. In simulations modelled on the 143 runs and 30 queries of the first round of
+      error (over topics, up to 1,000 resamples) times the quantile of Student's t. They are for the same runs and the
+      same number of other topics. In simulations modelled on the 143 runs and 30 topics of the first round of
       TREC-COVID, they covered the expected power in 91 to 95 % of cases; percentile bootstrap intervals, whose
       resamples vary more, in 74 to 96 %.
 
-    If two runs have the same score on every query, p = 1. If all queries have the same nonzero difference, t is
+    If two runs have the same score on every topic, p = 1. If all topics have the same nonzero difference, t is
     infinite, and p = 0 by t and bootstrap.
 
     Parameters
     ----------
     qrels, runs, measures
-        As :func:`evaluate` takes them; two or more runs by name. A query that a run does not answer scores 0.
+        As :func:`evaluate` takes them; two or more runs by name. A topic that a run does not answer scores 0.
     alpha : float in (0, 1), default=0.05
         Level of significance.
     correction : str or None, default="holm"
@@ -221,7 +221,7 @@ def discriminative_power(
     BadParameter
         If a level, correction or number of resamples is out of range, or if there are fewer than two runs.
     BadJudgments
-        If fewer than three queries are judged.
+        If fewer than three topics are judged.
 
     References
     ----------
@@ -246,7 +246,7 @@ def discriminative_power(
         raise BadParameter(f"is too few for alpha={alpha!r}: give {1 / alpha:,.0f} or more.", resamples=resamples)
     cube = Cube.from_runs(qrels, runs, measures)
     if len(cube.queries) < 3:
-        raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more queries.")
+        raise BadJudgments(f"only {some(cube.queries)} are judged: power and its interval need three or more topics.")
     identity = {"study": "power", "alpha": alpha, "resamples": int(resamples), "seed": int(seed)}
     compute = partial(pairs_tested, alpha=alpha, resamples=resamples, seed=seed)
     pieces = Pieces(identity, cache_dir, progress, n_jobs).of_arrays(
@@ -267,7 +267,7 @@ def discriminative_power(
         "seed": seed,
         "randomisation": signs,
         "lowest_p_randomisation": lowest_p,
-        "intervals": "95 %, standard error of the bootstrap over queries, with Student's t",
+        "intervals": "95 %, standard error of the bootstrap over topics, with Student's t",
     }
     return Power(table, contrasts, pd.concat(pairs, ignore_index=True), about)
 
@@ -295,7 +295,7 @@ class Power(Study):
     Attributes
     ----------
     table : DataFrame
-        A row for each measure: ``pairs``, ``same`` (number of pairs with the same score on every query), the shares of
+        A row for each measure: ``pairs``, ``same`` (number of pairs with the same score on every topic), the shares of
         pairs with p < alpha by ``t`` (with ``t_low``, ``t_high``), ``wilcoxon``, ``randomisation`` and ``bootstrap``,
         the corrected ``t_corrected`` and ``wilcoxon_corrected`` (if there is a correction), and the maximum and the
         median of the required difference of means by the bootstrap, ``needed`` and ``needed_median``.
@@ -373,7 +373,7 @@ class Power(Study):
         how = f"Shares of {self._pairs} with p < {self._alpha}, uncorrected; {self._data}."
         correction = self.about["correction"]
         beside = f" Corrected: {CORRECTIONS[correction]}, over all pairs of a measure." if correction else ""
-        apart = f"Differences of power by the t-test, with 95 % intervals (bootstrap over queries). {self._data}."
+        apart = f"Differences of power by the t-test, with 95 % intervals (bootstrap over topics). {self._data}."
         return {
             "power": Table("Power", how + beside, self.table),
             "contrasts": Table("Pairs of measures", apart, self.contrasts),
@@ -383,7 +383,7 @@ class Power(Study):
     def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         share = f"Share of {many(self.about['pairs'], 'pair')} of runs with p"
-        bars = "Bars are 95 % intervals of the t-test's share (bootstrap over queries)."
+        bars = "Bars are 95 % intervals of the t-test's share (bootstrap over topics)."
         return {
             "power": Picture(
                 "Power by each test",
@@ -409,7 +409,7 @@ class Power(Study):
     @property
     def _data(self) -> str:
         about = self.about
-        return f"{about['queries']:,} queries, {about['resamples']:,} resamples, seed {about['seed']}"
+        return f"{about['queries']:,} topics, {about['resamples']:,} resamples, seed {about['seed']}"
 
     def headline(self) -> str:
         """Return what was found, in one sentence."""
@@ -438,13 +438,13 @@ class Power(Study):
         """Return the findings, one sentence each."""
         about, shares = self.about, self.shares()
         if (self.table["same"] == about["pairs"]).all():
-            return [f"By each measure, all {about['runs']:,} runs have the same score on every query."]
+            return [f"By each measure, all {about['runs']:,} runs have the same score on every topic."]
         each = ", ".join(
             f"{row.measure} {percent(row.t, 1)} ({percent(0.95)} interval {percent(row.t_low, 1)} to"
             f" {percent(row.t_high, 1)})"
             for row in shares.itertuples()
         )
-        tests = f"the t-test (p < {self._alpha}) over {about['queries']:,} queries"
+        tests = f"the t-test (p < {self._alpha}) over {about['queries']:,} topics"
         said: list[str] = [Finding(f"Of {self._pairs}, {tests} finds significant: {each}.", "levels")]
         best, *others = shares["measure"]
         if not shares["t"].any():
@@ -511,13 +511,13 @@ class Power(Study):
             " Low power is a reason for doubt.",
             "Shares use uncorrected p-values: if all runs were equally good, about"
             f" {percent(about['alpha'])} of the pairs would still be significant.",
-            "Intervals are for the same runs and the same number of other queries; pairs share runs and are not"
+            "Intervals are for the same runs and the same number of other topics; pairs share runs and are not"
             " independent.",
             f"Randomisation has no p below {p_value(about['lowest_p_randomisation'], digits=2)}, and the bootstrap none"
             f" between 0 and {p_value(1 / about['resamples'], digits=2)}; therefore only t and Wilcoxon are corrected.",
         ]
         if counts := [f"{row.measure} {row.same:,}" for row in self.table.itertuples() if row.same]:
-            said.append(f"Pairs with the same score on every query count as not significant: {', '.join(counts)}.")
+            said.append(f"Pairs with the same score on every topic count as not significant: {', '.join(counts)}.")
         if named := ", ".join(about["less_is_better"]):
             said.append(
                 f"Of {named}, less is better: a negative difference of a pair means that its first run is better."
@@ -623,4 +623,4 @@ def plot_levels(study: Power, test: str = "t", ax: Any = None, path: AnyPath | N
 
 
 def _title(study: Power) -> str:
-    return f"{study._pairs}, {study.about['queries']:,} queries"
+    return f"{study._pairs}, {study.about['queries']:,} topics"

@@ -1,13 +1,13 @@
-"""Virtual systems: agreement of measures and users on which of two lists *for the same query* is better.
+"""Virtual systems: agreement of measures and users on which of two lists *for the same topic* is better.
 
 Question: if each of two systems returned one of the lists that were shown, would a metric and users prefer the same
 one?
 
-Method: two lists are drawn for each query, one for each virtual system, and the differences between the systems by the
+Method: two lists are drawn for each topic, one for each virtual system, and the differences between the systems by the
 metric and by the users are correlated over many draws (Chapelle et al., 2009, section 6.4 and Algorithm 3). The limit
-for many draws is a ratio of sums of covariances within queries, with an interval by the bootstrap over queries.
+for many draws is a ratio of sums of covariances within topics, with an interval by the bootstrap over topics.
 
-Not to conclude: a correlation over systems says little about single queries: sums of many queries vary less than each
+Not to conclude: a correlation over systems says little about single topics: sums of many topics vary less than each
 of them.
 """
 
@@ -52,19 +52,19 @@ def virtual_systems(
     seed: int = 0,
     less_is_better: Sequence[str] | None = None,
 ) -> VirtualSystems:
-    """Correlate differences between two virtual systems, which return one of the known lists of each query.
+    """Correlate differences between two virtual systems, which return one of the known lists of each topic.
 
-    In each of ``repeats`` repetitions, two different configurations (lists) are drawn for each query, one for each
-    system. The differences between the systems' means over queries, by a measure and by the target, are correlated over
+    In each of ``repeats`` repetitions, two different configurations (lists) are drawn for each topic, one for each
+    system. The differences between the systems' means over topics, by a measure and by the target, are correlated over
     the repetitions. With increasing number of repetitions, the correlation converges to ``limit``:
 
         Σ_q S_xy / √(Σ_q S_xx · Σ_q S_yy),
 
-    where S are the variances and covariances (n − 1) of the configurations of query q. Its interval is computed by the
-    bootstrap over queries. ``across`` is the plain correlation over the configurations of all queries, which also
-    compares queries with each other.
+    where S are the variances and covariances (n − 1) of the configurations of topic q. Its interval is computed by the
+    bootstrap over topics. ``across`` is the plain correlation over the configurations of all topics, which also
+    compares topics with each other.
 
-    Queries with only one configuration are left out and counted. All configurations count the same, however often they
+    Topics with only one configuration are left out and counted. All configurations count the same, however often they
     were shown.
 
     To use ``found``, a :class:`pyterrier_cwla.behaviour.clicks.click_positions.ClickMetrics`, take
@@ -74,11 +74,11 @@ def virtual_systems(
     Parameters
     ----------
     values : DataFrame
-        A row for each configuration: its query, its score by each measure, and the behaviour or ratings of users.
+        A row for each configuration: its topic, its score by each measure, and the behaviour or ratings of users.
     target : str or sequence of str
         Columns of user behaviour or ratings, such as click metrics.
     topic : str, default="topic"
-        Column of the query.
+        Column of the topic.
     measures : sequence of str, optional
         Columns of scores. By default all other numeric columns except ``n``.
     repeats : int, default=1000
@@ -100,7 +100,7 @@ def virtual_systems(
     Raises
     ------
     BadRatings
-        If columns are missing or not numeric, or if no query has two configurations.
+        If columns are missing or not numeric, or if no topic has two configurations.
 
     References
     ----------
@@ -123,15 +123,15 @@ def virtual_systems(
     values, names = _checked(values, targets, topic, measures)
     table = values[values.groupby(topic)[topic].transform("size") >= 2].sort_values(topic, kind="stable")
     if table.empty:
-        raise BadRatings(f"no query ({topic!r}) has two configurations: there is nothing to compare.")
+        raise BadRatings(f"no topic ({topic!r}) has two configurations: there is nothing to compare.")
     lower = _lower(names, less_is_better)
     numbers = table[[*names, *targets]].to_numpy(float) * signs_of([*names, *targets], lower)
     codes = pd.factorize(table[topic])[0]
     size = np.bincount(codes)
-    start = np.cumsum(size) - size  # first row of each query
+    start = np.cumsum(size) - size  # first row of each topic
     above = above_group_means(numbers, codes)
     k = len(names)
-    # Variances of the columns of each query, and covariances of measures with targets.
+    # Variances of the columns of each topic, and covariances of measures with targets.
     products = np.add.reduceat(_multiplied(above, k), start) / (size - 1)[:, None]
     limit = _ratio(products.sum(axis=0), k).ravel()
     drawn = _ratio(times_drawn(len(size), resamples, seed).T @ products, k).reshape(resamples, -1).T
@@ -172,7 +172,7 @@ class VirtualSystems(Study):
     table : DataFrame
         A row for each target and measure. ``repeated`` is the correlation over the repetitions. ``limit`` is its limit
         for many repetitions, with the ends of its interval, ``limit_low`` and ``limit_high``. ``across`` is the
-        correlation over all configurations, which compares queries with each other.
+        correlation over all configurations, which compares topics with each other.
     about : dict
         Settings, sizes and hash of the input.
     """
@@ -183,7 +183,7 @@ class VirtualSystems(Study):
     @property
     def title(self) -> str:  # type: ignore[override]
         """Title of the report."""
-        return f"Differences of two virtual systems on {self.about['queries']:,} queries"
+        return f"Differences of two virtual systems on {self.about['queries']:,} topics"
 
     def matrix(self, what: str = "limit") -> pd.DataFrame:
         """Return a column of the table as a matrix of targets × measures.
@@ -244,7 +244,7 @@ class VirtualSystems(Study):
         """Return what was found, in one sentence."""
         known = self.table.dropna(subset="limit")
         if known.empty:
-            return "No measure and target differ between lists of the same query."
+            return "No measure and target differ between lists of the same topic."
         best = known.loc[known["limit"].idxmax()]
         return (
             f"{best['measure']} agrees best with {best['target']} on which of two systems is better: a correlation of"
@@ -266,7 +266,7 @@ class VirtualSystems(Study):
         if np.isnan(best["limit"]):
             return [
                 f"{target}: there is no correlation of differences: {target} or every measure is constant over the"
-                " lists of each query."
+                " lists of each topic."
             ]
         found = [
             f"{target}: {best['measure']} agrees best on differences, with a correlation of {best['limit']:.3f}"
@@ -275,16 +275,16 @@ class VirtualSystems(Study):
             f" {best['across']:.3f}."
         ]
         if same := ", ".join(rows.loc[rows["limit"].isna(), "measure"]):
-            found.append(f"{target}: {same} never differ between lists of the same query.")
+            found.append(f"{target}: {same} never differ between lists of the same topic.")
         return found
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
         about, left_out = self.about, self.about["left_out"]
-        of_all = f"{left_out:,} of {left_out + about['queries']:,} queries"
+        of_all = f"{left_out:,} of {left_out + about['queries']:,} topics"
         return [
             f"The correlation over {about['repeats']:,} repetitions is random: if the limit is 0, its standard error is"
-            f" {1 / np.sqrt(about['repeats']):.3f}. More repetitions do not reduce the uncertainty over queries, which"
+            f" {1 / np.sqrt(about['repeats']):.3f}. More repetitions do not reduce the uncertainty over topics, which"
             " is that of the interval.",
             *([f"Left out, with one configuration only: {of_all}."] if left_out else []),
             *why_negated(about["less_is_better"]),
@@ -293,9 +293,9 @@ class VirtualSystems(Study):
     def _caption(self) -> str:
         about = self.about
         return (
-            f"{about['configurations']:,} configurations of {about['queries']:,} queries with two or more;"
+            f"{about['configurations']:,} configurations of {about['queries']:,} topics with two or more;"
             f" {about['left_out']:,} with one left out; {about['repeats']:,} repetitions; intervals:"
-            f" {percent(about['confidence'])} bootstrap over queries, {about['resamples']:,} resamples; seed"
+            f" {percent(about['confidence'])} bootstrap over topics, {about['resamples']:,} resamples; seed"
             f" {about['seed']}."
         )
 
@@ -401,7 +401,7 @@ def plot_virtual_systems(study: Any, target: str | None = None, ax: Any = None, 
         f"{about['repeats']:,} repetitions": ({**cross, "markersize": 5}, rows["repeated"]),
         "over all lists": ({**square, "markersize": 5}, rows["across"]),
     }
-    sizes = f"{about['queries']:,} queries, {about['configurations']:,} lists"
+    sizes = f"{about['queries']:,} topics, {about['configurations']:,} lists"
     title = f"Do measures tell which of two virtual systems has more {in_picture(target)}? · {sizes}"
     xlabel = f"correlation with {in_picture(target)}"
     return saved(plot_rows(ax, list(rows["measure"]), marks, title, xlabel=xlabel), path)

@@ -142,7 +142,7 @@ def test_queries_that_runs_do_not_answer_are_counted():
     runs["run2"] = {query: {} if query == "0" else of for query, of in runs["run2"].items()}
     found = metric_agreement(qrels, runs, ["AP", "RR"], resamples=100)
     assert found.about["unanswered"] == {"run1": 7, "run2": 1}
-    said = "Queries that a run does not answer score 0: 8 of 40 pairs of run and query: run1 (7), run2 (1)."
+    said = "Topics that a run does not answer score 0: 8 of 40 pairs of run and topic: run1 (7), run2 (1)."
     assert said in found.limits()
     assert "does not answer" not in str(metric_agreement(*systems(runs=4), ["AP", "RR"], resamples=100))
 
@@ -212,7 +212,7 @@ def test_the_study_says_what_it_found(study):
 def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
     for picture in study.pictures().values():
         drawn = Figure(figsize=(width, 3), layout="constrained")
-        assert "8 runs, 10 queries" in " ".join(picture.draw(drawn.subplots()).get_title(loc="left").split())
+        assert "8 runs, 10 topics" in " ".join(picture.draw(drawn.subplots()).get_title(loc="left").split())
     ax = plot_correlations(study, "rbo", Figure().subplots())
     cells = study.cells("rbo")
     assert sorted(text.get_text() for text in ax.texts) == sorted(f"{value:.2f}" for value in cells["rbo"])

@@ -283,7 +283,7 @@ def test_no_measure_has_the_most_power_if_none_separates():
     qrels, runs = systems()
     run = runs["run0"]
     same = quietly(qrels, dict.fromkeys(("one", "two", "three"), run), ["AP", "RR"])
-    assert same.findings() == ["By each measure, all 3 runs have the same score on every query."]
+    assert same.findings() == ["By each measure, all 3 runs have the same score on every topic."]
     worse = run | {"0": {doc: -score for doc, score in run["0"].items()}}
     alike = quietly(qrels, {"run": run, "worse": worse}, ["AP", "RR"], correction="holm")
     said = alike.findings()
@@ -299,7 +299,7 @@ def test_queries_that_runs_do_not_answer_are_counted():
     qrels, runs = systems(runs=3)
     runs["again"] = {"0": runs["again"]["0"]}
     found = quietly(qrels, runs, ["AP"])
-    said = "Queries that a run does not answer score 0: 11 of 48 pairs of run and query: again (11)."
+    said = "Topics that a run does not answer score 0: 11 of 48 pairs of run and topic: again (11)."
     assert said in found.limits()
 
 
@@ -320,7 +320,7 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
         drawn = Figure(figsize=(width, 3), layout="constrained")
         ax = picture.draw(drawn.subplots())
         drawn.draw_without_rendering()
-        assert "15 pairs of 6 runs, 12 queries" in " ".join(ax.get_title(loc="left").split())
+        assert "15 pairs of 6 runs, 12 topics" in " ".join(ax.get_title(loc="left").split())
         if name == "power":
             assert [tick.get_text() for tick in ax.get_yticklabels()] == picture.data["measure"].tolist()
             assert ax.get_lines()[0].get_xdata() == pytest.approx(100 * picture.data["t"])
@@ -337,7 +337,7 @@ def test_what_cannot_be_is_said():
     few = "resamples=200 is too few for alpha=0.001: give 1,000 or more"
     refused(lambda: quietly(qrels, runs, ["AP"], alpha=0.001), few, BadParameter)
     refused(lambda: quietly(qrels, {"one": runs["run0"]}, ["AP"]), "give at least 2 by name, not 1 run", BadParameter)
-    refused(lambda: quietly({q: qrels[q] for q in "01"}, runs, ["AP"]), "three or more queries", BadJudgments)
+    refused(lambda: quietly({q: qrels[q] for q in "01"}, runs, ["AP"]), "three or more topics", BadJudgments)
     wrong = "correction='holmes' is no correction"
     refused(lambda: quietly(qrels, runs, ["AP"], correction="holmes"), wrong, BadParameter)
 

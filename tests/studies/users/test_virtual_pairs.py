@@ -150,7 +150,7 @@ def test_findings_say_what_does_not_vary():
     assert row[["repeated", "limit"]].isna().all()
     assert np.isfinite(row["across"])
     assert found.findings()[0].startswith("clicks: ERR agrees best on differences")
-    assert found.findings()[1] == "clicks: flat never differ between lists of the same query."
+    assert found.findings()[1] == "clicks: flat never differ between lists of the same topic."
     nothing = virtual_systems(values, "flat", measures=["ERR"])
     assert "there is no correlation of differences" in nothing.findings()[0]
     assert "nan" not in str(nothing)
@@ -201,7 +201,7 @@ def test_configurations_of_click_metrics_are_compared():
         (made(), {"topic": "query"}, BadRatings, "no column 'query'"),
         (made(), {"measures": []}, BadRatings, "no column of scores"),
         (made().assign(ERR=np.nan), {}, BadRatings, "'ERR' has 'nan' in row 0"),
-        (made().drop_duplicates("topic"), {}, BadRatings, "no query"),
+        (made().drop_duplicates("topic"), {}, BadRatings, "no topic"),
         (pd.concat([made(), made()[["ERR"]]], axis=1), {}, BadRatings, "more than one column 'ERR'"),
         (pd.concat([made(), made()[["topic"]]], axis=1), {}, BadRatings, "more than one column 'topic'"),
         (made(), {"repeats": 1}, BadParameter, "repeats=1"),
