@@ -34,14 +34,14 @@ _NOISE = 2e-13  # tolerance per difference; without_noise rounds to 13 digits, s
 _TABLED = 50  # largest number of queries for which scipy uses the exact distribution if no ranks are tied
 
 
-def without_noise(differences: Array, largest: float) -> Array:
+def without_noise(differences: Any, scores: Any) -> Array:
     """Return differences in units of about the largest score, rounded so that equal ones are equal and 0 is 0."""
-    return np.round(differences / unit_of(largest), 13)
+    return np.round(differences / unit_of(scores), 13)
 
 
-def unit_of(largest: float) -> float:
-    """Return the power of 2 above a number; division by it is exact."""
-    return float(np.ldexp(1.0, int(np.frexp(largest)[1])))
+def unit_of(scores: Any) -> float:
+    """Return the power of 2 above all scores, or above one number; division by it is exact."""
+    return float(np.ldexp(1.0, int(np.frexp(np.abs(np.asarray(scores)).max(initial=0))[1])))
 
 
 def intervals(
@@ -77,7 +77,7 @@ def intervals(
     from scipy.stats import bootstrap
 
     n = scores.shape[-1]
-    grain = unit_of(float(np.abs(scores).max())) * 2.0**-40
+    grain = unit_of(scores) * 2.0**-40
     scores = np.round(scores / grain) * grain  # exact sums: runs with equal scores have equal means
 
     def of_resamples(drawn: Array, axis: int) -> Array:
@@ -299,29 +299,25 @@ def corrected(p: Array, correction: str) -> Array:
 
     order = np.argsort(p, axis=None)
     rising, n = p.ravel()[order], p.size
-    left = np.arange(n, 0, -1)  # hypotheses that are not rejected before this one
+    # Hypotheses that are not rejected before this one; all of them if the correction has no steps.
+    left = np.full(n, n) if correction in ("bonferroni", "sidak") else np.arange(n, 0, -1)
     with np.errstate(divide="ignore"):  # Šidák's log(1 − p) where p = 1
-        match correction:
-            case "bonferroni":
-                found = n * rising
-            case "sidak":
-                found = -np.expm1(n * np.log1p(-rising))
-            case "holm":
-                found = np.maximum.accumulate(left * rising)
-            case "holm-sidak":
-                found = np.maximum.accumulate(-np.expm1(left * np.log1p(-rising)))
-            case "simes-hochberg":
-                found = np.minimum.accumulate((left * rising)[::-1])[::-1]
-            case "hommel":
-                found = rising.copy()
-                for m in range(n, 1, -1):
-                    least = np.min(m * rising[-m:] / np.arange(1, m + 1))
-                    found[-m:] = np.maximum(found[-m:], least)
-                    found[:-m] = np.maximum(found[:-m], np.minimum(m * rising[:-m], least))
-            case _ if np.isnan(rising).any():  # scipy refuses NaN
-                found = np.full(n, np.nan)
-            case _:
-                found = false_discovery_control(rising, method=correction.removeprefix("fdr_"))
+        found = -np.expm1(left * np.log1p(-rising)) if "sidak" in correction else left * rising
+    match correction:
+        case "bonferroni" | "sidak" | "holm" | "holm-sidak":
+            found = np.maximum.accumulate(found)
+        case "simes-hochberg":
+            found = np.minimum.accumulate(found[::-1])[::-1]
+        case "hommel":
+            found = rising.copy()
+            for m in range(n, 1, -1):
+                least = np.min(m * rising[-m:] / np.arange(1, m + 1))
+                found[-m:] = np.maximum(found[-m:], least)
+                found[:-m] = np.maximum(found[:-m], np.minimum(m * rising[:-m], least))
+        case _ if np.isnan(rising).any():  # scipy refuses NaN
+            found = np.full(n, np.nan)
+        case _:
+            found = false_discovery_control(rising, method=correction.removeprefix("fdr_"))
     in_order = np.empty(n)
     in_order[order] = np.minimum(found, 1.0)
     return in_order.reshape(p.shape)
@@ -332,11 +328,9 @@ def wins_ties_losses(scores: Array, first: Array, second: Array, least: float, l
 
     Differences of at most `least` are ties, and so are those that are only rounding errors.
     """
-    largest = float(np.abs(scores).max())
-    differences = without_noise(scores[first] - scores[second], largest)
-    least = float(np.round(least / unit_of(largest), 13)) if largest > 0 else 0.0
-    higher, lower = (differences > least).sum(axis=1), (differences < -least).sum(axis=1)
-    wins, losses = (lower, higher) if lower_is_better else (higher, lower)
+    differences = without_noise(scores[first] - scores[second], scores) * (-1 if lower_is_better else 1)
+    tie = without_noise(least, scores)
+    wins, losses = (differences > tie).sum(axis=1), (differences < -tie).sum(axis=1)
     return np.array([wins, scores.shape[1] - wins - losses, losses])
 
 
@@ -371,13 +365,13 @@ def tukey_hsd(scores: Array, first: Array, second: Array, confidence: float) -> 
     means = scores.mean(axis=1)
     errors = scores - means[:, None] - scores.mean(axis=0) + scores.mean()
     freedom = (m - 1) * (n - 1)
-    noise = (unit_of(float(np.abs(scores).max())) * 1e-13) ** 2
+    noise = (unit_of(scores) * 1e-13) ** 2
     error = float(np.sqrt(max((errors**2).sum() / freedom - noise, 0.0) / n))
-    apart = np.abs(without_noise(means[first] - means[second], float(np.abs(scores).max()))) > 0
+    differences = np.abs(means[first] - means[second])
+    apart = without_noise(differences, scores) > 0
     if error == 0:
         return np.where(apart, 0.0, 1.0), np.zeros(())
-    q = np.abs(means[first] - means[second]) / error
-    p = np.where(apart, studentized_range.sf(q, m, freedom), 1.0)
+    p = np.where(apart, studentized_range.sf(differences / error, m, freedom), 1.0)
     return np.clip(p, 0.0, 1.0), np.asarray(studentized_range.ppf(confidence, m, freedom) * error)
 
 
@@ -391,7 +385,7 @@ def randomised_hsd(scores: Array, first: Array, second: Array, resamples: int, s
     ----------
     Carterette (2012), section 3.2.
     """
-    scaled = without_noise(scores, float(np.abs(scores).max()))
+    scaled = without_noise(scores, scores)
     means = scaled.mean(axis=1)
     rng, ranges = np.random.default_rng(seed), []
     step = max(1, _CELLS // scores.size)
@@ -399,9 +393,8 @@ def randomised_hsd(scores: Array, first: Array, second: Array, resamples: int, s
         several = np.repeat(scaled.T[None], min(step, resamples - start), axis=0)
         ranges.append(np.ptp(rng.permuted(several, axis=2).mean(axis=1), axis=1))
     ordered = np.sort(np.concatenate(ranges))
-    observed = np.abs(means[first] - means[second])
-    reached = resamples - np.searchsorted(ordered, observed - 1e-12, side="left")
-    return np.asarray((reached + 1) / (resamples + 1), float)
+    reached = resamples - np.searchsorted(ordered, np.abs(means[first] - means[second]) - 1e-12)
+    return np.asarray((reached + 1) / (resamples + 1))
 
 
 @dataclass(frozen=True)

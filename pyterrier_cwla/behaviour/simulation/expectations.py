@@ -628,5 +628,5 @@ def prefer(
 def _of_query(task: Task, qid: str, what: str) -> list[float]:
     """Return the shares of users with more from the first, from the second, and ties, and the error."""
     one, other = task.outcomes(qid).values[:, WHAT.index(what)]
-    better = np.sign(without_noise(one - other, max(float(np.abs([one, other]).max()), 1e-300)))
+    better = np.sign(without_noise(one - other, [one, other]))
     return [*(float(np.mean(better == sign)) for sign in (1, -1, 0)), standard_error(better, task.sampling)]

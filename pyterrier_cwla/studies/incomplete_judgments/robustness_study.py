@@ -118,7 +118,7 @@ class Work:
             values = masking.scores(whole, self._kept(whole, rng)).reshape(
                 len(masking.measures), levels, -1, 2, queries
             )
-            of_part = [without_noise(of[:, :, 0] - of[:, :, 1], np.abs(of).max(initial=0)) for of in values]
+            of_part = [without_noise(of[:, :, 0] - of[:, :, 1], of) for of in values]
             differences.append(np.stack(of_part, axis=1))
         tested = np.concatenate(differences, axis=2)
         return {"p": wilcoxon_test(tested.reshape(-1, queries)).reshape(tested.shape[:-1])}

@@ -230,7 +230,7 @@ def metric_agreement(
     first, second = np.triu_indices(len(names), 1)
 
     better = cube.means * cube.signs[:, None]
-    units = np.array([unit_of(float(np.abs(of_measure).max())) for of_measure in cube.values])
+    units = np.array([unit_of(of_measure) for of_measure in cube.values])
     queries = len(cube.queries)
     means = cube.values / units[:, None, None] @ times_drawn(queries, resamples, seed) / queries
     means = np.moveaxis(means, -1, 1) * cube.signs[:, None, None]  # [measures × resamples × runs]

@@ -70,13 +70,12 @@ def pairs_tested(scores: Array, alpha: float, resamples: int, seed: int) -> Piec
         Arrays described by :func:`layout_of_pairs`.
     """
     first, second = np.triu_indices(len(scores), 1)
-    largest = float(np.abs(scores).max())
-    differences = without_noise(scores[first] - scores[second], largest)
+    differences = without_noise(scores[first] - scores[second], scores)
     p, needed = bootstrap_test(differences, resamples, seed, alpha)
     return {
         **{test.column: test.p_values(differences, resamples, seed) for test in PAIRED_TESTS.values()},
         "p_bootstrap": p,
-        "needed": needed * unit_of(largest),
+        "needed": needed * unit_of(scores),
         "same": np.asarray(~differences.any(axis=-1)),
         "resampled": resampled_power(differences, alpha, times_drawn(scores.shape[-1], min(resamples, _FEWER), seed)),
     }
