@@ -529,14 +529,6 @@ class Aligned:
                     for key in cache.keys() - known.get(id(cache), set()):
                         del cache[key]
 
-    def release(self) -> None:
-        """Free the memory of the rows; the object cannot be used afterwards.
-
-        Rankings and their views refer to each other, so Python would free them only at the next garbage collection.
-        """
-        for run in self.runs:
-            vars(run).clear()
-
     def _remembered(self) -> list[dict[Hashable, Any]]:
         rankings = list(self._found.values())
         for kind in ("some_answered", "condensed"):

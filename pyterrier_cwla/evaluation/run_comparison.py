@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,14 +16,14 @@ from .._version import __version__
 from ..data.alignment import Judgments
 from ..data.columns import Columns, run_columns
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, check_known, check_share, some, warn
+from ..files.atomic import is_path
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
-from ..files.run_files import sources
 from ..measures.declarations import better_of, refuse_missing_parameters
 from ..measures.labels import Measures, by_name
 from ..measures.named import measures_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
 from ..measures.wrappers import innermost
-from .comparison import Comparison, pairs_of
+from .comparison import PAIR, Comparison, pairs_of
 from .driver import scores_by_query
 from .significance import (
     PAIRED_TESTS,
@@ -36,6 +35,7 @@ from .significance import (
     wins_ties_losses,
     without_noise,
 )
+from .streaming import separate_runs
 
 _FEWEST = 100  # smallest number of resamples
 
@@ -238,7 +238,7 @@ def _compared(
             **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
         }
         of_pairs.append(pd.DataFrame(part))
-        differences.append(without_noise(values[first] - values[second], float(np.abs(values).max())))
+        differences.append(without_noise(values[first] - values[second], values))
     pairs = pd.concat(of_pairs, ignore_index=True)
     about |= {"comparisons": len(pairs), "opposed": []}
     if len(pairs):
@@ -247,7 +247,7 @@ def _compared(
         test = TESTS[about["test"]]
         if test.opposed is not None:
             rows = pairs[(pairs[test.decisive] < about["alpha"]) & (test.opposed(together) == 1)]
-            about["opposed"] = rows[["run", "baseline", "measure"]].to_numpy(object).tolist()
+            about["opposed"] = rows[PAIR].to_numpy(object).tolist()
     return pd.concat(of_runs).sort_index(kind="stable").reset_index(drop=True), pairs
 
 
@@ -351,20 +351,19 @@ def by_other_providers(measures: list[Measure], judgments: Judgments, run: Colum
 
 def _of_floats(qrels: pd.DataFrame) -> str:
     """Return the first grade that is no integer, for errors of providers that accept integers only."""
-    row = next(qrels[qrels["relevance"] % 1 != 0].itertuples(), None)
-    if row is None:
-        return ""
-    return (
-        f" Document {row.doc_id!r} of query {row.query_id!r} has grade {row.relevance:g}, and many providers accept"
-        " integer grades only: round the grades, or leave the measure out."
-    )
+    for row in qrels[qrels["relevance"] % 1 != 0].itertuples():
+        return (
+            f" Document {row.doc_id!r} of query {row.query_id!r} has grade {row.relevance:g}, and many providers accept"
+            " integer grades only: round the grades, or leave the measure out."
+        )
+    return ""
 
 
 def _frame(columns: Columns, value: str) -> pd.DataFrame:
-    ids = {"query_id": columns.query_id, "doc_id": columns.doc_id, "iteration": columns.iteration}
+    ids = {name: getattr(columns, name) for name in ("query_id", "doc_id", "iteration")}
     texts = {name: column.to_pandas().astype("str") for name, column in ids.items() if column is not None}
     values = columns.value
-    if value == "relevance" and values.dtype.kind == "f" and not (values % 1).any():
+    if value == "relevance" and not (values % 1).any():
         values = values.astype(np.int64)  # trec_eval accepts integers only
     return pd.DataFrame({**texts, value: values})
 
@@ -378,12 +377,9 @@ def _baselines(baseline: Any, runs: Any) -> list[Any]:
         raise BadParameter(f"baseline= is {kind}, and must be the name of a run, or several names.")
     given = list(baseline) if pd.api.types.is_list_like(baseline) else [baseline]
     named = runs_by_name(runs)
-    by_path = {Path(run): name for name, run in named.items() if isinstance(run, str | os.PathLike)}
-
-    def name_of(one: Any) -> Any:
-        return by_path.get(Path(one), one) if isinstance(one, str | os.PathLike) and one not in named else one
-
-    return list(dict.fromkeys(map(name_of, given)))
+    by_path = {Path(run): name for name, run in named.items() if is_path(run)}
+    names = (by_path.get(Path(one), one) if is_path(one) and one not in named else one for one in given)
+    return list(dict.fromkeys(names))
 
 
 def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[pd.DataFrame, Array]:
@@ -409,8 +405,8 @@ def names_and_queries(by_query: pd.DataFrame) -> tuple[list[Any], list[str]]:
 
 def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> tuple[pd.DataFrame, Array]:
     """Return the scores of :func:`scores_by_query` from all providers."""
-    ours = [measure for measure in measures if CWLAProvider().supports(measure)]
-    theirs = [measure for measure in measures if measure not in ours]
+    theirs = [measure for measure in measures if not CWLAProvider().supports(measure)]
+    ours = [measure for measure in measures if measure not in theirs]
     judgments = prepare(loaded(qrels, "qrels"))
     highest = judgments.pool.highest
     for measure in measures:
@@ -418,22 +414,10 @@ def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> tuple[pd
             warn(f"{measure}: no document is relevant, since the highest grade of the judgments is {highest:g}.")
     if not theirs:
         return scores_by_query(judgments, runs, ours)
-    tables = [run_columns(loaded(run, "run")) for run in _one_by_one(runs, theirs)]
+    tables = [run_columns(loaded(run, "run")) for run in separate_runs(runs).values()]
     found = [by_other_providers(theirs, judgments, table) for table in tables]
     by_query, answered = scores_by_query(judgments, runs, ours)
     return by_query.assign(**{str(m): np.concatenate([values[m] for values in found]) for m in theirs}), answered
-
-
-def _one_by_one(runs: Any, measures: list[Measure]) -> list[Any]:
-    """Return each run, or its path; other providers take no file with several runs."""
-    each: list[Any] = []
-    for run in runs.values() if is_runs(runs) else [runs]:
-        for source in sources(run) if are_paths(run) else ():
-            if source.name is None or len(source.paths) > 1:
-                raise BadParameter(f"{source}: {measures[0]} needs one run per file, not several runs or files.")
-            each.append(source.path)
-        each += [] if are_paths(run) else [run]
-    return each
 
 
 def _check_baselines(baselines: list[Any], names: list[Any]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,13 +13,14 @@ import numpy as np
 import pyarrow as pa
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned, Overlap
+from ..data.alignment import Overlap
 from ..data.columns import Array, Columns, distinct
 from ..data.lengths import Lengths, Seconds
 from ..data.rows import Rows
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
 from ..files.arrow_arrays import is_text, of_numbers, of_strings, to_numpy
+from ..files.atomic import is_path
 from ..files.formats import run_with
 from ..files.inputs import refuse_same_name, runs_by_name
 from ..files.memory_limit import NoRoom, has_room, limit_for
@@ -119,10 +119,10 @@ def separate_runs(runs: Any) -> dict[str, Any]:
     for name, run in runs_by_name(runs).items():
         each: Iterable[tuple[str, Any]] = [(str(name), run)]
         place = ""
-        if isinstance(run, str | os.PathLike):
+        if is_path(run):
             source = sources({str(name): run})[0]
             place = str(source)
-            each = each if source.name is not None else runs_of(source, EXTRAS)
+            each = each if source.name is not None and len(source.paths) == 1 else runs_of(source, EXTRAS)
         for one, rows in each:
             refuse_same_name(one, place, places)
             found[one], places[one] = rows, place
@@ -301,17 +301,16 @@ def _rows_of_runs(table: pa.Table, index: Mapping[str, int]) -> Rows:
 
 
 def _scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[str], rows: Rows) -> list[Scored[Measure]]:
-    aligned = Aligned(evaluator.judgments, [rows])
     try:
-        values = {measure: found.reshape(len(runs), -1) for measure, found in evaluator.values(aligned).items()}
-        overlaps = evaluator.judgments.overlaps_of_parts(rows)
-        queries = [np.flatnonzero(answered) for answered in rows.answered]
+        tables, overlaps = evaluator.tables([rows]), evaluator.judgments.overlaps_of_parts(rows)
+        answered = map(np.flatnonzero, rows.answered)
     finally:
-        aligned.release()
+        # Rankings and their views refer to each other: Python would free them only at the next garbage collection.
+        vars(rows).clear()
     return [
-        Scored(run, {measure: found[number][queries[number]] for measure, found in values.items()}, np.zeros(0, bool),
-               overlaps[number], queries=queries[number], last=False)
-        for number, run in enumerate(runs)
+        Scored(run, {measure: values[queries] for measure, values in table.items()}, np.zeros(0, bool),
+               overlap, queries=queries, last=False)
+        for run, table, overlap, queries in zip(runs, tables, overlaps, answered, strict=True)
     ]  # fmt: skip
 
 
