@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from rich.console import Console, ConsoleOptions
-from rich.segment import Segment
 
 from ..errors import BadParameter, check_known, near
 from ..errors.sanitise import sanitised
@@ -34,6 +33,8 @@ _EFFECT = "d_z is the mean of the differences of topics, divided by their standa
 _OF_MATRIX = "Differences: the score of the run (row) minus that of the baseline (column)."
 _MOST = 30  # runs that are printed, or shown in a notebook
 _AFTER_TESTS = 100  # place of the first column that is left out on narrow screens when p-values are left out
+PAIR = ["run", "baseline", "measure"]
+"""Columns that identify a pair of runs by a measure."""
 _OF_PAIRS_AND_CELLS = ["wins", "ties", "losses", "mark", "best", "places"]  # not in tables with one row per run
 
 
@@ -149,13 +150,12 @@ class Comparison:
     @cached_property
     def _marked(self) -> pd.DataFrame:
         """The pairs with the columns ``mark`` and ``places``; tests of all pairs are made only for marks."""
+        if self._pairs.empty:
+            raise BadParameter("there is no pair of runs to show: compare with a baseline, or with pairs=True.")
         pairs, about = self._all_pairs if self._test.of_all_pairs else self._pairs, self.about
-        marks = np.zeros(len(pairs), int)
-        if not pairs.empty:
-            of_pair = zip(pairs["run"], pairs["baseline"], pairs["measure"], strict=True)
-            opposed = [list(pair) in about["opposed"] for pair in of_pair]
-            significant = (pairs[self._test.decisive] < about["alpha"]) & ~np.array(opposed)
-            marks[significant] = np.sign(pairs["difference"][significant])
+        agreed = np.array([pair not in about["opposed"] for pair in pairs[PAIR].to_numpy(object).tolist()])
+        significant = (pairs[self._test.decisive] < about["alpha"]) & agreed
+        marks = np.sign(pairs["difference"]).where(significant, 0).astype(int)
         return pairs.assign(mark=marks, places=pairs["measure"].map(self._places))
 
     @cached_property
@@ -170,16 +170,13 @@ class Comparison:
             table = self._runs.merge(pairs, "left", ["run", "measure"])
             of_baseline = table["measure"].map(self.scores.loc[self.baselines[0]])
             table["difference"] = (table["score"] - of_baseline).where(table["difference"].notna())
-        best = np.column_stack([self._is_best(measure) for measure in self.measures])
+        low, high, better = self.scores.min(), self.scores.max(), pd.Series(self.about["better"])
+        best = self.scores.eq(high.where(better == "higher", low.where(better == "lower"))) & (high > low)
         return table.assign(
-            mark=table["mark"].fillna(0).astype(int), best=best.ravel(), places=table["measure"].map(self._places)
+            mark=table["mark"].fillna(0).astype(int),
+            best=best.to_numpy().ravel(),
+            places=table["measure"].map(self._places),
         )
-
-    def _is_best(self, measure: str) -> pd.Series[bool]:
-        """Return which runs have the best score, if not all have the same."""
-        scores = self.scores[measure]
-        best = {"higher": scores.max(), "lower": scores.min()}.get(self.about["better"][measure], np.nan)
-        return (scores == best) & (scores.max() > scores.min())
 
     def _ranked(self, measure: str) -> list[Any]:
         """Return the runs, the best by a measure first."""
@@ -213,13 +210,8 @@ class Comparison:
 
     def _both_directions(self, pairs: pd.DataFrame, measure: str | None) -> pd.DataFrame:
         """Return the rows of a measure and the same with run and baseline exchanged, by (run, baseline)."""
-        rows = self._of_measure(pairs, measure)
+        rows = pairs[pairs["measure"] == self._one(measure)]
         return pd.concat([rows, turned(rows)]).set_index(["run", "baseline"])
-
-    def _of_measure(self, pairs: pd.DataFrame, measure: str | None) -> pd.DataFrame:
-        if pairs.empty:
-            raise BadParameter("there is no pair of runs to show: compare with a baseline, or with pairs=True.")
-        return pairs[pairs["measure"] == self._one(measure)]
 
     def _one(self, measure: str | None) -> str:
         """Return the name of a measure of the comparison, by default of the first."""
@@ -267,11 +259,7 @@ class Comparison:
             raise BadParameter(f"{a!r} is given twice: there is no difference to show. Give two runs.")
         values = self.by_query[measure]
         found = pd.DataFrame({a: values.loc[a], b: values.loc[b]})
-        largest = float(np.abs(values).max())
-        difference = found[a] - found[b]
-        if np.isfinite(largest) and largest > 0:
-            difference = without_noise(difference, largest) * unit_of(largest)
-        found["difference"] = difference
+        found["difference"] = without_noise(found[a] - found[b], values) * unit_of(values)
         return found.sort_values("difference", ascending=False, kind="stable")
 
     # ---- sentences
@@ -625,11 +613,10 @@ class Comparison:
         table = self._brief(bold=True)
         return f"{table.html()}<p><small>{escape(' '.join(table.notes))}</small></p>"
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         """Yield a table of pairs or of runs for each measure, with the columns that fit the width, and notes."""
         shows_bold = not self._has_row_per_pair and console.color_system is not None  # not in files and pipes
-        table = self._long(self.measures, bold=self._about_bold(self.measures) if shows_bold else ())
-        yield from table.__rich_console__(console, options)
+        yield self._long(self.measures, bold=self._about_bold(self.measures) if shows_bold else ())
 
     def __repr__(self) -> str:
         return as_text(self._brief(bold=False))
@@ -758,7 +745,8 @@ class Comparison:
         CWLAError
             If matplotlib is not installed.
         """
-        measure, rows = self._one(measure), self._of_measure(self._pairs, measure)
+        measure, rows = self._one(measure), self._marked
+        rows = rows[rows["measure"] == measure]
         if self.about.get("baselines", ()) is None:  # of all pairs, the better run stands first
             lower = self.about["better"][measure] == "lower"
             rows = rows.where(rows["difference"] <= 0 if lower else rows["difference"] >= 0, turned(rows))
@@ -793,10 +781,10 @@ def _wins(row: Mapping[str, Any]) -> str:
 def _beside(row: Mapping[str, Any], kind: str | None) -> str:
     """Return the text below or beside a score."""
     if kind == "score":
-        return _ends(row, "score")
-    if kind is None or np.isnan(row.get("difference", np.nan)):
+        return _ends(row, kind)
+    if kind is None or np.isnan(row.get(kind, np.nan)):
         return ""
-    return f"{_fixed(row, 'difference')} {_ends(row, 'difference')}"
+    return f"{_fixed(row, kind)} {_ends(row, kind)}"
 
 
 def _hint(row: Mapping[str, Any]) -> str:
@@ -808,12 +796,10 @@ def _hint(row: Mapping[str, Any]) -> str:
 
 def turned(rows: pd.DataFrame) -> pd.DataFrame:
     """Return rows of pairs in the other direction: the baseline compared with the run."""
-    lower = [name for name in rows if name.endswith("_low")]
-    upper = [f"{name.removesuffix('_low')}_high" for name in lower]
-    swapped = {"run": "baseline", "baseline": "run", "wins": "losses", "losses": "wins"}
-    swapped |= dict(zip([*lower, *upper], [*upper, *lower], strict=True))
-    other = rows.rename(columns=swapped)[rows.columns]
-    signed = other.columns.intersection(["difference", "effect", "mark", *lower, *upper])
+    exchanged = {"run": "baseline", "wins": "losses"}
+    exchanged |= {name: name.replace("_low", "_high") for name in rows if name.endswith("_low")}
+    other = rows.rename(columns=exchanged | {b: a for a, b in exchanged.items()})[rows.columns]
+    signed = other.columns[other.columns.str.contains("^(?:difference|effect|mark)$|_(?:low|high)$")]
     other[signed] = -other[signed]
     return other
 
@@ -823,11 +809,8 @@ def pairs_of(names: Sequence[Any], baselines: Sequence[Any] | None) -> tuple[Arr
     if baselines is None:
         second, first = np.triu_indices(len(names), 1)
         return first, second
-    earlier: list[int] = []
-    found = []
-    for place in map(names.index, baselines):
-        earlier.append(place)
-        found += [(run, place) for run in range(len(names)) if run not in earlier]
+    places = list(map(names.index, baselines))
+    found = [(run, place) for at, place in enumerate(places, 1) for run in range(len(names)) if run not in places[:at]]
     first, second = np.array(found, np.int64).reshape(-1, 2).T
     return first, second
 
