@@ -76,11 +76,9 @@ def plot_scores(found: Any, shown: Sequence[str], names: Sequence[Any], width: f
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
     title, notes = _about(found, shown, len(names))
-    title, notes = fill(in_picture(title), int(width / _LETTER / 1.25)), fill(in_picture(notes), int(width / _LETTER))
+    title = fill(in_picture(title), int(width / _LETTER / 1.25))
     figure.suptitle(title, fontsize=10, x=0.01, ha="left")
-    figure.supxlabel(notes, fontsize=8, x=0.01, ha="left")
-    more = 1.3 * (title.count("\n") + 1) + notes.count("\n") + 2
-    figure.set_figheight(figure.get_figheight() + _LINE * more)
+    _write_below(figure, notes, _LINE * (1.3 * (title.count("\n") + 1) + 1))
     return figure
 
 
@@ -203,36 +201,28 @@ def _limits(difference: Any, left: float, right: float, room: float) -> tuple[fl
 
 def _won(by_topic: pd.DataFrame, a: Any, b: Any, better: str | None) -> str:
     """Return the shares of topics that each run wins, and the mean difference."""
-    difference = by_topic["difference"].to_numpy()
-    n = len(difference)
-    of_a, of_b = int((difference > 0).sum()), int((difference < 0).sum())
-    equal, unknown = int((difference == 0).sum()), int(np.isnan(difference).sum())
-    if better == "lower":
-        of_a, of_b = of_b, of_a
+    better_by, n = by_topic["difference"] * (-1 if better == "lower" else 1), len(by_topic)
     word = "higher" if better is None else "better"
-    counts = [(of_a, f"{a} {word}"), (equal, "equal"), (of_b, f"{b} {word}"), (unknown, "undefined")]
-    shares = [
-        f"{what} {percent(round(number / n, 2))} ({number:,})"
-        for number, what in counts
-        if number or what != "undefined"
-    ]
+    won = {f"{a} {word}": better_by > 0, "equal": better_by == 0, f"{b} {word}": better_by < 0}
+    counts = {what: int(topics.sum()) for what, topics in won.items()}
+    if better_by.hasnans:
+        counts["undefined"] = int(better_by.isna().sum())
+    shares = [f"{what} {percent(round(number / n, 2))} ({number:,})" for what, number in counts.items()]
     return f"{many(n, 'topic')}: " + " · ".join(share.replace(" ", "\N{NO-BREAK SPACE}") for share in shares)
 
 
 def _topic_names(queries: Iterable[str], topics: Any, most: int) -> list[str]:
     """Return the labels of queries: ids, with the texts of the topics if they are given, of `most` characters."""
-    queries = list(queries)
-    if topics is None:
-        return [_shortened(qid, most) for qid in queries]
-    texts = topic_texts(topics)
-    if not texts.keys() & set(queries):
+    texts = {} if topics is None else _topic_texts(topics)
+    if topics is not None and not texts.keys() & set(queries):
         raise BadParameter(
-            f"topics= has none of the queries of the comparison ({some(queries)}): it has {some(list(texts))}."
+            f"topics= has none of the queries of the comparison ({some(queries)}): it has {some(texts)}."
         )
-    return [_shortened(f"{qid}  {texts[qid]}" if qid in texts else qid, most) for qid in queries]
+    names = (f"{qid}  {texts[qid]}" if qid in texts else qid for qid in queries)
+    return [name if len(name) <= most else f"{name[: most - 1].rstrip()}…" for name in names]
 
 
-def topic_texts(topics: Any) -> dict[str, str]:
+def _topic_texts(topics: Any) -> dict[str, str]:
     """Return texts of topics by query id, from a dict, a Series, or a frame with the columns of PyTerrier."""
     if isinstance(topics, pd.DataFrame):
         ids = next((name for name in ("qid", "query_id") if name in topics.columns), None)
@@ -240,14 +230,10 @@ def topic_texts(topics: Any) -> dict[str, str]:
             raise BadParameter(
                 f"topics= is a frame with the columns {some(list(topics.columns), 8)}, and needs qid and query."
             )
-        topics = dict(zip(topics[ids], topics["query"], strict=True))
+        topics = topics.set_index(ids)["query"]
     if not isinstance(topics, Mapping | pd.Series):
         raise BadParameter(f"topics= takes texts by query id, or a frame with qid and query, not {topics!r:.60}.")
     return {str(qid): " ".join(str(text).split()) for qid, text in topics.items()}
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def _write_beside_zero(ax: Axes, text: str, y: float, right: bool, **style: Any) -> None:
@@ -264,13 +250,10 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     new = ax is None
     ax = axes_of(ax, (_WIDTH, 1.6 + _ROW * min(len(order), _MOST_NAMES)))
     figure: Any = ax.figure
-    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-    finite = np.where(np.isfinite(values), values, np.nan)
-    from matplotlib.colors import to_rgba
-
-    grey = np.where(np.isnan(values)[..., None], to_rgba(GREY, 0.5), 0.0)  # pairs that are not compared
-    ax.imshow(grey, aspect="auto")
-    image = ax.imshow(finite, cmap=difference_colours(), vmin=-largest, vmax=largest, aspect="auto")
+    finite = np.where(np.isinf(values), 0.0, values)
+    largest = float(np.nanmax(np.abs(finite), initial=0.0)) or 1.0
+    colours = difference_colours().with_extremes(bad=(GREY, 0.5))  # pairs that are not compared
+    image = ax.imshow(finite, cmap=colours, vmin=-largest, vmax=largest, aspect="auto")
     significant = np.nan_to_num(marks) != 0
     width = figure.get_figwidth()
     letters = int(np.clip(0.3 * width / _LETTER, 6, _NAME))
@@ -281,8 +264,7 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     shown = [_name(run, letters) for run in columns if room >= _UPRIGHT]
     ax.set_xticks(np.arange(len(shown)), shown, fontsize=8, rotation=90)
     ax.tick_params(length=0)
-    for side in ax.spines.values():
-        side.set_visible(False)
+    ax.spines[:].set_visible(False)
     bar = figure.colorbar(image, ax=ax, shrink=0.8)
     bar.set_label("row minus column", fontsize=8)
     bar.ax.tick_params(labelsize=8)
@@ -296,11 +278,11 @@ def plot_pairs(found: Any, measure: str, rows: pd.DataFrame, ax: Axes | None = N
     return titled(ax, in_picture(title))
 
 
-def _write_below(figure: Any, text: str) -> None:
-    """Write a sentence below the axes, and make the figure higher by its lines."""
+def _write_below(figure: Any, text: str, more: float = 0) -> None:
+    """Write sentences below the axes, and make the figure higher by their lines and by `more` inches."""
     lines = fill(in_picture(text), int(figure.get_figwidth() / _LETTER))
     figure.supxlabel(lines, fontsize=8, x=0.01, ha="left")
-    figure.set_figheight(figure.get_figheight() + 0.16 * (lines.count("\n") + 1))
+    figure.set_figheight(figure.get_figheight() + _LINE * (lines.count("\n") + 1) + more)
 
 
 def _mark_cells(ax: Axes, values: Any, significant: Any, places: int, numbers: bool) -> None:
@@ -326,19 +308,16 @@ def plot_wins(found: Any, measure: str, rows: pd.DataFrame, pairs: int = 20, ax:
     width_of_figure = figure.get_figwidth()
     letters = int(np.clip(0.2 * width_of_figure / _LETTER, 6, _NAME))
     least = found.about["queries"] * 0.3 / max(0.9 * width_of_figure - 2 * letters * _LETTER, 0.5)  # room for a number
-    place = np.arange(len(shown))
-    left = np.zeros(len(shown))
+    left: Any = 0
     for name, colour in (("wins", COLOURS[0]), ("ties", GREY), ("losses", COLOURS[1])):
-        widths = shown[name].to_numpy(float)
-        ax.barh(place, widths, left=left, height=0.7, color=colour, label=name)
-        for y, start, width in zip(place.tolist(), left.tolist(), widths.tolist(), strict=True):
-            if width >= least:
-                ax.text(start + width / 2, y, f"{width:.0f}", ha="center", va="center", fontsize=7, color=text_colour())
-        left = left + widths
+        bars = ax.barh(np.arange(len(shown)), shown[name], left=left, height=0.7, color=colour, label=name)
+        texts = [str(number) if number >= least else "" for number in shown[name]]
+        ax.bar_label(bars, texts, label_type="center", fontsize=7, color=text_colour())
+        left = left + shown[name]
     names = [
         f"{_name(a, letters)} vs {_name(b, letters)}" for a, b in zip(shown["run"], shown["baseline"], strict=True)
     ]
-    name_rows(ax, place, names)
+    name_rows(ax, np.arange(len(shown)), names)
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(0, found.about["queries"])
     ax.set_xlabel("topics that the first run of each pair wins, ties or loses")
