@@ -7,10 +7,8 @@ import pickle
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from operator import attrgetter
-from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -27,11 +25,11 @@ from ..errors import BadParameter, BadRun, CWLAError, MalformedFile, naming, som
 from ..errors.extras import needed
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers
-from ..files.atomic import AnyPath
-from ..files.inputs import are_paths, loaded, refuse_same_name
+from ..files.atomic import AnyPath, is_path
+from ..files.inputs import refuse_same_name
 from ..files.run_files import EXTRAS, RunFiles, RunPart, sources
 from ..measures.declarations import needs_of
-from ..measures.provider import CWLAEvaluator, aggregated, computed_here, judged
+from ..measures.provider import CWLAEvaluator, aggregated, evaluator_of
 from .driver import checked
 from .score_cache import ScoreCache
 from .scored import Scored, whole_runs
@@ -126,7 +124,7 @@ def evaluate(
     client = _connected(client)
     from dask import dataframe, delayed
 
-    evaluator = CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
+    evaluator = evaluator_of(qrels, measures)
     refuse_mean_lengths(evaluator.measures)
     given = _given(runs, extras_of(evaluator.measures))
     qids = evaluator.judgments.qids
@@ -137,16 +135,14 @@ def evaluate(
                 return dataframe.from_delayed(
                     [delayed(pd.concat([of.frame(qids) for of in cached], ignore_index=True))]
                 )
-            return _means({of.run: list(evaluator.means(of.values).values()) for of in cached}, evaluator)
+            return _table({of.run: list(evaluator.means(of.values).values()) for of in cached}, evaluator)
         sent = sent_to(client, list(evaluator.measures), evaluator.judgments)
         scores = scores_of_runs(client, sent, len(qids), given)
         found = client.gather([client.submit(means, sent, of_runs, pure=False) for of_runs in scores])
         given.check_unchanged()
-    of_runs = [one for some in found for one in some]
-    for _ in checked(scored for scored, _ in of_runs):
-        pass
+    rows = {of.run: list(of.values.values()) for of in checked(chain.from_iterable(found))}
     if not by_query:
-        return _means({scored.run: values for scored, values in of_runs}, evaluator)
+        return _table(rows, evaluator)
     frames = [client.submit(frame, sent, of_runs, pure=False) for of_runs in scores]
     nothing = {measure: np.zeros(0) for measure in evaluator.measures}
     return dataframe.from_delayed(frames, Scored("", nothing, np.zeros(0, bool)).frame([]), verify_meta=False)
@@ -498,10 +494,11 @@ def _of_runs(sent: _Sent, runs: list[str], results: list[list[Scored[str]]]) -> 
     return list(whole_runs(pieces, queries))
 
 
-def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[tuple[Scored, list[float]]]:
-    """Return each run without its values, and its aggregates in the order of the measures."""
-    measures = sent.evaluator.measures
-    return [(of._replace(values={}), [aggregated(m, of.values[str(m)]) for m in measures]) for of in of_runs]
+def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[Scored[str]]:
+    """Return each run with its aggregates, in the order of the measures, instead of its values."""
+    named: Any = {str(measure): measure for measure in sent.evaluator.measures}
+    aggregates: list[Any] = [{m: aggregated(named[m], of.values[m]) for m in named} for of in of_runs]
+    return [of._replace(values=values) for of, values in zip(of_runs, aggregates)]
 
 
 def frame(sent: _Sent, of_runs: list[Scored[str]]) -> pd.DataFrame:
@@ -516,10 +513,8 @@ def _changed(what: str) -> MalformedFile:
 def _given(runs: Any, extras: list[str]) -> InFiles | InFrames:
     if hasattr(runs, "to_delayed"):
         return InFrames(runs, extras)
-    paths = runs.values() if isinstance(runs, Mapping) else runs
-    if are_paths(runs) or (
-        isinstance(runs, Mapping | list | tuple) and all(isinstance(path, str | PathLike) for path in paths)
-    ):
+    paths = runs.values() if isinstance(runs, Mapping) else runs if isinstance(runs, list | tuple) else [runs]
+    if all(map(is_path, paths)):
         return InFiles(sources(runs))
     raise BadRun(
         f"on a cluster, runs must be files or a Dask DataFrame, not {type(runs).__name__}: give paths, or"
@@ -548,17 +543,12 @@ def _cached(
                 place = missing.places[scored.run]
                 new[place].append(scored._replace(values={m: scored.values[str(m)] for m in measures}, place=place))
         for source in files:
-            yield from cache.of_source(source, partial(_found, new[str(source)]))
+            yield from cache.of_source(source, lambda _: new[str(source)])  # noqa: B023 (called at once)
 
 
-def _found(scored: list[Scored], _: CWLAEvaluator) -> list[Scored]:
-    """Return scores that were computed before the cache asks for them."""
-    return scored
-
-
-def _means(means: dict[str, list[float]], evaluator: CWLAEvaluator) -> pd.DataFrame:
+def _table(means: dict[str, list[Any]], evaluator: CWLAEvaluator) -> pd.DataFrame:
     columns = [str(measure) for measure in evaluator.measures]
-    return pd.DataFrame(list(means.values()), pd.Index(list(means), name="run"), columns)
+    return pd.DataFrame.from_dict(means, "index", columns=columns).rename_axis("run")
 
 
 @contextmanager

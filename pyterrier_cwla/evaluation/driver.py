@@ -11,9 +11,9 @@ import numpy as np
 
 from ..data.columns import of_columns, run_columns
 from ..errors import BadRun, naming, warn
-from ..files.inputs import are_paths, is_runs, loaded, refuse_same_name
+from ..files.inputs import are_paths, is_runs, refuse_same_name
 from ..files.run_files import sources
-from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, judged
+from ..measures.provider import CWLAEvaluator, aggregated_rows, evaluator_of
 from ..tasks.hashing import fingerprint
 from .score_cache import ScoreCache
 from .scored import Scored, in_groups
@@ -95,10 +95,9 @@ def evaluate(
 
     if by_query:
         return scores_by_query(qrels, runs, measures, check, progress, cache_dir)[0]
-    wanted = computed_here(measures)
-    evaluator = CWLAEvaluator(wanted, judged(loaded(qrels, "qrels")))
+    evaluator = evaluator_of(qrels, measures)
     names: list[Any] = []
-    named = {str(measure): measure for measure in wanted}
+    named = {str(measure): measure for measure in evaluator.measures}
     columns: dict[str, list[float]] = {name: [] for name in named}
     found = each_scored(evaluator, runs, check, progress, cache_dir)
     together = 1 + _VALUES // max(len(evaluator.judgments.qids), 1)
@@ -120,12 +119,11 @@ def scores_by_query(
     """Return the scores of :func:`evaluate` by query, and a mask (n_runs, n_queries) of answered queries."""
     import pandas as pd
 
-    wanted = computed_here(measures)
-    judgments = judged(loaded(qrels, "qrels"))
-    evaluator = CWLAEvaluator(wanted, judgments)
+    evaluator = evaluator_of(qrels, measures)
     found = list(each_scored(evaluator, runs, check, progress, cache_dir))
-    index = pd.MultiIndex.from_product([[one.run for one in found], judgments.qids], names=["run", "query_id"])
-    columns = {str(m): np.concatenate([one.values[m] for one in found]) for m in wanted}
+    levels = [[one.run for one in found], evaluator.judgments.qids]
+    index = pd.MultiIndex.from_product(levels, names=["run", "query_id"])
+    columns = {str(m): np.concatenate([one.values[m] for one in found]) for m in evaluator.measures}
     return pd.DataFrame(columns, index=index), np.array([one.answered for one in found])
 
 
@@ -178,7 +176,7 @@ def stream(
         run query_id   RR
     0  bm25        q  0.5
     """
-    evaluator = CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
+    evaluator = evaluator_of(qrels, measures)
     refuse_mean_lengths(evaluator.measures)
     found: Iterable[Scored]
     if cache_dir is None:

@@ -57,10 +57,10 @@ class Scored(NamedTuple, Generic[Key]):
     queries: Array | slice = slice(None)
     last: bool = True
 
-    def by_name(self) -> Scored[str]:
+    def by_name(self) -> Scored[Any]:
         """Return the scores by name of measure, to send them to other processes without the tables of measures."""
-        values = {str(measure): of_measure for measure, of_measure in self.values.items()}
-        return Scored(self.run, values, self.answered, self.overlap, self.place, self.queries, self.last)
+        values: Any = {str(measure): of_measure for measure, of_measure in self.values.items()}
+        return self._replace(values=values)
 
     def frame(self, qids: list[str]) -> pd.DataFrame:
         """Return the values as a table with the columns run, query_id, and one per measure."""

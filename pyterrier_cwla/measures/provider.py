@@ -23,6 +23,7 @@ from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Columns, judgment_columns
 from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, CWLAError, MissingLength, NoFiniteValue, UnknownSpec
+from ..files.inputs import loaded
 from .declarations import computation_of, declaration_of, needs_of
 from .labels import LabelledMeasure, by_name, redefined, renamed, unknown_parameter
 from .named import measures_of
@@ -465,3 +466,8 @@ def computed_here(measures: Iterable[object]) -> list[Measure]:
     wanted = measures_of(measures)
     refuse_unsupported(wanted)
     return wanted
+
+
+def evaluator_of(qrels: Any, measures: Iterable[object]) -> CWLAEvaluator:
+    """Return the evaluator of measures that this package computes, for judgments in a file or a table."""
+    return CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
