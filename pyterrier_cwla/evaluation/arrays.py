@@ -261,13 +261,13 @@ def _metric(C: Any, A: Any, options: dict[str, Any]) -> Metric:
     _refuse_unknown(options.keys() - _OPTIONS, _OPTIONS)
     if options.get("efforts") is not None and options.get("effort") not in (None, "given"):
         raise BadParameter("give efforts= (a number for each item) or effort= (a function of grades), not both.")
-    choices: dict[str, Any] = {
+    choices = options | {
         "C": C,
         "A": A,
         "gain": options.get("gain") or ("raw" if options.get("max_rel") is None else "linear"),
         "effort": "given" if options.get("efforts") is not None else options.get("effort") or "unit",
-        **{name: options[name] for name in ("norm", "end", "max_rel", "unseen", "cutoff") if name in options},
     }
+    choices.pop("efforts", None)
     if all(isinstance(value, str | int | float | None) for value in choices.values()):
         metric = _metric_of_texts(**choices)
         if metric.built_in:  # functions of users may be defined again under their names
@@ -348,16 +348,15 @@ class _FlatLists:
 def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
     """Return whether there are several lists, and the lists."""
     values = unwrapped(values)
-    if isinstance(values, np.ndarray) and values.ndim > 2:
+    array = isinstance(values, np.ndarray)
+    if array and values.ndim > 2:
         raise BadParameter(f"{name} must be one list, or a list of lists, not {values.ndim} dimensions.")
-    if isinstance(values, np.ndarray) and values.ndim:
-        nested = values.ndim > 1
-    elif isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | Set | np.ndarray):
-        values = list(values)
-        nested = any(isinstance(value, Iterable) and not isinstance(value, str) for value in values)
-    else:
+    if not (values.ndim if array else isinstance(values, Iterable)) or isinstance(values, str | bytes | Mapping | Set):
         raise BadParameter(f"{name} must be numbers: one list, or a list of lists, not {shown(values)}.")
-    if isinstance(values, np.ndarray) and values.ndim == 2 and values.dtype.kind in "iufb":
+    if not array:
+        values = list(values)
+    nested = values.ndim > 1 if array else any(isinstance(one, Iterable) and not isinstance(one, str) for one in values)
+    if array and nested and values.dtype.kind in "iufb":
         found = _FlatLists(values.ravel(), np.full(len(values), values.shape[1]))
     else:
         found = _of_rows(values if nested else [values], name, nested)
@@ -379,17 +378,16 @@ def _one_for_each(values: Any, name: str, given: _FlatLists, of: str) -> _FlatLi
 
 def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _FlatLists:
     """Return lists of any type that holds real numbers, row by row."""
-    lists = []
+    lists = [np.zeros(0)]
     for row, one in enumerate(rows):
         try:
             lists.append(np.array(reals(one), float))
         except NotReal as wrong:
             of = f"list {row} of {name}" if nested else name
             raise BadParameter(f"{of} must be numbers, and {wrong}, at rank {wrong.row + 1}.") from None
-    for row, one in enumerate(lists):
-        if one.ndim != 1:
+        if lists[-1].ndim != 1:
             raise _odd_numbers(name, row)
-    return _FlatLists(np.concatenate(lists) if lists else np.zeros(0), np.array([len(one) for one in lists], np.int64))
+    return _FlatLists(np.concatenate(lists), np.array(list(map(len, lists[1:])), np.int64))
 
 
 def _odd_numbers(name: str, row: int) -> BadParameter:

@@ -336,7 +336,7 @@ def explained(
     at, _, _ = cut.hits_of(one)
     table.loc[cut.rank[at] - 1, "grade"] = cut.grade[at]
     if names is not None:
-        table.insert(1, "docno", [*names[:n], *[""] * (width - len(names[:n]))])
+        table.insert(1, "docno", [*names[:n], *[""] * width][:width])
     etg = replace(metric, A=parse("etg", "aggregation"), norm="none", cutoff=None)
     gain = _or_nan(lambda: float(raw_score(etg, cut)[number]))
     effort = _or_nan(lambda: float(walk.expected_effort[0, 0]))
@@ -357,31 +357,24 @@ def explained(
 
 def _rank_by_rank(walk: Walk, expected_items: float, scale: float) -> pd.DataFrame:
     """Return the table of an explanation without grades; discounts are multiplied by `scale`."""
-    width = walk.view.r.shape[1]
-
-    def row(values: Array) -> Array:
-        return np.broadcast_to(values, (1, width))[0]
-
-    V, L, A = row(walk.V), row(walk.L), row(walk.A)
+    view, V, L, A = walk.view, walk.V, walk.L, walk.A
+    shape = 1, view.r.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        W = V / expected_items  # 0 if V⁺ is infinite, NaN if it is unknown
-        parts = np.where(L > 0, L * A, 0.0)
-    return pd.DataFrame(
-        {
-            "rank": np.arange(1, width + 1),
-            "grade": np.full(width, np.nan),
-            "gain": row(walk.view.r),
-            "effort": row(np.asarray(walk.view.e)),
-            "T": before(row(walk.view.E)),
-            "C": row(walk.C),
+        columns: dict[str, Any] = {
+            "rank": np.arange(1, shape[1] + 1),
+            "grade": np.nan,
+            "gain": view.r,
+            "effort": view.e,
+            "T": before(np.broadcast_to(view.E, shape)),
+            "C": walk.C,
             "V": V,
-            "W": W,
+            "W": V / expected_items,  # 0 if V⁺ is infinite, NaN if it is unknown
             "L": L,
             "A": A,
-            "L·A": parts,
+            "L·A": np.where(L > 0, L * A, 0.0),
             "discount": _discounts(walk) * scale,
         }
-    )
+    return pd.DataFrame({name: np.broadcast_to(values, shape)[0] for name, values in columns.items()})
 
 
 def _or_nan(value: Callable[[], float]) -> float:
@@ -550,8 +543,7 @@ class ExplainedMixture(_Explained):
     shares: dict[str, float]
 
     def __post_init__(self) -> None:
-        lists = [tuple(one.table["docno"]) for one in self.explanations.values()]
-        shown = [tuple(docno for docno in documents if docno) for documents in lists]
+        shown = [tuple(filter(None, one.table["docno"])) for one in self.explanations.values()]
         shortest = min(map(len, shown))
         if len({documents[:shortest] for documents in shown}) > 1:
             raise BadParameter(
@@ -737,11 +729,7 @@ class ExplainedPair(_Explained):
         table = self.table
         if rank not in table.index:
             raise BadParameter(f"rank={rank!r}: give one of the ranks 1 to {len(table):,} that are explained.")
-        return (
-            pd.DataFrame({name: table.loc[rank, name] for name in self.explanations})
-            .T.infer_objects()
-            .rename_axis("run")
-        )
+        return table.loc[[rank]].stack("run", future_stack=True).droplevel(0)
 
     def plot(
         self, ax: Axes | None = None, depth: int | None = None, docnos: bool = False, path: AnyPath | None = None
