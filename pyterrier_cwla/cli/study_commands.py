@@ -70,15 +70,15 @@ class ReportFolder:
             yield {"cache_dir": parts, "progress": sys.stderr.isatty()}
 
     def write(self, found: Study) -> None:
-        """Write the report, and print the title and the sentences of the study."""
+        """Write the report, and print the title, a table and the sentences of the study."""
         from ..rendering.terminal import prose, screen
 
         page = found.report(self.output, self.force)
         console = screen()
         prose(console, found.title, "bold")
         prose(console, found.headline(), "")
-        if found.sought:
-            console.print(found.opening(found.tables()[found.sought], f"tables/{found.sought}.csv"))
+        if (table := found.main_table()) is not None:
+            console.print(table)
         for heading, sentences in found.said().items():
             prose(console, f"{heading}:", "")
             for text in sentences:

@@ -361,7 +361,7 @@ class Table:
 
     def html(self) -> str:
         """Return the table in HTML, each part below its title."""
-        heads = "".join(f'<th class="{column.kind}">{escape(column.heading)}</th>' for column in self.columns)
+        heads = "".join(f'<th class="{column.kind}">{escape(column.name)}</th>' for column in self.columns)
         parts = []
         for title, rows in self.rows.items():
             body = "".join(f"<tr>{''.join(_in_html(column, row) for column in self.columns)}</tr>" for row in rows)

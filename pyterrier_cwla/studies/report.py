@@ -16,6 +16,7 @@ from html import escape
 from importlib.resources import files
 from operator import itemgetter
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,7 @@ class Study:
         Data to report with the study: version of the package, canonical measures, seeds, sizes, hash of the input.
     sought : str
         Name of the table that the study is made for, if it is made for a table: the page shows it open, before the
-        findings, and the command prints its first rows.
+        findings, and the command prints its first rows. Other commands print the first table of at most ten rows.
     """
 
     title: str = ""
@@ -253,13 +254,22 @@ class Study:
         one = pictures[first]
         return notebook_picture(one.draw, one.size, harmless(f"{one.title}: {one.caption}"))
 
+    def main_table(self) -> Table | None:
+        """Return the table that the command prints, if there is one."""
+        tables = self.tables()
+        small = (name for name, table in tables.items() if 0 < len(table.frame) <= _ROWS)
+        name = self.sought or next(small, None)
+        return None if name is None else self.opening(tables[name], f"tables/{name}.csv")
+
     def opening(self, table: Table, where: str) -> Table:
         """Return the first rows and columns of a table in words; ``where`` has all of them."""
         shown = rendered_table(replace(table, frame=flat(table.frame)), names_given(self.about))
         columns, rows, total = shown.columns[:_NOTEBOOK_COLUMNS], shown.rows[""][:_ROWS], len(shown.frame)
-        less = len(rows) < total or columns != shown.columns
-        of = f" ({len(rows):,} of {total:,} rows; all in {where})" if less else ""
-        return replace(shown, columns=columns, rows={table.title + of: rows})
+        counts = [(len(rows), total, "rows"), (len(columns), len(shown.columns), "columns")]
+        less = ", ".join(f"{some:,} of {of:,} {what}" for some, of, what in counts if some < of)
+        of = f" ({less}; all in {where})" if less else ""
+        columns = [replace(one, left_out=len(columns) - at if at > 1 else 0) for at, one in enumerate(columns)]
+        return replace(shown, columns=columns, rows={table.title + of: rows}, notes=[table.caption, *table.notes])
 
 
 _MOST, _EACH, _LEAST = 5, 2, 3  # findings at the top of the page: in all, of one picture, and at least
@@ -481,6 +491,7 @@ def _shown(axis: Any, value: float) -> str:
 MAX_ROWS = 300  # rows of a table shown in the page; the files contain all rows
 
 _DECIMALS = 3
+_HEAD = 16  # characters per line of a heading
 
 
 def flat(frame: pd.DataFrame) -> pd.DataFrame:
@@ -515,7 +526,9 @@ def rendered_table(table: Table, as_they_are: Collection[str]) -> Table:
     cells = [_cells(shown[name], shown[[name, *ends.get(name, ())]], said) for name, said in zip(names, words)]
     columns = [
         TableColumn(
-            said + " [interval]" * (name in ends), itemgetter(at), "number" if are_numbers(shown[name]) else "name"
+            "\n".join(wrap(said + " [interval]" * (name in ends), _HEAD, break_long_words=False)),
+            itemgetter(at),
+            "number" if are_numbers(shown[name]) else "name",
         )
         for at, (name, said) in enumerate(zip(names, words))
     ]

@@ -80,11 +80,15 @@ def test_a_study_is_a_folder_with_a_page(command, collection, prints, tmp_path, 
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
-def test_sentences_of_a_study_fit_the_screen(collection, prints, tmp_path, monkeypatch, width):
+def test_the_table_and_the_sentences_of_a_study_fit_the_screen(collection, prints, tmp_path, monkeypatch, width):
     monkeypatch.setenv("COLUMNS", str(width))
     lines = prints(*arguments(collection, "agreement", tmp_path, *COMMANDS["agreement"])).splitlines()
-    assert max(map(len, lines)) <= min(width, 100)
+    assert max(map(len, lines)) <= width
     assert lines[0].startswith("Agreement of measures")
+    table = lines.index("Pairs of measures")
+    found = lines.index("What was found:")
+    assert [line.split()[:2] for line in lines[table:found] if line.startswith("AP ")] == [["AP", "nDCG@5"]]
+    assert max(map(len, lines[found:])) <= 100
     first = next(at for at, line in enumerate(lines) if line.startswith("  · "))
     assert lines[first + 1].startswith(("    ", "  · "))
 
