@@ -27,6 +27,15 @@ def interval_of(low: float, high: float, places: int, signed: bool = False) -> s
     return "" if np.isnan(low) else f"[{fixed_point(low, places, signed)}, {fixed_point(high, places, signed)}]"
 
 
+def with_interval(value: float, low: float, high: float, places: int = 3, signed: bool = False) -> str:
+    """Return a number and its interval with `places` decimals; empty if the number is NaN.
+
+    >>> with_interval(0.5, -0.25, 1.0)
+    '0.500 [−0.250, 1.000]'
+    """
+    return f"{fixed_point(value, places, signed)} {interval_of(low, high, places, signed)}".strip()
+
+
 def p_value(p: float, name: str = "", digits: int | None = None) -> str:
     """Return a p-value without the 0 before the point, for sentences with its `name`; NaN is empty.
 

@@ -30,7 +30,7 @@ from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import key_in_cache
 from ...measures.wrappers import pinned
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, label_box, name_at, saved, titled
-from ...rendering.numbers import fixed_point, p_value, percent
+from ...rendering.numbers import fixed_point, interval_of, p_value, percent
 from ...tasks.hashing import fingerprint
 from ...tasks.progress import counted
 from ...tasks.result_cache import Piece, Pieces
@@ -283,12 +283,12 @@ class Fitted(Study):
         about, gain = self.about, self.gain
         found = [f"{self.measure} has {self.objective_words} {about['value']:.3f} on the {self.how_folded}"]
         if gain is not None:
-            ends = ("in_sample", "held_out", "low", "high")
-            in_sample, held_out, low, high = (fixed_point(gain[end], 3, signed=True) for end in ends)
+            in_sample, held_out = (fixed_point(gain[end], 3, signed=True) for end in ("in_sample", "held_out"))
+            interval = interval_of(gain["low"], gain["high"], 3, signed=True)
             found.append(
                 f"The default ({self.default_text}) has {about['default_value']:.3f} there:"
                 f" the gain is {in_sample} on the ratings used for fitting, and {held_out} on held-out"
-                f" {about['folds_by']}s ({percent(0.95)} interval {low} to {high}, {p_value(gain['p'], 'p')})."
+                f" {about['folds_by']}s ({percent(0.95)} interval {interval}, {p_value(gain['p'], 'p')})."
             )
         return [Finding(sentence, picture) for sentence in found]
 

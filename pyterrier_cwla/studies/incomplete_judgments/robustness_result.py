@@ -34,7 +34,7 @@ from ...rendering.figures import (
     thin_ticks,
     titled,
 )
-from ...rendering.numbers import p_value, percent
+from ...rendering.numbers import fixed_point, p_value, percent, with_interval
 from ..correlation import TAUS, parts, percentiles, signs_of, where_less_is_better
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
 from .missing_judgments import KNEE, ByLevel, Depths, Fractions, Orders, knee_table, mean_of_known, times_of
@@ -296,15 +296,15 @@ class Robustness(Study):
         best, least = rows.iloc[0], rows.iloc[-1]
         at, runs, tau = _at(self, level), f"the order of the {len(self.runs):,} runs", TAUS[self.about["tau"]]
         if len(rows) == 1:
-            return f"{at}, {best.measure} keeps {runs} with {tau} {best.tau:.2f}."
+            return f"{at}, {best.measure} keeps {runs} with {tau} {fixed_point(best.tau, 2)}."
         if best.tau - least.tau < 1e-9:
-            return f"{at}, all {len(rows):,} measures keep {runs} equally well, with {tau} {best.tau:.2f}."
+            return f"{at}, all {len(rows):,} measures keep {runs} equally well, with {tau} {fixed_point(best.tau, 2)}."
         second = rows.iloc[1].measure
         verdict = self.above(best.measure, second).set_index("level").verdict.get(level, "yes")
         chance = "" if verdict == "yes" else f"; its lead over {second} is undecided"
         return (
-            f"{at}, {best.measure} keeps {runs} best ({tau} {best.tau:.2f}{chance}), and {least.measure} least"
-            f" ({least.tau:.2f})."
+            f"{at}, {best.measure} keeps {runs} best ({tau} {fixed_point(best.tau, 2)}{chance}), and {least.measure}"
+            f" least ({fixed_point(least.tau, 2)})."
         )
 
     def findings(self) -> list[str]:
@@ -476,7 +476,7 @@ def _orders(study: Robustness) -> list[str]:
     said = []
     for level in _levels(study):
         rows = _best_first(table, level, "tau").itertuples()
-        values = ", ".join(f"{row.measure} {_with_ends(row.tau, row.low, row.high)}" for row in rows)
+        values = ", ".join(f"{row.measure} {with_interval(row.tau, row.low, row.high) or 'undefined'}" for row in rows)
         said.append(f"{_at(study, level)}, {TAUS[study.about['tau']]} to the order by all judgments is {values}.")
     return said
 
@@ -500,7 +500,7 @@ def _comparisons(study: Robustness) -> list[str]:
         said.append(
             f"Is {first} above {second} with few judgments ({study.holes.says(low[0])} to"
             f" {study.holes.says(low[-1])})? {verdict}: the mean difference of τ is"
-            f" {_with_ends(difference, lower, upper, sign='+')}. Level by level:"
+            f" {with_interval(difference, lower, upper, signed=True) or 'undefined'}. Level by level:"
             f" {_by_verdict(study, study.above(first, second))}."
         )
         if chain and study.tests is not None:
@@ -583,8 +583,8 @@ def _tests(study: Robustness) -> list[str]:
     for level in _levels(study)[:2]:
         rows = _best_first(table, level, "accuracy")
         values = ", ".join(
-            f"{row.measure} {_with_ends(row.accuracy, row.accuracy_low, row.accuracy_high)} (g-mean {row.g_mean:.2f},"
-            f" {row.false_positives:.0f} false positives, {row.false_negatives:.0f} false negatives)"
+            f"{row.measure} {with_interval(row.accuracy, row.accuracy_low, row.accuracy_high)} (g-mean"
+            f" {row.g_mean:.2f}, {row.false_positives:.0f} false positives, {row.false_negatives:.0f} false negatives)"
             for row in rows.itertuples()
         )
         said.append(
@@ -622,12 +622,6 @@ def _ties(study: Robustness) -> list[str]:
 
 def _at(study: Robustness, level: float) -> str:
     return study.holes.at.format(study.holes.says(level))
-
-
-def _with_ends(value: float, low: float, high: float, sign: str = "") -> str:
-    if np.isnan(value):
-        return "undefined"
-    return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
 
 
 _MOST_BANDS = 4  # maximum number of bands: more would hide each other

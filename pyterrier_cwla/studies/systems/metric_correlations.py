@@ -41,7 +41,7 @@ from ...rendering.figures import (
     saved,
     titled,
 )
-from ...rendering.numbers import fixed_point, percent
+from ...rendering.numbers import fixed_point, interval_of, percent
 from ...tasks.hashing import fingerprint
 from ..correlation import (
     around,
@@ -386,8 +386,8 @@ class MetricAgreement(Study):
             ),
             "least_alike": Picture(
                 f"{y} against {x}",
-                f"The two measures that agree least: {self._data}, τ_b = {row['tau_b']:.3f}. Labelled: the runs whose"
-                " ranks differ most.",
+                f"The two measures that agree least: {self._data}, τ_b = {fixed_point(row['tau_b'], 3)}. Labelled: the"
+                " runs whose ranks differ most.",
                 lambda ax: plot_scatter(self, x, y, ax=ax), self.scatter(x, y),
             ),
         }  # fmt: skip
@@ -406,9 +406,8 @@ class MetricAgreement(Study):
 
     def _said(self, row: Any) -> str:
         return (
-            f"{row.measure} and {row.other} order the runs with τ_b {row.tau_b:.3f},"
-            f" {percent(self.about['confidence'])} interval {fixed_point(row.tau_b_low, 3)} to"
-            f" {fixed_point(row.tau_b_high, 3)}"
+            f"{row.measure} and {row.other} order the runs with τ_b {fixed_point(row.tau_b, 3)},"
+            f" {percent(self.about['confidence'])} interval {interval_of(row.tau_b_low, row.tau_b_high, 3)}"
         )
 
     def headline(self) -> str:
@@ -420,12 +419,12 @@ class MetricAgreement(Study):
         said = f"{low.measure} and {low.other} agree"
         on = f"the order of {self.about['runs']:,} runs"
         if len(rows) == 1:
-            return f"{said} on {on} with a Kendall's τ_b of {low.tau_b:.2f}."
+            return f"{said} on {on} with a Kendall's τ_b of {fixed_point(low.tau_b, 2)}."
         as_low = sum(bool(row.as_low) for row in rows[1:])
         alike = f", not significantly less than {many(as_low, 'other pair')}" if as_low else ""
         return (
-            f"{said} least on {on} (Kendall's τ_b {low.tau_b:.2f}{alike}), {high.measure} and {high.other} most"
-            f" ({high.tau_b:.2f})."
+            f"{said} least on {on} (Kendall's τ_b {fixed_point(low.tau_b, 2)}{alike}), {high.measure} and {high.other}"
+            f" most ({fixed_point(high.tau_b, 2)})."
         )
 
     def findings(self) -> list[str]:
@@ -550,7 +549,7 @@ def plot_scatter(
     across, up = (in_picture(f"{with_direction(name, study.about)} (mean over topics)") for name in (x, y))
     ax.set(xlabel=across, ylabel=up)
     both = study.table[study.table[["measure", "other"]].isin([x, y]).all(axis=1)]
-    found = "".join(f" · τ_b = {value:.3f}" for value in both["tau_b"])
+    found = "".join(f" · τ_b = {fixed_point(value, 3)}" for value in both["tau_b"])
     titled(ax, f"The mean of each run by two measures{found} · {_title(study)}")
     label_points(ax, dict(zip(data["run"][named], points[named])), points, SCORE)
     return saved(ax, path)

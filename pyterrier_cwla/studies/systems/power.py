@@ -439,8 +439,8 @@ class Power(Study):
         if (self.table["same"] == about["pairs"]).all():
             return [f"By each measure, all {about['runs']:,} runs have the same score on every topic."]
         each = ", ".join(
-            f"{row.measure} {percent(row.t, 1)} ({percent(0.95)} interval {percent(row.t_low, 1)} to"
-            f" {percent(row.t_high, 1)})"
+            f"{row.measure} {percent(row.t, 1)} ({percent(0.95)} interval [{percent(row.t_low, 1)},"
+            f" {percent(row.t_high, 1)}])"
             for row in shares.itertuples()
         )
         tests = f"the t-test (p < {self._alpha}) over {about['queries']:,} topics"

@@ -41,7 +41,7 @@ from ...rendering.figures import (
     text_colour,
     titled,
 )
-from ...rendering.numbers import p_value, percent
+from ...rendering.numbers import fixed_point, p_value, percent, with_interval
 from ..correlation import (
     AGREED,
     LABELS,
@@ -170,7 +170,7 @@ class UserAgreement(Study):
             return "No measure tells the rated items apart."
         first, value = best.index[0], best[self.coefficient].iloc[0]
         name = LABELS[self.coefficient]
-        said = f"{first} agrees best with {self._whose} ({name} {value:.2f})"
+        said = f"{first} agrees best with {self._whose} ({name} {fixed_point(value, 2)})"
         if not self.table.get(f"{self.coefficient}_difference_p", pd.Series(dtype=float)).notna().any():
             low, high = best[f"{self.coefficient}_low"].iloc[0], best[f"{self.coefficient}_high"].iloc[1:]
             overlap = many(int((high >= low).sum()), "other measure")
@@ -182,7 +182,7 @@ class UserAgreement(Study):
             return f"{said}; {tested} {verb} significantly better than {against}."
         return (
             f"No measure agrees significantly better with {self._whose} than {against}; {first} has the highest {name}"
-            f" ({value:.2f})."
+            f" ({fixed_point(value, 2)})."
         )
 
     def findings(self) -> list[str]:
@@ -239,7 +239,7 @@ class UserAgreement(Study):
 
     def _with_interval(self, row: pd.Series, name: str | None = None) -> str:
         name = name or self.coefficient
-        return f"{row.name} ({row[name]:.3f} [{row[f'{name}_low']:.3f}, {row[f'{name}_high']:.3f}])"
+        return f"{row.name} ({with_interval(*row[[name, f'{name}_low', f'{name}_high']])})"
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""

@@ -43,7 +43,7 @@ from ...rendering.figures import (
     saved,
     titled,
 )
-from ...rendering.numbers import fixed_point, percent
+from ...rendering.numbers import fixed_point, interval_of, percent, with_interval
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
     CORRELATIONS,
@@ -393,20 +393,21 @@ class Splits(Study):
         if whole.empty:
             return "No measure tells the rated items apart."
         best = whole.loc[whole["correlation"].idxmax()]
-        value = f"{LABELS[self.about['coefficient']]} {best['correlation']:.2f}"
+        value = f"{LABELS[self.about['coefficient']]} {fixed_point(best['correlation'], 2)}"
         said = f"{best['measure']} correlates best with all ratings ({value})"
         of_parts = self.parts.loc[self.parts["measure"] == best["measure"], "correlation"].dropna()
         if of_parts.empty:
             return f"{said}, and in no part by {self.about['by']}."
-        ends = f"{of_parts.min():.2f}" + (f" to {of_parts.max():.2f}" if len(of_parts) > 1 else "")
+        ends = fixed_point(of_parts.min(), 2) + (f" to {fixed_point(of_parts.max(), 2)}" if len(of_parts) > 1 else "")
         return f"{said}; in {many(len(of_parts), 'part')} by {self.about['by']} the correlation is {ends}."
 
     def findings(self) -> list[str]:
         """Return the findings, with the picture that they rest on."""
+        ends = ["correlation", "low", "high"]
         found, where = [], {"all": "over all", "within": "within parts"}
         for name, of_measure in self.table.groupby("measure", sort=False):
             overall = of_measure[of_measure["kind"] != "part"].set_index("kind")["correlation"]
-            values = {kind: f"{value:.3f}" if np.isfinite(value) else "none" for kind, value in overall.items()}
+            values = {kind: fixed_point(value, 3) or "none" for kind, value in overall.items()}
             said = f"{name}: {', '.join(f'{value} {where[kind]}' for kind, value in values.items())}"
             rows = of_measure[of_measure["kind"] == "part"]
             if rows["correlation"].isna().all():
@@ -416,9 +417,8 @@ class Splits(Study):
                 continue
             low, high = rows.loc[rows["correlation"].idxmin()], rows.loc[rows["correlation"].idxmax()]
             found.append(
-                f"{said}; lowest for {self.about['by']} = {low['part']} ({low['correlation']:.3f},"
-                f" {low['low']:.3f} to {low['high']:.3f}), highest for {high['part']} ({high['correlation']:.3f},"
-                f" {high['low']:.3f} to {high['high']:.3f})."
+                f"{said}; lowest for {self.about['by']} = {low['part']} ({with_interval(*low[ends])}),"
+                f" highest for {high['part']} ({with_interval(*high[ends])})."
             )
             if (rows["correlation"] < overall["all"]).all():
                 found.append(f"{name}: in every part the correlation is below that over all (amalgamation).")
@@ -733,8 +733,9 @@ class Sensitivity(Study):
         best = known.loc[known["pearson"].idxmax()]
         rows = known.loc[known["measure"] == best["measure"], "pearson"]
         return (
-            f"{best['measure']} correlates best with the ratings at {p} = {best[p]} (Pearson's r {best['pearson']:.2f};"
-            f" {rows.min():.2f} to {rows.max():.2f} over all values)."
+            f"{best['measure']} correlates best with the ratings at {p} = {best[p]} (Pearson's r"
+            f" {fixed_point(best['pearson'], 2)}; {fixed_point(rows.min(), 2)} to {fixed_point(rows.max(), 2)} over all"
+            " values)."
         )
 
     def findings(self) -> list[str]:
@@ -745,14 +746,12 @@ class Sensitivity(Study):
                 found.append(f"{name}: all rated items have the same score for every {p}: there is no correlation.")
                 continue
             best, first = rows.loc[rows["pearson"].idxmax()], rows.iloc[0]
-            change, low, high = (
-                fixed_point(best[f"pearson_change{end}"], 3, signed=True) for end in ("", "_low", "_high")
-            )
-            highest = f"highest, {best['pearson']:.3f}, with {p} = {best[p]}"
+            change, low, high = (best[f"pearson_change{end}"] for end in ("", "_low", "_high"))
+            highest = f"highest, {fixed_point(best['pearson'], 3)}, with {p} = {best[p]}"
             sentence = (
-                f"{name}: Pearson's r is {first['pearson']:.3f} with {p} = {first[p]}, and {highest}: a change of"
-                f" {change} ({percent(self.about['confidence'])} interval"
-                f" {low} to {high})."
+                f"{name}: Pearson's r is {fixed_point(first['pearson'], 3)} with {p} = {first[p]}, and {highest}:"
+                f" a change of {fixed_point(change, 3, signed=True)} ({percent(self.about['confidence'])} interval"
+                f" {interval_of(low, high, 3, signed=True)})."
             )
             if np.isnan(first["pearson"]):
                 same = f"with {p} = {first[p]} all rated items have the same score"

@@ -25,7 +25,7 @@ from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, saved, text_colour
-from ...rendering.numbers import percent
+from ...rendering.numbers import fixed_point, interval_of, percent
 from ...tasks.hashing import fingerprint
 from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows
@@ -248,8 +248,8 @@ class VirtualSystems(Study):
         best = known.loc[known["limit"].idxmax()]
         return (
             f"{best['measure']} agrees best with {best['target']} on which of two systems is better: a correlation of"
-            f" {best['limit']:.2f} ({percent(self.about['confidence'])} interval {best['limit_low']:.2f} to"
-            f" {best['limit_high']:.2f})."
+            f" {fixed_point(best['limit'], 2)} ({percent(self.about['confidence'])} interval"
+            f" {interval_of(best['limit_low'], best['limit_high'], 2)})."
         )
 
     def findings(self) -> list[str]:
@@ -269,10 +269,10 @@ class VirtualSystems(Study):
                 " lists of each topic."
             ]
         found = [
-            f"{target}: {best['measure']} agrees best on differences, with a correlation of {best['limit']:.3f}"
-            f" ({percent(self.about['confidence'])} interval {best['limit_low']:.3f} to {best['limit_high']:.3f};"
-            f" {best['repeated']:.3f} in {self.about['repeats']:,} repetitions); over all configurations it is"
-            f" {best['across']:.3f}."
+            f"{target}: {best['measure']} agrees best on differences, with a correlation of"
+            f" {fixed_point(best['limit'], 3)} ({percent(self.about['confidence'])} interval"
+            f" {interval_of(best['limit_low'], best['limit_high'], 3)}; {fixed_point(best['repeated'], 3)} in"
+            f" {self.about['repeats']:,} repetitions); over all configurations it is {fixed_point(best['across'], 3)}."
         ]
         if same := ", ".join(rows.loc[rows["limit"].isna(), "measure"]):
             found.append(f"{target}: {same} never differ between lists of the same topic.")

@@ -307,7 +307,7 @@ def test_the_study_says_what_it_found(study):
     said, best = str(study), study.shares().iloc[0]
     share, low, high = (percent(best[name], 1) for name in ("t", "t_low", "t_high"))
     assert f"{best['measure']} has the most power" in said
-    assert f"{best['measure']} {share} (95\N{NO-BREAK SPACE}% interval {low} to {high})" in said
+    assert f"{best['measure']} {share} (95\N{NO-BREAK SPACE}% interval [{low}, {high}])" in said
     assert "After Holm over all pairs" in said
     assert "count as not significant: nDCG@10 1, AP 1, RR" in said
     assert "Holm" not in str(quietly(*systems(), ["AP"]))
