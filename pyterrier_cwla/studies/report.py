@@ -11,13 +11,14 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, wraps
 from html import escape
 from importlib.resources import files
+from inspect import signature
 from operator import itemgetter
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -74,6 +75,27 @@ class Finding(str):
 
 About = Mapping[str, Any]
 """Settings and sizes of a study, versions, seeds and the hash of its input, by name."""
+
+
+P = ParamSpec("P")
+S = TypeVar("S", bound="Study")
+
+
+def reported(names: str) -> Callable[[Callable[P, S]], Callable[P, S]]:
+    """Decorate the function of a study: ``about`` of its result begins with the version and these of its arguments."""
+
+    def decorated(function: Callable[P, S]) -> Callable[P, S]:
+        @wraps(function)
+        def study(*args: P.args, **more: P.kwargs) -> S:
+            found: Any = function(*args, **more)
+            given = signature(function).bind(*args, **more)
+            given.apply_defaults()
+            chosen = {name: given.arguments[name] for name in names.split()}
+            return replace(found, about={"version": __version__, **chosen, **found.about})
+
+        return study
+
+    return decorated
 
 
 @dataclass(frozen=True, eq=False)

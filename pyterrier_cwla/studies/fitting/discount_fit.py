@@ -33,7 +33,7 @@ from ..correlation import (
     weights_of,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Pictures, Table, Tables, plot_curves
+from ..report import About, Finding, Picture, Pictures, Table, Tables, plot_curves, reported
 from ..users.agreement_variation import Template
 from ..users.rating_correlations import resample_counts
 from ..users.ratings import Rated, better_scores, how_resampled, what_was_rated, why_not_all
@@ -190,6 +190,7 @@ _RIDGE = 1e-4  # penalty of the logistic model, per preference
 _DIGITS = 4  # significant digits of φ: its uncertainty is much larger
 
 
+@reported("depth falling repeats resamples confidence seed")
 def fit_discount(
     template: str | Callable[..., Any] | Template,
     rated: Rated,
@@ -304,12 +305,8 @@ def fit_discount(
     measure = fitting.template.measure({"phi": _table(phi)})
     about = {
         **fitting.about(measure, fitting.value(regression.x @ phi), default, default_scores),
-        "depth": depth,
-        "falling": falling,
-        "resamples": resamples,
         "resampled": f"{rated.unit}s",
         "without_result": int(np.isnan(drawn).any(axis=1).sum()),
-        "confidence": confidence,
     }
     discounts = _by_rank(regression, phi, drawn, default, confidence)
     return DiscountFit(measure, discounts, fitting.folds(chosen, chosen_by, scores, default_scores), about)

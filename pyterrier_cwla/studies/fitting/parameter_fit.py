@@ -24,7 +24,6 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.score_cache import key_in_cache
@@ -47,7 +46,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, are_numbers, flat
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, are_numbers, flat, reported
 from ..users.agreement_variation import Range, Template, Values, parameters_text
 from ..users.rating_correlations import (
     corrected_error,
@@ -371,7 +370,6 @@ class Fitting:
         """Return the settings and the objective of the fitted measure, and of the default, on all ratings."""
         sign = sign_of(self.objective)
         return {
-            "version": __version__,
             "template": str(self.template),
             "measure": repr(measure),
             "objective": self.objective,
@@ -379,9 +377,7 @@ class Fitting:
             "default": default,
             "default_value": None if default_scores is None else sign * self.value(default_scores),
             "folds": self.cv,
-            "repeats": self.repeats,
             "folds_by": "list" if self.rated.repeated else self.rated.unit,
-            "seed": self.seed,
             **self.rated.about(is_weighted(self.objective)),
         }
 
@@ -625,6 +621,7 @@ _TOGETHER = 128  # candidates scored per chunk
 _SLICE = 81  # number of values of a parameter on its curve
 
 
+@reported("repeats seed")
 def fit(
     template: str | Callable[..., Any] | Template,
     ranges: Mapping[str, Any],

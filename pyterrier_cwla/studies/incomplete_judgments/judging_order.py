@@ -22,7 +22,6 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ..._version import __version__
 from ...behaviour.clicks.click_models import PredictedRelevance
 from ...data.alignment import Judgments
 from ...errors import BadJudgments, BadParameter, check_known, check_whole, many, some
@@ -36,7 +35,7 @@ from ...rendering.figures import GREY, axes_of, saved
 from ...rendering.numbers import percent
 from ...tasks.hashing import fingerprint
 from ..correlation import TAUS, parts, rounded, tau
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, reported
 from .missing_judgments import KNEE, NOWHERE, Candidates, best_ranks, judgment_of
 from .robustness_study import all_pairs, hash_of_input
 
@@ -282,6 +281,7 @@ def sizes_of(about: About) -> str:
     return f"{about['measure']}, {many(about['runs'], 'run')}, {many(about['queries'], 'topic')}"
 
 
+@reported("baseline pairs depth topics")
 def next_judgments(
     qrels: Any,
     runs: Any,
@@ -373,18 +373,13 @@ def next_judgments(
     if predicted is not None:
         documents = _with_predictions(documents, changes, candidates, predicted, qrels, compared)
     about = {
-        "version": __version__,
         "measure": name,
         "measures": {name: repr(wanted)},
         "runs": len(candidates.masking.runs),
         "queries": candidates.masking.queries,
         "judgments": int((~candidates.unjudged).sum()),
         "highest_grade": candidates.top,
-        "baseline": baseline,
-        "pairs": pairs,
         "pairs_compared": len(compared),
-        "depth": depth,
-        "topics": topics,
         "input": fingerprint(hash_of_input(candidates.masking), candidates.judged),
     }
     return NextJudgments(about, _ordered(documents), of_pairs)
@@ -593,6 +588,7 @@ class SimulatedJudging(Study):
         ]
 
 
+@reported("batch tau seed")
 def simulated_judging(
     qrels: Any,
     runs: Any,
@@ -678,15 +674,11 @@ def simulated_judging(
         parts.append(_steps(_WORDS[order], np.array(means), full, int(hidden.sum()), batch, tau))
     steps = pd.concat(parts, ignore_index=True)
     about = {
-        "version": __version__,
         "measure": name,
         "measures": {name: repr(wanted)},
         "runs": len(full),
         "queries": candidates.masking.queries,
         "judgments": int(hidden.sum()),
-        "batch": batch,
-        "tau": tau,
-        "seed": seed,
         "input": fingerprint(hash_of_input(candidates.masking), candidates.judged),
     }
     return SimulatedJudging(about, steps, _needed(steps))

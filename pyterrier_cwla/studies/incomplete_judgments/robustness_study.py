@@ -46,7 +46,7 @@ from ..correlation import (
     where_less_is_better,
     why_negated,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, reported
 from .missing_judgments import (
     FRACTIONS,
     Depths,
@@ -595,6 +595,7 @@ class GroupsLeftOut(Study):
         return said + why_negated(where_less_is_better(self.measures))
 
 
+@reported("depth pool confidence resamples seed")
 def groups_left_out(
     qrels: Any,
     runs: Mapping[str, Any],
@@ -676,18 +677,12 @@ def groups_left_out(
     topics = times_drawn(queries, resamples, seed) / queries
     changes, falls = _changes(masking, names, group, scores, topics, confidence)
     about = {
-        "version": __version__,
         "measures": {name: repr(measure) for name, measure in masking.measures.items()},
         "groups": len(names),
         "runs": len(masking.runs),
         "queries": queries,
         "judgments": kept.shape[1],
-        "depth": depth,
-        "pool": pool,
         "left_out": masking.left_out,
-        "confidence": confidence,
-        "resamples": resamples,
-        "seed": seed,
         "input": hash_of_input(masking),
     }
     return GroupsLeftOut(about, masking.measures, changes, lost, falls)

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..._version import __version__
 from ...errors import BadJudgments, BadParameter, check_known, check_whole, many, some
 from ...errors.sanitise import in_picture
 from ...evaluation.driver import scores_by_query
@@ -54,7 +53,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, reported
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -158,6 +157,7 @@ _ALIKE = 0.9
 """Value of τ above which two orders are commonly considered equivalent (Voorhees, 2001)."""
 
 
+@reported("confidence resamples seed")
 def metric_agreement(
     qrels: Any,
     runs: Mapping[str, Any],
@@ -244,11 +244,7 @@ def metric_agreement(
             above = half_width(resampled - resampled[lowest], confidence, queries)
             columns["as_low"] = ~(values - values[lowest] > above)
     about = {
-        "version": __version__,
         **cube.about(),
-        "confidence": confidence,
-        "resamples": resamples,
-        "seed": seed,
         "intervals": "standard error of the bootstrap over topics, with Student's t",
     }
     scores = pd.DataFrame(cube.means.T, pd.Index(cube.runs, name="run"), names)

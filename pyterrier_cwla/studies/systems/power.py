@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..._version import __version__
 from ...errors import BadJudgments, BadParameter, check_known, check_share, many, near, some
 from ...evaluation.run_comparison import check_settings
 from ...evaluation.significance import (
@@ -38,7 +37,7 @@ from ...rendering.figures import COLOURS, GREY, SCORE, STAY, axes_of, saved
 from ...rendering.numbers import p_value, percent
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import around, half_width, parts, times_drawn
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, plot_rows
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, plot_rows, reported
 from .metric_correlations import Cube, without_answers
 
 if TYPE_CHECKING:
@@ -160,6 +159,7 @@ POWER_TESTS = {**{name: test.words for name, test in PAIRED_TESTS.items()}, "boo
 _LEVELS = np.unique(np.round([*np.geomspace(1e-4, 0.1, 121), 0.001, 0.01, 0.05], 8))
 
 
+@reported("alpha correction resamples seed")
 def discriminative_power(
     qrels: Any,
     runs: Mapping[str, Any],
@@ -257,13 +257,8 @@ def discriminative_power(
     contrasts = _contrasts(table, found, len(cube.queries))
     signs, lowest_p = lowest_p_of_randomisation(len(cube.queries), resamples)
     about = {
-        "version": __version__,
         **cube.about(),
-        "alpha": alpha,
-        "correction": correction,
         "pairs": len(pairs[0]),
-        "resamples": resamples,
-        "seed": seed,
         "randomisation": signs,
         "lowest_p_randomisation": lowest_p,
         "intervals": "95 %, standard error of the bootstrap over topics, with Student's t",

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, many
 from ...errors.sanitise import in_picture
 from ...evaluation.significance import check_correction
@@ -53,7 +52,7 @@ from ..correlation import (
     why_negated,
     with_direction,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows, reported
 from .published_studies import Grid, cell_name
 from .rating_correlations import agreement_columns, nrmse, prediction_columns
 from .ratings import Rated, from_labels, why_not_all
@@ -625,6 +624,7 @@ def plot_bands(
 _FEW_USERS = 20
 
 
+@reported("coefficient confidence correction resamples seed")
 def user_agreement(
     rated: Rated,
     measures: Measures | Grid,
@@ -742,18 +742,12 @@ def user_agreement(
     reference = table.index.get_indexer(table["compared_with"])
     columns = agreement_columns(rated, x, reference, coefficient, confidence, correction, resamples, seed)
     about = {
-        "version": __version__,
         "measures": {name: repr(measure) for name, measure in named.items()},
         "less_is_better": lower,
         **rated.about(weighted=rated.weights is not None),
         "without_results": rated.empty,
-        "coefficient": coefficient,
-        "confidence": confidence,
         "alpha": round(1 - confidence, 12),
-        "correction": correction,
         "intervals": f"bootstrap over {rated.unit}s",
-        "resamples": resamples,
-        "seed": seed,
     }
     if rated.what != "pair":
         folds = cv if rated.users is None else min(cv, rated.units)

@@ -25,7 +25,6 @@ import numpy as np
 import pandas as pd
 from ir_measures.measures import Measure
 
-from ..._version import __version__
 from ...errors import BadParameter, BadRatings, CWLAError, check_share, check_whole, many, near, some
 from ...errors.sanitise import in_picture
 from ...measures.labels import Measures, by_name
@@ -58,7 +57,7 @@ from ..correlation import (
     why_negated,
     with_weighted,
 )
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_curves, reported
 from .rating_correlations import above_group_means, coefficients, sample_and_resamples
 from .ratings import Rated, better_scores, how_resampled, what_was_rated, why_not_all
 
@@ -208,6 +207,7 @@ _CANCELLED = 1e-12  # rounding error of sums of squares, relative to the sum
 _FEWEST = 3  # minimum number of ratings of a part: the correlation of two is 1 or −1
 
 
+@reported("by bins coefficient resamples confidence seed")
 def splits(
     rated: Rated,
     measures: Measures,
@@ -316,16 +316,9 @@ def splits(
         of_measures = {"measure": list(scores), "correlation": found[:, 0], "low": low, "high": high}
         rows.append(pd.DataFrame({"kind": kind, "part": name, "ratings": size, **of_measures}))
     about = {
-        "version": __version__,
         "measures": list(scores),
         "less_is_better": where_less_is_better(named),
-        "by": by,
-        "bins": bins,
-        "coefficient": coefficient,
         "resampled": f"{rated.unit}s",
-        "resamples": resamples,
-        "confidence": confidence,
-        "seed": seed,
         "small_parts": int(small.sum()),
         "in_small_parts": int(sizes[small].sum()),
         "unknown": int((part < 0).sum()),
@@ -546,6 +539,7 @@ def _rows(study: Any, ax: Any) -> None:
     ax.set(ylim=(len(labels) - 0.5, -0.5), ylabel=f"{in_picture(study.about['by'])} (ratings)")
 
 
+@reported("resamples confidence seed")
 def sensitivity(
     templates: Any,
     values: Mapping[str, Sequence[Any]],
@@ -619,8 +613,8 @@ def sensitivity(
     parameter, grid = _along(values, named, rated)
     measures = {name: [t.measure({parameter: value}) for value in grid] for name, t in named.items()}
     about_ratings = rated.about()
-    how = {"resamples": resamples, "confidence": confidence, "seed": seed}
-    identity = {"study": "sensitivity", "input": about_ratings["input"], **how}
+    identity = {"study": "sensitivity", "input": about_ratings["input"], "resamples": resamples,
+                "confidence": confidence, "seed": seed}  # fmt: skip
     pieces = Pieces(identity, cache_dir, progress, n_jobs)
     numbered = [{str(k): measure for k, measure in enumerate(of)} for of in measures.values()]
     scores = [better_scores(rated, of).to_numpy().T.copy() for of in numbered]
@@ -632,13 +626,11 @@ def sensitivity(
         for name, columns in zip(named, found)
     ]
     about = {
-        "version": __version__,
         "templates": {name: str(template) for name, template in named.items()},
         "less_is_better": [name for name, of in zip(named, numbered) if where_less_is_better(of)],
         "parameter": parameter,
         "values": grid,
         "resampled": f"{rated.unit}s",
-        **how,
         **about_ratings,
     }
     return Sensitivity(pd.concat(tables, ignore_index=True), about)

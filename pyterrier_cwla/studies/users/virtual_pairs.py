@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..._version import __version__
 from ...errors import BadParameter, BadRatings, check_known, check_share, check_whole, near
 from ...errors.sanitise import in_picture
 from ...rendering.figures import GREY, SCORE, STAY, axes_of, saved, text_colour
 from ...rendering.numbers import fixed_point, interval_of, percent
 from ...tasks.hashing import fingerprint
 from ..correlation import around, columns_where_less_is_better, signs_of, times_drawn, why_negated
-from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows
+from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows, reported
 from .rating_correlations import above_group_means, standardised_columns
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ Array = np.ndarray
 _CELLS = 1 << 21  # numbers drawn per chunk
 
 
+@reported("topic repeats resamples confidence seed")
 def virtual_systems(
     values: pd.DataFrame,
     target: str | Sequence[str],
@@ -146,18 +146,12 @@ def virtual_systems(
         "across": _correlations(standardised_columns(numbers), k).ravel(),
     }
     about = {
-        "version": __version__,
         "measures": names,
         "less_is_better": lower,
         "targets": targets,
-        "topic": topic,
         "queries": len(size),
         "configurations": len(table),
         "left_out": values[topic].nunique() - len(size),
-        "repeats": repeats,
-        "resamples": resamples,
-        "confidence": confidence,
-        "seed": seed,
         "input": fingerprint(numbers, table[topic].astype(str).tolist()),
     }
     return VirtualSystems(pd.DataFrame(columns), about)
