@@ -636,7 +636,7 @@ def fit(
     cache_dir: str | Path | None = None,
     progress: bool = True,
     n_jobs: int = 1,
-) -> Fit:  # over 50 lines: half of them are parameters and reported values
+) -> Fit:
     """Fit parameters of a measure to ratings of lists or sessions, or to preferences.
 
     In-sample agreement is optimistic. The search is therefore repeated without each of ``cv`` folds, for ``repeats``

@@ -447,7 +447,7 @@ def _studied(
     cache_dir: Any,
     progress: bool,
     n_jobs: int,
-) -> Robustness:  # over 50 lines: half of them are parameters and reported values
+) -> Robustness:
     masking = ready(qrels, runs, measures, how.complete, how.pool)
     pairs = chosen_pairs(len(masking.runs), how.pairs, how.seed)
     names = list(masking.measures)

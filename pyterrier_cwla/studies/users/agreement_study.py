@@ -639,7 +639,7 @@ def user_agreement(
     repeats: int = 10,
     order_free: str | None = None,
     seed: int = 0,
-) -> UserAgreement:  # over 50 lines: half of them are parameters and reported values
+) -> UserAgreement:
     """Compare measures with users' ratings of lists or sessions, or with their preferences between lists.
 
     * Correlations: Pearson's r, Spearman's ρ and Kendall's τ_b of scores rounded to 1e-10, where each rating counts
