@@ -33,7 +33,7 @@ from ...evaluation.significance import wilcoxon_test, without_noise
 from ...evaluation.streaming import separate_runs
 from ...measures.labels import Measures
 from ...rendering.figures import GREY, axes_of, measure_look, name_rows, saved, text_colour, titled
-from ...rendering.numbers import interval_of, percent, with_interval
+from ...rendering.numbers import fixed_point, interval_of, percent, with_interval
 from ...tasks.hashing import fingerprint
 from ...tasks.result_cache import Layout, Piece, Pieces
 from ..correlation import (
@@ -575,8 +575,8 @@ class GroupsLeftOut(Study):
             if worst.falls > 0:
                 most = f"at most {worst.falls}, of {worst.run} from {worst['rank']} to {worst.rank_without}"
             sentence = (
-                f"By {row.measure} a run falls by {row.falls:.2f} ranks {interval_of(row.falls_low, row.falls_high, 2)}"
-                f" of {self.about['runs']:,} in the mean and moves by"
+                f"By {row.measure} a run falls by {fixed_point(row.falls, 2)} ranks"
+                f" {interval_of(row.falls_low, row.falls_high, 2)} of {self.about['runs']:,} in the mean and moves by"
                 f" {with_interval(row.moves, row.moves_low, row.moves_high, 2)}; {most}."
             )
             said.append(Finding(sentence, "falls"))
