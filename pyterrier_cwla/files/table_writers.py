@@ -6,6 +6,7 @@ import csv
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
@@ -100,18 +101,13 @@ def _write_parquet(tables: Iterable[pd.DataFrame], place: Path, origin: dict[str
     import pyarrow as pa
     import pyarrow.parquet
 
-    writer = None
-    try:
-        for table in tables:
-            columns = pa.Table.from_pandas(table, preserve_index=False)
-            if writer is None:
-                about = {b"pyterrier_cwla": json.dumps(origin, ensure_ascii=False)}
-                schema = columns.schema.with_metadata({**(columns.schema.metadata or {}), **about})
-                writer = pyarrow.parquet.ParquetWriter(place, schema, write_page_checksum=True)
-            writer.write_table(columns.cast(writer.schema))
-    finally:
-        if writer is not None:
-            writer.close()
+    parts = (pa.Table.from_pandas(table, preserve_index=False) for table in tables)
+    first = next(parts)
+    about = {b"pyterrier_cwla": json.dumps(origin, ensure_ascii=False)}
+    schema = first.schema.with_metadata({**(first.schema.metadata or {}), **about})
+    with pyarrow.parquet.ParquetWriter(place, schema, write_page_checksum=True) as writer:
+        for part in chain([first], parts):
+            writer.write_table(part.cast(schema))
 
 
 def _gathered(tables: Iterable[TableData]) -> Iterator[pd.DataFrame]:

@@ -19,7 +19,7 @@ from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
 from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0
-from .computing import Computation, Declaration, Needs, computation_of_rankings, from_0_up
+from .computing import Computation, Declaration, Needs, computation_of_rankings
 
 
 def number_relevant(rankings: Rankings, rel: int) -> Array:
@@ -160,16 +160,14 @@ def running(start: Array, values: Array, function: Callable[[Array], Array]) -> 
 
 def over_rankings(count: Count, given: dict[str, Any]) -> Computation:
     """Return what computes a measure whose function takes rankings, with these parameters."""
-    from_0, judged_only = given.get("rel") == 0, given.pop(JUDGED_ONLY.name, False)
-    score = partial(count.function, **(given | {"rel": 1} if from_0 else given))
-    if not (from_0 or judged_only):
-        return computation_of_rankings(score, count.needs, bool(count.of_unanswered))
+    judged_only = given.pop(JUDGED_ONLY.name, False)
+    needs = replace(count.needs, all_judged=True) if judged_only or given.get("rel") == 0 else count.needs
+    score = partial(count.function, **given)
 
-    def changed(rankings: Rankings) -> Array:
-        rankings = rankings.regraded(from_0_up, from_0_up.__name__) if from_0 else rankings
-        return score(rankings.condensed if judged_only else rankings)
+    def of_judged(rankings: Rankings) -> Array:
+        return score(rankings.condensed)
 
-    return computation_of_rankings(changed, replace(count.needs, all_judged=True), bool(count.of_unanswered))
+    return computation_of_rankings(of_judged if judged_only else score, needs, bool(count.of_unanswered))
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def _parameters(measure: Measure) -> Iterator[tuple[str, str]]:
         if name in measure.params:
             yield name, f"<code>{escape(str(measure.params[name]))}</code>"
         elif info.required:
-            yield name, f"to be given: {escape(info.desc or 'a value')}"
+            yield name, f"to be given: {escape(info.desc)}"
 
 
 def discounts(metric: Metric) -> Floats:

@@ -312,7 +312,7 @@ class _esNDCG(SessionMeasure):
         """
         sessions, lists = queries.shape
         n = found.n[queries]
-        depth = max(int(n.max()), 1)
+        depth = int(n.max())
         gain = _gains(found, queries.ravel(), depth).reshape(sessions, lists, depth)
         d = np.ones(lists * depth) if self["discount"] == "none" else 1 / np.log2(np.arange(lists * depth) + 2)
         best = np.pad(np.cumsum(_gains(ideal, queries[:, 0], lists * depth) * d, axis=1), ((0, 0), (1, 0)))

@@ -117,7 +117,7 @@ class ClickedLists:
         below = np.ones((ranks, len(lists)))  # P(no click below this rank | examined, not satisfied)
         for i in range(ranks - 1, -1, -1):
             below[i] = np.where(i + 1 < self.n, 1 - gamma + gamma * silent[i + 1], 1.0)
-            silent[i] = np.where(i < self.n, passes[i] * below[i], 1.0)
+            silent[i] = passes[i] * below[i]  # 1 below the end of a list, where no result has a parameter
         tail = np.where(self.last > 0, below[np.maximum(self.last - 1, 0), lists], silent[0])
         decided = (self.last > 0) & (self.last < self.n)
         tail = np.where(decided, at_last + (1 - at_last) * tail, tail)

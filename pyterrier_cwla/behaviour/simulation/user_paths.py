@@ -520,9 +520,7 @@ class Course:
         m = np.where(never, m, np.minimum(m, FARTHEST))
         known = not np.isnan(m).any()
         with np.errstate(divide="ignore", invalid="ignore"):
-            felt = np.asarray(
-                self.metric.A(walk.view.beyond(np.where(never, 1.0, m) if known else [[1.0, 2.0]])), float
-            )
+            felt = np.asarray(self.metric.A(walk.view.beyond(m if known else [[1.0, 2.0]])), float)
         if not known:  # A must not depend on the number of items
             felt = np.broadcast_to(felt, (len(walk.reach), 2))
             if not np.array_equal(felt[:, 0], felt[:, 1]):

@@ -763,9 +763,7 @@ def _with_retrieved(given: Columns, runs: Mapping[str, Columns], top: float, top
         wanted &= pairs["query"].isin(pairs["query"][judged].unique()).to_numpy()
     pairs, new = pairs[wanted], ~judged[wanted]
     query, document = (pa.array(pairs[name], pa.large_string()) for name in ("query", "document"))
-    grade = np.where(new, top, 0).astype(np.result_type(given.value, np.asarray(top)))
-    grade[: len(given)] = given.value
-    return Columns(query, document, grade), new
+    return Columns(query, document, np.append(given.value, np.full(new.sum(), top))), new
 
 
 def _pairs(columns: Columns) -> pd.DataFrame:
