@@ -62,3 +62,11 @@ def test_of_numbers(kind):
     """Also of arrays whose memory is not contiguous, and of none."""
     for values in (np.arange(10).astype(kind), np.arange(10).astype(kind)[::-3], np.zeros(0, kind)):
         assert arrow_arrays.of_numbers(values).equals(pa.array(values))
+
+
+def test_arrow_columns_are_taken_as_they_are():
+    column = pa.chunked_array([["a"], [None]])
+    assert arrow_arrays.as_arrow(column) is column
+    assert arrow_arrays.as_arrow([1.0, float("nan")]).to_pylist() == [1, None]
+    nan = pa.array([1.0, float("nan")])
+    assert arrow_arrays.the_only([("a", nan), ("b", nan)], ValueError) is nan

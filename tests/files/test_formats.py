@@ -247,6 +247,14 @@ def test_a_wrong_parquet_run_is_named(parquet, columns, message):
     assert message in complaint(read_run, parquet(columns))
 
 
+def test_ids_of_parquet_that_are_not_utf_8(parquet):
+    docno = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"]).buffers())
+    one = {"qid": ["1"], "docno": docno, "score": [1.0]}
+    several = parquet({"run": ["x"], **one}, "runs.parquet")
+    for read, path in ((read_run, parquet(one)), (lambda path: list(stream({"1": {"a": 1}}, path, ["P@1"])), several)):
+        assert "Invalid UTF8 sequence" in complaint(read, path)
+
+
 GRADES = [(["0.37", "0.0", "-1"], [0.37, 0.0, -1.0], pa.float64()), (["1.0", "0.0", "2e0"], [1, 0, 2], pa.int64()),
           (["9007199254740993", "0", "1"], [9007199254740993, 0, 1], pa.int64()),
           (["1", ".5", "1e-9"], [1, 0.5, 1e-9], pa.float64())]  # fmt: skip

@@ -1,16 +1,19 @@
-"""Text files of tables are those of pandas, from frames and from columns by name."""
+"""Files of tables are those of pandas, from frames and from columns by name."""
 
 import io
 import json
+import locale
 import math
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla.files.table_writers import joined, write_csv, write_json_lines
+from pyterrier_cwla.files import table_writers
+from pyterrier_cwla.files.table_writers import joined, write_csv, write_json_lines, write_rows
 
 
 def text_of(write, table, *more):
@@ -44,3 +47,22 @@ def test_infinite_numbers_and_joined_tables():
     assert text_of(write_json_lines, table) == '{"a": null}\n{"a": null}\n{"a": 0.1}\n'
     both = joined([{"run": ["a"], "AP": np.array([0.5])}, {"run": ["b"], "AP": [1.0]}])
     assert both == {"run": ["a", "b"], "AP": [0.5, 1.0]}
+
+
+def test_rows_of_several_tables(tmp_path, monkeypatch):
+    """Text is UTF-8 in every locale; pages of Parquet have checksums."""
+    monkeypatch.setattr(table_writers, "_ROWS_TOGETHER", 4)
+    tables = [{"run": ["é", f"run{n}"], "AP": [n / 7, 0.5]} for n in range(7)]
+    given = locale.setlocale(locale.LC_CTYPE)
+    try:
+        locale.setlocale(locale.LC_CTYPE, "C")
+        for form in ("csv", "parquet"):
+            write_rows(tables, form, tmp_path / form, {"version": "1"})
+    finally:
+        locale.setlocale(locale.LC_CTYPE, given)
+    assert (tmp_path / "csv").read_text("utf-8") == text_of(write_csv, joined(tables))
+    assert pq.read_table(tmp_path / "parquet").to_pydict() == joined(tables)
+    data = (tmp_path / "parquet").read_bytes()
+    (tmp_path / "parquet").write_bytes(data.replace(b"run6", b"run7", 1))
+    with pytest.raises(OSError, match="CRC"):
+        pq.read_table(tmp_path / "parquet", page_checksum_verification=True)

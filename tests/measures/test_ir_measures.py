@@ -437,12 +437,18 @@ def test_judged_only_takes_negative_grades_out_like_unjudged_documents(measure):
     assert found == evaluate(qrels, left, [measure]).iloc[0, 0] != evaluate(qrels, run, [measure]).iloc[0, 0]
 
 
+def test_without_judged_queries_there_are_no_values():
+    assert not list(ir_measures.cwla.iter_calc([AP, TBG, NAMED["ESL"]], [], []))
+
+
 def test_run_inputs():
     table = {"a": 1}
     for provider in (ir_measures.cwla, ir_measures.DefaultPipeline):
         assert set(provider.run_inputs([TBG, AP])) == {"query_id", "doc_id", "score", "doc_length"}
         assert "doc_length" in provider.run_inputs([CWLA(C="rbp(0.5)", A="etg", gain="raw", effort="time")])
         assert "doc_length" in provider.run_inputs([Residual(measure=TBG)])
+        own = CWLA(C="prec(3)", A="erg", gain="binary", effort="seconds", duplicates="run", duplicate_gain="none")
+        assert set(provider.run_inputs([own])) == {"query_id", "doc_id", "score", "duplicate_of", "doc_seconds"}
         without = [GRADED_RBP, TBG(lengths=table), AP, Residual(measure=TBG(lengths=table))]
         assert set(provider.run_inputs(without)) == {"query_id", "doc_id", "score"}
         assert set(provider.qrel_inputs([TBG])) == {"query_id", "doc_id", "relevance"}

@@ -29,6 +29,7 @@ from pyterrier_cwla.data.intents import register_intent_weights
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.measures.labels import by_name, label_in, labelled
 from pyterrier_cwla.measures.named import measures_of
+from pyterrier_cwla.measures.provider import LabelProvider
 from pyterrier_cwla.model.continuations import continuation
 from tests.support.messages import refused
 
@@ -360,6 +361,13 @@ def test_measures_of_ir_measures_keep_values_beside_labelled_twins():
         assert {str(metric.measure) for metric in by_query} == set(map(str, measures))
     assert set(ir_measures.run_inputs(twins)) == set(ir_measures.run_inputs(plain))
     assert set(ir_measures.qrel_inputs(twins)) == set(ir_measures.qrel_inputs(plain))
+
+
+def test_a_measure_may_have_a_parameter_label_of_its_own():
+    class Own(ir_measures.measures.Measure):
+        SUPPORTED_PARAMS = {"label": ir_measures.measures.ParamInfo(dtype=str)}
+
+    assert not LabelProvider().supports(Own(label="x"))
 
 
 def test_two_labels_of_one_name_are_an_error_in_ir_measures():

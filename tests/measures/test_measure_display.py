@@ -51,7 +51,10 @@ def test_a_measure_shows_formula_choices_and_discount():
         "Smucker and Clarke (2012)",
     ):
         assert part in text
-    assert "[0, ∞)" in text
+    assert "<code>" not in page.partition(":")[0]
+    of_list = Text(CWLA(C="dcg", A="erg", gain="binary", end="stop")._repr_html_()).text
+    assert "gain 1 for every grade of at least rel, otherwise 0." in of_list
+    assert "endall users leave at the last result" in of_list
 
 
 @pytest.mark.slow

@@ -226,6 +226,8 @@ def test_every_need_of_a_part_is_one_of_the_whole():
         value = {"none": "run", (): (table,), False: True}[default]
         parts = [Computation(needs, None) for needs in (Needs(), Needs(**{field.name: value}), Needs())]
         assert getattr(needs_of_all(parts), field.name) == (False if field.name == "user_model" else value)
+    same = CWLA(C="prec(3)", A="erg", gain="binary", duplicates={"b": "a"}, duplicate_gain="none")
+    assert needs_of_all([Computation(needs_of(same), None)]).duplicates == "table"
 
 
 CLASSES = "takes measures by class of users"

@@ -45,6 +45,7 @@ def check(study):
     findings = study.findings()
     assert all(one.picture is None or one.picture in pictures for one in findings if isinstance(one, Finding))
     assert any(isinstance(one, Finding) and one.picture for one in findings)
+    assert all(one.title and one.caption and len(one.data) for one in pictures.values())
     headline = study.headline()
     assert headline.endswith(".")
     assert "nan" not in headline
@@ -65,6 +66,9 @@ def test_power():
     share = percent(one.table["t"].iloc[0], 0)
     assert one.headline() == f"AP finds {share} of 10 pairs of 5 runs significantly different."
     nothing = power(*systems(2, same=True), MEASURES)
+    equal = power(*systems(), ["nDCG", "nDCG@30"])  # there are 30 documents
+    share = percent(equal.table["t"].iloc[0], 0)
+    assert equal.headline() == f"All 2 measures find {share} of 10 pairs of 5 runs significantly different."
     assert nothing.headline() == "No measure finds a significant difference between the 1 pair of 2 runs."
 
 
@@ -78,6 +82,10 @@ def test_agreement_of_measures():
     )
     two = studies.metric_agreement(*systems(), ["AP", "RR"], resamples=100)
     assert two.headline().startswith("AP and RR agree on the order of 5 runs with a Kendall's τ_b of ")
+    pairs = [name for k in range(1, 6) for name in (f"P@{k}", f"RBP(p=0.{k},rel=2)")]
+    alike = studies.metric_agreement(*systems(3), pairs, resamples=100)  # 3 runs have 3 pairs, so many τ_b are equal
+    first = alike.table.loc[alike.table["tau_b"].idxmin()]
+    assert alike.headline().startswith(f"{first['measure']} and {first['other']} agree least")
     same = studies.metric_agreement(*systems(3, same=True), ["AP", "RR"], resamples=100)
     assert same.headline() == "No measure tells the runs apart."
 
@@ -92,6 +100,7 @@ def test_robustness():
     assert headline.endswith(f"{rows.iloc[-1].measure} least ({rows.iloc[-1].tau:.2f}).")
     lead = found.above(rows.iloc[0].measure, rows.iloc[1].measure).set_index("level").verdict[0.1]
     assert ("undecided" in headline) == (lead != "yes")
+    assert "undecided" not in robust(*systems(6), ["AP", "Success@5"]).headline()
     assert check(robust(*systems(), ["AP"])).startswith(f"{start}AP keeps the order")
     deep = studies.robustness_to_depth(*systems(), ["AP", "RR"], pairs=0, resamples=100, progress=False)
     assert deep.headline().startswith("With a pool of depth ")
@@ -102,6 +111,7 @@ def test_groups_left_out():
     groups = {name: name[-1] for name in runs}
     found = studies.groups_left_out(qrels, runs, groups, ["AP", "RR"], depth=5, resamples=100)
     assert "of 5 ranks in the mean by" in check(found)
+    assert found.findings()[1].endswith("; at most 1, of run2 from 3 to 4.")
 
 
 @pytest.mark.slow
@@ -141,11 +151,14 @@ def test_parts_and_parameters(rated):
     along = studies.sensitivity("RBP(rel=1,p=$p)", {"p": [0.2, 0.8]}, rated, resamples=100, progress=False)
     best = along.table.loc[along.table["pearson"].idxmax()]
     assert f"at p = {best['p']} (Pearson's r {best['pearson']:.2f};" in check(along)
+    assert along.table["pearson_high"].max() == 1
+    assert along.table["text"].tolist() == ["RBP(rel=1,p=0.2)", "RBP(rel=1)"]
 
 
 def test_discount(rated):
     found = studies.fit_discount("Cascade(phi='$phi',max_rel=2)", rated, 2, cv=2, repeats=2, resamples=100)
     assert check(found).startswith(f"φ = {found.phi} fits the ratings best (Pearson's r {found.about['value']:.2f})")
+    assert {one.picture for one in found.findings()} == {"discounts"}
 
 
 def test_virtual_systems():

@@ -590,7 +590,9 @@ def test_survival_under_metrics_is_the_mean_over_lists():
     assert found.iloc[:, 0].tolist() == pytest.approx(V / lists)
     assert found.iloc[:, 2].tolist() == pytest.approx(linear / lists)
     assert survival_of_lists(log_, ["RBP(p=0.7)"], 7)["RBP(p=0.7)"].tolist() == found["RBP(p=0.7,rel=1)"].tolist()
-    beside = position_model(log_, resamples=20).beside(["RBP(p=0.7)", "nDCG@10"], 5)
+    model = position_model(log_, resamples=20)
+    assert model.beside(["RBP(p=0.7)"]).index.tolist() == [*range(1, model.table["rank"].max() + 1)]
+    beside = model.beside(["RBP(p=0.7)", "nDCG@10"], 5)
     assert beside["RBP(p=0.7)"].tolist() == pytest.approx(0.7 ** np.arange(5))
     assert beside["nDCG@10"].tolist() == pytest.approx(1 / np.log2(np.arange(2, 7)))
     refused(lambda: survival_of_lists(log_, ["Rprec"], 3), BadParameter, "no user model")

@@ -512,6 +512,9 @@ def test_nobody_who_leaves_leaves_no_half_life():
     refused(found.plot_survival, BadParameter, "no half-life to draw")
     few = calibrate(SMALL, min_clicks=1000, resamples=20)
     assert "48 with fewer than 1000 clicks" in few.missing["half_life"]
+    late = of_clicks({(f"u{n}", "s"): [(1, 0.0), (2, time)] for n, time in enumerate([80.0, 90.0, 95.0])})
+    improper = calibrate(late, until="click", min_clicks=1, max_seconds=100, beyond="condition", resamples=20)
+    assert "the rate of leaving decreases with time" in improper.missing["half_life"]
 
 
 def test_one_user_has_values_and_no_intervals():
@@ -727,6 +730,7 @@ def broken(**changes):
     return content
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(
     "content,said",
     [
@@ -746,6 +750,7 @@ def broken(**changes):
         (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
         (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
         (broken(about__seed="0"), "about.seed must be of type int, not '0'"),
+        (broken(reading__extra=1), "reading.extra is not a field of a calibration"),
         (broken(reading__slope=True), "reading.slope must be a number, not True"),
         (broken(shapes__0__parameters=["x"]), "shapes.parameters must be a number, not 'x'"),
         (broken(notes=[3]), "notes must be of type str"),
@@ -829,7 +834,9 @@ def test_the_three_pictures_are_drawn():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     loaded = Calibration.from_dict(CALIBRATION.as_dict())
-    ax = loaded.plot_reading_times()
+    _, ax = pyplot.subplots()
+    assert loaded.plot_reading_times(ax) is ax
+    assert (ax.get_xlim()[0], ax.get_ylim()[0]) == (0, 0)
     assert "words" in ax.get_xlabel()
     assert "seconds" in ax.get_ylabel()
     assert "12 users" in ax.get_title(loc="left")
@@ -837,6 +844,7 @@ def test_the_three_pictures_are_drawn():
     assert slope[0] == pytest.approx(CALIBRATION["seconds_per_document"].value)
     _, given = pyplot.subplots()
     assert loaded.plot_survival(given) is given
+    assert (given.get_xlim()[0], *given.get_ylim()) == (0, 0, 1.02)
     assert any("half-life" in text.get_text() for text in given.get_legend().get_texts())
     for by in (None, "topic", "precision"):
         assert "48 sessions" in loaded.plot_progress(SMALL, by=by).get_title(loc="left")

@@ -112,6 +112,7 @@ def test_what_is_missing_is_an_error():
     unclicked = rows.assign(clicked=rows["clicked"] & ~high, document_seconds=rows["document_seconds"].mask(high))
     refused(lambda: grade_efforts(unclicked, 4.4), BadLog, "no clicked result of grade 2 has seconds")
     refused(lambda: grade_efforts(table_2(), summary_seconds=-1), BadParameter, "summary_seconds=-1")
+    assert grade_efforts(table_2(), summary_seconds=0, resamples=2).summary_seconds.value == 0
 
 
 @pytest.mark.slow

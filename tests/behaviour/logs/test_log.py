@@ -110,8 +110,10 @@ def test_the_constructor_validates_and_sorts_as_of_does():
     mixed = InteractionLog(frame.iloc[::-1].astype({"clicked": int}), notes=("mixed",))
     pd.testing.assert_frame_equal(mixed.rows, expected.rows)
     assert mixed.notes == ("mixed",)
-    words = "row 12 ", "the rank is not a positive integer", "InteractionLog.of(rows, broken='exc"
-    refused(lambda: InteractionLog(damaged({(12, "rank"): 0})), BadLog, *words)
+    assert refused(lambda: InteractionLog(damaged({(12, "saved"): "yes"})), BadLog) == (
+        "row 12 (user 'ann', session '1', rank 3): saved is neither true nor false (saved='yes'). Give a boolean, 0 or"
+        " 1, or 'true' or 'false'. InteractionLog.of(rows, broken='exclude') leaves out all sessions with such rows."
+    )
     unclicked = expected.rows.assign(clicked=False, saved=False)
     refused(lambda: replace(expected, rows=unclicked), BadLog, "a document that was not clicked")
     assert replace(expected, notes=("kept",)).rows is expected.rows  # rows of a log are not validated again
@@ -351,6 +353,8 @@ def test_dates_of_clicks_are_seconds_from_the_first_of_the_session():
     for times in (dates, dates.strftime("%Y-%m-%dT%H:%M:%S.%f")):
         found = InteractionLog.of(rows.assign(time=times)).rows
         pd.testing.assert_frame_equal(found, expected)
+    in_texts = InteractionLog.of(rows.assign(time=[str(2000 + row) for row in range(7)])).rows  # no years
+    assert in_texts["time"].tolist() == [*range(2000, 2007)]
     refused(lambda: InteractionLog.of(rows.assign(time="12,5")), BadLog, "time is not a number")
     with pytest.raises(BadLog, match="summary_seconds of the log contains dates; it must contain seconds"):
         InteractionLog.of(rows.assign(summary_seconds=pd.Timestamp("2024-01-01")))

@@ -75,6 +75,8 @@ def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
     assert found.unit == "documents"
     assert found.table["rank"].to_list() == [1, 2, 2]
     assert found.table["ended"].to_list() == [False, False, True]
+    condensed = times_to_ranks({"q": {"a": 1, "c": 0}}, run, "CWLA(C='rbp(0.8)',A='erg',max_rel=1,judged_only=True)", 3)
+    assert condensed.loc["q"].to_list() == pytest.approx([0, 1, np.nan], nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -103,6 +105,7 @@ def test_pictures_have_minutes_on_the_axis_and_names_beside_lines():
     run, qrels = collection(4, queries=6)
     found = progress(qrels, {"up": run, "down": run.assign(score=-run.score)}, TBG)
     gains, ranks = found.plot_gains(), found.plot_ranks()
+    assert gains.get_ylim()[0] == ranks.get_ylim()[0] == 0
     assert gains.get_xlabel() == ranks.get_xlabel() == "time (minutes)"
     assert {text.get_text() for text in gains.texts} == {"up", "down"}
     assert "2 runs" in " ".join(ranks.get_title(loc="left").split())

@@ -60,7 +60,12 @@ def test_a_run_keeps_its_colour_in_all_pictures(found):
 
 def test_one_run_still_has_a_histogram(found):
     assert sum(bar.get_height() for bar in found.plot("gain", run="b").patches) == pytest.approx(1)
-    assert not found.plot("gain").patches
+    several = found.plot("gain")
+    assert not several.patches
+    assert " ".join(several.get_title(loc="left").split()).endswith("each of 4 topics, 3 systems")
+    run, half = {"q": {"a": 1.0}}, "CWLA(C='prec(1)',A='erg',max_rel=2)"
+    same = simulate({"q": {"a": 1}}, run, half, users=9, keep=True, progress=False).plot()
+    assert same.patches[0].get_width() > 0
 
 
 def test_what_is_wrong_is_said(found):

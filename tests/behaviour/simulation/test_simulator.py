@@ -310,6 +310,7 @@ def test_stops_of_random_users_are_exact():
     np.testing.assert_allclose(cut.to_numpy(), [*wanted[:5], 1 - wanted[:5].sum()], atol=1e-12)
 
 
+@pytest.mark.filterwarnings("error:Degrees of freedom")
 def test_one_user_has_no_spread():
     qrels, run, words = one_ranking(n=5)
     found = quietly(qrels, run, TBG(lengths=words), users=1).by_query
@@ -324,6 +325,14 @@ def test_at_a_closed_end_the_others_stop_at_the_last_item():
     np.testing.assert_allclose(closed[:-2], opened[:-2])
     assert closed.iloc[-2] == pytest.approx(opened.iloc[-2:].sum())
     assert closed.iloc[-1] == pytest.approx(0)
+
+
+def test_a_run_without_results_has_no_stops():
+    assert expected_stops({"q": {"a": 1}}, {"other": {"a": 1.0}}, TBG(lengths={"a": 5})).columns.tolist() == [
+        0,
+        1,
+        "later",
+    ]
 
 
 def test_jensens_gap_is_never_negative():
@@ -524,13 +533,15 @@ def test_measures_without_users_and_documents_without_lengths():
     refused(lambda: quietly(qrels, run, "SetP"), BadParameter, "follows no user model")
     refused(lambda: quietly(qrels, run, TBG(lengths={"b": 3})), MissingLength, "'a'")
     refused(lambda: expected_saves(qrels, run, "RR"), BadParameter, "an exact mean is known for")
-    clicks = {"gain": "clicksave(0.9,1)", "effort": "time(p_click_relevant=0.5)", "lengths": {"a": 5}}
-    odd = CWLA(C="decay", A="etg", **clicks)
-    refused(lambda: quietly(qrels, run, odd), BadParameter, "the same probabilities of a click")
+    for effort in ("time(p_click_relevant=0.5)", "reading(p_click_relevant=0.5)"):
+        odd = CWLA(C="decay", A="etg", gain="clicksave(0.9,1)", effort=effort, lengths={"a": 5})
+        with pytest.raises(BadParameter, match="the same probabilities of a click"):
+            quietly(qrels, run, odd)
     refused(quietly(qrels, run, "RR").users, BadParameter, "keep=True")
     found = quietly(qrels, {"A": run, "B": run}, "RR", users=10, keep=True)
     refused(found.users, BadParameter, "several runs")
     refused(lambda: found.users("x", "A"), BadParameter, "no query 'x'")
+    refused(lambda: found.users(run="C"), BadParameter, "no run 'C'")
 
 
 @pytest.mark.slow
@@ -616,8 +627,9 @@ def test_pictures_show_all_users_and_the_mean(what):
     assert sum(bar.get_height() for bar in ax.patches) == pytest.approx(1)
     assert ax.lines[0].get_xdata()[0] == pytest.approx(found.by_query[what].mean())
     assert len(ax.lines) == 1 + (what == "score")
-    assert "500 users each" in ax.get_title(loc="left")
+    assert "· 4 topics, 500 users each" in " ".join(ax.get_title(loc="left").split())
     assert found.plot(what, qid="3", ax=ax) is ax
+    assert "· topic 3, 500 users each" in " ".join(ax.get_title(loc="left").split())
     refused(lambda: found.plot("gains"), BadParameter, "no value 'gains' of users")
 
 

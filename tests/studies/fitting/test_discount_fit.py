@@ -17,7 +17,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from pyterrier_cwla.behaviour import InteractionLog, click_metrics, weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings, CWLAError
 from pyterrier_cwla.model import discount
-from pyterrier_cwla.studies.fitting.discount_fit import fit_discount
+from pyterrier_cwla.studies.fitting.discount_fit import _logistic, fit_discount
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts, training_folds
 from pyterrier_cwla.studies.users.ratings import Rated
 from tests.support.messages import refused
@@ -187,6 +187,15 @@ def test_preferences_within_the_bounds_are_those_of_logistic_regression():
     phi = model.fit(x / np.sqrt(np.mean(x**2)), y).coef_[0]
     assert (phi > 0).all()
     assert quick(rated, falling=False).discounts["phi"].tolist() == near(phi / phi.max())
+
+
+def test_the_likelihood_of_preferences_has_its_maximum():
+    """There, the gradient is 0."""
+    x = np.random.default_rng(0).normal(0.3, 1, (200, 4))
+    x = x / np.sqrt((x**2).mean())
+    d = _logistic(x, np.ones(200))
+    assert (d > 0).all()
+    assert 2e-4 * d - (x / (1 + np.exp(x @ d))[:, None]).mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -188,7 +189,12 @@ def test_the_search_finds_the_best_of_a_rugged_function(sign):
     found = search.found[search.best(), [0, 1]]
     assert found[0] >= best[0] - 1e-4
     assert found[1] >= best[1] - 0.02
-    assert len(search.values) == len({str(v) for v in search.values}) <= 1000
+    assert len(search.values) == len({str(v) for v in search.values}) <= 800  # it stops where nothing improves
+    line = Search(
+        {"x": Range.parse((0, 1), "x")}, lambda of: np.array([[-((v["x"] - 0.1235) ** 2)] for v in of]), most=1000
+    )
+    line.run([])
+    assert line.values[line.best()[0]]["x"] == pytest.approx(0.1235, abs=0.0005)
 
 
 @pytest.mark.slow
@@ -231,6 +237,9 @@ def test_held_out_gains_are_tested_as_nadeau_and_bengio_say():
     assert [gain["held_out"], gain["low"], gain["high"]] == pytest.approx(d.mean() + reach * np.array([0, -1, 1]))
     assert gain["p"] == pytest.approx(2 * stats.t.sf(abs(d.mean() / error), 14))
     assert gain["in_sample"] == pytest.approx(found.about["value"] - found.about["default_value"])
+    one = replace(found, folds=found.folds.head(1)).gain
+    assert one["held_out"] == d[0]
+    assert np.isnan([one["low"], one["high"], one["p"]]).all()
 
 
 @pytest.mark.slow
@@ -480,6 +489,8 @@ def test_scales_and_values_of_ranges():
     assert [Range.parse([7, 9], "k").value(place) for place in (0, 0.49, 0.5, 1)] == [7, 7, 9, 9]
     assert len(Range.parse((0, 1), "p").grid(11)) == 11
     assert 0.3 in Range.parse((0.1, 0.3), "p")
+    assert str(Range.parse(range(5), "k")) == "0, 1, 2, 3, 4"
+    assert str(Range.parse(range(6), "k")) == "0, 1, …, 5"
 
 
 @pytest.mark.slow
@@ -494,6 +505,7 @@ def test_the_pictures_show_their_data_and_the_findings_their_numbers():
     text = str(found)
     assert f"{found.gain['held_out']:+.3f}" in text
     assert set(found.tables()) == {"summary", "parameters", "folds", "candidates"}
+    assert found.tables()["summary"].frame["parameters"].tolist() == [f"p={found.values['p']}", "p=0.8"]
     chosen = quick("CWLA(C='rbp(0.5)',A='erg',gain='$g',max_rel=2)", {"g": ["linear", "binary"]}, made())
     labels = chosen.pictures()["parameter_1"].draw(None).get_xticklabels()
     assert [label.get_text().split()[0] for label in labels] == ["linear", "binary"]

@@ -183,7 +183,10 @@ def test_predicted_grades_may_be_decimal():
     predicted = {}
     for q, d in [*expected][2:]:
         predicted.setdefault(q, {})[d] = float(rng.choice([0, 0.5, 1, 1.25, 2]))
-    found = next_judgments(qrels, runs, "Bpref(rel=2)", pairs="all", predicted=predicted).documents
+    study = next_judgments(qrels, runs, "Bpref(rel=2)", pairs="all", predicted=predicted)
+    assert "2 documents without a predicted grade come last" in study.limits()[-1]
+    assert f"{len(runs)} runs, {study.about['queries']} topics" in str(study)
+    found = study.documents
     assert found.expected_change.isna().sum() == 2
     assert found.expected_change.isna().tolist() == sorted(found.expected_change.isna())
     for row in found.dropna(subset="predicted").itertuples():

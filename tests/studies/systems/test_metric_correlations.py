@@ -138,11 +138,11 @@ def test_only_runs_whose_ranks_differ_are_said_to_be_ranked_differently():
 
 def test_queries_that_runs_do_not_answer_are_counted():
     qrels, runs = systems(runs=4)
-    runs["run1"] = {query: runs["run1"][query] for query in "012"}
-    runs["run2"] = {query: {} if query == "0" else of for query, of in runs["run2"].items()}
+    runs["run2"] = {query: runs["run2"][query] for query in "012"}
+    runs["run1"] = {query: {} if query == "0" else of for query, of in runs["run1"].items()}
     found = metric_agreement(qrels, runs, ["AP", "RR"], resamples=100)
-    assert found.about["unanswered"] == {"run1": 7, "run2": 1}
-    said = "Topics that a run does not answer score 0: 8 of 40 pairs of run and topic: run1 (7), run2 (1)."
+    assert found.about["unanswered"] == {"run1": 1, "run2": 7}
+    said = "Topics that a run does not answer score 0: 8 of 40 pairs of run and topic: run2 (7), run1 (1)."
     assert said in found.limits()
     assert "does not answer" not in str(metric_agreement(*systems(runs=4), ["AP", "RR"], resamples=100))
 

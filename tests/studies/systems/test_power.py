@@ -318,7 +318,8 @@ def test_the_study_says_what_it_found(study):
 def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
     for name, picture in study.pictures().items():
         drawn = Figure(figsize=(width, 3), layout="constrained")
-        ax = picture.draw(drawn.subplots())
+        ax = picture.draw(given := drawn.subplots())
+        assert ax is given
         drawn.draw_without_rendering()
         assert "15 pairs of 6 runs, 12 topics" in " ".join(ax.get_title(loc="left").split())
         if name == "power":
@@ -338,6 +339,7 @@ def test_what_cannot_be_is_said():
     refused(lambda: quietly(qrels, runs, ["AP"], alpha=0.001), few, BadParameter)
     refused(lambda: quietly(qrels, {"one": runs["run0"]}, ["AP"]), "give at least 2 by name, not 1 run", BadParameter)
     refused(lambda: quietly({q: qrels[q] for q in "01"}, runs, ["AP"]), "three or more topics", BadJudgments)
+    assert len(quietly({q: qrels[q] for q in "012"}, runs, ["AP"]).table) == 1
     wrong = "correction='holmes' is no correction"
     refused(lambda: quietly(qrels, runs, ["AP"], correction="holmes"), wrong, BadParameter)
 

@@ -115,6 +115,9 @@ def test_what_one_user_rates_twice_is_an_error():
     refused(lambda: Rated.lists(QRELS, RUN, ratings.assign(user="x")), says, BadRatings)
     pairs = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
     assert len(Rated.preferences(QRELS, RUN, pairs, "label")) == 4
+    few = frame(first=list("1212"), second=list("2323"), preference=[1, 0, -1, 1])
+    says = "2 pairs with 4 labels: a correlation needs at least three pairs."
+    refused(lambda: Rated.preferences(QRELS, RUN, few, "pair"), says, BadRatings)
     turned = pairs.assign(user="x", first=list("1232"), second=list("2311"))
     assert len(Rated.preferences(QRELS, RUN, turned, "label")) == 4
     says = "pair '1' and '2' is rated twice by user 'x'"

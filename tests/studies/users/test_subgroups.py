@@ -194,6 +194,8 @@ def test_pictures_show_their_data(rated):
         for line, name in zip([line for line in drawn if len(line.get_xdata()) == size], RBP, strict=True):
             expected = found.parts.loc[found.parts["measure"] == name, "correlation"].tolist()
             assert list(line.get_xdata() if at == "x" else line.get_ydata()) == expected
+        bars = np.concatenate([line for part in axes.collections for line in part.get_segments()])
+        assert {*found.parts[["low", "high"]].stack()} <= {*bars[:, "xy".index(at)]}
     assert len(found.tables()["splits"].frame) == 2 * 6
 
 
