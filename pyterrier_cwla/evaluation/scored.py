@@ -14,13 +14,13 @@ from ..data.alignment import Overlap
 from ..data.columns import Array
 from ..data.rows import Rows, is_dict_of_dicts
 from ..errors import CWLAError, naming
+from ..files.run_files import together
 from ..measures.provider import CWLAEvaluator
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Key = TypeVar("Key", Measure, str)
-_One = TypeVar("_One")
 _TOGETHER = 1 << 19  # number of rows of several runs that are scored together
 _SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
 _Join = Callable[[Sequence[Any], Mapping[str, int]], Rows]
@@ -137,7 +137,7 @@ def _jointly(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: 
     def size(run: _Run) -> int:
         return max(queries, sum(map(len, run[1].values())) if isinstance(run[1], Mapping) else len(run[1]))
 
-    for some in _parts(runs, size):
+    for some in together(runs, size, _TOGETHER):
         try:
             rows = join([run for _, run, _ in some], evaluator.judgments.index)
             yield from scores_of_rows(evaluator, some, [rows])
@@ -154,7 +154,7 @@ def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: boo
                 rows = Rows.from_run(run, evaluator.judgments.index, check)
             yield name, rows, place
 
-    for some in _parts(aligned(), lambda run: len(run[1].columns)):
+    for some in together(aligned(), lambda run: len(run[1].columns), _TOGETHER):
         try:
             yield from scores_of_rows(evaluator, some, [rows for _, rows, _ in some])
         except CWLAError:  # again one by one, so that the error names the run
@@ -174,17 +174,3 @@ def scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[_Run], aligned: Sequ
             runs, evaluator.tables(aligned), answered, overlaps, strict=True
         )
     ]
-
-
-def _parts(runs: Iterable[_One], size: Callable[[_One], int]) -> Iterator[list[_One]]:
-    """Yield lists of runs that have up to `_TOGETHER` rows, or a single run."""
-    part: list[_One] = []
-    total = 0
-    for run in runs:
-        if part and total + size(run) > _TOGETHER:
-            yield part
-            part, total = [], 0
-        part.append(run)
-        total += size(run)
-    if part:
-        yield part

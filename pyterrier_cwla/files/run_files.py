@@ -7,12 +7,12 @@ import math
 import os
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 import numpy as np
@@ -46,6 +46,7 @@ from .table_readers import (
 if TYPE_CHECKING:
     import pyarrow.parquet
 
+_One = TypeVar("_One")
 ROWS = 1 << 21
 """Approximate number of rows of a Parquet file that are read at a time."""
 _HELD = 3  # copies of the rows that are read at a time: one is scored, and one is read
@@ -394,8 +395,8 @@ class _RowGroups(RunPart):
             for batch in file.iter_batches(ROWS, self.row_groups, names, use_threads=False):
                 yield pa.Table.from_batches([batch])
             return
-        sizes = [file.metadata.row_group(group).num_rows for group in self.row_groups]
-        for groups in _together(self.row_groups, sizes, ROWS // 4):  # their dictionaries are merged, which is slow
+        # Dictionaries of row groups are merged, which is slow.
+        for groups in together(self.row_groups, lambda group: file.metadata.row_group(group).num_rows, ROWS // 4):
             yield file.read_row_groups(groups, names, use_threads=False)
 
 
@@ -409,27 +410,27 @@ def _parquet_parts(path: str, name: str, folder: str | None) -> Iterator[RunPart
         if sizes and _comes_often(file, columns["doc_id"][0]):
             often.append("doc_id")
     before = 0
-    for groups in _together(range(len(sizes)), sizes, ROWS):
+    for groups in together(range(len(sizes)), sizes.__getitem__, ROWS):
         rows = sum(sizes[group] for group in groups)
         if rows:
             yield _RowGroups(
-                path, run, groups, rows, before, tuple(name for column in often for name in columns[column])
+                path, run, tuple(groups), rows, before, tuple(name for column in often for name in columns[column])
             )
         before += rows
 
 
-def _together(groups: Sequence[int], sizes: Sequence[int], most: int) -> Iterator[tuple[int, ...]]:
-    """Yield consecutive row groups with at most `most` rows together, or single larger ones."""
-    some_groups: list[int] = []
-    rows = 0
-    for group, size in zip(groups, sizes, strict=True):
-        if some_groups and rows + size > most:
-            yield tuple(some_groups)
-            some_groups, rows = [], 0
-        some_groups.append(group)
-        rows += size
-    if some_groups:
-        yield tuple(some_groups)
+def together(items: Iterable[_One], size: Callable[[_One], int], most: int) -> Iterator[list[_One]]:
+    """Yield lists of consecutive items whose sizes are at most `most` together, or single larger items."""
+    some: list[_One] = []
+    total = 0
+    for item in items:
+        if some and total + size(item) > most:
+            yield some
+            some, total = [], 0
+        some.append(item)
+        total += size(item)
+    if some:
+        yield some
 
 
 def _columns(path: str, schema: pa.Schema, run: str | None, wanted: Collection[str] = ()) -> dict[str, list[str]]:
