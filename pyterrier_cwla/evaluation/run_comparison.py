@@ -15,7 +15,18 @@ from ir_measures.measures import Measure
 from .._version import __version__
 from ..data.alignment import Judgments
 from ..data.columns import Columns, run_columns
-from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, UnknownSpec, check_known, check_share, some, warn
+from ..errors import (
+    BadJudgments,
+    BadParameter,
+    BadRun,
+    CWLAError,
+    UnknownSpec,
+    check_known,
+    check_share,
+    check_whole,
+    some,
+    warn,
+)
 from ..files.atomic import is_path
 from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
 from ..measures.declarations import better_of, refuse_missing_parameters
@@ -206,36 +217,34 @@ def _compared(
     """
     names, _ = names_and_queries(by_query)
     runs, (first, second) = len(names), pairs_of(names, baselines)
-    settings = about["resamples"], about["seed"]
+    called, settings = np.array(names, object), (about["resamples"], about["seed"])
 
-    aggregates: dict[str, Callable[[Array], Array]] = {
-        "geometric mean": np.exp,
-        "sum": lambda means: about["queries"] * means,
-        "mean": lambda means: means,
-    }
-
-    def statistic(aggregate: Callable[[Array], Array], means: Array) -> Array:
-        of_runs = aggregate(means)
+    def statistic(kind: str, means: Array) -> Array:
+        """Return the aggregate of each run, and the difference of each pair."""
+        of_runs = np.exp(means) if kind == "geometric mean" else means * (about["queries"] if kind == "sum" else 1)
         return np.concatenate([of_runs, of_runs[first] - of_runs[second]])
 
     of_runs, of_pairs, differences = [], [], []
     for measure, declared in wanted.items():
-        values = by_query[measure].to_numpy(float).reshape(runs, -1)
-        of_both = partial(statistic, aggregates[about["aggregates"][measure]])
-        low, high = intervals(values, of_both, about["confidence"], *settings)
-        scores = np.array([aggregated(declared, row) for row in values])
-        named = {"run": np.array(names, object), "measure": measure}
-        of_runs.append(pd.DataFrame(named | {"score": scores, "score_low": low[:runs], "score_high": high[:runs]}))
-        in_unit = np.exp(values) if about["aggregates"][measure] == "geometric mean" else values
-        wins = wins_ties_losses(in_unit, first, second, about["least"], about["better"][measure] == "lower")
+        values, kind = by_query[measure].to_numpy(float).reshape(runs, -1), about["aggregates"][measure]
+        low, high = intervals(values, partial(statistic, kind), about["confidence"], *settings)
+        scores = [aggregated(declared, row) for row in values]
+        columns = {"run": called, "measure": measure, "score": scores}
+        of_runs.append(pd.DataFrame(columns | {"score_low": low[:runs], "score_high": high[:runs]}))
+        in_unit = np.exp(values) if kind == "geometric mean" else values
+        wins, ties, losses = wins_ties_losses(
+            in_unit, first, second, about["least"], about["better"][measure] == "lower"
+        )
         part = {
-            "run": [names[run] for run in first],
-            "baseline": [names[run] for run in second],
+            "run": called[first],
+            "baseline": called[second],
             "measure": measure,
-            "difference": of_both(values.mean(axis=1))[runs:],
+            "difference": statistic(kind, values.mean(axis=1))[runs:],
             "difference_low": low[runs:],
             "difference_high": high[runs:],
-            **dict(zip(("wins", "ties", "losses"), wins, strict=True)),
+            "wins": wins,
+            "ties": ties,
+            "losses": losses,
         }
         of_pairs.append(pd.DataFrame(part))
         differences.append(without_noise(values[first] - values[second], values))
@@ -276,10 +285,8 @@ def check_settings(
     check_share(0.95, confidence=confidence)
     check_known("test", TESTS if pairs else PAIRED_TESTS, test=test)
     check_correction(correction)
-    if not isinstance(resamples, int | np.integer) or resamples < _FEWEST:
-        raise BadParameter(f"must be a whole number, and at least {_FEWEST}.", resamples=resamples)
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise BadParameter("must be a whole number of 0 or more, so that results can be reproduced.", seed=seed)
+    check_whole(_FEWEST, resamples=resamples)
+    check_whole(0, seed=seed)
 
 
 def measures_by_name(

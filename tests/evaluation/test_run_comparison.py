@@ -473,7 +473,7 @@ def test_what_to_report_stands_in_about(found):
         ({"test": "wilcoxson"}, BadParameter, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
         ({"correction": "Holms"}, BadParameter, "correction='Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
         ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
-        ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number, and at least 100"),
+        ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number from 100"),
         ({"seed": None}, BadParameter, "seed=None must be a whole number"),
         ({"qrels": RUNS, "runs": QRELS}, BadJudgments, "the judgments are runs by name: judgments are given first"),
         ({"qrels": RUNS}, BadJudgments, "the judgments are tables by name, as runs are: judgments are given first"),
