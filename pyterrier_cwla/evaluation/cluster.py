@@ -123,12 +123,13 @@ def evaluate(
     """
     client = _connected(client)
     from dask import dataframe, delayed
+    from distributed import CancelledError
 
     evaluator = evaluator_of(qrels, measures)
     refuse_mean_lengths(evaluator.measures)
     given = _given(runs, extras_of(evaluator.measures))
     qids = evaluator.judgments.qids
-    with _lost_workers():
+    with _lost_workers(CancelledError, OSError):
         if cache_dir is not None:
             cached = list(checked(_cached(client, evaluator, given, cache_dir)))
             if by_query:
@@ -175,7 +176,7 @@ def workers(client: Client | None = None) -> Iterator[Client]:
     from joblib import parallel_config
 
     client = _connected(client)
-    with _killed_workers(), parallel_config("dask", client=client) as config:
+    with _lost_workers(), parallel_config("dask", client=client) as config:
         # PyTerrier's parallel searches set the initializer of processes on this attribute of joblib's backends.
         config["backend"]._workers = processes = _Processes(client)
         try:
@@ -200,8 +201,7 @@ class InFiles:
                 raise source.empty
             # Absolute paths are independent of the working directory of a worker.
             numbered += [(number, replace(part, path=os.path.abspath(part.path))) for part in source.parts]
-        together = -(-len(numbered) // (_EACH * max(sum(client.nthreads().values()), 1)))
-        self.parts = [_Parts(numbered[at : at + together]) for at in range(0, len(numbered), together)]
+        self.parts = list(map(_Parts, _in_pieces(numbered, -(-len(numbered) // _tasks(client)))))
         return client.map(_row_counts, self.parts, pure=False)
 
     def check(self, runs: Iterable[tuple[int, str]]) -> None:
@@ -359,8 +359,7 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
     """
     counted = given.counted(client)
     while len(counted) > 1:  # the workers add the counts of all parts
-        together = [counted[at : at + _TOGETHER] for at in range(0, len(counted), _TOGETHER)]
-        counted = client.map(_total, together, pure=False)
+        counted = client.map(_total, _in_pieces(counted, _TOGETHER), pure=False)
     found, rows, cut = client.submit(_outline, counted[0], pure=False).result()
     given.check(found)
     split = client.submit(_Split, counted[0], pure=False)
@@ -374,11 +373,18 @@ def scores_of_runs(client: Client, sent: Any, queries: int, given: InFiles | InF
         pieces = client.map(_bundle, [part for _, part in having], number=bundle, pure=False)
         runs = set().union(*(runs for runs, _ in having))
         results.append((runs, client.submit(_together, sent, pieces, pure=False)))
-    each = max(_ROWS // max(queries, 1), 1)
-    names = [run for _, run in found]
-    groups = [names[at : at + each] for at in range(0, len(names), each)]
+    groups = _in_pieces([run for _, run in found], max(_ROWS // queries, 1))
     having_runs = [[of for runs, of in results if not runs.isdisjoint(group)] for group in groups]
     return [client.submit(_of_runs, sent, *one, pure=False) for one in zip(groups, having_runs)]
+
+
+def _in_pieces(items: Sequence[Any], each: int) -> list[Any]:
+    return [items[at : at + each] for at in range(0, len(items), each)]
+
+
+def _tasks(client: Client) -> int:
+    """Return the largest number of tasks that read files at the same time."""
+    return _EACH * max(sum(client.nthreads().values()), 1)
 
 
 def _total(counts: list[pa.Table]) -> pa.Table:
@@ -531,9 +537,7 @@ def _cached(
             "cache_dir= is for runs in files: write the Dask DataFrame to Parquet first, and give the folder."
         )
     cache, queries = ScoreCache(cache_dir, evaluator), len(evaluator.judgments.qids)
-    together = _EACH * max(sum(client.nthreads().values()), 1)
-    for start in range(0, len(given.sources), together):
-        files = given.sources[start : start + together]
+    for files in _in_pieces(given.sources, _tasks(client)):
         lacking = {source: measures for source in files if (measures := cache.lacking(source))}
         new: dict[str, list[Scored]] = {str(source): [] for source in files}
         if lacking:
@@ -552,30 +556,20 @@ def _table(means: dict[str, list[Any]], evaluator: CWLAEvaluator) -> pd.DataFram
 
 
 @contextmanager
-def _killed_workers() -> Iterator[None]:
-    """Turn Dask's error about killed workers, which only names a task, into one that names the likely cause."""
+def _lost_workers(*of_lost_clusters: type[BaseException]) -> Iterator[None]:
+    """Name the likely cause if workers were killed, or if an error is one of a lost cluster."""
     from distributed import KilledWorker
 
     try:
         yield
-    except KilledWorker as error:
+    except KilledWorker as error:  # names only a task
         raise CWLAError(
             f"workers died repeatedly during the same task ({error.task}), most often because memory ran out:"
             " give each worker more memory, or fewer threads."
         ) from error
-
-
-@contextmanager
-def _lost_workers() -> Iterator[None]:
-    """Name the likely cause if workers were killed or the whole cluster was lost."""
-    from distributed import CancelledError
-
-    try:
-        with _killed_workers():
-            yield
     except CWLAError:
         raise
-    except (CancelledError, OSError) as error:
+    except of_lost_clusters as error:
         raise CWLAError(
             f"the cluster was lost ({error}), and nothing was evaluated: connect a client again."
         ) from error
