@@ -99,7 +99,7 @@ def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, measure
         if np.isfinite(centre):
             ax.axvline(centre, color=GREY, linewidth=1, linestyle="--", zorder=0)
     ax.hlines(middles, low, high, color=colour, linewidth=1.6)
-    of_baseline = (rows.index == baseline) if baseline is not None else np.zeros(len(rows), bool)
+    of_baseline = rows.index == baseline
     for chosen, face, marker in (
         (marked, colour, "o"),
         (~marked & ~of_baseline, ax.get_facecolor(), "o"),

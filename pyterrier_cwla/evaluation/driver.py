@@ -97,15 +97,13 @@ def evaluate(
         return scores_by_query(qrels, runs, measures, check, progress, cache_dir)[0]
     evaluator = evaluator_of(qrels, measures)
     names: list[Any] = []
-    named = {str(measure): measure for measure in evaluator.measures}
-    columns: dict[str, list[float]] = {name: [] for name in named}
+    columns: dict[Any, list[float]] = {measure: [] for measure in evaluator.measures}
     found = each_scored(evaluator, runs, check, progress, cache_dir)
-    together = 1 + _VALUES // max(len(evaluator.judgments.qids), 1)
-    while some := list(islice(found, together)):
+    while some := list(islice(found, 1 + _VALUES // len(evaluator.judgments.qids))):
         names += [one.run for one in some]
-        for name, measure in named.items():
-            columns[name] += aggregated_rows(measure, np.array([one.values[measure] for one in some]))
-    return pd.DataFrame(columns, index=pd.Index(names, name="run"))
+        for measure, means in columns.items():
+            means += aggregated_rows(measure, np.array([one.values[measure] for one in some]))
+    return pd.DataFrame({str(measure): means for measure, means in columns.items()}, pd.Index(names, name="run"))
 
 
 def scores_by_query(

@@ -905,9 +905,8 @@ def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Exp
         return _explain_intents(judgments, run, query, measure)
     if not isinstance(measure, type(Mixture)):
         return _down_to_cutoff(explain_run(judgments, run, query, measure), measure)
-    classes = measure.classes
-    found = {name: explain_run(judgments, run, query, part) for name, (part, _) in classes.items()}
-    return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in classes.items()})
+    found = {name: explain_run(judgments, run, query, part) for name, (part, _) in measure.classes.items()}
+    return ExplainedMixture(str(measure), query, found, {name: share for name, (_, share) in measure.classes.items()})
 
 
 def _down_to_cutoff(explanation: Explanation, measure: Measure) -> Explanation:
@@ -926,9 +925,8 @@ def _explain_intents(judgments: Judgments, run: Any, query: str, measure: Any) -
     found, shares = {}, {}
     for called, share, own in measure.users_by_intent(judgments):
         if share[number] > NOBODY:
-            name = called[number]
-            found[name] = explain_run(judgments, run, query, measure.inner, of_intent=own)
-            shares[name] = float(share[number])
+            found[called[number]] = explain_run(judgments, run, query, measure.inner, of_intent=own)
+            shares[called[number]] = float(share[number])
     if NO_INTENT in found:  # users who find nothing, also by a cost such as A="effort"
         found[NO_INTENT] = replace(found[NO_INTENT], score=0.0, divisor=0.0)
     return ExplainedIntents(str(measure), query, found, shares)

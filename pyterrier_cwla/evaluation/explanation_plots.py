@@ -396,7 +396,7 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bo
 
     width, height = _size(ax)
     labels = [in_picture(elided(label, int(width / (_CHARACTER * _NORMAL)) - 9)) for label in keys]
-    longest = max(map(len, labels), default=0)
+    longest = max(map(len, labels))
     columns = max(1, min(len(keys), int(width / ((_CHARACTER * longest + 3.5) * _NORMAL))))
     rows = -(-len(keys) // columns)
     above = _LINE * _NORMAL * (rows + lines) + 2
@@ -406,10 +406,9 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bo
     ax.set_yticks([tick for tick in ticks if 0 <= tick <= 1.001 * highest])
     if shares:
         ax.yaxis.set_major_formatter(lambda share, _: percent(share, 0))
-    if keys:
-        ax.legend([*keys.values()], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
-                  frameon=False, borderaxespad=0, borderpad=0.1, handlelength=1.5, columnspacing=1.5,
-                  handler_map={tuple: HandlerTuple(ndivide=None, pad=0)})  # fmt: skip
+    ax.legend([*keys.values()], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
+              frameon=False, borderaxespad=0, borderpad=0.1, handlelength=1.5, columnspacing=1.5,
+              handler_map={tuple: HandlerTuple(ndivide=None, pad=0)})  # fmt: skip
     return max(1 - (_LINE * _NORMAL * rows + 2) / height, 0.0)
 
 
@@ -425,9 +424,9 @@ def write_above(ax: Axes, texts: Mapping[int, str], highest: float, colour: str)
 
 def write_documents(ax: Axes, table: pd.DataFrame, importance: Any) -> None:
     """Write document ids below the axes, the most important first, as far as there is room."""
-    names = dict(zip(table["rank"], table["docno"], strict=True))
-    order = [rank for rank in table["rank"].iloc[np.argsort(-np.asarray(importance), kind="stable")] if names[rank]]
-    for rank in _apart({rank: rank for rank in order}, dict.fromkeys(order, 1.3 * _SMALL / _points_per_rank(ax))):
+    names = table.set_index("rank")["docno"].iloc[np.argsort(-importance, kind="stable")]
+    order = names.index[names != ""]
+    for rank in _apart(dict(zip(order, order)), dict.fromkeys(order, 1.3 * _SMALL / _points_per_rank(ax))):
         ax.annotate(in_picture(elided(names[rank], 24)), (rank, 0), xytext=(0, -5), textcoords="offset points",
                     ha="center", va="top", rotation=90, fontsize=_SMALL, annotation_clip=False)  # fmt: skip
 

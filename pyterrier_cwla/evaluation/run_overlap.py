@@ -112,8 +112,8 @@ def rbo(runs: Any, other: Any = None, p: float = 0.9, depth: int | None = None, 
         table = pd.DataFrame(_overlap(ranked[one], ranked[two], p), index=pd.Index(qids, name="query_id"))[answered]
         tables.append(table if by_query else table.mean().to_frame().T)
     if notes:
-        shown = [*notes[:_SHOWN], *([f"and {len(notes) - _SHOWN:,} more pairs"] if len(notes) > _SHOWN else [])]
-        warn(f"topics that only one of two runs has count as 0 in their overlap: {'; '.join(shown)}.")
+        notes[_SHOWN:] = [f"and {len(notes) - _SHOWN:,} more pairs"] if len(notes) > _SHOWN else []
+        warn(f"topics that only one of two runs has count as 0 in their overlap: {'; '.join(notes)}.")
     keys, levels = (pairs, ["run", "other"]) if other is None else (names, ["run"])
     found = pd.concat(tables, keys=keys, names=levels)
     return found if by_query else found.droplevel(-1)

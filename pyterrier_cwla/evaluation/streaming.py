@@ -33,7 +33,6 @@ from .score_cache import ScoreCache
 from .scored import Key, Scored, in_groups, whole_runs
 
 _RANKINGS = 1 << 20  # most rankings of several runs that are scored together
-_NO_NAMES = pa.nulls(0, pa.large_string())
 
 
 def values_of_files(
@@ -132,8 +131,6 @@ def separate_runs(runs: Any) -> dict[str, Any]:
 def runs_of(source: RunFiles, extras: Collection[str]) -> Iterator[tuple[str, pa.Table]]:
     """Yield the names and all rows of the runs of a source."""
     rows = _whole(source, extras, "Studies, and means in place of missing lengths, need whole runs: give a table")
-    if not len(rows):
-        raise source.empty
     source.check_unchanged()
     number, runs = codes_and_names(rows["run"], np.arange(len(rows)))
     if len(runs) > 1:
@@ -144,7 +141,7 @@ def runs_of(source: RunFiles, extras: Collection[str]) -> Iterator[tuple[str, pa
 
 
 def _whole(source: RunFiles, extras: Collection[str], way_out: str) -> pa.Table:
-    """Return all rows; raise MalformedFile with a way out if they exceed the memory limit."""
+    """Return all rows; raise MalformedFile if there are none, and with a way out if they exceed the memory limit."""
     tables: list[pa.Table] = []
     size = 0
     for _, table in _tables(source, extras):
@@ -155,7 +152,9 @@ def _whole(source: RunFiles, extras: Collection[str], way_out: str) -> pa.Table:
                 f"{source}: {size:,} bytes or more once it is unpacked, which exceed the memory limit. {way_out}, or"
                 f" set another limit, such as {limit_for(size)}."
             )
-    return joined(tables) if tables else pa.table({"run": _NO_NAMES})
+    if not tables:
+        raise source.empty
+    return joined(tables)
 
 
 def _tables(source: RunFiles, extras: Collection[str]) -> Generator[tuple[RunPart, pa.Table], None, None]:
