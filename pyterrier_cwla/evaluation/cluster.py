@@ -449,7 +449,7 @@ class _PartScores:
     """Scores of the queries that are complete in a part, and rows of the other queries by bundle."""
 
     rows: int
-    scores: list[Scored[str]]
+    scores: list[Scored]
     rest: dict[int, pa.Table]
 
 
@@ -465,7 +465,7 @@ def _scored(part: _Parts | _Frame, sent: _Sent, split: _Split, bundles: int) -> 
     return _PartScores(rows, scores, _in_bundles(rest, bundles) if len(rest) else {})
 
 
-def _by_name(sent: _Sent, table: pa.Table) -> list[Scored[str]]:
+def _by_name(sent: _Sent, table: pa.Table) -> list[Scored]:
     return [scored.by_name() for scored in scores_of_queries(sent.evaluator, table)]
 
 
@@ -486,11 +486,11 @@ def _bundle(scored: _PartScores, number: int) -> pa.Table:
     return scored.rest[number]
 
 
-def _together(sent: _Sent, pieces: list[pa.Table]) -> list[Scored[str]]:
+def _together(sent: _Sent, pieces: list[pa.Table]) -> list[Scored]:
     return _by_name(sent, joined(pieces))
 
 
-def _of_runs(sent: _Sent, runs: list[str], results: list[list[Scored[str]]]) -> list[Scored[str]]:
+def _of_runs(sent: _Sent, runs: list[str], results: list[list[Scored]]) -> list[Scored]:
     """Return the scores of some runs by name of measure."""
     place = {run: number for number, run in enumerate(runs)}
     mine = [scored for of in results for scored in of if scored.run in place]
@@ -500,14 +500,13 @@ def _of_runs(sent: _Sent, runs: list[str], results: list[list[Scored[str]]]) -> 
     return list(whole_runs(pieces, queries))
 
 
-def means(sent: _Sent, of_runs: list[Scored[str]]) -> list[Scored[str]]:
+def means(sent: _Sent, of_runs: list[Scored]) -> list[Scored]:
     """Return each run with its aggregates, in the order of the measures, instead of its values."""
     named: Any = {str(measure): measure for measure in sent.evaluator.measures}
-    aggregates: list[Any] = [{m: aggregated(named[m], of.values[m]) for m in named} for of in of_runs]
-    return [of._replace(values=values) for of, values in zip(of_runs, aggregates)]
+    return [of._replace(values={m: aggregated(named[m], of.values[m]) for m in named}) for of in of_runs]
 
 
-def frame(sent: _Sent, of_runs: list[Scored[str]]) -> pd.DataFrame:
+def frame(sent: _Sent, of_runs: list[Scored]) -> pd.DataFrame:
     """Return the scores of queries as one frame."""
     return pd.concat([scored.frame(sent.evaluator.judgments.qids) for scored in of_runs], ignore_index=True)
 

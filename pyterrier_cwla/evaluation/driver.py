@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -255,8 +256,5 @@ def each_scored(
 
 def _cached(name: Any, run: Any, check: bool, cache: ScoreCache) -> Scored:
     columns = run_columns(run)
-
-    def compute(evaluator: CWLAEvaluator) -> Iterator[Scored]:
-        return in_groups(evaluator, [(name, columns, "")], check, many=False)
-
+    compute = partial(in_groups, runs=[(name, columns, "")], check=check, many=False)
     return cache.of_runs([name], lambda _: fingerprint(check, of_columns(columns)), compute)[0]

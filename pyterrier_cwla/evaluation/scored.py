@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, groupby
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from ir_measures.measures import Measure
 
 from ..data.alignment import Overlap
 from ..data.columns import Array
@@ -20,14 +19,13 @@ from ..measures.provider import CWLAEvaluator
 if TYPE_CHECKING:
     import pandas as pd
 
-Key = TypeVar("Key", Measure, str)
 _TOGETHER = 1 << 19  # number of rows of several runs that are scored together
 _SMALL = 1 << 14  # largest number of rows of a table that is aligned together with others
 _Join = Callable[[Sequence[Any], Mapping[str, int]], Rows]
 _Run = tuple[str, Any, str]  # name, run, and the file that it was read from
 
 
-class Scored(NamedTuple, Generic[Key]):
+class Scored(NamedTuple):
     """Scores of judged queries of a run, by measure or by name of measure.
 
     Attributes
@@ -50,17 +48,16 @@ class Scored(NamedTuple, Generic[Key]):
     """
 
     run: Any
-    values: dict[Key, Array]
+    values: dict[Any, Any]
     answered: Array
     overlap: Overlap = Overlap()
     place: str = ""
     queries: Array | slice = slice(None)
     last: bool = True
 
-    def by_name(self) -> Scored[Any]:
+    def by_name(self) -> Scored:
         """Return the scores by name of measure, to send them to other processes without the tables of measures."""
-        values: Any = {str(measure): of_measure for measure, of_measure in self.values.items()}
-        return self._replace(values=values)
+        return self._replace(values={str(measure): of_measure for measure, of_measure in self.values.items()})
 
     def frame(self, qids: list[str]) -> pd.DataFrame:
         """Return the values as a table with the columns run, query_id, and one per measure."""
@@ -71,7 +68,7 @@ class Scored(NamedTuple, Generic[Key]):
         return pd.DataFrame(ids | {str(measure): values for measure, values in self.values.items()})
 
 
-def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[Key]]:
+def whole_runs(pieces: Iterable[Scored], queries: int) -> Iterator[Scored]:
     """Yield complete runs, joined from the scores of some queries each.
 
     Parameters
@@ -86,7 +83,7 @@ def whole_runs(pieces: Iterable[Scored[Key]], queries: int) -> Iterator[Scored[K
     CWLAError
         If a judged query has no values, or has values in two pieces.
     """
-    found: dict[Any, tuple[Array, dict[Key, Array]]] = {}
+    found: dict[Any, tuple[Array, dict[Any, Array]]] = {}
     for piece in pieces:
         if piece.run not in found:
             found[piece.run] = np.zeros(queries, np.int8), {m: np.zeros(queries) for m in piece.values}
@@ -164,7 +161,7 @@ def _each(evaluator: CWLAEvaluator, runs: Iterable[_Run], check: bool, many: boo
                 yield from found
 
 
-def scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[_Run], aligned: Sequence[Rows]) -> list[Scored[Measure]]:
+def scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[_Run], aligned: Sequence[Rows]) -> list[Scored]:
     """Return the scores of runs, of which several may be aligned together, in the same order."""
     overlaps = chain.from_iterable(map(evaluator.judgments.overlaps, aligned))
     answered = chain.from_iterable(rows.answered for rows in aligned)

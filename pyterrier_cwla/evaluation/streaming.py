@@ -30,14 +30,14 @@ from ..measures.provider import CWLAEvaluator
 from ..tasks.parallel import ahead
 from ..tasks.progress import counted
 from .score_cache import ScoreCache
-from .scored import Key, Scored, in_groups, whole_runs
+from .scored import Scored, in_groups, whole_runs
 
 _RANKINGS = 1 << 20  # most rankings of several runs that are scored together
 
 
 def values_of_files(
     evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool = False, cache: ScoreCache | None = None
-) -> Iterator[Scored[Measure]]:
+) -> Iterator[Scored]:
     """Yield the scores of runs in files, from the cache where possible."""
     if cache is not None:
         for source in files:
@@ -47,7 +47,7 @@ def values_of_files(
         yield from (_values_of_small if small else _values_of_large)(evaluator, some_files, progress)
 
 
-def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored[Measure]]:
+def _values_of_small(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored]:
     """Yield the scores of small files, several runs at a time, since the cost is per run rather than per row.
 
     Files that exceed the memory limit once they are decompressed are read table by table.
@@ -95,7 +95,7 @@ def _read_whole(
         yield str(source.name), run, str(source)
 
 
-def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored[Measure]]:
+def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored]:
     if any(needs.mean_length or needs.mean_seconds for needs in map(needs_of, evaluator.measures)):
         for source in files:
             runs = runs_of(source, extras_of(evaluator.measures))
@@ -165,7 +165,7 @@ def _tables(source: RunFiles, extras: Collection[str]) -> Generator[tuple[RunPar
                 yield part, table
 
 
-def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool = False) -> Iterator[Scored[Measure]]:
+def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool = False) -> Iterator[Scored]:
     """Yield the scores of the judged queries of a source as they are ready; unanswered queries come at the end.
 
     Raises
@@ -175,7 +175,7 @@ def scores_of(source: RunFiles, evaluator: CWLAEvaluator, progress: bool = False
         changes while it is read.
     """
 
-    def pieces() -> Iterator[Scored[Measure]]:
+    def pieces() -> Iterator[Scored]:
         source.check_unchanged()
         for table in _of_complete_queries(source, evaluator, progress):
             with naming(str(source)):
@@ -266,7 +266,7 @@ class Order:
         return continues, min(found, default=None)
 
 
-def scores_of_queries(evaluator: CWLAEvaluator, table: pa.Table) -> list[Scored[Measure]]:
+def scores_of_queries(evaluator: CWLAEvaluator, table: pa.Table) -> list[Scored]:
     """Return the scores of the queries of a table with all their rows, in any order; one element for each run.
 
     Raises
@@ -299,7 +299,7 @@ def _rows_of_runs(table: pa.Table, index: Mapping[str, int]) -> Rows:
     return Rows(_columns(table), segments.starts, names, index, **more)
 
 
-def _scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[str], rows: Rows) -> list[Scored[Measure]]:
+def _scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[str], rows: Rows) -> list[Scored]:
     try:
         tables, overlaps = evaluator.tables([rows]), evaluator.judgments.overlaps_of_parts(rows)
         answered = map(np.flatnonzero, rows.answered)
@@ -313,9 +313,7 @@ def _scores_of_rows(evaluator: CWLAEvaluator, runs: Sequence[str], rows: Rows) -
     ]  # fmt: skip
 
 
-def with_unanswered(
-    pieces: Iterable[Scored[Key]], unanswered: Mapping[Key, Array], queries: int
-) -> Iterator[Scored[Key]]:
+def with_unanswered(pieces: Iterable[Scored], unanswered: Mapping[Any, Array], queries: int) -> Iterator[Scored]:
     """Yield the scores of some queries, and at the end, for each run, those of the queries that it does not answer.
 
     Parameters
