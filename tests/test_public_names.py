@@ -19,7 +19,7 @@ pytestmark = pytest.mark.every_case
 
 MEASURES = """
     AP11pt AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
-    AdaptivenDCG ByTopic CWLA Cascade DynamicBPM ESL ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility
+    AdaptivenDCG ByTopic CWLA Cascade DynamicBPM ESL Expected ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility
     ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Mixture QMeasure Residual SET SessionCWLA SetUtility TBG
     TrAP UMeasure esNDCG nsDCG sDCG
 """

@@ -338,7 +338,7 @@ def judgments_of(path: Path) -> Judgments:
 
     check_exists(path)
     with errors.speaking_of(path, None):
-        return prepare(read_qrels(path))
+        return prepare(read_qrels(path), uncertain=True)
 
 
 JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by")]

@@ -60,6 +60,7 @@ def evaluate(
     Example: pyterrier-cwla evaluate qrels.txt runs/ -m nDCG@10 -m TBG --lengths words.tsv
     """
     from ..files.table_writers import ROW_FORMATS, joined, write_rows
+    from ..measures.wrappers import notes_on_labels
     from .score_tables import FileScores, scores_table
 
     files = judged.files
@@ -90,6 +91,7 @@ def evaluate(
         *warned,
         *bound.notes,
         *about_residuals,
+        *notes_on_labels(bound.measures),
         *judged.notes,
         *about,
     ]

@@ -17,7 +17,7 @@ from ..errors import BadJudgments, shown, some, warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, one_chunk, to_numpy
 from ..files.id_columns import KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces
-from .columns import Array, Columns, distinct, judgment_columns
+from .columns import Array, Columns, distinct, judgment_columns, refuse_uncertain
 from .lengths import ReplacedLengths
 from .rankings import Pool, Rankings
 from .rows import Rows, ranges
@@ -329,6 +329,11 @@ class Judgments:
             intents = " (for intents, use IntentAware)" if _several_intents(self.columns) else ""
             raise BadJudgments(f"{self.columns.describe(row)} is judged twice{intents}: keep one row.")
 
+    def refuse_uncertain(self) -> None:
+        """Raise BadJudgments if the judgments have probabilities and no grades."""
+        if self.pool.columns is not None:
+            refuse_uncertain(self.pool.columns)
+
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""
         grades = self.pool.grade
@@ -551,7 +556,7 @@ def _without_copies(columns: Columns) -> Columns:
         not others
         or others % n
         or not (query.slice(n).equals(query.slice(0, others)) and document.slice(n).equals(document.slice(0, others)))
-        or not np.array_equal(grade[n:], grade[:others])
+        or not all(np.array_equal(of[n:], of[:others]) for of in (grade, columns.chances) if of is not None)
     ):
         return columns
     return columns.taken(np.arange(n))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..files.arrow_arrays import (
     without_dictionary,
 )
 from ..files.id_columns import Ids
+from ..files.table_readers import CHANCES
 from ..tasks.hashing import fingerprint, of_strings
 
 Array = NDArray[Any]
@@ -72,7 +73,7 @@ class Columns:
     query_id, doc_id : Arrow array of str, shape (n_rows,)
         Ids; those of runs may be dictionary-encoded.
     value : ndarray of float or int, shape (n_rows,)
-        Scores of a run, or grades of judgments.
+        Scores of a run, or grades of judgments; the highest possible grades if the judgments have no grades.
     doc_length : ndarray, optional
         Lengths of the documents of a run, in words.
     duplicate_of : Arrow array of str, optional
@@ -81,6 +82,10 @@ class Columns:
         Intent of each judgment.
     doc_seconds : ndarray, optional
         Known costs of the documents of a run, in seconds.
+    chances : ndarray, shape (n_rows, n_grades), optional
+        Probabilities of the grades 0, 1, … of each judgment.
+    graded : bool, default=True
+        Whether judgments have grades; otherwise they have probabilities only.
     """
 
     query_id: Ids
@@ -90,6 +95,8 @@ class Columns:
     duplicate_of: Ids | None = None
     iteration: Ids | None = None
     doc_seconds: Array | None = None
+    chances: Array | None = None
+    graded: bool = True
 
     def __len__(self) -> int:
         return len(self.value)
@@ -111,15 +118,20 @@ class Columns:
         query, document = self.pair(row)
         return f"topic {query!r}: {document!r}"
 
+    def uncertain(self, chances: Array) -> Columns:
+        """Return the judgments with probabilities in place of grades; the values are the highest possible grades."""
+        return replace(self, chances=chances, graded=False)
+
     def taken(self, order: Array) -> Columns:
         """Return some rows of a run or of judgments."""
         rows = of_numbers(order)
+        columns = {name: column for name, column in vars(self).items() if column is not None and name != "graded"}
         return Columns(
             **{
                 name: column[order] if isinstance(column, np.ndarray) else column.take(rows)
-                for name, column in vars(self).items()
-                if column is not None
-            }
+                for name, column in columns.items()
+            },
+            graded=self.graded,
         )
 
 
@@ -139,20 +151,43 @@ def run_columns(run: Any) -> Columns:
     return _columns(run, "run", "score", BadRun)
 
 
-def judgment_columns(qrels: Any) -> Columns:
+def judgment_columns(qrels: Any, uncertain: bool = False) -> Columns:
     """Return the columns of judgments, in the same forms as runs.
+
+    Parameters
+    ----------
+    qrels : DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples
+        Judgments.
+    uncertain : bool, default=False
+        Whether probabilities may stand for grades; otherwise they are an error.
 
     Raises
     ------
     BadJudgments
         If the judgments cannot be used.
     """
-    return _columns(qrels, "judgments", "relevance", BadJudgments)
+    columns = _columns(qrels, "judgments", "relevance", BadJudgments)
+    if not uncertain:
+        refuse_uncertain(columns)
+    return columns
+
+
+def refuse_uncertain(columns: Columns) -> None:
+    """Raise BadJudgments if judgments have probabilities and no grades."""
+    if not columns.graded:
+        raise BadJudgments(
+            "the judgments have probabilities and no column relevance: only Expected(measure=…) reads probabilities, in"
+            " evaluate, compare, explain, pt.Experiment and scorers."
+        )
 
 
 def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Columns:
     named = NamedColumns(data, what, value, error)
-    missing = [name for name in ("query_id", "doc_id", value) if name not in named]
+    of_run = value == "score"
+    of_grades = [] if of_run else columns_of_chances(named, error)
+    missing = [
+        name for name in ("query_id", "doc_id", value) if name not in named and not (name == value and of_grades)
+    ]
     if missing:
         raise error(
             f"the {what} {'has' if what == 'run' else 'have'} no column {expected_name(missing[0], named.given)!r};"
@@ -163,9 +198,15 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
     def describe(row: int) -> str:
         return f"topic {shown(_cell(query_id, row))}: {shown(_cell(doc_id, row))}"
 
-    of_run = value == "score"
     query_id, doc_id = named["query_id"], named["doc_id"]
-    values = numbers(named[value], named.given_as(value), what, error, describe)
+    chances = None
+    if of_grades:
+        given = [numbers(named[name], name, what, error, describe) for name in of_grades]
+        chances = checked_chances(of_grades, given, error, describe)
+    if value in named or chances is None:
+        values = numbers(named[value], named.given_as(value), what, error, describe)
+    else:
+        values = highest_possible(chances)
     if not of_run and values.dtype.kind == "f":
         values = values.astype(np.float64, copy=False)  # gains of float32 grades would be rounded to float32
     if of_run and "run" in named:
@@ -186,7 +227,74 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
         None if intents is None else _as_text(intents, error),
         optional("doc_seconds"),
+        chances,
+        value in named,
     )
+
+
+_P_RELEVANT = "p_relevant"
+_SUM = 1e-6  # largest difference of the sum of the probabilities of a document from 1
+
+
+def columns_of_chances(given: Iterable[str], error: type[CWLAError]) -> list[str]:
+    """Return the columns with probabilities of grades: ``p_relevant``, or ``p_0``, ``p_1``, …, or none.
+
+    Raises
+    ------
+    error
+        If a grade between 0 and the highest has no column, or if there are columns of both kinds.
+    """
+    found = [name for name in given if CHANCES.fullmatch(name)]
+    numbered = {int(name[2:]): name for name in found if name != _P_RELEVANT}
+    binary = [name for name in found if name == _P_RELEVANT]
+    if numbered and binary:
+        raise error(
+            f"the judgments have the columns {_P_RELEVANT} and {some(numbered.values())}: keep one of the two kinds."
+        )
+    lacking = [f"p_{grade}" for grade in range(max(numbered, default=-1)) if grade not in numbered]
+    if lacking:
+        raise error(
+            f"the judgments have the column {numbered[max(numbered)]}, and not {some(lacking)}: each grade from 0 to"
+            f" the highest needs a column of probabilities; or give {_P_RELEVANT} alone."
+        )
+    return binary or [numbered[grade] for grade in sorted(numbered)]
+
+
+def checked_chances(
+    names: Sequence[str], given: Sequence[Array], error: type[CWLAError], describe: Callable[[int], str]
+) -> Array:
+    """Return the probabilities of the grades 0, 1, … of each judgment, of shape [judgments × grades].
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns from :func:`columns_of_chances`.
+    given : sequence of ndarray
+        Their values.
+    error : type
+        Class of errors to raise.
+    describe : callable
+        Function from a row to its description.
+    """
+    chances = np.array(given, float).T
+    if not (chances.min(initial=0) >= 0 and chances.max(initial=1) <= 1):  # false if a number is NaN
+        row, column = np.argwhere(~((chances >= 0) & (chances <= 1)))[0]
+        raise error(f"{describe(row)}: {names[column]} is {chances[row, column]:g}: probabilities are from 0 to 1.")
+    if names[0] == _P_RELEVANT:
+        return np.column_stack([1 - chances[:, 0], chances[:, 0]])
+    totals = chances.sum(axis=1)
+    off = np.flatnonzero(np.abs(totals - 1) > _SUM)
+    if len(off):
+        raise error(f"{describe(off[0])}: {names[0]} to {names[-1]} sum to {totals[off[0]]:.8g}, and must to 1.")
+    return chances
+
+
+def highest_possible(chances: Array) -> Array:
+    """Return the highest grade of each judgment with a probability above 0."""
+    highest = np.zeros(len(chances), np.int64)
+    for grade, of_grade in enumerate(chances.T):
+        highest[of_grade > 0] = grade
+    return highest
 
 
 def _cell(column: Any, row: int) -> Any:
@@ -432,6 +540,5 @@ def of_columns(columns: Columns) -> str:
     """Return a hash of the columns of a run or of judgments."""
     ids = (columns.query_id, columns.doc_id, columns.duplicate_of, columns.iteration)
     numbers = [columns.value, columns.doc_length]
-    if columns.doc_seconds is not None:
-        numbers.append(columns.doc_seconds)
+    numbers += [more for more in (columns.doc_seconds, columns.chances) if more is not None]
     return fingerprint([None if c is None else of_strings(c) for c in ids], numbers)

@@ -59,6 +59,12 @@ class Pool:
         at = np.flatnonzero(above)  # faster than two arrays by a mask
         return self.query[at], self.grade[at]
 
+    @cached_property
+    def chances(self) -> Array | None:
+        """Probabilities of grades, of shape [judged documents × grades], or None if all grades are certain."""
+        chances = None if self.columns is None else self.columns.chances
+        return None if chances is None else chances[self.rows]
+
     @property
     def highest(self) -> int | float:
         """Highest grade, or 0 without judgments; an integer if it is whole."""

@@ -372,7 +372,8 @@ class Comparison:
             notes += [f"Less is better: {', '.join(lower)}."] if lower else []
         elif kind == "difference":
             notes += self._not_corrected
-        return [*notes, *self._about_opposed, *unanswered, *self._out_of_reach(self._test)]
+        labels = self.about.get("labels", [])
+        return [*notes, *self._about_opposed, *unanswered, *labels, *self._out_of_reach(self._test)]
 
     def _about_intervals(self, kind: str | None) -> list[str]:
         if kind is None or (kind == "difference" and self._has_row_per_pair):

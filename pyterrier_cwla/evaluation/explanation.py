@@ -24,11 +24,12 @@ from ..errors.sanitise import sanitised
 from ..files.atomic import AnyPath
 from ..files.inputs import loaded, named_pair, one_run
 from ..files.memory_limit import refuse_beyond_memory
-from ..measures.declarations import followed, needs_of
+from ..measures.declarations import followed, needs_of, user_model_of
 from ..measures.named import measure_of
 from ..measures.provider import judged
-from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, IntentAware, Mixture
+from ..measures.wrappers import NO_INTENT, NOBODY, ByTopic, Expected, IntentAware, Mixture
 from ..model.browsing import Walk
+from ..model.expected import Labels, expected_walk, is_exact, labelled
 from ..model.introspection import reads
 from ..model.language import parse
 from ..model.metric import FARTHEST, Metric
@@ -156,13 +157,15 @@ def _head_of(name: str, adds_gains: bool) -> str:
 
 
 def _value(name: str, key: Any, row: Mapping[Any, Any]) -> str | float:
-    """Return a value of a row, or of a sum that may lack it; ranks and grades have no decimals if they are integers."""
+    """Return a value of a row, or of a sum that may lack it; ranks and whole grades have no decimals."""
     value = row.get(key, math.nan)
     if isinstance(value, str) and value:
         return value
     if name == "docno":
         return "not retrieved"
-    return value if name not in ("rank", "grade") or math.isnan(value) else f"{value:g}"
+    return (
+        value if name not in ("rank", "grade") or math.isnan(value) else f"{value:.4g}" if value % 1 else f"{value:g}"
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -317,28 +320,42 @@ class Explanation(_Explained):
 
 
 def explained(
-    metric: Metric, rankings: Rankings, number: int, measure: str = "", query: str = "", names: list[str] | None = None
+    metric: Metric,
+    rankings: Rankings,
+    number: int,
+    measure: str = "",
+    query: str = "",
+    names: list[str] | None = None,
+    labels: Labels | None = None,
 ) -> Explanation:
-    """Explain the score of query `number` of aligned rankings; `names` are its document ids in rank order."""
+    """Explain the score of query `number` of aligned rankings; `names` are its document ids in rank order.
+
+    With `labels`, it is the expected score, and the rankings are those of :func:`labelled`.
+    """
     one = np.array([number])
-    cut = seen_part(metric, rankings)
+    cut = seen_part(metric, rankings) if labels is None else rankings
     n = int(cut.n[number])
     if not n and metric.end == "stop":
         raise BadParameter(f"no retrieved document of query {query!r} is judged, so users inspect no document.")
     width = max(n, metric.explicit_ranks)
     refuse_too_many_ranks(metric, width)
-    view, leaves = view_of_ranks(metric, cut, one, width)
-    walk = Walk(metric, view, leaves)
+    if labels is None:
+        walk, grades = Walk(metric, *view_of_ranks(metric, cut, one, width)), cut.grade
+    else:
+        walk, grades = expected_walk(metric, cut, labels, one, width), labels.mean(labels.grade)
     N = float(divisor(metric, rankings)[number])
     items = _or_nan(lambda: float(walk.expected_items[0, 0]))
     scale = 1 / N if N > 0 else 0.0
     table = _rank_by_rank(walk, items, scale)
     at, _, _ = cut.hits_of(one)
-    table.loc[cut.rank[at] - 1, "grade"] = cut.grade[at]
+    table.loc[cut.rank[at] - 1, "grade"] = grades[at]
     if names is not None:
         table.insert(1, "docno", [*names[:n], *[""] * width][:width])
     etg = replace(metric, A=parse("etg", "aggregation"), norm="none", cutoff=None)
-    gain = _or_nan(lambda: float(raw_score(etg, cut)[number]))
+    if labels is None:
+        gain = _or_nan(lambda: float(raw_score(etg, cut)[number]))
+    else:
+        gain = float(expected_walk(etg, cut, labels, one, width).score[0, 0]) if is_exact(etg) else np.nan
     effort = _or_nan(lambda: float(walk.expected_effort[0, 0]))
     return Explanation(
         measure=measure or f"C={metric.C}, A={metric.A}",
@@ -883,7 +900,7 @@ def explain_run(
     """Explain the score of one query of one run, whose name errors give; `of_intent` are judgments of one intent."""
     measure = measure_of(measure)
     own = measure.of_topic(query) if isinstance(measure, type(ByTopic)) else measure
-    metric = followed(own, of_intent or judgments)
+    metric = _followed(own, of_intent or judgments)
     number = _number(judgments, query)
     rows = judgments.rows(run)
     rankings = (of_intent or judgments).rankings(rows, all_judged=True)
@@ -894,9 +911,24 @@ def explain_run(
     names = rows.columns.doc_id.take(order).to_pylist()
     if metric.judged_only:
         names = [names[rank - 1] for rank in rankings.condensed.listed_ranks(number).tolist()]
-    explanation = explained(metric, rankings, number, measure=str(measure), query=query, names=names)
+    labels = None
+    if isinstance(own, type(Expected)):
+        rankings, labels = labelled(metric, rankings, own.prior)
+    explanation = explained(metric, rankings, number, str(measure), query, names, labels)
     judgments.warn_of_overlap(rows)
     return explanation
+
+
+def _followed(measure: Measure, judgments: Judgments) -> Metric:
+    """Return the metric of a measure with a user model, or of the expected score of one if it has an exact form."""
+    if not isinstance(measure, type(Expected)):
+        return followed(measure, judgments)
+    if not measure.is_exact or measure["what"] != "mean":
+        raise BadParameter(
+            f"{measure}: it is taken over samples of labels, so that no rank adds a part of it. Explain a measure whose"
+            " mean has an exact form, such as Expected(measure='RBP(rel=1)')."
+        )
+    return user_model_of(measure.inner).metric_for(judgments, uncertain=True)
 
 
 def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Explanation | ExplainedMixture:
@@ -916,7 +948,7 @@ def _down_to_cutoff(explanation: Explanation, measure: Measure) -> Explanation:
 
 
 def _explain_intents(judgments: Judgments, run: Any, query: str, measure: Any) -> ExplainedIntents:
-    if followed(measure.inner, judgments).judged_only:
+    if _followed(measure.inner, judgments).judged_only:
         raise BadParameter(
             f"{measure}: with judged_only=True, the users of each intent see another ranking. Explain the measure"
             " without judged_only=."

@@ -33,7 +33,7 @@ from ..measures.declarations import better_of, refuse_missing_parameters
 from ..measures.labels import Measures, by_name
 from ..measures.named import measures_of
 from ..measures.provider import CWLAProvider, aggregate_of, aggregated, computed_here, prepare, refuse_undefined
-from ..measures.wrappers import innermost
+from ..measures.wrappers import innermost, notes_on_labels
 from .comparison import PAIR, Comparison, pairs_of
 from .driver import scores_by_query
 from .significance import (
@@ -270,6 +270,7 @@ def _about(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], 
         "queries": len(queries),
         "query_ids": queries,
         "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
+        **({"labels": labels} if (labels := notes_on_labels(wanted.values())) else {}),
     }
 
 
@@ -414,7 +415,7 @@ def _scores_by_query(qrels: Any, runs: Any, measures: list[Measure]) -> tuple[pd
     """Return the scores of :func:`scores_by_query` from all providers."""
     theirs = [measure for measure in measures if not CWLAProvider().supports(measure)]
     ours = [measure for measure in measures if measure not in theirs]
-    judgments = prepare(loaded(qrels, "qrels"))
+    judgments = prepare(loaded(qrels, "qrels"), uncertain=True)
     highest = judgments.pool.highest
     for measure in measures:
         if innermost(measure).params.get("rel", 0) > highest:

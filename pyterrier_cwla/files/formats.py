@@ -107,13 +107,14 @@ def read_qrels(path: AnyPath) -> pa.Table:
     Parameters
     ----------
     path : path
-        TREC file (topic iteration docno relevance), plain or compressed by gzip or zstd, or Parquet file.
+        TREC file (topic iteration docno relevance), plain or compressed by gzip or zstd, or Parquet file. Parquet and
+        text with a header may have probabilities: a column p_relevant, or columns p_0, p_1, … of all grades.
 
     Returns
     -------
     pyarrow.Table
-        Columns query_id, doc_id, relevance (integers if all grades are whole, else floats), and iteration if the file
-        has several intents.
+        Columns query_id, doc_id, relevance (integers if all grades are whole, else floats), iteration if the file has
+        several intents, and probabilities if it has them.
 
     Raises
     ------
@@ -229,6 +230,7 @@ def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
         raise MalformedFile(f"{path}: {reason}") from error
     if not table.num_rows and kind is not DUPLICATES:  # a collection may have no duplicates
         raise empty(path, kind)
+    kind = kind.in_columns(table.column_names)
     refuse_missing(table, place, kind)
     if kind is DUPLICATES and table.num_columns < 2:
         raise MalformedFile(f"{path}: no column duplicate_of or cluster, or the column is empty.")

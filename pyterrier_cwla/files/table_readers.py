@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -50,6 +50,15 @@ class TableKind:
     least: tuple[str, float] | None = None
     twice: str = "document {doc_id!r} stands twice in the ranking of query {query_id!r}"
 
+    def in_columns(self, names: Iterable[str]) -> TableKind:
+        """Return the kind for a file with these columns: judgments may have probabilities in place of relevance."""
+        chances = [name for name in names if CHANCES.fullmatch(name)] if self.least == QRELS.least else []
+        if not chances:
+            return self
+        kept = {name: column for name, column in self.names.items() if column != "relevance" or name in names}
+        least = self.least if "relevance" in kept.values() else None
+        return replace(self, names=kept | {name: name for name in chances}, least=least)
+
     def with_extras(self, extras: Collection[str]) -> TableKind:
         """Return the kind with only these optional columns."""
         names = {name: column for name, column in self.names.items() if column in extras or column not in self.optional}
@@ -69,6 +78,15 @@ TYPES = {
     "cluster": pa.string(),
     "element": pa.string(),
 }
+CHANCES = re.compile(r"p_relevant|p_\d{1,3}")
+"""Names of columns with probabilities of grades."""
+
+
+def type_of(column: str) -> pa.DataType:
+    """Return the type of a column; columns of probabilities are floats."""
+    return TYPES.get(column, pa.float64())
+
+
 _EXTRAS = ("doc_length", "duplicate_of", "doc_seconds")
 _IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
 RUN = TableKind(
@@ -184,7 +202,7 @@ def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, Place
     """Return the table in the content of a text file, and the place of a row."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
-    if kind in (LENGTHS, SECONDS, DUPLICATES):
+    if kind in (LENGTHS, SECONDS, DUPLICATES) or (kind is QRELS and re.match(rb"[^\r\n]*\bp_(relevant|\d)", data)):
         fields, delimiter, data = _without_header(path, data, kind)
     if not data or data.isspace():
         raise empty(path, kind)
@@ -215,6 +233,14 @@ def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, 
         return kind.fields, " ", b""
     delimiter = next((d for d in "\t," if d.encode() in first.group()), " ")
     names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
+    if kind is QRELS:
+        kind = kind.in_columns(names)
+        if {"query_id", "doc_id"} <= {kind.names.get(name) for name in names}:
+            return (
+                {name: kind.names.get(name, "") for name in names},
+                delimiter,
+                data[: first.start()] + data[first.end() :],
+            )
     columns = [kind.names.get(name, "") for name in names]
     known = {*columns} - {""}
     if "doc_id" not in known or "" in columns or len(known) != len(kind.fields):
@@ -266,19 +292,22 @@ def split(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
     Rare forms are tried only after the common ones failed: grades that are floats, and tags of several words.
     """
     try:
-        return _split_by_arrow(data, fields, delimiter, TYPES)
+        return _split_by_arrow(data, fields, delimiter)
     except pa.ArrowInvalid:
         if "tag" in fields:
-            return _split_by_arrow(_WORDS_OF_TAG.sub(rb"\1", data), fields, delimiter, TYPES)
+            return _split_by_arrow(_WORDS_OF_TAG.sub(rb"\1", data), fields, delimiter)
         if "relevance" not in fields:
             raise
-        table = _split_by_arrow(data, fields, delimiter, TYPES | {"relevance": pa.float64()})
+        table = _split_by_arrow(data, fields, delimiter, {"relevance": pa.float64()})
         place = table.column_names.index("relevance")
         return table.set_column(place, "relevance", grades(table["relevance"]))
 
 
-def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str, types: Mapping[str, pa.DataType]) -> pa.Table:
+def _split_by_arrow(
+    data: bytes, fields: dict[str, str], delimiter: str, other_types: Mapping[str, pa.DataType] | None = None
+) -> pa.Table:
     needed = {field: column for field, column in fields.items() if column}
+    types = {column: type_of(column) for column in needed.values()} | dict(other_types or {})
     kinds = {field: types[column] for field, column in needed.items()}
     hexadecimal = any(mark in data for mark in _HEXADECIMAL)
     texts = [field for field, kind in kinds.items() if kind == pa.int64() and hexadecimal]
@@ -288,7 +317,8 @@ def _split_by_arrow(data: bytes, fields: dict[str, str], delimiter: str, types: 
         if not pc.all(pc.match_substring_regex(table[field], "^-?[0-9]+$")).as_py():
             raise pa.ArrowInvalid(f"{field} is no integer")
     table = table.rename_columns(list(needed.values()))
-    table = table.select([at for c in TYPES for at, column in enumerate(needed.values()) if c == column])
+    order = dict.fromkeys((*TYPES, *types))
+    table = table.select([at for c in order for at, column in enumerate(needed.values()) if c == column])
     return table.cast(pa.schema([(column, types[column]) for column in table.column_names]))
 
 
@@ -353,7 +383,7 @@ def refuse_text(
                 f"{path}:{number}: expected {expected(fields)}, found {len(cells)}: {_shown(line)}{hint}"
             )
         for cell, (field, column) in zip(cells, fields.items()):
-            if column and not _reads_as(cell, TYPES[column]):
+            if column and not _reads_as(cell, type_of(column)):
                 raise MalformedFile(f"{path}:{number}: {field} {_shown(cell.encode())} is no number: {_shown(line)}")
         first = False
     raise MalformedFile(f"{path}: {error}") from error
@@ -409,6 +439,7 @@ BUFFER = 1 << 20
 def parquet_table(path: str, kind: TableKind) -> pa.Table:
     """Return those columns of a Parquet file that a kind of table has, with the names of the file."""
     file = open_parquet(path)
+    kind = kind.in_columns(file.schema_arrow.names)
     names = names_in(columns_of(path, file.schema_arrow, kind))
     check_parquet(path, file, names)
     table = file.read(names)
@@ -418,7 +449,7 @@ def parquet_table(path: str, kind: TableKind) -> pa.Table:
 
 def table_of_kind(path: str, table: pa.Table, kind: TableKind) -> tuple[pa.Table, Place]:
     """Return the columns of a kind of table from a table with the names of its file, and the place of a row."""
-    place = partial(in_parquet, path)
+    place, kind = partial(in_parquet, path), kind.in_columns(table.column_names)
     return one_of_each(columns_of(path, table.schema, kind), table, partial(converted, path), place), place
 
 
@@ -453,7 +484,7 @@ def columns_of(path: str, schema: pa.Schema, kind: TableKind) -> dict[str, list[
             )
     for column, name in ((column, name) for column, names in found.items() for name in names):
         there = next((one for one in types[name] if not (is_text(one) or pa.types.is_null(one))), None)
-        if TYPES[column] == pa.string() and there is not None:
+        if type_of(column) == pa.string() and there is not None:
             way = "astype(int).astype(str)" if pa.types.is_floating(there) else "astype(str)"
             raise MalformedFile(
                 f"{path}: column {name!r} holds {there}, and ids must be strings. Save the file again after"
@@ -481,7 +512,7 @@ def converted(path: str, column: str, values: pa.ChunkedArray, name: str) -> pa.
     name : str
         Name of the column in the file.
     """
-    kind = TYPES[column]
+    kind = type_of(column)
     if kind != pa.string():
         if not (are_real(values.type) or is_text(values.type)):
             raise MalformedFile(

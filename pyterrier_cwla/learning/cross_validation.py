@@ -121,7 +121,7 @@ def out_of_fold(
     routed = sklearn.get_config()["enable_metadata_routing"]
     known = known_of_rows(X, y, {name: given.get(name) for name in KNOWN} if routed else {})
     try:
-        samples = Samples.of(y, known)
+        samples = Samples.of(y, known, uncertain=True)
     except NotPassed as error:
         raise NotPassed(f"{error}{how_to_pass(X, y)}") from error
     if about := rows_as_queries(samples):

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 
 from ..data.alignment import Judgments
-from ..data.columns import Array, Columns
+from ..data.columns import Array, Columns, highest_possible
 from ..data.rankings import Pool
 from ..data.rows import Rows
 from ..errors import BadJudgments, BadParameter, BadRun, NotPassed, some
@@ -23,12 +23,14 @@ from ..files.id_columns import PairKeys
 from .row_columns import (
     KNOWN,
     Known,
+    chances_of,
     counted,
     flags,
     index_with,
     known_of_rows,
     labels,
     level_and_codes,
+    names_of_chances,
     number_of_rows,
     numbered,
     of_rows,
@@ -66,6 +68,8 @@ class Samples:
         Document lengths in words.
     judged : ndarray of bool, shape (n_rows,)
         False for rows whose label is to be ignored.
+    chances : ndarray, shape (n_rows, n_grades)
+        Probabilities of grades in place of labels; the labels are then the highest possible grades.
     """
 
     label: Array
@@ -73,10 +77,13 @@ class Samples:
     docno: Array | None = None
     doc_length: Array | None = None
     judged: Array | None = None
+    chances: Array | None = None
 
     @classmethod
-    def of(cls, label: Any, known: Mapping[str, Array]) -> Samples:
+    def of(cls, label: Any, known: Mapping[str, Array], uncertain: bool = False) -> Samples:
         """Return samples from labels and the result of :func:`known_of_rows`.
+
+        With `uncertain`, the labels may be probabilities: see :func:`chances_of`.
 
         Raises
         ------
@@ -92,7 +99,16 @@ class Samples:
                 "qid is missing, the query of each row: pass qid=, one value per row, or give y (or X) an index with"
                 " the level 'qid'."
             )
-        return cls(labels(label), **known)
+        chances = chances_of(label)
+        if chances is None:
+            return cls(labels(label), **known)
+        if not uncertain:
+            raise BadJudgments(
+                "the labels are probabilities (p_relevant, or p_0, p_1, …), which only scorers of Expected(measure=…)"
+                " read: give grades, or rename a Series that has these."
+            )
+        highest = np.where(np.isnan(chances[:, 0]), np.nan, highest_possible(chances))
+        return cls(highest, **known, chances=chances)
 
     def __post_init__(self) -> None:
         for name in KNOWN:
@@ -164,8 +180,10 @@ class Samples:
     @cached_property
     def text_judgments(self) -> Judgments:
         """Judgments with ids as text, for other providers and for errors."""
-        rows = pa.array(np.flatnonzero(self.is_judged))
-        return Judgments(Columns(self.query_id.take(rows), self.doc_id.take(rows), whole(self.label[self.is_judged])))
+        judged = self.is_judged
+        rows = pa.array(np.flatnonzero(judged))
+        certain = Columns(self.query_id.take(rows), self.doc_id.take(rows), whole(self.label[judged]))
+        return Judgments(certain if self.chances is None else certain.uncertain(self.chances[judged]))
 
     def run(self, score: Any) -> Columns:
         """Return the rows as a run with these scores and with ids as text."""
@@ -235,6 +253,8 @@ class LabelledJudgments(Judgments):
         doc_id = None if samples.docno is None else id_columns.taken(samples.doc_id, self.order)
         words = None if samples.words is None else samples.words[self.order]
         columns = Columns(None, doc_id, np.zeros(len(self.order)), words)
+        if samples.chances is not None:
+            columns = columns.uncertain(samples.chances[self.order])
         place = np.empty_like(self.order)
         place[self.order] = np.arange(len(place))
         self._row_of_pool = place[judged[in_pool]]
@@ -339,7 +359,8 @@ def prepared(X: Any, y: Any, given: Known) -> Samples:
         equal = known.keys() == columns.keys() and all(_same(known[name], columns[name]) for name in known)
         if equal and samples.judgments.reusable:
             return samples
-    samples = Samples.of(y, {name: np.array(values) for name, values in known_of_rows(X, y, given).items()})
+    known = {name: np.array(values) for name, values in known_of_rows(X, y, given).items()}
+    samples = Samples.of(y, known, uncertain=True)
     # Equal values of these columns have equal texts: numbers of one type, or texts only.
     comparable = (
         values.dtype.kind in "iufbU" or pd.api.types.infer_dtype(values, skipna=False) == "string"
@@ -353,6 +374,7 @@ def prepared(X: Any, y: Any, given: Known) -> Samples:
 def _columns(X: Any, y: Any, given: Known) -> _Given:
     """Return labels and data of rows as they are given: as arrays, or as levels of an index and their codes."""
     columns: _Given = {"label": one_column(y), "rows": np.array(number_of_rows(X, y))}
+    columns["probabilities"] = np.array(names_of_chances(y), str)
     for name in KNOWN:
         if given.get(name) is not None:
             columns[name] = of_rows(given[name])

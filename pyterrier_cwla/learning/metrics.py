@@ -21,7 +21,7 @@ from ..measures.named import measure_of
 from ..measures.provider import CWLAEvaluator, aggregated, refuse_undefined
 from ..measures.wrappers import innermost
 from .labelled_rows import Samples
-from .row_columns import of_rows, scores
+from .row_columns import names_of_chances, of_rows, scores
 
 
 def measure_score(
@@ -158,7 +158,7 @@ def _check_known(measure: Measure, needs: Needs, samples: Samples, by_level: boo
 
 def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) -> tuple[Samples, Array, list[str]]:
     """Return the rows as flat arrays, their scores, and the queries in order."""
-    label, sizes = _flat(y_true, "y_true")
+    label, sizes = (y_true, None) if names_of_chances(y_true) else _flat(y_true, "y_true")
     flat = {}
     for name, values in {"y_score": y_score, "doc_length": doc_length, "docno": docno}.items():
         if values is not None:
@@ -175,9 +175,9 @@ def _paired(y_true: Any, y_score: Any, qid: Any, doc_length: Any, docno: Any) ->
                 " and [y_score]."
             )
         qid = of_rows(qid)
-        if qid.shape != label.shape:
+        if qid.shape != (len(label),):
             raise BadParameter(f"qid must be the query of each of {len(label):,} rows (not the sizes of queries).")
-        samples = Samples.of(label, {"qid": qid, **flat})
+        samples = Samples.of(label, {"qid": qid, **flat}, uncertain=True)
         return samples, score, samples.queries[1]
     if qid is not None:
         raise BadParameter("y_true has one list per query: remove qid=, or pass one array of all rows.")

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..data.columns import Array
+from ..data.columns import Array, checked_chances, columns_of_chances
 from ..errors import BadJudgments, BadParameter, BadRun, CWLAError, encodable, shown
 from ..files.arrow_arrays import NotReal, reals, unwrapped
 
@@ -160,6 +160,36 @@ def labels(values: Any) -> Array:
             " and -2 are allowed and count as not relevant)."
         )
     return found
+
+
+def names_of_chances(labels: Any) -> list[str]:
+    """Return the names of probabilities in labels: of a Series p_relevant, or of the columns of a frame."""
+    names = getattr(labels, "columns", [getattr(labels, "name", None)])
+    return columns_of_chances([name for name in names if isinstance(name, str)], BadJudgments)
+
+
+def chances_of(labels: Any) -> Array | None:
+    """Return the probabilities of the grades 0, 1, … of each row, NaN for unjudged rows, or None for other labels.
+
+    Raises
+    ------
+    BadJudgments
+        If probabilities are out of range or do not sum to 1.
+    """
+    names = names_of_chances(labels)
+    if not names:
+        return None
+    of_rows = [labels] if labels.ndim == 1 else [labels[name] for name in names]
+    given = [
+        _floats(_as_array(unwrapped(values)), f"{name} must be numbers", BadJudgments)
+        for name, values in zip(names, of_rows, strict=True)
+    ]
+    judged = np.flatnonzero(~np.isnan(given).all(axis=0))
+    chances = np.full((len(given[0]), max(len(names), 2)), np.nan)
+    chances[judged] = checked_chances(
+        names, [values[judged] for values in given], BadJudgments, lambda row: f"row {judged[row]}"
+    )
+    return chances
 
 
 def scores(values: Any) -> Array:

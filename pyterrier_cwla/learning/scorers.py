@@ -193,7 +193,7 @@ class Scorer:
 
     def _samples(self, X: Any, y: Any, known: Known) -> Samples:
         large = needs_of(self.measure).tables  # cached lengths would keep them in memory
-        samples = Samples.of(y, known_of_rows(X, y, known)) if large else prepared(X, y, known)
+        samples = Samples.of(y, known_of_rows(X, y, known), uncertain=True) if large else prepared(X, y, known)
         queries = len(samples.judgments.qids)
         if not queries:
             raise BadJudgments("no row is judged: every label is NaN, or judged=False.")

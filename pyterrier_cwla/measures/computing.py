@@ -143,14 +143,23 @@ class OfUserModel(Computation):
         super().__init__(Needs.of_metric(metric), self._prepare)
         self.metric, self.current, self.way_out = metric, current, way_out
 
-    def metric_for(self, judgments: Judgments) -> Metric:
+    def metric_for(self, judgments: Judgments, uncertain: bool = False) -> Metric:
         """Return the metric with the present content of its files.
+
+        Parameters
+        ----------
+        judgments : Judgments
+            The judgments.
+        uncertain : bool, default=False
+            Whether they may have probabilities in place of grades.
 
         Raises
         ------
         BadJudgments
-            If a judgment has a grade above ``max_rel``.
+            If a judgment has a grade above ``max_rel``, or probabilities that are not read.
         """
+        if not uncertain:
+            judgments.refuse_uncertain()
         highest = judgments.pool.highest
         metric = self.current(highest)
         if metric.max_rel is not None:

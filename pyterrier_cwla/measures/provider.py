@@ -27,7 +27,7 @@ from ..files.inputs import loaded
 from .declarations import computation_of, declaration_of, needs_of
 from .labels import LabelledMeasure, by_name, redefined, renamed, unknown_parameter
 from .named import measures_of
-from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, innermost_measures, layers, pinned
+from .wrappers import MEASURES, GeometricMeanOfLogs, innermost, innermost_measures, layers, pinned, reads_chances
 
 ByMeasure = dict[Measure, Array]
 """Values of measures, one per query."""
@@ -161,7 +161,7 @@ class CWLAProvider(providers.Provider):
         wanted = self._in_order(measures) if isinstance(measures, Set) else list(measures)
         self._here.asked.clear()
         refuse_unsupported(wanted)
-        return CWLAEvaluator(wanted, prepare(qrels))
+        return CWLAEvaluator(wanted, prepare(qrels, uncertain=True))
 
     def _in_order(self, measures: Iterable[Measure]) -> list[Measure]:
         """Return measures of a set in the order of the last list if it had the same measures, or else by name."""
@@ -261,6 +261,10 @@ class CWLAEvaluator(providers.Evaluator):
         wanted = pinned(measures)
         self.pinned = list(by_name(wanted).values())
         computed = [(measure, computation_of(measure)) for measure in self.pinned]
+        for measure in self.pinned:
+            if not reads_chances(measure):
+                with naming(measure):
+                    judgments.refuse_uncertain()
         self._needs = [computation.needs for _, computation in computed]
         self._work = [(measure, computation.prepare(judgments)) for measure, computation in computed]
         by_text: dict[tuple[str, str], object] = {}
@@ -378,15 +382,27 @@ def refuse_undefined(measure: Any, values: Array, qids: Sequence[str]) -> None:
         )
 
 
-def prepare(qrels: Any) -> Judgments:
+def prepare(qrels: Any, uncertain: bool = False) -> Judgments:
     """Return judgments in the form to which runs are aligned.
 
     The last two results are cached, because PyTerrier passes the same judgments with every run. They are recognised by
     the addresses of their ids, which lie in immutable memory, and by equal grades.
+
+    Parameters
+    ----------
+    qrels : DataFrame, dict of dicts, iterable of named tuples, or Judgments
+        Judgments.
+    uncertain : bool, default=False
+        Whether probabilities may stand for grades; otherwise they are an error.
     """
-    if isinstance(qrels, Judgments):
-        return qrels
-    columns = judgment_columns(qrels)
+    judgments = qrels if isinstance(qrels, Judgments) else _prepare(qrels)
+    if not uncertain:
+        judgments.refuse_uncertain()
+    return judgments
+
+
+def _prepare(qrels: Any) -> Judgments:
+    columns = judgment_columns(qrels, uncertain=True)
     where = tuple(
         (buffer.address, buffer.size, chunk.offset, len(chunk))
         for ids in (columns.query_id, columns.doc_id, columns.iteration)
@@ -396,7 +412,7 @@ def prepare(qrels: Any) -> Judgments:
         if buffer is not None
     )
     for known, judgments in _prepared:
-        if known == where and np.array_equal(judgments.columns.value, columns.value):
+        if known == where and _same_labels(judgments.columns, columns):
             return judgments
     kept = replace(columns, value=columns.value.copy())  # memory of NumPy is mutable, that of Arrow is not
     judgments = Judgments(kept)
@@ -404,15 +420,21 @@ def prepare(qrels: Any) -> Judgments:
     return judgments
 
 
+def _same_labels(one: Columns, other: Columns) -> bool:
+    """Return whether judgments of the same pairs have the same grades and probabilities."""
+    pairs = ((one.value, other.value), (one.chances, other.chances))
+    return one.graded == other.graded and all(np.array_equal(*pair) for pair in pairs)  # type: ignore[arg-type]
+
+
 def judged(qrels: Any) -> Judgments:
-    """Return judgments in the form to which runs are aligned.
+    """Return judgments, which may have probabilities in place of grades, in the form to which runs are aligned.
 
     Raises
     ------
     BadJudgments
         If no query is judged.
     """
-    judgments = prepare(qrels)
+    judgments = prepare(qrels, uncertain=True)
     if not judgments.qids:
         raise BadJudgments("the judgments are empty: without judged queries there is no mean.")
     return judgments

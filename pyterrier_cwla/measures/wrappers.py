@@ -18,10 +18,12 @@ from ..data.intents import WEIGHTS, IntentWeights
 from ..data.rankings import Rankings
 from ..data.resources import Resource
 from ..errors import BadJudgments, BadParameter, CWLAError, near, shown, some
+from ..model.expected import expected_score, is_exact, sampled_scores
 from ..model.introspection import reads
-from ..model.language import In, Kind, OneOf, Parameter, float_or_int
+from ..model.language import Grades, In, Kind, OneOf, Parameter, float_or_int
 from ..model.metric import Metric
 from ..model.residuals import residual, residual_is_a_bound
+from ..model.scoring import score
 from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
 from .catalogue import kind_of
 from .computing import Better, Computation, Needs, Values, of_answered
@@ -466,6 +468,173 @@ class _Residual(Wrapper):
         return all(part.is_a_bound for part in parts) if parts else residual_is_a_bound(self.metric)
 
 
+_SPREADS = ("std", "error")
+
+
+def _statistic(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value in ("mean", *_SPREADS) else None
+    return In("(0, 1)").convert(value)
+
+
+_HIGHEST = 999  # grade with a probability
+
+
+def _prior(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return In("[0, 1]").convert(value)
+    found = Grades("probabilities", 1).convert(value) or {}
+    whole = all(isinstance(grade, int) and 0 <= grade <= _HIGHEST for grade in found)
+    return found if whole and abs(sum(found.values()) - 1) <= _ROUNDING else None
+
+
+_STATISTICS = Kind("'mean', 'std', 'error' or a quantile above 0 and below 1", _statistic)
+_PRIORS = Kind("a probability of grade 1, or probabilities by grade that sum to 1, such as {0: 0.9, 2: 0.1}", _prior)
+
+
+class _Expected(Wrapper):
+    """Expected score of another measure over labels that are probabilities.
+
+    E[M] = Σ_g P(g)·M(g) over all labelings g of the documents, P(g) = Π_d p_d(g_d): labels are taken as independent,
+    and their probabilities as correct. Machines' labels are neither.
+
+    The judgments have a column ``p_relevant``, the probability of grade 1, or columns ``p_0``, ``p_1``, … for all
+    grades. If they have neither, grades are certain.
+
+    The mean is exact if the score is a sum of products of single labels, as those of RBP, DCG, ERR and TBG. Other
+    means, as those of nDCG and AP, and other statistics are taken over samples of labels.
+
+    Parameters
+    ----------
+    measure : str or ir_measures.Measure
+        The inner measure M: one that follows a user model, a Mixture, an IntentAware or a ByTopic.
+    prior : float or dict, optional
+        The probability of grade 1 of an unjudged document of the ranking, or the probabilities of its grades. By
+        default its grade is 0.
+    what : {"mean", "std", "error"} or float in (0, 1), default="mean"
+        The mean or standard deviation of the score over labelings, the standard error of a sampled mean (0 for an exact
+        one), or a quantile.
+    samples : int of at least 2, default=1000
+        The number of samples, unless the result is exact.
+    seed : int of at least 0, default=0
+        The seed of the samples.
+
+    References
+    ----------
+    Moffat et al. (2022), Eq. 1, for the score of one labeling.
+    """
+
+    SHORT_DESC = "Expected score of another measure over labels that are probabilities."
+    PARAMETERS = (
+        *Wrapper.PARAMETERS,
+        Parameter("prior", _PRIORS, None),
+        Parameter("what", _STATISTICS, "mean"),
+        Parameter("samples", In("[2, inf)", whole=True), 1000),
+        Parameter("seed", In("[0, inf)", whole=True), 0),
+    )
+    TAKES = (
+        "a measure that follows a user model, such as 'TBG' or 'nDCG@10', or a Mixture, IntentAware or ByTopic of such"
+    )
+
+    @property
+    def is_of_users(self) -> bool:
+        """Whether the value is a mean over users, as that of the inner measure."""
+        return self["what"] == "mean" and is_of_users(self.inner)
+
+    def _takes(self, inner: Measure) -> bool:
+        return row_of(inner) is not None or isinstance(inner, Combination | _IntentAware)
+
+    def validate_params(self) -> None:
+        """Raise BadParameter if the value is not defined for the inner measure."""
+        inner = self.inner
+        if isinstance(inner, Combination | _IntentAware):
+            if self["what"] != "mean":
+                raise BadParameter(
+                    f"Expected(what=): {self['what']!r} of {inner} is not computed, since its parts share labels. Give"
+                    " what='mean', or one of its measures."
+                )
+            self(measure=next(iter(inner.parts.values()))).validate_params()
+        elif self["prior"] is not None and (lacking := _lacks_prior(user_model_of(inner).metric)):
+            raise BadParameter(
+                f"Expected(prior=): {inner} {lacking}, which is not defined if any document outside the ranking may be"
+                " relevant. Leave prior out, or take a measure such as 'RBP(rel=1)'."
+            )
+
+    @property
+    def prior(self) -> Array | None:
+        """Probabilities of the grades 0, 1, … of unjudged documents."""
+        given = self["prior"]
+        if given is None:
+            return None
+        by_grade = given if isinstance(given, Mapping) else {0: 1 - given, 1: given}
+        return np.array([by_grade.get(grade, 0.0) for grade in range(int(max(by_grade)) + 1)], float)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the value is computed without samples."""
+        parts = self.inner.parts.values() if isinstance(self.inner, Combination | _IntentAware) else ()
+        if parts:
+            return all(self(measure=part).is_exact for part in parts)
+        return self["what"] in ("mean", "error") and is_exact(self.metric)
+
+    def computation(self) -> Computation:
+        """Return the computation of the statistic."""
+        inner = self.inner
+        if isinstance(inner, Combination):
+            return inner.combined(lambda part: computation_of(self(measure=part)))
+        if isinstance(inner, _IntentAware):
+            return computation_of(inner(measure=self(measure=inner.inner)))
+        model = user_model_of(inner)
+
+        def prepare(judgments: Judgments) -> Values:
+            metric = model.metric_for(judgments, uncertain=True)
+            prior, what, samples = self.prior, self["what"], self["samples"]
+            if prior is not None and metric.max_rel is not None and len(prior) - 1 > metric.max_rel:
+                raise BadParameter(f"{self}: prior= has grade {len(prior) - 1}, above max_rel={metric.max_rel}.")
+
+            def values(rankings: Rankings) -> Array:
+                found = np.zeros(len(rankings))
+                certain = prior is None and rankings.pool.chances is None
+                if what in _SPREADS and (certain or (what == "error" and is_exact(metric))):
+                    return found
+                if certain:
+                    return score(metric, rankings)
+                if what == "mean" and is_exact(metric):
+                    return expected_score(metric, rankings, prior)
+                for which, scores in sampled_scores(metric, rankings, judgments.qids, samples, self["seed"], prior):
+                    found[which] = _summary(scores, what)
+                return found
+
+            return of_answered(values, all_judged=True)
+
+        return Computation(replace(model.needs, all_judged=True, user_model=False), prepare)
+
+    @property
+    def better(self) -> Better | None:
+        """Scores that are better, as for the inner measure; None of a spread."""
+        return None if self["what"] in _SPREADS else super().better
+
+
+def _summary(scores: Array, what: str | float) -> Array:
+    """Return a statistic of sampled scores, of shape (n_rankings, n_samples)."""
+    if what == "mean":
+        mean: Array = scores.mean(axis=1)
+        return mean
+    if not isinstance(what, str):
+        quantile: Array = np.quantile(scores, what, axis=1)
+        return quantile
+    std: Array = scores.std(axis=1, ddof=1)
+    error: Array = std / scores.shape[1] ** 0.5
+    return std if what == "std" else error
+
+
+def _lacks_prior(metric: Metric) -> str:
+    """Return why a measure does not work with labels of unjudged documents, or nothing."""
+    if metric.norm in ("ideal", "all", "mean"):
+        return f"is normalised by all relevant documents (norm={metric.norm!r})"
+    return "reads the total gain of the query" if (reads(metric.C) | reads(metric.A)) & {"total"} else ""
+
+
 class _GeometricMean(Wrapper):
     """Geometric mean of another measure over queries, which gives more weight to low scores.
 
@@ -625,11 +794,11 @@ class _ByTopic(Combination, Wrapper):
         Parameter("parameters", kind_of(TopicParameters, PARAMETERS_BY_TOPIC)),
         Parameter("other", OneOf("error", "measure"), "error"),
     )
-    TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)'"
+    TAKES = "a measure that follows a user model, such as 'TBG' or 'RBP(rel=1)', or the Expected of one"
     _parts: Parts | None = None
 
     def _takes(self, inner: Measure) -> bool:
-        return row_of(inner) is not None
+        return row_of(inner if not isinstance(inner, _Expected) else inner.inner) is not None
 
     def validate_params(self) -> None:
         """Raise an error if the measure does not take the parameters of a topic, or the units of topics differ."""
@@ -710,12 +879,33 @@ _OTHER_TOPICS = "Add its parameters, or write other='measure' for the parameters
 
 
 def _with_parameters(measure: Measure, topic: str, own: dict[str, Any]) -> Measure:
+    if isinstance(measure, _Expected):
+        mine = {name: own[name] for name in own if name in measure.SUPPORTED_PARAMS}
+        of_inner = {name: own[name] for name in own if name not in mine}
+        return measure(measure=_with_parameters(measure.inner, topic, of_inner), **mine)
     try:
         found = measure_of(measure(**own))
         user_model_of(found)
     except CWLAError as error:
         raise type(error)(f"ByTopic(parameters=), topic {topic!r}: {error}") from None
     return found
+
+
+def reads_chances(measure: Measure) -> bool:
+    """Return whether a measure reads probabilities of grades: an Expected, or a measure of such measures alone."""
+    parts = getattr(measure, "parts", {}).values()
+    return isinstance(measure, _Expected) or (bool(parts) and all(map(reads_chances, parts)))
+
+
+def notes_on_labels(measures: Iterable[Measure]) -> list[str]:
+    """Return what expected scores assume of labels, and which are means over samples; nothing for other measures."""
+    found = [part for measure in measures for part in layers(measure) if isinstance(part, _Expected)]
+    of_samples = [f"{part} ({part['samples']:,}, seed {part['seed']})" for part in found if not part.is_exact]
+    notes = ["Expected scores take labels as independent and their probabilities as correct; machines' are neither."]
+    if of_samples:
+        listed = ", ".join(dict.fromkeys(of_samples))
+        notes.append(f"By samples of labels: {listed}; with what='error', the standard error.")
+    return notes if found else []
 
 
 def residual_of(measure: Measure) -> _Residual | None:
@@ -729,10 +919,11 @@ def residual_of(measure: Measure) -> _Residual | None:
     return None if isinstance(measure, _Residual) else Residual(measure=measure)
 
 
-Residual, GeometricMean, IntentAware, ByTopic = _Residual(), _GeometricMean(), _IntentAware(), _ByTopic()
+Residual, Expected, GeometricMean = _Residual(), _Expected(), _GeometricMean()
+IntentAware, ByTopic = _IntentAware(), _ByTopic()
 
 
-_OF_MEASURES = (Residual, GeometricMean, IntentAware, Mixture, ByTopic)
+_OF_MEASURES = (Residual, Expected, GeometricMean, IntentAware, Mixture, ByTopic)
 DECLARATIONS.update({one.DECLARATION.name: one.DECLARATION for one in _OF_MEASURES})
 MEASURES: dict[str, CWLAMeasure] = {
     **{name: kind() for name, kind in CLASSES.items()},

@@ -40,6 +40,8 @@ class Walk:
         View of the rankings.
     leaves : ndarray of int, optional
         Column at which all users of each query leave, at the latest.
+    C : ndarray, optional
+        Probabilities of going on; by default those of the metric's continuation.
 
     Attributes
     ----------
@@ -51,13 +53,17 @@ class Walk:
         V at the first rank after the list.
     """
 
-    def __init__(self, metric: Metric, view: View, leaves: Array | None = None) -> None:
+    def __init__(self, metric: Metric, view: View, leaves: Array | None = None, C: Floats | None = None) -> None:
         self.metric, self.view = metric, view
         if not metric.C.built_in:
             try_out(metric.C)
             if self._open:
                 warn_if_nobody_leaves(metric.C)
-        C, first = self._of_survival() if metric.C.fact("gives_survival") else (self._given(metric.C, view), 1.0)
+        first: Floats | float = 1.0
+        if metric.C.fact("gives_survival"):
+            C, first = self._of_survival()
+        elif C is None:
+            C = self._given(metric.C, view)
         if not (metric.C.built_in and metric.rank_only):
             check_probabilities(metric.C, C, view.r)
         self._between: Floats | None = None  # items seen between the columns, per user who sees the column before

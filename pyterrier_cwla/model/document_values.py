@@ -44,14 +44,22 @@ def words_of_items(
     ndarray of shape (n_queries, width)
         Numbers of words, or of seconds.
     """
+    return rankings.at_ranks(_words_of_rows(metric, rankings, quantity), queries, width)
+
+
+def words_of_hits(metric: Metric, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:
+    """Return the words of the hits, as :func:`words_of_items`."""
+    return _words_of_rows(metric, rankings, quantity)[rankings.place_of_hits]
+
+
+def _words_of_rows(metric: Metric, rankings: Rankings, quantity: type[NumberTable]) -> Floats:
     copies = metric.duplicates if quantity is Lengths else None
 
     def words() -> Array:
         flat = rankings.of_rows(lambda rows: words_in_rank_order(metric, rows, quantity))
         return flat if copies is None else np.where(rankings.repeats(copies), 0.0, flat)
 
-    flat = remembered(rankings.views, (*quantity._key(metric), copies), words)
-    return rankings.at_ranks(flat, queries, width)
+    return remembered(rankings.views, (*quantity._key(metric), copies), words)
 
 
 def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:

@@ -242,10 +242,10 @@ def over_all_ranks(
         Values, before normalisation; 0 for empty rankings with ``end="stop"``.
     """
     widths = ranks_that_matter(metric, rankings, unjudged[0])
-    return _values(metric, rankings, names, widths, partial(view_of_ranks, unjudged=unjudged), which)
+    return values_of_views(metric, rankings, names, widths, partial(view_of_ranks, unjudged=unjudged), which)
 
 
-def _values(
+def values_of_views(
     metric: Metric,
     rankings: Rankings,
     names: Sequence[str],
@@ -253,6 +253,7 @@ def _values(
     view_of: Callable[[Metric, Rankings, Array, int], Seen],
     which: Array | None = None,
 ) -> Floats:
+    """Return values of :func:`over_all_ranks` from views of chunks of queries with a number of columns each."""
     values = np.zeros((len(rankings), len(names)))
     for queries, width in chunks_of_equal_width(metric, rankings, widths, which):
         try:
@@ -368,7 +369,7 @@ def hits_decide(metric: Metric, names: Sequence[str]) -> bool:
 @route(ROUTES, when=hits_decide, gain="14 to 17 % of the time of six measures of 2,000 or 6,980 queries")
 def over_hits(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
     """Return values from the hits only, if nobody leaves at other items, or V at the hits is known without them."""
-    return _values(metric, rankings, names, roomy(np.diff(rankings.start) + 1), view_of_hits)
+    return values_of_views(metric, rankings, names, roomy(np.diff(rankings.start) + 1), view_of_hits)
 
 
 RANKS_PER_COLUMN = 8  # a column of the route over hits and gaps takes the time of five to ten ranks
@@ -395,7 +396,7 @@ def over_hits_and_gaps(metric: Metric, rankings: Rankings, names: Sequence[str])
     rankings = rankings if relevant.all() else rankings.only(relevant)
     widths = roomy(np.diff(rankings.start) + 2)  # rank 1 and the last item have a column as well
     sparse = RANKS_PER_COLUMN * widths <= ranks_that_matter(metric, rankings)
-    values = _values(metric, rankings, names, widths, view_of_hits_and_gaps, sparse)
+    values = values_of_views(metric, rankings, names, widths, view_of_hits_and_gaps, sparse)
     return values if sparse.all() else values + over_all_ranks(metric, rankings, names, which=~sparse)
 
 

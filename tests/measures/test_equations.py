@@ -331,7 +331,17 @@ VALUES = {
 #: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_by_topic.py, test_sessions.py and
 #: test_session_users.py have their formulas.
 OF_INTENTS = {"alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall"}
-ELSEWHERE = OF_INTENTS | {"Residual", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG", "SessionCWLA"}
+ELSEWHERE = OF_INTENTS | {
+    "Residual",
+    "Expected",
+    "IntentAware",
+    "Mixture",
+    "ByTopic",
+    "sDCG",
+    "nsDCG",
+    "esNDCG",
+    "SessionCWLA",
+}
 
 
 def topics(frames):

@@ -1,0 +1,156 @@
+"""Expected scores of judgments that are probabilities are the same through all doors."""
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
+import pyterrier as pt
+import pytest
+from lightgbm import LGBMRanker
+
+from pyterrier_cwla import GroupedRanker, LambdaMART, compare, evaluate, explain, scorer, stream
+from pyterrier_cwla.errors import CannotScore
+from pyterrier_cwla.files import formats
+from pyterrier_cwla.learning.metrics import measure_score
+from pyterrier_cwla.measures.named import measures_of
+from tests.support.generated import as_pyterrier
+from tests.support.messages import refused
+
+from .doors import Column
+
+MEASURES = measures_of([
+    "Expected(measure='RBP(rel=1)')", "Expected(measure='RR')", "Expected(measure='nDCG@5',samples=50)",
+    "Expected(measure=\"CWLA(C='rbp(0.8)',A='max',max_rel=2)\",prior=0.2)",
+    "Expected(measure=\"CWLA(C='inst(1)',A='erg',max_rel=2)\",samples=50,what='std')",
+])  # fmt: skip
+NAMES = [str(measure) for measure in MEASURES]
+
+
+def made(binary):
+    """Return a run and judgments of five topics with probabilities, some documents unjudged."""
+    rng = np.random.default_rng(7)
+    rows = [(f"q{q}", f"d{d}", float(score)) for q in range(5) for d, score in enumerate(rng.permutation(9))]
+    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"])
+    qrels = run[["query_id", "doc_id"]].sample(frac=0.7, random_state=1)
+    p = rng.dirichlet([0.3, 0.3, 0.3], len(qrels))
+    chances = {"p_relevant": p[:, 1]} if binary else {f"p_{grade}": p[:, grade] for grade in range(3)}
+    return run, qrels.assign(**chances)
+
+
+@pytest.fixture(params=["binary", "graded"])
+def data(request):
+    """Return the run, the judgments, and the expected scores by topic."""
+    run, qrels = made(request.param == "binary")
+    return run, qrels, evaluate(qrels, run, MEASURES, by_query=True).loc["run"]
+
+
+def by_names(frame):
+    return frame.set_index("query_id")[NAMES]
+
+
+def test_forms_of_judgments(data, tmp_path):
+    run, qrels, wanted = data
+    files = {name: tmp_path / f"qrels.{name}" for name in ("parquet", "csv", "tsv", "txt")}
+    qrels.to_parquet(files["parquet"])
+    for name, separator in (("csv", ","), ("tsv", "\t"), ("txt", " ")):
+        qrels.assign(model="m").to_csv(files[name], sep=separator, index=False)
+    forms = [qrels.sample(frac=1, random_state=3), as_pyterrier(qrels), polars.from_pandas(qrels),
+             pa.Table.from_pandas(qrels), list(qrels.itertuples(index=False)), *files.values()]  # fmt: skip
+    for form in forms:
+        found = evaluate(form, run, MEASURES, by_query=True).loc["run"]
+        pd.testing.assert_frame_equal(found.loc[wanted.index], wanted, check_exact=True)
+
+
+def test_entries(data, tmp_path, prints):
+    run, qrels, wanted = data
+    qrels.to_csv(tmp_path / "qrels.csv", index=False)
+    run.to_parquet(tmp_path / "run.parquet")
+    found = {
+        "stream": by_names(pd.concat(stream(qrels, tmp_path / "run.parquet", MEASURES))),
+        "provider": pd.DataFrame(
+            {str(m): {one.query_id: one.value for one in ir_measures.iter_calc([m], qrels, run)} for m in MEASURES}
+        ),
+        "experiment": pt.Experiment(
+            [pt.Transformer.from_df(as_pyterrier(run))], pd.DataFrame({"qid": wanted.index, "query": "?"}),
+            as_pyterrier(qrels), MEASURES, perquery=True,
+        ).pivot(index="qid", columns="measure", values="value"),
+    }  # fmt: skip
+    for frame in found.values():
+        pd.testing.assert_frame_equal(frame.loc[wanted.index, NAMES], wanted, check_names=False, rtol=1e-12)
+    means = compare(qrels, {"one": run, "two": run}, MEASURES)
+    assert means.scores.loc["one", NAMES].tolist() == pytest.approx(wanted.mean().tolist(), rel=1e-12)
+    assert any("independent" in note for note in means.notes())
+    options = [option for name in NAMES for option in ("-m", name)]
+    text = prints(
+        "evaluate", tmp_path / "qrels.csv", tmp_path / "run.parquet", *options, "--by-query", "--format", "csv"
+    )
+    assert [line.split(",")[1] for line in text.splitlines()[1:]] == wanted.index.tolist()
+
+
+def test_labelled_rows(data):
+    run, qrels, wanted = data
+    rows = run.merge(qrels, how="left")
+    labels = rows.filter(regex="^p_")
+    y = (labels.iloc[:, 0] if labels.shape[1] == 1 else labels).set_axis(
+        pd.MultiIndex.from_arrays([rows.query_id, rows.doc_id], names=["qid", "docno"])
+    )
+    for measure in MEASURES:
+        value = scorer(measure, greater_is_better=True)(Column(), rows[["score"]].to_numpy(), y)
+        assert value == pytest.approx(wanted[str(measure)].mean(), rel=1e-12)
+        values = measure_score(measure, y, rows.score, qid=rows.query_id, docno=rows.doc_id, average=False)
+        assert values.tolist() == pytest.approx(wanted.loc[rows.query_id.unique(), str(measure)].tolist(), rel=1e-12)
+    with pytest.raises(CannotScore, match=r"only Expected\(measure=…\) reads"):
+        scorer("nDCG@5")(Column(), rows[["score"]].to_numpy(), y)
+    known = y.notna() if y.ndim == 1 else y.notna().all(axis=1)
+    ranker = GroupedRanker(LGBMRanker(objective=LambdaMART("nDCG@5"), n_estimators=2, verbose=-1))
+    refused(lambda: ranker.fit(rows.loc[known.to_numpy(), ["score"]], y[known]), "probabilities")
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["RR", "RBP(rel=1)", "CWLA(C='rbp(0.8)',A='max',max_rel=2)", "CWLA(C='cascade(0.8)',A='utility(log2)',max_rel=2)",
+     "CWLA(C='decay(4)',A='smeared(4)',effort='by_grade({0:1,1:2,2:5})',max_rel=2,end='stop')"],
+)  # fmt: skip
+def test_explanations_add_up(inner):
+    run, qrels = made(binary=False)
+    measure = f'Expected(measure="{inner}")'
+    explained = explain(qrels, run, "q1", measure)
+    score = evaluate(qrels, run, [measure], by_query=True).loc[("run", "q1"), :].iloc[0]
+    assert explained.score == pytest.approx(score, rel=1e-12)
+    parts = explained.table["L·A"].sum() + explained.beyond
+    assert parts == pytest.approx(score, rel=1e-12)
+    if explained.adds_gains:
+        assert explained.contributions.sum() == pytest.approx(score, rel=1e-9)
+
+
+def test_sampled_means_are_not_explained():
+    run, qrels = made(binary=True)
+    refused(lambda: explain(qrels, run, "q1", "Expected(measure='nDCG@5')"), "samples of labels")
+
+
+HOSTILE = {
+    "query_id,doc_id,p_relevant\nq,a,0.5\nq,b,": ":3: p_relevant '' is no number",
+    "query_id,doc_id,p_relevant\nq,a,0.5\nq,a,0.4": "'a' is judged twice",
+    "query_id,doc_id,p_0,p_2\nq,a,0.5,0.5": "not 'p_1'",
+    "doc_id,p_relevant\na,0.5": "expected 4 fields",
+    "query_id,doc_id,p_relevant\nq,a,2": "p_relevant is 2",
+    "query_id,doc_id,p_relevant\nq,a,inf": "p_relevant is inf",
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_files_that_are_refused(text, tmp_path):
+    path = tmp_path / "qrels.csv"
+    path.write_text(text)
+    refused(lambda: evaluate(path, {"q": {"a": 1.0}}, ["Expected(measure='RR')"]), HOSTILE[text])
+
+
+def test_a_file_with_grades_and_probabilities(tmp_path):
+    made(binary=True)[1].assign(relevance=1).to_csv(tmp_path / "both.csv", index=False)
+    assert {*formats.read_qrels(tmp_path / "both.csv").column_names} == {
+        "query_id",
+        "doc_id",
+        "relevance",
+        "p_relevant",
+    }

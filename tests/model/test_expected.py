@@ -1,0 +1,287 @@
+"""Expected scores, compared with the enumeration of all labelings by the loops of tests/support/reference.py."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import CWLA, CWLAError, Expected, aggregation, evaluate
+from pyterrier_cwla.model.expected import is_exact
+from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, parsed
+from tests.support import reference
+from tests.support.messages import refused
+
+#: Probabilities of the grades 0, 1 and 2; "x" is not judged, and "far" is not retrieved.
+P = {"a": (0.5, 0.2, 0.3), "b": (0.1, 0.9, 0.0), "c": (0.0, 0.0, 1.0), "far": (0.6, 0.1, 0.3)}
+RANKING = ("a", "x", "b", "c")
+RUN = {"q": {document: 10.0 - rank for rank, document in enumerate(RANKING)}}
+QRELS = pd.DataFrame([("q", d, *p) for d, p in P.items()], columns=["query_id", "doc_id", "p_0", "p_1", "p_2"])
+WORDS = {"a": 300, "x": 80, "b": 900, "c": 20, "far": 500}
+PRIOR = (0.7, 0.1, 0.2)
+
+
+def labelings(chances):
+    """Yield the grades of the documents and their probability, for all labelings of a positive probability."""
+    for grades in itertools.product(*(range(len(p)) for p in chances.values())):
+        p = math.prod(of_one[grade] for of_one, grade in zip(chances.values(), grades))
+        if p > 0:
+            yield dict(zip(chances, grades)), p
+
+
+def enumerated(C, A, prior=None, **options):
+    """Return the expected score by the reference."""
+    chances = P if prior is None else P | {"x": prior}
+    return math.fsum(
+        p
+        * reference.score(
+            [grade.get(document) for document in RANKING],
+            C=C,
+            A=A,
+            max_rel=2,
+            judged=[grade[document] for document in P],
+            words=[WORDS[document] for document in RANKING],
+            judged_words=[WORDS[document] for document in P],
+            **options,
+        )
+        for grade, p in labelings(chances)
+    )
+
+
+def expected(measure, **more):
+    return float(evaluate(QRELS, RUN, [Expected(measure=measure, **more)]).iloc[0, 0])
+
+
+def cells(C, **options):
+    """Yield the exact cells of a continuation: the measure and the aggregation as the reference has it."""
+    for text, A in AGGREGATIONS.items():
+        measure = CWLA(C=C, A=text, max_rel=2, **options)
+        if is_exact(measure.metric):
+            yield measure, A
+
+
+@pytest.mark.parametrize("end", ["open", "stop"])
+@pytest.mark.parametrize("C", CONTINUATIONS)
+def test_exact_scores_are_those_of_all_labelings(C, end):
+    for measure, A in cells(C, end=end):
+        try:
+            wanted = enumerated(CONTINUATIONS[C], A, end=end)
+        except ValueError:  # a score is not defined
+            with pytest.raises(CWLAError):
+                expected(measure)
+            continue
+        assert expected(measure) == pytest.approx(wanted, rel=1e-9 if "max" in str(measure) else 1e-12, abs=1e-13)
+
+
+@pytest.mark.parametrize("A", ["etg", "utility(log2)", "smeared", "smeared(50)"])
+@pytest.mark.parametrize("C", ["decay(200)", "product(decay(200),cascade(0.9))", "rbp(0.8)", "cascade(0.7,rel=2)"])
+@pytest.mark.parametrize("effort", ["time", "ratio(4)"])
+def test_efforts_may_depend_on_labels(C, A, effort, tmp_path):
+    table = tmp_path / "words.tsv"
+    pd.Series(WORDS).to_csv(table, sep="\t", header=False)
+    lengths = {"lengths": str(table)} if effort == "time" else {}
+    measure = CWLA(C=C, A=A, effort=effort, max_rel=2, unseen=5, **lengths)
+    C, A = parsed(C), AGGREGATIONS.get(A, ("smeared", {"half_life": 50}))
+    found = expected(measure)
+    assert Expected(measure=measure).is_exact
+    efforts = {"time": ("time", {}), "ratio(4)": ("ratio", {"times": 4})}
+    assert found == pytest.approx(enumerated(C, A, effort=efforts[effort], unseen=5), rel=1e-12)
+
+
+def test_expected_efforts_plugged_in_would_be_wrong():
+    """The mean over labelings is not the score of a document with the mean effort."""
+    measure = CWLA(C="decay(60)", A="etg", effort="by_grade({0: 10, 1: 40, 2: 90})", max_rel=2)
+    efforts = {0: 10, 1: 40, 2: 90}
+    exact = enumerated(("decay", {"half_life": 60}), ("etg", {}), effort=("by_grade", {"efforts": efforts}))
+    assert expected(measure) == pytest.approx(exact, rel=1e-12)
+    r, e = ([sum(p * worth(g) for g, p in enumerate(P.get(d, (1, 0, 0)))) for d in RANKING]
+            for worth in (lambda g: g / 2, efforts.get))  # fmt: skip
+    plugged = sum(gain * 2 ** (-sum(e[:rank]) / 60) for rank, gain in enumerate(r))
+    assert abs(plugged - exact) > 1e-3
+
+
+EXACT = {
+    "rbp(0.8)": "etg erg err avg max fin fgt(0.8) pe(0.5) items effort utility(log2) smeared",
+    "cascade(0.7)": "etg err items effort utility(log2) smeared",
+    "rr": "err items effort",
+    "ap1": "",
+    "ap2": "",
+    "inst(1)": "",
+}
+
+
+@pytest.mark.parametrize("C", EXACT)
+def test_cells_with_an_exact_form(C):
+    found = {A for A in AGGREGATIONS if is_exact(CWLA(C=C, A=A, max_rel=2).metric)}
+    also = {"fgt(0)", "fgt(1)", "utility(reciprocal)", "utility(table(1,0.7,0.3))", "smeared(5)"}
+    assert found - also == {*EXACT[C].split()}
+
+
+def test_rr_is_exact_for_sums_of_gains_where_the_list_ends():
+    for end, exact in (("stop", True), (5, True), ("open", False)):
+        assert all(is_exact(CWLA(C="rr", A=A, end=end, max_rel=2).metric) == exact for A in ("etg", "smeared"))
+
+
+def test_functions_of_users_are_exact_by_their_facts():
+    @aggregation(linear_in_gain=True)
+    def halved(view):
+        return view.G / 2
+
+    measure = CWLA(C="dcg(3)", A="halved", max_rel=2)
+    assert Expected(measure=measure).is_exact
+    assert expected(measure) == pytest.approx(enumerated(("dcg", {"k": 3}), ("etg", {})) / 2, rel=1e-12)
+
+
+SAMPLED = (
+    ("ap1", "erg"), ("ap2", "avg"), ("inst(1)", "erg"), ("inst(1)", "max"), ("rr", "fin"), ("cascade(0.7)", "avg")
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("C", "A"), SAMPLED)
+def test_sampled_scores_are_near_those_of_all_labelings(C, A):
+    measure = CWLA(C=C, A=A, max_rel=2)
+    error = expected(measure, what="error")
+    assert 0 < error < 0.02
+    assert abs(expected(measure) - enumerated(CONTINUATIONS[C], AGGREGATIONS[A])) < 4 * error
+
+
+@pytest.mark.nightly
+def test_sampled_scores_are_within_four_standard_errors():
+    """Of a thousand cases, 99.9 % are within four standard errors, as those of a normal distribution are."""
+    far, cases = 0, 0
+    for C, A, seed in itertools.product(CONTINUATIONS, AGGREGATIONS, range(1, 4)):
+        measure = CWLA(C=C, A=A, end="stop", max_rel=2)
+        if not is_exact(measure.metric):
+            values = [expected(measure, samples=400, seed=seed, what=what) for what in ("mean", "error")]
+            wanted = enumerated(CONTINUATIONS[C], AGGREGATIONS[A], end="stop")
+            far += abs(values[0] - wanted) > 4 * values[1] + 1e-12
+            cases += 1
+    assert cases > 1000
+    assert far <= 0.001 * cases
+
+
+@pytest.mark.parametrize("norm", ["ideal", "all", "mean"])
+def test_normalised_scores_are_sampled_with_their_ideals(norm):
+    measure = CWLA(C="dcg(3)", A="etg", norm=norm, max_rel=2)
+    wanted = enumerated(("dcg", {"k": 3}), ("etg", {}), norm=norm)
+    assert abs(expected(measure, samples=4000) - wanted) < 4 * expected(measure, samples=4000, what="error")
+
+
+@pytest.mark.parametrize(
+    ("C", "A"), [("rbp(0.8)", "max"), ("rbp(0.8)", "erg"), ("cascade(0.7)", "etg"), ("inst(1)", "erg")]
+)
+def test_a_prior_holds_for_unjudged_documents(C, A):
+    measure, prior = CWLA(C=C, A=A, max_rel=2), dict(enumerate(PRIOR))
+    wanted = enumerated(CONTINUATIONS[C], AGGREGATIONS[A], prior=PRIOR)
+    found, error = (expected(measure, prior=prior, what=what) for what in ("mean", "error"))
+    assert abs(found - wanted) < max(4 * error, 1e-12)
+    assert (error == 0) == is_exact(measure.metric)
+
+
+def test_std_and_quantiles():
+    measure = CWLA(C="rbp(0.8)", A="erg", max_rel=2)
+    scores, p = np.array([
+        (reference.score([grade.get(d) for d in RANKING], C=("rbp", {"phi": 0.8}), A=("erg", {}), max_rel=2), p)
+        for grade, p in labelings(P)
+    ]).T  # fmt: skip
+    std = math.sqrt(p @ scores**2 - (p @ scores) ** 2)
+    assert expected(measure, what="std", samples=20_000) == pytest.approx(std, rel=0.02)
+    for share in (0.1, 0.5, 0.9):
+        quantile = expected(measure, what=share, samples=20_000)
+        below, at_most = p[scores < quantile - 1e-12].sum(), p[scores < quantile + 1e-12].sum()
+        assert below - 0.02 < share < at_most + 0.02
+
+
+@given(st.lists(st.sampled_from([0, 1, 2]), min_size=4, max_size=4), st.sampled_from(["inst(1)", "rbp(0.8)", "ap2"]))
+def test_certain_labels_have_the_score_of_the_measure(grades, C):
+    qrels = {"q": dict(zip(P, grades))}
+    certain = QRELS.assign(**{f"p_{grade}": [float(one == grade) for one in grades] for grade in range(3)})
+    measure = CWLA(C=C, A="avg", max_rel=2)
+    of_grades = evaluate(qrels, RUN, [measure, Expected(measure=measure), Expected(measure=measure, what="std")])
+    (plain, expected, std), of_chances = (
+        of_grades.iloc[0],
+        evaluate(certain, RUN, [Expected(measure=measure)]).iloc[0, 0],
+    )
+    assert (expected, std) == (plain, 0.0)
+    assert of_chances == pytest.approx(plain, rel=1e-12)
+
+
+def test_parts_of_mixtures_and_intents_are_expected():
+    one, other = CWLA(C="rbp(0.5)", A="erg", max_rel=2), CWLA(C="rbp(0.9)", A="erg", max_rel=2)
+    mixture = f"measures={{'a':{str(one)!r},'b':{str(other)!r}}},weights={{'a':0.25,'b':0.75}}"
+    inside = f"Mixture(measures={{'a':{str(Expected(measure=one))!r},'b':{str(Expected(measure=other))!r}}},weights={{'a':0.25,'b':0.75}})"
+    wanted = 0.25 * expected(one) + 0.75 * expected(other)
+    found = evaluate(QRELS, RUN, [f"Expected(measure={f'Mixture({mixture})'!r})", inside]).iloc[0]
+    assert found.tolist() == pytest.approx([wanted, wanted], rel=1e-12)
+
+    intents = pd.concat([QRELS.assign(iteration="1"), QRELS.assign(iteration="2", p_0=1.0, p_1=0.0, p_2=0.0)])
+    intents.loc[(intents.iteration == "2") & (intents.doc_id == "b"), ["p_0", "p_2"]] = [0.0, 1.0]
+    both = evaluate(intents, RUN, [f"IntentAware(measure={str(Expected(measure=one))!r})",
+                                   f"Expected(measure={f'IntentAware(measure={str(one)!r})'!r})"]).iloc[0]  # fmt: skip
+    second = evaluate({"q": {"b": 2}}, RUN, [one]).iloc[0, 0]
+    assert both.tolist() == pytest.approx([(expected(one) + second) / 2] * 2, rel=1e-12)
+
+
+def test_by_topic_gives_parameters_to_the_inner_measure():
+    by_topic = "ByTopic(measure=\"Expected(measure='RBP(rel=1)')\",parameters={'q':{'p':0.5}})"
+    assert evaluate(QRELS, RUN, [by_topic]).iloc[0, 0] == expected("RBP(rel=1,p=0.5)")
+
+
+def test_samples_do_not_depend_on_other_topics_or_the_order_of_rows():
+    two = pd.concat([QRELS.assign(query_id="other").iloc[::-1], QRELS.iloc[[2, 0, 3, 1]]])
+    runs = {"q": RUN["q"], "other": RUN["q"]}
+    measure = Expected(measure="nDCG@3", samples=50)
+    found = evaluate(two, runs, [measure], by_query=True).iloc[:, 0]
+    assert found["run", "q"] == expected("nDCG@3", samples=50)
+    assert found["run", "other"] != found["run", "q"]
+    assert expected("nDCG@3", samples=50, seed=1) != found["run", "q"]
+
+
+REFUSED = {
+    "measure='Bpref'": "takes a measure that follows a user model",
+    "measure='nDCG@10',prior=0.2": "norm='ideal'",
+    "measure='AP',prior=0.2": "reads the total gain",
+    "measure='RBP(rel=1)',prior={0:0.5}": "sum to 1",
+    "measure='RBP(rel=1)',what='median'": "'mean', 'std', 'error' or a quantile",
+    "measure='Mixture(measures={\"a\":\"RBP(rel=1)\"})',what='std'": "share labels",
+    "measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=2)\",prior={0:0.5,3:0.5}": "grade 3, above max_rel=2",
+    "measure=\"CWLA(C='rr',A='err',gain='raw')\"": "gains of at most 1, and a gain is 2",
+    "measure=\"CWLA(C='rr',A='err',max_rel=1)\"": "'a' has grade 2, above max_rel=1",
+}
+
+
+@pytest.mark.parametrize("parameters", REFUSED)
+def test_parameters_that_are_refused(parameters):
+    refused(lambda: evaluate(QRELS, RUN, [f"Expected({parameters})"]), REFUSED[parameters])
+
+
+LABELS_REFUSED = {
+    "p_1=1.5": "'a': p_1 is 1.5: probabilities are from 0 to 1",
+    "p_1=nan": "'a': p_1 is nan",
+    "p_2=0.9": "'a': p_0 to p_2 sum to 1.6",
+    "p_relevant=0.5": "p_relevant and 'p_0'",
+    "p_4=0.0": "not 'p_3'",
+}
+
+
+@pytest.mark.parametrize("change", LABELS_REFUSED)
+def test_probabilities_that_are_refused(change):
+    name, value = change.split("=")
+    odd = QRELS.assign(**{name: float(value)})
+    refused(lambda: evaluate(odd, RUN, ["Expected(measure='RBP(rel=1)')"]), LABELS_REFUSED[change])
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "Bpref", "Mixture(measures={'a':'RBP(rel=1)'})"])
+def test_other_measures_need_grades(measure):
+    refused(lambda: evaluate(QRELS, RUN, [measure, "Expected(measure='RBP(rel=1)')"]), "only Expected", measure[:4])
+
+
+def test_grades_and_probabilities_side_by_side():
+    """Other measures read the grades, and expected ones the probabilities."""
+    both = QRELS.assign(relevance=[2, 0, 1, 0])
+    found = evaluate(both, RUN, ["RBP(rel=1)", "Expected(measure='RBP(rel=1)')"]).iloc[0]
+    assert found.tolist() == [evaluate(both.drop(columns=["p_0", "p_1", "p_2"]), RUN, ["RBP(rel=1)"]).iloc[0, 0],
+                              expected("RBP(rel=1)")]  # fmt: skip
