@@ -140,7 +140,7 @@ def _read(row: dict[str, str | None], names: list[str]) -> dict[str, Any]:
 def _number(text: str | None) -> float:
     if text is None or not _NUMBER.fullmatch(text):
         raise Refused(f"no number: {text!r}")
-    return float(text)
+    return float(text) + 0.0  # -0 is 0
 
 
 def _check_sessions(rows: list[dict[str, Any]], names: list[str]) -> None:

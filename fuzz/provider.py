@@ -70,7 +70,14 @@ def one_input(data: bytes) -> bool:
     except CWLAError as error:
         if wrong or any(
             text in str(error)
-            for text in ("give lengths=", "above max_rel", "infinite", "has no value for grade", "finite", "undefined")
+            for text in (
+                "lengths of documents are needed",
+                "above max_rel",
+                "infinite",
+                "has no value for grade",
+                "finite",
+                "undefined",
+            )
         ):
             return False
         raise Wrong(f"error for valid input: {error}") from error

@@ -14,10 +14,11 @@ import pyarrow.compute as pc
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array, Floats
 from ..data.rankings import places_within, summed
-from ..errors import warn
+from ..errors import BadParameter, warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, to_numpy
 from ..model.language import In, Parameter
+from ..model.metric import FARTHEST
 from ..model.view_columns import CELLS, packed
 from .catalogue import JUDGED_ONLY, REL_OR_0
 from .computing import Computation, Needs, Values
@@ -190,6 +191,10 @@ class FoundIntents:
         """Return the total if each document were relevant to all intents; 1 for a cutoff of 1, as in ndeval."""
         if cutoff == 1:
             return np.ones(len(self))
+        if cutoff > FARTHEST:
+            raise BadParameter(
+                f"@{cutoff}: the highest value is a sum over all these ranks, at most {FARTHEST:,}: give a lower one."
+            )
         return self.intents * float(_fading(alpha, cutoff) @ worth(np.arange(1, cutoff + 1)))
 
 

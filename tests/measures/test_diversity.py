@@ -221,3 +221,4 @@ def test_a_cutoff_is_needed(name):
 def test_parameters_out_of_range():
     refused(lambda: evaluate(*collection(0), ["alpha_nDCG(alpha=1.5)@5"]), BadParameter, "alpha")
     refused(lambda: evaluate(*collection(0), ["NRBP(beta=2)"]), BadParameter, "beta")
+    refused(lambda: evaluate(*collection(0), ["ERR_IA@1000000000"]), BadParameter, "at most", "4,194,304")
