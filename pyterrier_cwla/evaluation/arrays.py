@@ -242,6 +242,9 @@ class _GradedLists:
             way_out = way_out or f"give max_rel={highest:g}"
             raise BadJudgments(f"a grade of {highest:g} is above max_rel={max_rel:g}: {way_out}.")
 
+    def refuse_uncertain(self) -> None:
+        """Accept the lists: they have grades."""
+
     def rankings(self, all_judged: bool = False, with_pool: bool = True) -> Rankings:
         """Return the rankings with their relevant items, or with all judged items."""
         given = self.given

@@ -469,7 +469,7 @@ class Rated:
             parts += [list(map(str, of.sessions)), of.start, of.queries, of.judged_as]
         for columns in (self.shown.judgments.columns, *(rows.columns for rows in self.shown.aligned.runs)):
             for name, column in vars(columns).items():
-                parts += [name, column if isinstance(column, np.ndarray | None) else column.to_pylist()]
+                parts += [name, column if isinstance(column, np.ndarray | bool | None) else column.to_pylist()]
         return fingerprint(*parts)
 
     def about(self, weighted: bool = False) -> dict[str, Any]:
