@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Modules of commands with their commands, in the order of the help.
 _MODULES = {
-    "evaluation": ("evaluate", "compare", "rbo", "sessions", "pages"),
+    "evaluation": ("evaluate", "compare", "correct", "rbo", "sessions", "pages"),
     "explanation": ("explain", "measures", "explore"),
     "demo": ("demo",),
     "log": ("calibrate", "simulate"),

@@ -20,6 +20,7 @@ from .arguments import (
     MeasureOptions,
     cells,
     command,
+    judgments_of,
     runs_by_name,
 )
 from .options import displayed
@@ -143,6 +144,57 @@ def compare(
     if results.format not in (Format.table, Format.latex):
         notes = [*found.of_topics, *notes]
     results.write(found, found.about, notes)
+
+
+@command()
+def correct(
+    judged: JudgedRuns,
+    *,
+    machine: Path,
+    measures: list[str] | None = None,
+    machine_measures: list[str] | None = None,
+    baseline: list[str] | None = None,
+    no_baseline: bool = False,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("evaluation.correction.corrected", "pairs population common least correction confidence"),
+    ],
+    sampled: Path | None = None,
+    given: MeasureOptions,
+    results: ResultFile,
+) -> None:  # fmt: skip
+    """Compare runs by a machine's judgments of all topics, corrected by people's of some of them.
+
+    QRELS are the judgments of people. Prints the tables of compare, with the number of topics that people alone would
+    have to judge for the same interval.
+
+    Example: pyterrier-cwla correct people.txt runs/ --machine gpt4.txt -m nDCG@10 --baseline bm25
+    """
+    import pandas as pd
+
+    from ..evaluation.correction import corrected
+
+    wanted, about = _or_defaults(measures, judged, given)
+    bound, others = given.bind(wanted), given.bind(machine_measures) if machine_measures else None
+    results.check([*judged.inputs, *bound.files, machine])
+    if (baseline and no_baseline) or (chosen["pairs"] and (baseline or no_baseline)):
+        raise BadParameter("give only one of --pairs, --baseline NAME and --no-baseline.")
+    baselines: Any = list(dict.fromkeys(baseline or ()))
+    if len(baselines) < 2:
+        baselines = baselines[0] if baselines else False if no_baseline else None
+    with busy("Reading, scoring and correcting …"), warnings_as_sentences():
+        found = corrected(
+            judged.judgments,
+            judgments_of(machine),
+            judged.files,
+            bound.by_name,
+            baselines,
+            machine_measures=None if others is None else others.measures,
+            sampled=None if sampled is None else pd.read_csv(sampled, dtype={"query_id": str}),
+            **chosen,
+        )
+    found.about.update(**judged.origin, machine=displayed(str(machine)), **bound.origin)
+    results.write(found, found.about, [*bound.notes, *judged.notes, *about])
 
 
 def _check_needs_of_baseline(

@@ -124,6 +124,11 @@ class Comparison:
     def _test(self) -> SignificanceTest:
         return TESTS[self.about["test"]]
 
+    @property
+    def _tests(self) -> list[SignificanceTest]:
+        """Tests that are made of each pair."""
+        return list(PAIRED_TESTS.values())
+
     @cached_property
     def _all_pairs(self) -> pd.DataFrame:
         """The pairs with the columns of the tests of all pairs of runs together, after the wins, ties and losses."""
@@ -378,12 +383,16 @@ class Comparison:
     def _about_intervals(self, kind: str | None) -> list[str]:
         if kind is None or (kind == "difference" and self._has_row_per_pair):
             return []
-        confidence, resamples = percent(self.about["confidence"]), self.about["resamples"]
+        confidence = percent(self.about["confidence"])
         start = f"In brackets {confidence} confidence intervals"
         if kind == "difference":
             start = f"With each score its difference to {self.about['baseline']} and, in brackets, that difference's"
             start += f" {confidence} confidence interval"
-        return [f"{start} (percentile bootstrap over topics, {resamples:,} resamples)."]
+        return [f"{start} ({self._method_of_intervals})."]
+
+    @property
+    def _method_of_intervals(self) -> str:
+        return f"percentile bootstrap over topics, {self.about['resamples']:,} resamples"
 
     def _kind(self, interval: str | None) -> str | None:
         check_known("interval", ["difference", "score", None], interval=interval)
@@ -448,7 +457,7 @@ class Comparison:
         kind = self._kind(interval)
         return {
             (row["run"], row["measure"]): TableCell(
-                _fixed(row, "score"), row["mark"], row["best"], _beside(row, kind), _hint(row)
+                _fixed(row, "score"), row["mark"], row["best"], _beside(row, kind), _hint(row, self._tests)
             )
             for row in self._by_run.to_dict("records")
         }
@@ -521,7 +530,7 @@ class Comparison:
             columns.append(TableColumn("wins/ties/losses", _wins, left_out=place, called=called, notes=notes))
         several = not of_pairs and self.about["correction"] is not None
         corrected = ["All p-values are corrected; the full table also has the uncorrected ones."] * several
-        for place, test in enumerate([chosen] if of_pairs else PAIRED_TESTS.values(), 1):
+        for place, test in enumerate([chosen] if of_pairs else self._tests, 1):
             left_out, unreached = (0, []) if test == chosen else (place, self._out_of_reach(test))
             columns.append(_p_column(test, left_out, (*corrected, *unreached)))
         return columns
@@ -788,10 +797,10 @@ def _beside(row: Mapping[str, Any], kind: str | None) -> str:
     return f"{_fixed(row, kind)} {_ends(row, kind)}"
 
 
-def _hint(row: Mapping[str, Any]) -> str:
+def _hint(row: Mapping[str, Any], tests: Iterable[SignificanceTest]) -> str:
     if np.isnan(row.get("effect", np.nan)):
         return ""
-    p = (p_value(row[test.decisive], f"p ({test.heading})") for test in PAIRED_TESTS.values())
+    p = (p_value(row[test.decisive], f"p ({test.heading})") for test in tests)
     return ", ".join([f"d_z {_effect(row)}", *p])
 
 

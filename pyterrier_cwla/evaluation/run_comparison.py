@@ -166,18 +166,12 @@ def compare(
         raise BadParameter("tests all pairs of runs together: give pairs=True, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
-    baselines, several = _baselines(baseline, runs), pairs or pd.api.types.is_list_like(baseline)
     if is_runs(runs) and not any(map(are_paths, runs.values())):
-        _check_baselines(baselines, list(runs))  # before the evaluation; files may hold several runs
-    by_query, answered = _scores(qrels, runs, wanted)
+        _check_baselines(_baselines(baseline, runs), list(runs))  # before the evaluation; files may hold several runs
+    by_query, answered = scores_of(qrels, runs, wanted)
     names, queries = names_and_queries(by_query)
-    _check_baselines(baselines, names)
-    if several and (len(names) < 2 or not (pairs or baselines)):
-        lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
-        raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
-    if baseline is None and not pairs and len(names) > 1 and names[0] is not None:
-        baselines = names[:1]
-    about = _about(wanted, names, queries, answered) | {
+    baselines, several = baselines_of(baseline, runs, names, pairs)
+    about = about_of(wanted, names, queries, answered) | {
         "baseline": None if several or not baselines else baselines[0],
         "least": float(least),
         "confidence": confidence,
@@ -260,7 +254,19 @@ def _compared(
     return pd.concat(of_runs).sort_index(kind="stable").reset_index(drop=True), pairs
 
 
-def _about(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], answered: Array) -> dict[str, Any]:
+def baselines_of(baseline: Any, runs: Any, names: list[Any], pairs: bool) -> tuple[list[Any], bool]:
+    """Return the names of the baselines, and whether there are several, or all pairs, so that each pair has a row."""
+    baselines, several = _baselines(baseline, runs), pairs or pd.api.types.is_list_like(baseline)
+    _check_baselines(baselines, names)
+    if several and (len(names) < 2 or not (pairs or baselines)):
+        lacking = "at least two runs" if len(names) < 2 else "at least one baseline"
+        raise BadParameter(f"there is no pair of runs to compare: give {lacking}.")
+    if baseline is None and not pairs and len(names) > 1 and names[0] is not None:
+        baselines = names[:1]
+    return baselines, several
+
+
+def about_of(wanted: Mapping[str, Measure], names: list[Any], queries: list[str], answered: Array) -> dict[str, Any]:
     """Return what is reported of the measures and queries of a comparison."""
     return {
         "version": __version__,
@@ -390,7 +396,7 @@ def _baselines(baseline: Any, runs: Any) -> list[Any]:
     return list(dict.fromkeys(names))
 
 
-def _scores(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[pd.DataFrame, Array]:
+def scores_of(qrels: Any, runs: Any, measures: Mapping[str, Measure]) -> tuple[pd.DataFrame, Array]:
     """Return scores by run and query, and a mask (n_runs, n_queries) of answered queries."""
     by_query, answered = _scores_by_query(qrels, runs, list(measures.values()))
     names, queries = names_and_queries(by_query)

@@ -469,10 +469,11 @@ def tabular(alignment: str, head: Sequence[str], body: Iterable[str]) -> list[st
 def floating_table(lines: Iterable[str], caption: str, label: str, about: Mapping[str, Any]) -> str:
     """Return a table environment with a tabular, a caption in LaTeX and an optional label.
 
-    A comment names the version and the seed in `about`, and the package that is needed.
+    A comment names the version in `about`, and the seed if there is one, and the package that is needed.
     """
+    seed = f", seed {about['seed']}" if "seed" in about else ""
     parts = [
-        f"% pyterrier_cwla {about['version']}, seed {about['seed']}; \\usepackage{{booktabs}}",
+        f"% pyterrier_cwla {about['version']}{seed}; \\usepackage{{booktabs}}",
         "\\begin{table}",
         "\\centering",
         f"\\caption{{{caption}}}",

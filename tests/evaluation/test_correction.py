@@ -1,0 +1,205 @@
+"""Estimates by a machine's judgments that people's correct: formulas, coverage, and tables."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pyterrier_cwla import CWLAWarning
+from pyterrier_cwla.errors import BadJudgments, BadParameter
+from pyterrier_cwla.evaluation import corrected
+from pyterrier_cwla.evaluation.correction import estimated
+from tests.support.messages import refused
+
+
+def scores(seed=1, n=12, N=40, rows=3):
+    """Return people's and a machine's scores of n topics, and the machine's of N topics with these first."""
+    rng = np.random.default_rng(seed)
+    everywhere = rng.normal(size=(rows, N))
+    return 0.4 * everywhere[:, :n] + rng.normal(size=(rows, n)) / 3 + 0.2, everywhere[:, :n], everywhere
+
+
+def by_loop(h, m, everywhere, these):
+    """Return λ, estimate and error of one row, from sums."""
+    n, N = len(h), len(everywhere)
+    mean_h, mean_m, mean_all = sum(h) / n, sum(m) / n, sum(everywhere) / N
+    lam = sum((a - mean_h) * (b - mean_m) for a, b in zip(h, m)) / sum((b - mean_m) ** 2 for b in m)
+    d = [a - lam * b for a, b in zip(h, m)]
+    s2 = sum((one - sum(d) / n) ** 2 for one in d) / (n - 2)
+    shift = (mean_all - mean_m) ** 2 / sum((b - mean_m) ** 2 for b in m)
+    variance = s2 * (1 / n - (1 / N if these else 0) + shift)
+    if not these:
+        variance += lam**2 * sum((b - mean_all) ** 2 for b in everywhere) / (N - 1) / N
+    return lam, mean_h + lam * (mean_all - mean_m), math.sqrt(variance)
+
+
+@pytest.mark.parametrize("these", [False, True])
+def test_estimates_are_those_of_plain_sums(these):
+    h, m, everywhere = scores()
+    found = estimated(h, m, everywhere, these=these)
+    wanted = np.array([by_loop(*(one.tolist() for one in row), these) for row in zip(h, m, everywhere)])
+    assert np.column_stack([found.weight, found.mean, found.error]) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_equals_prediction_powered_inference_on_disjoint_topics():
+    """λ of disjoint topics, λ·m̄_others + mean(h − λ·m), is λ/(1 + n/N_others) of a part of all topics."""
+    h, m, everywhere = scores(rows=1)
+    n, others = h.shape[1], everywhere[:, h.shape[1] :]
+    lam = 0.31
+    disjoint = lam * others.mean() + (h - lam * m).mean()
+    here = estimated(h, m, everywhere, weight=lam * (1 + n / others.shape[1]))
+    assert here.mean[0] == pytest.approx(disjoint, rel=1e-12)
+    ppi = pytest.importorskip("ppi_py")
+    theirs = ppi.ppi_mean_pointestimate(h[0], m[0], others[0])  # with its own λ
+    both = np.concatenate([m[0], others[0]])
+    covariance = ((h[0] - h.mean()) * (m[0] - m.mean())).mean()
+    its = np.clip(covariance / ((1 + n / others.shape[1]) * both.var(ddof=1)), 0, 1)
+    ours = estimated(h, m, everywhere, weight=its * (1 + n / others.shape[1]))
+    assert ours.mean[0] == pytest.approx(float(np.ravel(theirs)[0]), rel=1e-12)
+
+
+def test_where_the_machine_is_people_all_topics_count():
+    rng = np.random.default_rng(3)
+    m = rng.normal(size=(1, 50))
+    found = estimated(m[:, :15], m[:, :15], m)
+    assert (found.weight[0], found.mean[0]) == pytest.approx((1, m.mean()))
+    assert found.error[0] == pytest.approx(m.std(ddof=1) / math.sqrt(50))
+    assert estimated(m[:, :15], m[:, :15], m, these=True).error[0] == pytest.approx(0, abs=1e-12)
+
+
+def test_where_people_judged_all_topics_these_have_no_error():
+    h, m, _ = scores(n=30, N=30)
+    found = estimated(h, m, m, these=True)
+    assert found.mean == pytest.approx(h.mean(axis=1))
+    assert found.error == pytest.approx(0, abs=1e-7)
+
+
+def test_a_machine_that_says_nothing_has_no_weight():
+    h, _, _ = scores(rows=1)
+    constant = np.ones((1, 40))
+    found = estimated(h, constant[:, :12], constant)
+    assert (found.weight[0], found.mean[0]) == (0, pytest.approx(h.mean()))
+    assert found.p[0] == pytest.approx(2 * _t(10).sf(abs(h.mean() / found.error[0])))
+
+
+def _t(freedom):
+    from scipy.stats import t
+
+    return t(freedom)
+
+
+def test_weights_stand_for_probabilities_of_being_sampled():
+    """A topic that was chosen with half the probability counts as two."""
+    h, m, everywhere = scores(rows=1)
+    share = np.array([2.0] + [1.0] * 11) / 13
+    twice = np.column_stack([h[:, :1], h]), np.column_stack([m[:, :1], m])
+    assert estimated(h, m, everywhere, share).mean == pytest.approx(estimated(*twice, everywhere).mean)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "these"), [(10, False), (20, False), (20, True)])
+def test_intervals_cover(n, these):
+    rng = np.random.default_rng(5)
+    N, trials = 53, 4000
+    everywhere = rng.normal(size=(trials, N))
+    people = 0.7 * everywhere + rng.normal(size=(trials, N)) * 0.5
+    low, high = estimated(people[:, :n], everywhere[:, :n], everywhere, these=these).interval(0.95)
+    truth = people.mean(axis=1) if these else 0.0
+    assert 0.94 < np.mean((low <= truth) & (truth <= high)) < 0.97
+
+
+def collection(topics=40, judged=24, seed=2):
+    """Return people's judgments of some topics, a machine's of all, which errs in a fifth of the cases, and three runs."""
+    rng = np.random.default_rng(seed)
+    documents = [f"d{number}" for number in range(8)]
+    people, machine, runs = {}, {}, {"one": {}, "two": {}, "three": {}}
+    for topic in map(str, range(topics)):
+        grades = rng.integers(0, 2, 8)
+        wrong = rng.random(8) < 0.2
+        machine[topic] = dict(zip(documents, np.where(wrong, 1 - grades, grades).tolist()))
+        if int(topic) < judged:
+            people[topic] = dict(zip(documents, grades.tolist()))
+        for number, run in enumerate(runs.values()):
+            run[topic] = dict(zip(documents, (grades * number + rng.normal(size=8)).tolist()))
+    return people, machine, runs
+
+
+def test_tables_have_the_form_of_compare(capsys):
+    people, machine, runs = collection()
+    found = corrected(people, machine, runs, ["nDCG@5", "RR"])
+    assert found.runs == ["one", "two", "three"]
+    assert {
+        "score_low",
+        "difference_high",
+        "p_corrected",
+        "p_corrected_corrected",
+        "topics",
+        "topics_of_difference",
+    } <= {*found.table}
+    text = str(found)
+    assert "Means over 40 topics by the machine's judgments, corrected by people's of 24" in text
+    assert "Student's t, 22 degrees of freedom" in text
+    assert "t-test of the corrected differences" in text
+    assert "\\caption" in found.to_latex()
+    assert len(found.plot().axes) == 2
+    table = found.table.set_index(["run", "measure"])
+    assert table.loc[("three", "nDCG@5"), "topics_of_difference"] > 24
+
+
+def test_all_pairs_and_a_common_weight():
+    people, machine, runs = collection()
+    pairs = corrected(people, machine, runs, ["nDCG@5"], pairs=True, common=True)
+    difference = pairs.table.set_index(["run", "baseline"])["difference"]
+    assert difference["three", "one"] == pytest.approx(difference["three", "two"] + difference["two", "one"])
+    assert difference["two", "one"] == pytest.approx(
+        pairs.scores.loc["two", "nDCG@5"] - pairs.scores.loc["one", "nDCG@5"]
+    )
+    assert pairs.table[["wins", "ties", "losses"]].sum(axis=1).tolist() == [24, 24, 24]
+    assert "topics" in pairs.to_latex(layout="list")
+    assert pairs.plot_pairs() is not None
+
+
+def test_a_machine_with_another_scale_has_its_own_measures():
+    people, machine, runs = collection()
+    people = {topic: {d: 2 * grade for d, grade in judged.items()} for topic, judged in people.items()}
+    found = corrected(people, machine, runs, ["RBP(rel=2)"], machine_measures=["RBP(rel=1)"])
+    assert found.table["topics_of_difference"].dropna().min() > 24
+
+
+def test_few_topics_are_warned_of():
+    people, machine, runs = collection(judged=12)
+    with pytest.warns(CWLAWarning, match="People judged 12 topics: with fewer than 20"):
+        found = corrected(people, machine, runs, ["nDCG@5"])
+    assert any("12 topics" in note for note in found.of_topics)
+    same = {"one": runs["one"], "copy": runs["one"] | {"0": runs["two"]["0"]}}
+    with pytest.warns(CWLAWarning, match="differ on fewer than 10 of these topics for copy and one"):
+        corrected(*collection()[:2], same, ["nDCG@5"])
+
+
+def test_settings_that_are_refused():
+    people, machine, runs = collection()
+    few = {topic: people[topic] for topic in "012"}
+    other = {**people, "unknown": people["0"]}
+    refused(lambda: corrected(few, machine, runs, ["RR"]), BadJudgments, "at least 4")
+    refused(lambda: corrected(other, machine, runs, ["RR"]), BadJudgments, "'unknown'", "the machine did not")
+    refused(lambda: corrected(people, machine, runs, ["NumRet"]), BadParameter, "NumRet", "means over topics")
+    refused(lambda: corrected(people, machine, runs, ["RR"], population="all"), BadParameter, "topics like these")
+    refused(lambda: corrected(people, machine, runs, ["RR"], machine_measures=[]), BadParameter)
+    refused(lambda: corrected(people, machine, runs, ["RR"], sampled={"0": 0.5}), BadParameter, "'1'", "probability")
+    refused(lambda: corrected(people, machine, runs, ["RR"], baseline="four"), BadParameter, "four")
+
+
+def test_the_command(prints, tmp_path):
+    people, machine, runs = collection()
+    for name, judged in (("people", people), ("machine", machine)):
+        lines = [f"{topic} 0 {d} {grade}" for topic, one in judged.items() for d, grade in one.items()]
+        (tmp_path / name).write_text("\n".join(lines))
+    rows = [(name, topic, d, s) for name, run in runs.items() for topic, one in run.items() for d, s in one.items()]
+    pd.DataFrame(rows, columns=["run", "query_id", "doc_id", "score"]).to_parquet(tmp_path / "runs.parquet")
+    paths = tmp_path / "people", tmp_path / "runs.parquet", "--machine", tmp_path / "machine"
+    found = prints("correct", *paths, "-m", "nDCG@5", "--baseline", "two", "--these-topics")
+    assert "no others" in found
+    wanted = corrected(people, machine, runs, ["nDCG@5"], "two", population="these topics").table
+    assert f"{wanted['difference'].dropna().iloc[0]:+.3f}".replace("-", "−") in found
+    assert "\\toprule" in prints("correct", *paths, "-m", "nDCG@5", "--pairs", "--format", "latex")
