@@ -17,7 +17,7 @@ from ..errors import BadJudgments, shown, some, warn
 from ..files import id_columns
 from ..files.arrow_arrays import of_numbers, one_chunk, to_numpy
 from ..files.id_columns import KeyPlaces, PairKeys, may_repeat, of_queries, of_runs, pieces
-from .columns import Array, Columns, distinct, judgment_columns, refuse_uncertain
+from .columns import Array, Columns, distinct, highest_possible, judgment_columns, refuse_uncertain
 from .lengths import ReplacedLengths
 from .rankings import Pool, Rankings
 from .rows import Rows, ranges
@@ -333,6 +333,14 @@ class Judgments:
         """Raise BadJudgments if the judgments have probabilities and no grades."""
         if self.pool.columns is not None:
             refuse_uncertain(self.pool.columns)
+
+    @property
+    def possible(self) -> Judgments:
+        """Judgments with the highest possible grades in place of the grades that stand beside probabilities."""
+        columns = self.pool.columns
+        if columns is None or columns.chances is None or not columns.graded:
+            return self
+        return Judgments(replace(self.columns, value=highest_possible(columns.chances)), qids=self.qids)
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""

@@ -279,7 +279,8 @@ def checked_chances(
     chances = np.array(given, float).T
     if not (chances.min(initial=0) >= 0 and chances.max(initial=1) <= 1):  # false if a number is NaN
         row, column = np.argwhere(~((chances >= 0) & (chances <= 1)))[0]
-        raise error(f"{describe(row)}: {names[column]} is {chances[row, column]:g}: probabilities are from 0 to 1.")
+        odd = float(chances[row, column])
+        raise error(f"{describe(row)}: {names[column]} is {odd!r}: probabilities are from 0 to 1.")
     if names[0] == _P_RELEVANT:
         return np.column_stack([1 - chances[:, 0], chances[:, 0]])
     totals = chances.sum(axis=1)

@@ -880,7 +880,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     new     c    1.0   1.0  1.0   0.5
     """
     runs = named_pair(run)
-    judgments = judged(loaded(qrels, "qrels"))
+    judgments = judged(loaded(qrels, "qrels"), uncertain=True)
     measure = measure_of(measure)
     if runs is None:
         return explain_one(judgments, one_run(run, _TAKES), query, measure)

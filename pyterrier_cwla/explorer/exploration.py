@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
-from ..data.alignment import Aligned, Judgments
+from ..data.alignment import Aligned
 from ..data.columns import Array, Columns, Floats, run_columns
 from ..data.document_tables import documents
 from ..data.lengths import Lengths
@@ -239,7 +239,7 @@ class Exploration:
         if missing not in ("error", "mean"):
             raise BadParameter(f"missing={missing!r}: give 'error' or 'mean'.")
         self.missing = missing
-        self.judgments = qrels if isinstance(qrels, Judgments) else judged(loaded(qrels, "qrels"))
+        self.judgments = judged(loaded(qrels, "qrels"))
         self.judgments.side(all_judged=True)  # raises an error if a document is judged twice
         self.lengths = None if lengths is None else Lengths.bind(lengths)
         self.rows = {name: self.judgments.rows(self._columns(run)) for name, run in _one_or_two(runs).items()}

@@ -158,7 +158,9 @@ class OfUserModel(Computation):
         BadJudgments
             If a judgment has a grade above ``max_rel``, or probabilities that are not read.
         """
-        if not uncertain:
+        if uncertain:
+            judgments = judgments.possible
+        else:
             judgments.refuse_uncertain()
         highest = judgments.pool.highest
         metric = self.current(highest)

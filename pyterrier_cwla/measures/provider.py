@@ -426,15 +426,15 @@ def _same_labels(one: Columns, other: Columns) -> bool:
     return one.graded == other.graded and all(np.array_equal(*pair) for pair in pairs)  # type: ignore[arg-type]
 
 
-def judged(qrels: Any) -> Judgments:
-    """Return judgments, which may have probabilities in place of grades, in the form to which runs are aligned.
+def judged(qrels: Any, uncertain: bool = False) -> Judgments:
+    """Return judgments in the form to which runs are aligned, as :func:`prepare`.
 
     Raises
     ------
     BadJudgments
         If no query is judged.
     """
-    judgments = prepare(qrels, uncertain=True)
+    judgments = prepare(qrels, uncertain)
     if not judgments.qids:
         raise BadJudgments("the judgments are empty: without judged queries there is no mean.")
     return judgments
@@ -492,4 +492,4 @@ def computed_here(measures: Iterable[object]) -> list[Measure]:
 
 def evaluator_of(qrels: Any, measures: Iterable[object]) -> CWLAEvaluator:
     """Return the evaluator of measures that this package computes, for judgments in a file or a table."""
-    return CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels")))
+    return CWLAEvaluator(computed_here(measures), judged(loaded(qrels, "qrels"), uncertain=True))

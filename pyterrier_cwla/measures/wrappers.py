@@ -592,13 +592,14 @@ class _Expected(Wrapper):
             if prior is not None and metric.max_rel is not None and len(prior) - 1 > metric.max_rel:
                 raise BadParameter(f"{self}: prior= has grade {len(prior) - 1}, above max_rel={metric.max_rel}.")
 
+            certain = prior is None and judgments.pool.chances is None
+            if certain and what not in _SPREADS:
+                return of_answered(partial(score, metric), metric.judged_only)
+
             def values(rankings: Rankings) -> Array:
                 found = np.zeros(len(rankings))
-                certain = prior is None and rankings.pool.chances is None
-                if what in _SPREADS and (certain or (what == "error" and is_exact(metric))):
+                if certain or (what == "error" and is_exact(metric)):
                     return found
-                if certain:
-                    return score(metric, rankings)
                 if what == "mean" and is_exact(metric):
                     return expected_score(metric, rankings, prior)
                 for which, scores in sampled_scores(metric, rankings, judgments.qids, samples, self["seed"], prior):

@@ -18,6 +18,7 @@ from ..files.id_columns import taken
 from .aggregations import etg
 from .browsing import Walk
 from .document_values import words_of_hits
+from .efforts import given
 from .gains import raw
 from .introspection import SUMS, check_probabilities, on_ranks, reads
 from .language import Spec
@@ -68,7 +69,8 @@ def labelled(metric: Metric, rankings: Rankings, prior: Floats | None) -> tuple[
     if chances is None:
         labels = Labels(np.maximum(rankings.grade, 0)[None, :], np.ones((1, len(rankings.grade))))
     else:
-        labels = Labels(np.arange(chances.shape[1])[:, None], chances[rankings.judgment].T)
+        possible = np.flatnonzero(chances.any(axis=0))  # gains and efforts need no values for other grades
+        labels = Labels(possible[:, None], chances[rankings.judgment][:, possible].T)
     return (rankings, labels) if prior is None or metric.judged_only else _filled(rankings, labels, prior)
 
 
@@ -77,9 +79,9 @@ def _filled(rankings: Rankings, labels: Labels, prior: Floats) -> tuple[Rankings
     first = np.cumsum(rankings.n) - rankings.n
     judged = first[rankings.query] + rankings.rank - 1
     query, rank = np.repeat(np.arange(len(rankings)), rankings.n), places_within(rankings.n) + 1
-    known, levels = len(labels.grade), len(prior)
-    grade, p = np.zeros((known + levels, len(query))), np.zeros((known + levels, len(query)))
-    grade[known:], p[known:] = np.arange(levels)[:, None], prior[:, None]
+    known, possible = len(labels.grade), np.flatnonzero(prior)
+    grade, p = np.zeros((2, known + len(possible), len(query)))
+    grade[known:], p[known:] = possible[:, None], prior[possible, None]
     grade[:known, judged], p[:known, judged], p[known:, judged] = labels.grade, labels.p, 0.0
     judgment = np.full(len(query), -1)
     if rankings.judgment is not None:
@@ -125,7 +127,7 @@ def expected_score(metric: Metric, rankings: Rankings, prior: Floats | None = No
     if means is not None:
         raw_scores = raw_score(*means)
     elif is_of_the_best(metric):
-        plain, of_means = _with_gains(metric, seen, labels.mean(metric.gains(labels.grade)))
+        plain, of_means = _of_mean_gains(metric, seen, labels)
         view_of = _views_of_the_best(metric, seen, labels)
         raw_scores = values_of_views(plain, of_means, ("score",), ranks_that_matter(plain, of_means), view_of)[:, 0]
     else:
@@ -139,7 +141,7 @@ def expected_walk(metric: Metric, rankings: Rankings, labels: Labels, queries: A
     if means is not None:
         return Walk(means[0], *view_of_ranks(*means, queries, width))
     if is_of_the_best(metric):
-        plain, of_means = _with_gains(metric, rankings, labels.mean(metric.gains(labels.grade)))
+        plain, of_means = _of_mean_gains(metric, rankings, labels)
         return Walk(plain, *_views_of_the_best(metric, rankings, labels)(plain, of_means, queries, width))
     return _Factors(metric, rankings, labels).walk(queries, width)
 
@@ -172,20 +174,42 @@ def leaves_by_gain(metric: Metric) -> bool:
 def _of_means(metric: Metric, rankings: Rankings, labels: Labels) -> tuple[Metric, Rankings] | None:
     """Return a metric and rankings with expected gains whose scores are expected scores, or None if there are none."""
     if is_linear(metric):
-        return _with_gains(metric, rankings, labels.mean(metric.gains(labels.grade)))
+        return _of_mean_gains(metric, rankings, labels)
     if not leaves_by_gain(metric):
         return None
     rel = dict(metric.C.values).get("rel")
     satisfied = metric.gains(labels.grade) if rel is None else (labels.grade >= rel).astype(float)
     check_probabilities(metric.C, np.zeros(0), satisfied * (labels.p > 0))
     C = replace(metric.C, values=tuple((name, None if name == "rel" else value) for name, value in metric.C.values))
-    return _with_gains(replace(metric, C=C), rankings, labels.mean(satisfied))
+    return _with_gains(replace(metric, C=C), rankings, labels, satisfied)
 
 
-def _with_gains(metric: Metric, rankings: Rankings, gains: Floats) -> tuple[Metric, Rankings]:
-    """Return a metric and rankings in which the hits have these gains."""
+def _of_mean_gains(metric: Metric, rankings: Rankings, labels: Labels) -> tuple[Metric, Rankings]:
+    return _with_gains(metric, rankings, labels, metric.gains(labels.grade))
+
+
+def _with_gains(metric: Metric, rankings: Rankings, labels: Labels, gains: Floats) -> tuple[Metric, Rankings]:
+    """Return a metric and rankings in which the hits have the means of some gains and of efforts."""
     plain = replace(metric, gain=raw(), max_rel=None, norm="none", judged_only=False)
-    return plain, replace(rankings, grade=gains, views={})
+    efforts = None
+    if metric.effort_depends_on("grade"):
+        plain = replace(plain, effort=given(), unseen=metric.unseen_effort)
+        efforts = _mean_efforts(metric, rankings, labels)
+    return plain, replace(rankings, grade=labels.mean(gains), efforts=efforts, views={})
+
+
+def _mean_efforts(metric: Metric, rankings: Rankings, labels: Labels) -> Callable[[Array, int], Array]:
+    items = replace(rankings, grade=np.zeros_like(rankings.grade), views={})
+    e_of_hits = labels.mean(_costs(metric, rankings, np.broadcast_to(labels.grade, labels.p.shape)))
+
+    def efforts(queries: Array, width: int) -> Array:
+        e = np.array(np.broadcast_to(view_of_ranks(metric, items, queries, width)[0].e, (len(queries), width)))
+        at, row, _ = rankings.hits_of(queries)
+        seen = rankings.rank[at] <= width
+        e[row[seen], rankings.rank[at[seen]] - 1] = e_of_hits[at[seen]]
+        return e
+
+    return efforts
 
 
 # ---- the highest gain: a product of distribution functions
@@ -206,13 +230,14 @@ def _views_of_the_best(
     """
     gains = metric.gains(labels.grade)
     levels = distinct(gains[gains > 0])
-    of_levels = [replace(rankings, grade=labels.mean(gains >= t), views={}) for t in levels]
+    of_levels = [labels.mean(gains >= t) for t in levels]
 
     def view_of(plain: Metric, of_means: Rankings, queries: Array, width: int) -> Seen:
         view, leaves = view_of_ranks(plain, of_means, queries, width)
         best = np.zeros(view.r.shape)
         for step, of_level in zip(np.diff(levels, prepend=0.0), of_levels, strict=True):
-            best += step * (1 - np.cumprod(1 - view_of_ranks(plain, of_level, queries, width)[0].r, axis=-1))
+            reaching = replace(of_means, grade=of_level, views={})
+            best += step * (1 - np.cumprod(1 - view_of_ranks(plain, reaching, queries, width)[0].r, axis=-1))
         view.best = best
         return view, leaves
 
@@ -249,10 +274,7 @@ class _Factors:
         self.metric, self.rankings = metric, rankings
         self.items = replace(rankings, grade=np.zeros_like(rankings.grade), views={})  # without gain
         rank, grade = rankings.rank[None, :].astype(float), np.broadcast_to(labels.grade, labels.p.shape)
-        e: Floats | float = 1.0
-        if not metric.unit_effort:
-            e = metric.costs(_documents(metric, rankings, grade, rank))
-            metric.refuse_odd_efforts(e)
+        e: Floats | float = 1.0 if metric.unit_effort else _costs(metric, rankings, grade)
         if metric.idle_duplicates is not None:
             grade = np.where(rankings.repeats(metric.idle_duplicates)[rankings.place_of_hits], 0, grade)
         r = metric.gains(grade)
@@ -265,14 +287,17 @@ class _Factors:
         """Return Σ φ(i)·E[w_i]·Π_{j<i} E[C(j)] of each query."""
         last, reached = self.rankings.last_hit, np.zeros(len(self.worth))
         for queries, width in chunks_of_equal_width(self.metric, self.rankings, roomy(last), last > 0):
-            at, cells, _, C = self._at_ranks(queries, width)
+            at, cells, _, C = self._at_ranks(replace(self.metric, end="stop"), queries, width)
             V = np.cumprod(np.hstack([np.ones((len(queries), 1)), C[:, :-1]]), axis=1)
             reached[at] = V[cells]
         return summed(self.rankings.query, np.ravel(self.phi) * self.worth * reached, len(self.rankings))
 
-    def _at_ranks(self, queries: Array, width: int) -> tuple[Array, tuple[Array, Array], Seen, Floats]:
-        """Return the hits of some queries, their cells, what is seen without their gains, and E[C] at all ranks."""
-        seen = view_of_ranks(self.metric, self.items, queries, width)
+    def _at_ranks(self, metric: Metric, queries: Array, width: int) -> tuple[Array, tuple[Array, Array], Seen, Floats]:
+        """Return the hits of some queries, their cells, what is seen without their gains, and E[C] at all ranks.
+
+        The efforts of unseen items are needed for E[C] after the list alone, and not with ``end="stop"``.
+        """
+        seen = view_of_ranks(replace(metric, A=etg()), self.items, queries, width)
         C = np.array(np.broadcast_to(on_ranks(self.metric.C, seen[0]), seen[0].r.shape))
         at, row, _ = self.rankings.hits_of(queries)
         cells = row, self.rankings.rank[at] - 1
@@ -281,7 +306,7 @@ class _Factors:
 
     def walk(self, queries: Array, width: int) -> Walk:
         """Return the users with expected values."""
-        at, cells, (items, leaves), C = self._at_ranks(queries, width)
+        at, cells, (items, leaves), C = self._at_ranks(self.metric, queries, width)
         r, e = np.zeros(items.r.shape), np.array(np.broadcast_to(items.e, items.r.shape))
         r[cells], e[cells] = self.worth[at], self.e[at]
         view = View(items.i, r, r, _no_totals, None if self.metric.unit_effort else e, self.metric.unseen_effort)
@@ -289,13 +314,16 @@ class _Factors:
         return Walk(replace(self.metric, A=A), view, leaves, C)
 
 
-def _documents(metric: Metric, rankings: Rankings, grade: Array, rank: Floats) -> Documents:
-    """Return the hits of rankings with each of their possible grades."""
+def _costs(metric: Metric, rankings: Rankings, grade: Array) -> Floats:
+    """Return the efforts of the hits of rankings for each of their possible grades."""
 
     def known(quantity: type[NumberTable]) -> Callable[[], Array]:
         return lambda: np.broadcast_to(words_of_hits(metric, rankings, quantity), grade.shape)
 
-    return Documents(grade, known(Lengths), known(Seconds), np.broadcast_to(rank, grade.shape))
+    rank = np.broadcast_to(rankings.rank.astype(float), grade.shape)
+    e = metric.costs(Documents(grade, known(Lengths), known(Seconds), rank))
+    metric.refuse_odd_efforts(e)
+    return e
 
 
 # ---- samples

@@ -519,7 +519,7 @@ def divisor(metric: Metric, rankings: Rankings) -> Floats:
         )
     # An infinite list of documents with the best grade, no words and no known costs.
     unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
-    endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None)
+    endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None, judged_only=False)
     nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
     return np.full(len(rankings), highest_raw_score(endless, nothing)[0])
 

@@ -11,6 +11,8 @@ from lightgbm import LGBMRanker
 
 from pyterrier_cwla import GroupedRanker, LambdaMART, compare, evaluate, explain, scorer, stream
 from pyterrier_cwla.errors import CannotScore
+from pyterrier_cwla.evaluation import stop_distribution
+from pyterrier_cwla.explorer import Exploration
 from pyterrier_cwla.files import formats
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.named import measures_of
@@ -127,6 +129,15 @@ def test_explanations_add_up(inner):
 def test_sampled_means_are_not_explained():
     run, qrels = made(binary=True)
     refused(lambda: explain(qrels, run, "q1", "Expected(measure='nDCG@5')"), "samples of labels")
+
+
+def test_what_needs_grades_refuses_probabilities():
+    run, qrels = made(binary=True)
+    refused(lambda: Exploration(qrels, run), "only Expected")
+    refused(lambda: stop_distribution(qrels, run, "RR"), "only Expected")
+    intents = pd.concat([qrels.assign(iteration="1"), qrels.assign(iteration="2")])
+    objective = LambdaMART("IntentAware(measure='RBP(rel=1)')", qrels=intents, qid=run.query_id, docno=run.doc_id)
+    refused(lambda: objective.gradients(np.zeros(len(run)), run.score, [9] * 5), "only Expected")
 
 
 HOSTILE = {

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import CWLA, CWLAError, Expected, aggregation, evaluate
+from pyterrier_cwla import CWLA, CWLAError, Expected, aggregation, evaluate, explain
 from pyterrier_cwla.model.expected import is_exact
 from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, parsed
 from tests.support import reference
@@ -89,6 +89,37 @@ def test_efforts_may_depend_on_labels(C, A, effort, tmp_path):
     assert Expected(measure=measure).is_exact
     efforts = {"time": ("time", {}), "ratio(4)": ("ratio", {"times": 4})}
     assert found == pytest.approx(enumerated(C, A, effort=efforts[effort], unseen=5), rel=1e-12)
+
+
+@pytest.mark.parametrize("cutoff", ["", "@3"])
+@pytest.mark.parametrize(
+    ("C", "A"), [("rbp(0.8)", "fin"), ("rbp(0.8)", "max"), ("prec(3)", "pe(0.5)"), ("cascade(0.7)", "items")]
+)
+def test_efforts_of_grades_that_nothing_reads(C, A, cutoff):
+    """Efforts by grade have no value for a mean grade, and are not needed."""
+    measure = f"CWLA(C='{C}',A='{A}',effort='by_grade({{0:10,1:40,2:90}})',max_rel=2){cutoff}"
+    assert expected(measure) == pytest.approx(expected(f"CWLA(C='{C}',A='{A}',max_rel=2){cutoff}"), rel=1e-12)
+    efforts = [10 * p[0] + 40 * p[1] + 90 * p[2] for p in (P.get(d, (1, 0, 0)) for d in RANKING)]
+    table = explain(QRELS, RUN, "q", f'Expected(measure="{measure}")').table
+    listed = table[table["docno"].isin(RANKING)]
+    shown = dict(zip(RANKING, efforts))
+    assert listed["effort"].tolist() == pytest.approx([shown[d] for d in listed["docno"]], rel=1e-12)
+
+
+@pytest.mark.parametrize("C", ["rbp(0.8)", "product(decay(200),cascade(0.9))"])
+def test_efforts_of_unseen_items_are_not_needed_where_gains_end(C, tmp_path):
+    pd.Series(WORDS).to_csv(tmp_path / "words.tsv", sep="\t", header=False)
+    measure = CWLA(C=C, A="smeared(50)", effort="time", max_rel=2, end=7, lengths=str(tmp_path / "words.tsv"))
+    wanted = enumerated(parsed(C), ("smeared", {"half_life": 50}), effort=("time", {}), unseen=5, end=7)
+    assert expected(measure) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_grades_without_probability_need_no_gain():
+    binary = QRELS.assign(p_1=1 - QRELS.p_0, p_2=0.0)
+    measure = Expected(measure="CWLA(C='rbp(0.8)',A='erg',gain='table({1:0.5})')", prior={0: 0.5, 1: 0.5, 2: 0.0})
+    found = evaluate(binary, RUN, [measure]).iloc[0, 0]
+    wanted = [0.5 * p for p in (0.5, 0.5, 0.9, 1)]
+    assert found == pytest.approx(sum(0.2 * 0.8**rank * r for rank, r in enumerate(wanted)), rel=1e-12)
 
 
 def test_expected_efforts_plugged_in_would_be_wrong():
@@ -259,6 +290,7 @@ def test_parameters_that_are_refused(parameters):
 
 
 LABELS_REFUSED = {
+    "p_1=1.0000000001": "'a': p_1 is 1.0000000001: probabilities",
     "p_1=1.5": "'a': p_1 is 1.5: probabilities are from 0 to 1",
     "p_1=nan": "'a': p_1 is nan",
     "p_2=0.9": "'a': p_0 to p_2 sum to 1.6",
@@ -285,3 +317,11 @@ def test_grades_and_probabilities_side_by_side():
     found = evaluate(both, RUN, ["RBP(rel=1)", "Expected(measure='RBP(rel=1)')"]).iloc[0]
     assert found.tolist() == [evaluate(both.drop(columns=["p_0", "p_1", "p_2"]), RUN, ["RBP(rel=1)"]).iloc[0, 0],
                               expected("RBP(rel=1)")]  # fmt: skip
+
+
+def test_the_highest_grade_is_that_of_the_probabilities():
+    """Grades beside them may be of another scale."""
+    measure = "CWLA(C='rbp(0.8)',A='erg',max_rel={})"
+    high, low = QRELS.assign(relevance=3), QRELS.assign(relevance=1)
+    assert evaluate(high, RUN, [Expected(measure=measure.format(2))]).iloc[0, 0] == expected(measure.format(2))
+    refused(lambda: evaluate(low, RUN, [Expected(measure=measure.format(1))]), "'a' has grade 2, above max_rel=1")

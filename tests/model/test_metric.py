@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import CWLA, continuation, effort, gain, score
+from pyterrier_cwla import CWLA, continuation, effort, evaluate, gain, score
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
@@ -219,6 +219,14 @@ def test_an_unlimited_supply_is_one_of_the_best_gain():
         judged_words=[WORDS[d] for d in qrels["a"]],
     )  # fmt: skip
     assert found.tolist() == pytest.approx([expected], rel=1e-12)
+
+
+def test_an_unlimited_supply_is_the_same_for_condensed_lists():
+    parts = {"C": "decay(25)", "A": "etg", "effort": "ratio(4)", "max_rel": 2, "norm": "unlimited"}
+    of_judged, of_all = CWLA(**parts, judged_only=True), CWLA(**parts)
+    run = {"q": {"a": 3.0, "b": 2.0}}
+    scores = evaluate({"q": {"a": 1, "b": 2}}, run, [of_judged, of_all]).iloc[0]
+    assert scores.iloc[0] == scores.iloc[1] > 0
 
 
 @pytest.mark.parametrize(
