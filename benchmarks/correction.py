@@ -16,9 +16,10 @@ from pyterrier_cwla import evaluate
 from pyterrier_cwla.evaluation.correction import estimated
 
 PEOPLE = ("nDCG@10", "RBP(p=0.5,rel=2)", "RR(rel=2)", "P(rel=2)@10", "ERR@20")
+EXAM = (*PEOPLE[:4], "CWLA(C='rr',A='err',gain='exponential',max_rel=5)@20")
 BINARY = ("nDCG@10", "RBP(p=0.5)", "RR", "P@10", "ERR@20")
 JUDGES = {"umbrela_gpt4": PEOPLE, "binary_gpt4": BINARY, "binary_gpt4o": BINARY, "binary_llama32": BINARY,
-          "exam_mean": PEOPLE}  # fmt: skip
+          "exam_mean": EXAM}  # fmt: skip
 TRIALS, PAIRS, BEST = 400, 60, 15
 
 

@@ -17,6 +17,7 @@ GROUPS = {
         "tbg_and_cwla_beside_ndcg",
         "explore_user_models",
         "unjudged_documents",
+        "judged_by_a_machine",
         "intents_and_duplicates",
         "large_runs_and_dask",
     ],

@@ -58,6 +58,8 @@ class Comparison:
     _runs: pd.DataFrame  # one row per run and measure
     _pairs: pd.DataFrame  # one row per pair and measure, without the columns of the tests of all pairs
 
+    _adds_up = True  # a difference is that of the two scores
+
     @cached_property
     def runs(self) -> list[Any]:
         """Names of the runs, in the order of the arguments."""
@@ -173,8 +175,9 @@ class Comparison:
         if self.baselines and not self._has_row_per_pair:
             pairs = self._marked.drop(columns=["baseline", "places"]).astype({"run": table["run"].dtype})
             table = self._runs.merge(pairs, "left", ["run", "measure"])
-            of_baseline = table["measure"].map(self.scores.loc[self.baselines[0]])
-            table["difference"] = (table["score"] - of_baseline).where(table["difference"].notna())
+            if self._adds_up:
+                of_baseline = table["measure"].map(self.scores.loc[self.baselines[0]])
+                table["difference"] = (table["score"] - of_baseline).where(table["difference"].notna())
         low, high, better = self.scores.min(), self.scores.max(), pd.Series(self.about["better"])
         best = self.scores.eq(high.where(better == "higher", low.where(better == "lower"))) & (high > low)
         return table.assign(

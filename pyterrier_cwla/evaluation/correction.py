@@ -132,6 +132,8 @@ class Corrected(Comparison):
     effective number of topics that people judged, for the score and, as ``topics_of_difference``, for the difference.
     """
 
+    _adds_up = False
+
     @property
     def _test(self) -> SignificanceTest:
         return _TEST
@@ -152,7 +154,9 @@ class Corrected(Comparison):
             f"Means over {about['topics']:,} topics by the machine's judgments, corrected by people's of"
             f" {about['queries']:,}, for topics {POPULATIONS[about['population']]}."
         )
-        return [first, *about["cautions"], *super().of_topics[1:]]
+        own = "A difference has its own weight of the machine, and is not exactly that of the two scores."
+        weights = [own] * (not about["common"] and about["comparisons"] > 0)
+        return [first, *weights, *about["cautions"], *super().of_topics[1:]]
 
     @property
     def _method_of_intervals(self) -> str:
@@ -283,7 +287,7 @@ def corrected(
         raise BadParameter(f"{some(sums)}: only measures that are means over topics can be corrected.")
     about |= {
         "least": float(least), "confidence": confidence, "alpha": round(1 - confidence, 12), "test": _TEST.name,
-        "correction": correction, "population": population, "topics": len(every), "opposed": [],
+        "correction": correction, "population": population, "common": common, "topics": len(every), "opposed": [],
         "baseline": None if several or not baselines else baselines[0],
     }  # fmt: skip
     if several:

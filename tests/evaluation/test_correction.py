@@ -144,6 +144,8 @@ def test_tables_have_the_form_of_compare(capsys):
     assert "\\caption" in found.to_latex()
     assert len(found.plot().axes) == 2
     table = found.table.set_index(["run", "measure"])
+    pairs = corrected(people, machine, runs, ["nDCG@5"], pairs=True).table.set_index(["run", "baseline"])
+    assert table.loc[("three", "nDCG@5"), "difference"] == pairs.loc[("three", "one"), "difference"]
     assert table.loc[("three", "nDCG@5"), "topics_of_difference"] > 24
 
 
