@@ -17,11 +17,11 @@ from ..data.columns import Array
 from ..data.intents import WEIGHTS, IntentWeights
 from ..data.rankings import Rankings
 from ..data.resources import Resource
-from ..errors import BadJudgments, BadParameter, CWLAError, near, shown, some
+from ..errors import BadJudgments, BadParameter, CWLAError, near, shown, some, warn
 from ..model.expected import expected_score, is_exact, sampled_scores
 from ..model.introspection import reads
 from ..model.language import Grades, In, Kind, OneOf, Parameter, float_or_int
-from ..model.metric import Metric
+from ..model.metric import Metric, rels_of
 from ..model.residuals import residual, residual_is_a_bound
 from ..model.scoring import score
 from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
@@ -589,6 +589,7 @@ class _Expected(Wrapper):
         def prepare(judgments: Judgments) -> Values:
             metric = model.metric_for(judgments, uncertain=True)
             prior, what, samples = self.prior, self["what"], self["samples"]
+            self._check_grades(metric, judgments, prior)
             if prior is not None and metric.max_rel is not None and len(prior) - 1 > metric.max_rel:
                 raise BadParameter(f"{self}: prior= has grade {len(prior) - 1}, above max_rel={metric.max_rel}.")
 
@@ -609,6 +610,23 @@ class _Expected(Wrapper):
             return of_answered(values, all_judged=True)
 
         return Computation(replace(model.needs, all_judged=True, user_model=False), prepare)
+
+    def _check_grades(self, metric: Metric, judgments: Judgments, prior: Array | None) -> None:
+        """Raise BadParameter if no document can be relevant, and warn if labels are certain or grades are low."""
+        chances = judgments.pool.chances
+        if chances is None:
+            if prior is None:
+                warn(f"{self}: the judgments have no probabilities (p_relevant, or p_0, p_1, …): grades are certain.")
+            return
+        highest = chances.shape[1] - 1
+        named = (
+            "p_relevant is the probability of grade 1" if highest == 1 else f"the highest grade is that of p_{highest}"
+        )
+        lowest = max(rels_of(metric), default=1)
+        if lowest > highest:
+            raise BadParameter(f"{self}: {named}, so that no document has grade rel={lowest}: write rel={highest}.")
+        if highest == 1 and (metric.max_rel or 1) > 1:
+            warn(f"{self}: {named}, and gains are those of max_rel={metric.max_rel}: give p_0, p_1, … for all grades.")
 
     @property
     def better(self) -> Better | None:
@@ -905,7 +923,11 @@ def notes_on_labels(measures: Iterable[Measure]) -> list[str]:
     notes = ["Expected scores take labels as independent and their probabilities as correct; machines' are neither."]
     if of_samples:
         listed = ", ".join(dict.fromkeys(of_samples))
-        notes.append(f"By samples of labels: {listed}; with what='error', the standard error.")
+        notes.append(f"By samples of labels: {listed}; with what='error', the standard error of a topic.")
+    if any(part["what"] != "mean" for part in found):
+        notes.append(
+            "Of std, error and quantiles of topics, the means over topics: those of the mean score are others."
+        )
     return notes if found else []
 
 

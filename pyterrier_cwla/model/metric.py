@@ -193,7 +193,7 @@ class Metric:
     @cached_property
     def best(self) -> tuple[float, float]:
         """Highest possible gain, and the highest grade with this gain."""
-        rels = [rel for spec in (self.gain, self.C) for rel in _rels(spec)]
+        rels = rels_of(self)
         known = self.gain.fact("known_grades") and self.gain.fact("known_grades")()
         if known:
             grades = np.array([g for g in known if g <= (self.max_rel or g)])
@@ -326,6 +326,11 @@ class Metric:
 def plain_metric(C: Spec, A: Spec, end: str | int, max_rel: float | None = None) -> Metric:
     """Return the metric of a continuation and an aggregation with gain ``raw`` and effort ``unit``."""
     return Metric(C, A, raw(), unit(), end=end, max_rel=max_rel)
+
+
+def rels_of(metric: Metric) -> list[int]:
+    """Return the lowest relevant grades (``rel``) of the gain and the continuation of a metric."""
+    return [rel for spec in (metric.gain, metric.C) for rel in _rels(spec)]
 
 
 def _rels(spec: Spec) -> Iterator[int]:

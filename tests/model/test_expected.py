@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import CWLA, CWLAError, Expected, aggregation, evaluate, explain
+from pyterrier_cwla import CWLA, CWLAError, CWLAWarning, Expected, aggregation, evaluate, explain
 from pyterrier_cwla.model.expected import is_exact
 from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, parsed
 from tests.support import reference
@@ -304,6 +304,17 @@ def test_probabilities_that_are_refused(change):
     name, value = change.split("=")
     odd = QRELS.assign(**{name: float(value)})
     refused(lambda: evaluate(odd, RUN, ["Expected(measure='RBP(rel=1)')"]), LABELS_REFUSED[change])
+
+
+def test_grades_that_no_document_can_have():
+    binary = QRELS[["query_id", "doc_id"]].assign(p_relevant=0.5)
+    refused(
+        lambda: evaluate(binary, RUN, ["Expected(measure='RBP(rel=2)')"]), "p_relevant is the probability of grade 1"
+    )
+    with pytest.warns(CWLAWarning, match="gains are those of max_rel=3"):
+        evaluate(binary, RUN, ["Expected(measure='INST(max_rel=3)')"])
+    with pytest.warns(CWLAWarning, match="the judgments have no probabilities"):
+        evaluate({"q": {"a": 1}}, RUN, ["Expected(measure='RBP(rel=1)')"])
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "Bpref", "Mixture(measures={'a':'RBP(rel=1)'})"])
