@@ -29,7 +29,7 @@ class LambdaScheme:
 
     * measures with document lengths, known costs, or efforts of unseen documents that differ from those of grade 0;
     * measures whose users leave at the last document (``end="stop"``), unless further documents without gain change
-      nothing, as with nDCG.
+      nothing, as with ``A="max"``.
 
     :func:`lambda_loss` has the lists without padding and takes these measures, too.
 
