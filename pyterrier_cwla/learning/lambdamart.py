@@ -332,8 +332,8 @@ class LambdaMART(_OfGroups):
         Returns
         -------
         list of ndarray, shape (n, n)
-            One matrix per query, where n is its number of rows: |ΔM| if row i should be above row j, and 0 if not, or
-            if both are below the truncation level.
+            One matrix per query, where n is its number of rows: ``|ΔM|`` if row i should be above row j, and 0 if not,
+            or if both are below the truncation level.
 
         Examples
         --------

@@ -20,7 +20,7 @@ from .lambdamart import LambdaMART, is_intent_aware
 class LambdaScheme:
     """Weighting scheme of LambdaLoss in sentence-transformers, for any metric whose users read grades alone.
 
-    The weight of a pair of documents is |ΔM|, the change of the metric if the two are swapped in the order that the
+    The weight of a pair of documents is ``|ΔM|``, the change of the metric if the two are swapped in the order that the
     model predicts. The object is the ``weighting_scheme`` of
     ``sentence_transformers.cross_encoder.losses.LambdaLoss``, whose own schemes are all for nDCG.
 
@@ -76,7 +76,7 @@ class LambdaScheme:
             )
 
     def weights(self, grades: ArrayLike) -> Array:
-        """Return |ΔM| of all pairs of ranks of each list.
+        """Return ``|ΔM|`` of all pairs of ranks of each list.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ def lambda_loss(
     The function is called as ``loss(scores, labels, mask=None, *, lengths=None, docno=None)``, with tensors or arrays
     of shape (n_lists, n_documents). `mask` is True for documents and False for padding, `lengths` are numbers of words,
     and `docno` ids of documents, if the measure needs them. It returns
-    ``Σ |ΔM_ij|·log(1 + e^{−σ(s_i − s_j)})``, the sum over all pairs in which i should be above j, with |ΔM| in the
+    ``Σ |ΔM_ij|·log(1 + e^{−σ(s_i − s_j)})``, the sum over all pairs in which i should be above j, with ``|ΔM|`` in the
     order of the scores and without a gradient. Divide it by the number of lists for a mean.
 
     Parameters
@@ -191,7 +191,7 @@ def padded_weights(
     Returns
     -------
     ndarray, shape (n_lists, n_documents, n_documents)
-        |ΔM| if the first document of a pair should be above the second, else 0.
+        ``|ΔM|`` if the first document of a pair should be above the second, else 0.
     """
     given = {"scores": scores, "labels": labels, "mask": mask, "lengths": lengths, "docno": docno}
     arrays = {name: _array(values) for name, values in given.items() if values is not None}
