@@ -24,7 +24,7 @@ _GROUPS = {
     "data": "Document lengths, duplicates and intents",
     "files": "Runs and judgments in files",
     "rendering": "Tables of results",
-    "learning": "Learn to rank: scikit-learn, LightGBM, XGBoost",
+    "learning": "Learn to rank: scikit-learn, LightGBM, XGBoost, torch",
     "pipelines": "PyTerrier pipelines and searches",
     "behaviour.logs": "Users: interaction logs and calibration",
     "behaviour.clicks": "Users: click models and online metrics",

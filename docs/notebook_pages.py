@@ -21,7 +21,7 @@ GROUPS = {
         "intents_and_duplicates",
         "large_runs_and_dask",
     ],
-    "Tune and train": ["grid_search_and_folds", "optimise_for_time"],
+    "Tune and train": ["grid_search_and_folds", "optimise_for_time", "fine_tune_a_reranker"],
     "Users and their time": [
         "calibrate_from_a_log",
         "who_leaves_when",

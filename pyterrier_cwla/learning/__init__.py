@@ -1,4 +1,4 @@
-"""Learning to rank with scikit-learn, LightGBM and XGBoost."""
+"""Learning to rank with scikit-learn, LightGBM, XGBoost and torch."""
 
 import lazy_loader
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from typing import Any, Self
@@ -36,6 +36,8 @@ from .training_rows import (
 
 Derivatives = tuple[Array, Array]
 """Gradient and hessian, one value per row or per row of each query."""
+PairsOfRanks = Iterator[tuple[int, Array, Array]]
+"""A rank, from 0, with values of the pairs of its item and each later one, and of these pairs the other way round."""
 _SMALLEST = 0.01  # the constant of LightGBM that is added to score differences
 
 
@@ -307,16 +309,57 @@ class LambdaMART(_OfGroups):
         >>> LambdaMART("RR").changes([0, 1], [2.0, 1.0], group=[2])[0].tolist()
         [[0.0, 0.5], [0.5, 0.0]]
         """
+
+        def of_ranks(intents: list[TrainingRows], ranked: list[PaddedRankings], inside: Array) -> PairsOfRanks:
+            of_swaps = changes_of_intents(intents, ranked, inside.shape[1] - 1)
+            return ((a, change, change) for a, change in of_swaps)
+
+        return self._matrices(of_ranks, y, pred, group)
+
+    def pair_weights(self, y: Any, pred: Any, group: Any) -> list[Array]:
+        """Return the weights of the pairs of rows of each query in the loss, without ``norm``.
+
+        The loss is ``Σ_ij weight_ij·log(1 + e^{−σ(s_i − s_j)})``. Other learners can minimise it for predictions s with
+        these weights, as :func:`lambda_loss` does.
+
+        Parameters
+        ----------
+        y, pred : array_like, shape (n_rows,)
+            Labels and predictions, grouped by query.
+        group : array_like, shape (n_queries,)
+            The number of rows of each query.
+
+        Returns
+        -------
+        list of ndarray, shape (n, n)
+            One matrix per query, where n is its number of rows: ``|ΔM|`` if row i should be above row j, and 0 if not,
+            or if both are below the truncation level.
+
+        Examples
+        --------
+        >>> LambdaMART("RR").pair_weights([0, 1], [2.0, 1.0], group=[2])[0].tolist()
+        [[0.0, 0.0], [0.5, 0.0]]
+        """
+
+        def of_ranks(intents: list[TrainingRows], ranked: list[PaddedRankings], inside: Array) -> PairsOfRanks:
+            of_pairs = self._pairs(intents, ranked, inside)
+            return ((a, weight * ~wrong, weight * wrong) for a, wrong, weight in of_pairs)
+
+        return self._matrices(of_ranks, y, pred, group)
+
+    def _matrices(self, of_ranks: Callable[..., PairsOfRanks], y: Any, pred: Any, group: Any) -> list[Array]:
+        """Return the values of the pairs of rows of each query as matrices, in the order of the rows."""
         intents, rows, pred = self._prepared(y, pred, group)
         found = [np.zeros((n, n)) for n in rows.sizes.tolist()]
         for queries, place in rows.chunks:
             place, _ = rows.in_order(queries, place, pred, float)
             ranked = [one.rankings(queries, place, float) for one in intents]
+            in_order = np.zeros((*place.shape, place.shape[1]))
+            for a, above, below in of_ranks(intents, ranked, ranked[0].listed):
+                in_order[:, a, a + 1 :], in_order[:, a + 1 :, a] = above, below
             place = place - rows.start[queries][:, None]
-            for a, change in changes_of_intents(intents, ranked, place.shape[1] - 1):
-                for query, n, at, of_one in zip(queries.tolist(), rows.sizes[queries].tolist(), place, change):
-                    x, y_ = at[a : min(a + 1, n)], at[a + 1 : n]
-                    found[query][x, y_] = found[query][y_, x] = of_one[: len(y_)]
+            for query, n, at, of_query in zip(queries, rows.sizes[queries], place, in_order, strict=True):
+                found[query][np.ix_(at[:n], at[:n])] = of_query[:n, :n]
         self._refuse_infinite(found)
         return found
 

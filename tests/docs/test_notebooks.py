@@ -97,6 +97,8 @@ def test_sizes_of_tables_are_counted():
 def run(path, data, monkeypatch, folder):
     """Run a notebook in an empty folder, as it stands in the repository, and return it."""
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    if "import torch" in path.read_text(encoding="utf-8"):
+        pytest.importorskip("torch", reason="torch, of the extra [torch], has wheels of 3 GB")
     monkeypatch.setenv("PYTERRIER_CWLA_DATA", str(data.resolve()))
     monkeypatch.delenv("MPLBACKEND", raising=False)  # under another backend, cells show no pictures
     notebook = nbformat.read(path, as_version=4)

@@ -47,7 +47,7 @@ def test_what_measures_and_parts_cite_is_listed(name, year):
 
 
 @pytest.mark.parametrize("page", [
-    "papers", "questions", "guide", "coming_from", "start", "learning", "behaviour", "studies", "tune", "documents",
+    "papers", "questions", "guide", "coming_from", "start", "learning", "behaviour", "studies", "tune", "train", "documents",
     "streaming", "own",
 ])  # fmt: skip
 def test_every_function_that_a_page_names_exists(page):

@@ -1,45 +1,19 @@
 """Tests of the page of LightGBM's example: its code prints what stands below it, and runs on generated data of the same form."""
 
-import contextlib
-import io
-import re
-import textwrap
-from pathlib import Path
-
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
 from pyterrier_cwla.learning import unregister_scorers
+from tests.support.code_blocks import NUMBER, blocks, numbers, printed
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tune.rst").read_text(encoding="utf-8")
-BLOCKS = [
-    (kind, textwrap.dedent(block).strip("\n"))
-    for kind, block in re.findall(r"\.\. code-block:: (python|text)\n\n((?:   .*\n|\n)+)", PAGE)
-]
-NUMBER = re.compile(r"(?<![\w.])\d+\.\d+")
+BLOCKS = blocks("tune.rst")
 
 
 @pytest.fixture(autouse=True)
 def _nothing_stays_registered():
     yield
     unregister_scorers()
-
-
-def printed():
-    """Run the code of the page block after block, and yield what stands below each block and what it printed."""
-    names, out = {}, ""
-    for kind, block in BLOCKS:
-        if kind == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as stream:
-                exec(compile(block, "tune.rst", "exec"), names)
-            out = stream.getvalue().rstrip("\n")
-        else:
-            yield block, out
-
-
-def numbers(text):
-    return [float(number) for number in NUMBER.findall(text)]
 
 
 @pytest.mark.nightly
@@ -50,7 +24,7 @@ def test_the_code_prints_what_the_page_says(data, tmp_path, monkeypatch):
         pytest.skip(f"no {folder}")
     (tmp_path / "lambdarank").symlink_to(folder.resolve())
     monkeypatch.chdir(tmp_path)
-    for said, out in printed():
+    for said, out in printed(BLOCKS):
         assert NUMBER.sub("_", out) == NUMBER.sub("_", said)
         assert numbers(out) == pytest.approx(numbers(said), abs=0.01)  # other versions of LightGBM grow other trees
 
@@ -67,7 +41,7 @@ def test_the_code_runs_on_generated_data(tmp_path, monkeypatch):
         dump_svmlight_file(X, grades, str(tmp_path / "lambdarank" / f"rank.{part}"), zero_based=False)
         np.savetxt(tmp_path / "lambdarank" / f"rank.{part}.query", sizes, fmt="%d")
     monkeypatch.chdir(tmp_path)
-    for said, out in printed():
+    for said, out in printed(BLOCKS):
         assert bool(numbers(out)) == bool(numbers(said))
         assert out
 
