@@ -58,7 +58,7 @@ def explain(
 
     Example: pyterrier-cwla explain qrels.txt bm25.txt -q 301 -m "CWLA(C='inst(1)',A='erg',max_rel=3)"
     """
-    from ..evaluation.explanation import ExplainedPair
+    from ..evaluation.explanation import ExplainedPair, by_part
     from ..rendering.numbers import fixed_point
     from ..rendering.terminal import prose, screen
 
@@ -66,7 +66,7 @@ def explain(
         raise errors.BadParameter(f"--plot {plot}: the file's name must end in .svg, .png or .pdf.")
     paths = [run] if other is None else [run, other]
     bound = given.bind_one([measure])
-    if bound.measures[0].NAME in ("Mixture", "IntentAware") and (other is not None or plot is not None):
+    if by_part(bound.measures[0]).NAME in ("Mixture", "IntentAware") and (other is not None or plot is not None):
         what = "two runs side by side need" if other is not None else "--plot needs"
         raise errors.BadParameter(
             f"{bound.measures[0]}: {what} a measure of one class of users; give that of one class."

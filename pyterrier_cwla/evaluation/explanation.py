@@ -881,7 +881,7 @@ def explain(qrels: Any, run: Any, query: str, measure: Any) -> Explanation | Exp
     """
     runs = named_pair(run)
     judgments = judged(loaded(qrels, "qrels"), uncertain=True)
-    measure = measure_of(measure)
+    measure = by_part(measure_of(measure))
     if runs is None:
         return explain_one(judgments, one_run(run, _TAKES), query, measure)
     if isinstance(measure, type(Mixture) | type(IntentAware)):
@@ -925,14 +925,20 @@ def _followed(measure: Measure, judgments: Judgments) -> Metric:
         return followed(measure, judgments)
     if not measure.is_exact or measure["what"] != "mean":
         raise BadParameter(
-            f"{measure}: it is taken over samples of labels, so that no rank adds a part of it. Explain a measure whose"
-            " mean has an exact form, such as Expected(measure='RBP(rel=1)')."
+            f"{measure}: no rank adds a part of it, since it is taken over samples of labels, or is no mean. Explain a"
+            " measure whose mean has an exact form, such as Expected(measure='RBP(rel=1)')."
         )
     return user_model_of(measure.inner).metric_for(judgments, uncertain=True)
 
 
+def by_part(measure: Measure) -> Measure:
+    """Return a measure in which the parts of a Mixture, IntentAware or ByTopic are expected, and not the whole."""
+    return measure.inside if isinstance(measure, type(Expected)) else measure
+
+
 def explain_one(judgments: Judgments, run: Any, query: str, measure: Any) -> Explanation | ExplainedMixture:
     """Explain the score of one query of one run by a measure with a user model, a Mixture or an IntentAware."""
+    measure = by_part(measure)
     if isinstance(measure, type(IntentAware)):
         return _explain_intents(judgments, run, query, measure)
     if not isinstance(measure, type(Mixture)):

@@ -235,9 +235,10 @@ def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, 
     names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
     if kind is QRELS:
         kind = kind.in_columns(names)
-        if {"query_id", "doc_id"} <= {kind.names.get(name) for name in names}:
+        meant = kind.fields | kind.names
+        if {"query_id", "doc_id"} <= {meant.get(name) for name in names}:
             return (
-                {name: kind.names.get(name, "") for name in names},
+                {name: meant.get(name, "") for name in names},
                 delimiter,
                 data[: first.start()] + data[first.end() :],
             )

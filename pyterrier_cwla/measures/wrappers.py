@@ -570,6 +570,14 @@ class _Expected(Wrapper):
         return np.array([by_grade.get(grade, 0.0) for grade in range(int(max(by_grade)) + 1)], float)
 
     @property
+    def inside(self) -> CWLAMeasure:
+        """Mixture, IntentAware or ByTopic of expected scores with the same value, or this measure itself."""
+        inner = self.inner
+        if not isinstance(inner, Combination | _IntentAware):
+            return self
+        return inner.with_parts(lambda part: self(measure=part))
+
+    @property
     def is_exact(self) -> bool:
         """Whether the value is computed without samples."""
         parts = self.inner.parts.values() if isinstance(self.inner, Combination | _IntentAware) else ()
@@ -579,12 +587,9 @@ class _Expected(Wrapper):
 
     def computation(self) -> Computation:
         """Return the computation of the statistic."""
-        inner = self.inner
-        if isinstance(inner, Combination):
-            return inner.combined(lambda part: computation_of(self(measure=part)))
-        if isinstance(inner, _IntentAware):
-            return computation_of(inner(measure=self(measure=inner.inner)))
-        model = user_model_of(inner)
+        if (inside := self.inside) is not self:
+            return computation_of(inside)
+        model = user_model_of(self.inner)
 
         def prepare(judgments: Judgments) -> Values:
             metric = model.metric_for(judgments, uncertain=True)

@@ -69,8 +69,10 @@ def labelled(metric: Metric, rankings: Rankings, prior: Floats | None) -> tuple[
     if chances is None:
         labels = Labels(np.maximum(rankings.grade, 0)[None, :], np.ones((1, len(rankings.grade))))
     else:
-        possible = np.flatnonzero(chances.any(axis=0))  # gains and efforts need no values for other grades
-        labels = Labels(possible[:, None], chances[rankings.judgment][:, possible].T)
+        assert rankings.judgment is not None
+        p = chances.take(rankings.judgment, axis=0)
+        possible = np.flatnonzero(p.sum(axis=0))  # gains and efforts need no values for other grades
+        labels = Labels(possible[:, None], (p if len(possible) == p.shape[1] else p[:, possible]).T)
     return (rankings, labels) if prior is None or metric.judged_only else _filled(rankings, labels, prior)
 
 
@@ -339,7 +341,8 @@ def sampled_scores(
 ) -> Iterator[tuple[Array, Floats]]:
     """Yield scores under sampled labels, for some rankings at a time.
 
-    The labels of a topic depend on the seed, its id and the ids of its documents alone, so that all runs have the same.
+    The labels of the judged documents of a topic depend on the seed, its id and their ids alone, so that all runs have
+    the same. Labels from the prior are drawn for each run by itself.
 
     Parameters
     ----------

@@ -59,6 +59,9 @@ def test_forms_of_judgments(data, tmp_path):
         qrels.assign(model="m").to_csv(files[name], sep=separator, index=False)
     forms = [qrels.sample(frac=1, random_state=3), as_pyterrier(qrels), polars.from_pandas(qrels),
              pa.Table.from_pandas(qrels), list(qrels.itertuples(index=False)), *files.values()]  # fmt: skip
+    trec = qrels.assign(iteration="0").rename(columns={"query_id": "topic", "doc_id": "docno"})
+    trec.to_csv(tmp_path / "trec.csv", index=False)
+    forms.append(tmp_path / "trec.csv")
     for form in forms:
         found = evaluate(form, run, MEASURES, by_query=True).loc["run"]
         pd.testing.assert_frame_equal(found.loc[wanted.index], wanted, check_exact=True)
@@ -126,8 +129,22 @@ def test_explanations_add_up(inner):
         assert explained.contributions.sum() == pytest.approx(score, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    "inner",
+    ["Mixture(measures={'a':'RBP(rel=1)','b':'RBP(rel=1,p=0.5)'})", "IntentAware(measure='RBP(rel=1)')",
+     "ByTopic(measure='RBP(rel=1)',parameters={'q1':{'p':0.5}},other='measure')"],
+)  # fmt: skip
+def test_parts_are_explained(inner):
+    run, qrels = made(binary=True)
+    intents = pd.concat([qrels.assign(iteration="1"), qrels.assign(iteration="2", p_relevant=0.25)])
+    qrels, measure = intents if "Intent" in inner else qrels, f'Expected(measure="{inner}")'
+    score = evaluate(qrels, run, [measure], by_query=True).loc[("run", "q1"), :].iloc[0]
+    assert explain(qrels, run, "q1", measure).score == pytest.approx(score, rel=1e-12)
+
+
 def test_sampled_means_are_not_explained():
     run, qrels = made(binary=True)
+    refused(lambda: explain(qrels, run, "q1", "Expected(measure='RR',what='std')"), "is no mean")
     refused(lambda: explain(qrels, run, "q1", "Expected(measure='nDCG@5')"), "samples of labels")
 
 
