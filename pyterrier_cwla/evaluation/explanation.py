@@ -51,6 +51,7 @@ _COLUMNS = ["docno", "grade", "gain", "V"]
 _TAKES = "explain takes one run, or a dict of two runs by name"
 _CELLS = 1 << 17  # queries × ranks per chunk
 _SHOWN = 20  # ranks in terminals
+_PARTS = 3  # ranks that are named as the largest parts of a difference
 _ROUNDING = 1e-12  # relative to the score
 _ROWS = 10  # of tables in notebooks
 _SMALL = 4096  # largest number of ranks whose discounts are scores of a matrix of ranks × ranks
@@ -802,7 +803,34 @@ class ExplainedPair(_Explained):
         scores += f" {fixed_point(other - one, signed=True)}."
         where = f"{self.where_different[:1].upper()}{self.where_different[1:]}."
         ranks = sorted({rank for rank in (self.first_difference, self.first_gain_difference) if rank})
-        return [scores, where, *(f"Rank {rank:,}: {'; '.join(self._in_words(rank))}." for rank in ranks)]
+        shown = [f"Rank {rank:,}: {'; '.join(self._in_words(rank))}." for rank in ranks]
+        return [scores, *self._largest_parts, where, *shown]
+
+    @property
+    def contributions(self) -> pd.DataFrame:
+        """What each rank adds to the score of each run, and ``difference``, the second run minus the first."""
+        adds = pd.DataFrame({name: one.contributions for name, one in self.explanations.items()}).fillna(0.0)
+        first, second = adds
+        return adds.assign(difference=adds[second] - adds[first])
+
+    @property
+    def _largest_parts(self) -> list[str]:
+        """Sentence on the ranks that add most to the difference, and on those that only one run has."""
+        if not self.adds_gains or self.first_gain_difference is None:
+            return []
+        parts = self.contributions["difference"]
+        largest = parts[parts.abs() > _ROUNDING].abs().sort_values(ascending=False, kind="stable").index[:_PARTS]
+        listed = [f"rank {rank:,} ({fixed_point(parts[rank], signed=True)})" for rank in largest]
+        found = [f"The largest parts of the difference: {', '.join(listed)}."] if listed else []
+        lengths = {name: int((one.table["docno"] != "").sum()) for name, one in self.explanations.items()}
+        (short, few), (long, many) = sorted(lengths.items(), key=lambda item: item[1])
+        beyond = float(parts[parts.index > few].sum())
+        if few < many and abs(beyond) > _ROUNDING:
+            found.append(
+                f"{short} has {few:,} documents and {long} {many:,}; the ranks after {few:,} add"
+                f" {fixed_point(beyond, signed=True)} to the difference."
+            )
+        return found
 
     def tables(self, depth: int, notes: Sequence[str] = ()) -> list[Table]:
         """Return a table of the first ranks of both runs and of their scores, with notes."""

@@ -620,7 +620,7 @@ _COLUMNS = {
     **HEADS,
     **LABELS,
     "across": "over all lists",
-    "as_low": "not significantly above the lowest",
+    "as_low": "like the lowest",
     "accepted_accepted": "not significant with both",
     "accepted_rejected": "not significant with all, significant with the remaining judgments",
     "rejected_accepted": "significant with all, not with the remaining judgments",
