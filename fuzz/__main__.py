@@ -21,7 +21,7 @@ from . import place
 from .mutating import Source
 
 TARGETS = (
-    *("run", "qrels", "lengths", "duplicates", "packed", "parquet", "streamed"),
+    *("run", "qrels", "lengths", "duplicates", "packed", "parquet", "streamed", "nested"),
     *("measures", "provider", "logs", "adapters", "calibration"),
     *("server", "arrays", "scorers", "options"),
 )

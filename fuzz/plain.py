@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import zlib
 from collections.abc import Iterator
@@ -40,6 +41,63 @@ def qrels(data: bytes) -> dict[str, list]:
     graded = [(*row[:3], value) for row, value in zip(rows, grades([row[3] for row in rows]), strict=True)]
     columns = _columns(graded, "query_id", "doc_id", "iteration", "relevance")
     return columns if several else {name: values for name, values in columns.items() if name != "iteration"}
+
+
+def qrels_of_beir(data: bytes) -> dict[str, list]:
+    """Return the columns of judgments with a header of BEIR, or of others without it."""
+    lines = _lines(data)
+    first = next((number for number, line in enumerate(lines) if line.strip(BLANKS)), 0)
+    if lines[first].lstrip(BLANKS).rstrip(b" \t").lower() != b"query-id\tcorpus-id\tscore":
+        return qrels(data)
+    rows = [_quoted(line.decode(), "\t") for line in lines[first + 1 :] if line]
+    if not any(line.strip(BLANKS) for line in lines[first + 1 :]):
+        raise Refused("only a header")
+    if any(len(row) != 3 for row in rows):
+        raise Refused("fields")
+    _once([tuple(row[:2]) for row in rows])
+    values = grades([row[2].strip(" \t") for row in rows])
+    return _columns(
+        [(*row[:2], value) for row, value in zip(rows, values, strict=True)], "query_id", "doc_id", "relevance"
+    )
+
+
+def nested(data: bytes) -> dict[str, list]:
+    """Return the columns of a run in JSON, of a file with one split at most."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise Refused("UTF-16")
+    try:
+        found = json.loads(data.removeprefix(b"\xef\xbb\xbf").decode(), object_pairs_hook=_each_name_once)
+    except RecursionError as error:
+        raise Refused("nested too deeply") from error
+    if not isinstance(found, dict):
+        raise Refused("no dict")
+    parts = [part for name, part in found.items() if name != "mteb_model_meta"]
+    values = [value for part in parts if isinstance(part, dict) for value in part.values()]
+    if len(parts) < len(found) or isinstance((values or [0])[0], dict):
+        if len(values) != 1 or not all(isinstance(part, dict) for part in [*parts, *values]):
+            raise Refused("no split, or several")
+        found = values[0]
+    rows = []
+    for query, ranking in found.items():
+        if not isinstance(ranking, dict):
+            raise Refused("no ranking")
+        for document, score in ranking.items():
+            if isinstance(score, bool) or not isinstance(score, int | float) or score != score:
+                raise Refused("no number")
+            try:
+                rows.append((query, document, float(score)))
+            except OverflowError as error:
+                raise Refused("too large") from error
+            (query + document).encode()
+    if not rows:
+        raise Refused("empty")
+    return _columns(rows, "query_id", "doc_id", "score")
+
+
+def _each_name_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    if len(dict(pairs)) < len(pairs):
+        raise Refused("a name stands twice")
+    return dict(pairs)
 
 
 def pairs(data: bytes, kind: str) -> dict[str, list]:
@@ -175,8 +233,8 @@ def _cells(line: bytes, delimiter: str) -> list[str]:
     return _quoted(text)
 
 
-def _quoted(text: str) -> list[str]:
-    """Comma-separated fields; within a quoted field, two quotation marks stand for one."""
+def _quoted(text: str, delimiter: str = ",") -> list[str]:
+    """Fields between commas or tabs; within a quoted field, two quotation marks stand for one."""
     cells, at = [], 0
     while True:
         if text[at : at + 1] == '"':
@@ -188,7 +246,7 @@ def _quoted(text: str) -> list[str]:
                 at += 1 + (text[at] == '"')
             at += 1
         else:
-            end = text.find(",", at)
+            end = text.find(delimiter, at)
             cell = text[at:] if end < 0 else text[at:end]
             if '"' in cell:
                 raise Refused("quotation mark within a field")
@@ -196,7 +254,7 @@ def _quoted(text: str) -> list[str]:
         cells.append(cell)
         if at == len(text):
             return cells
-        if text[at] != ",":
+        if text[at] != delimiter:
             raise Refused("text after a closing quotation mark")
         at += 1
 

@@ -49,7 +49,7 @@ from .model.efforts import effort as effort
 from .model.gains import gain as gain
 from .pipelines.transformers import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
 from .pipelines.transformers import LearnedRanker as LearnedRanker
-from .pipelines.optuna_search import KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
+from .pipelines.optuna_search import Cost as Cost, KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
 from .pipelines.table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact
 
 def __getattr__(name: str) -> typing.Any: ...  # the named measures of the catalogue

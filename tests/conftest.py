@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+collect_ignore = ["files/record_mteb.py"]  # a script that imports mteb and beir
 DATA = Path(os.environ.get("PYTERRIER_CWLA_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 

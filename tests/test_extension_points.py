@@ -124,8 +124,12 @@ def write_parquet(path: Path) -> None:
     pq.write_table(pa.table({"query_id": ["1"], "doc_id": ["a"], "score": [2.5]}), path)
 
 
+def write_json(path: Path) -> None:
+    path.write_text(json.dumps({"1": {"a": 2.5}}))
+
+
 SCORES = {"a": 2.5, "b": 1.5}
-WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": write_parquet}
+WRITERS = {"gzip": packed_by("gzip"), "zstd": packed_by("zstd"), "parquet": write_parquet, "json": write_json}
 
 
 @pytest.mark.parametrize("form", formats.FORMATS, ids=lambda form: form.name)

@@ -29,7 +29,7 @@ GENERIC = """
     lengths_of_index lengths_of_texts out_of_fold rbo register_scorers score scorer stream
 """
 PIPELINES = "DocLength DocSeconds DuplicateOf DuplicatesArtifact LearnedRanker LengthsArtifact OptunaSearch"
-PIPELINES += " KFoldOptunaSearch"
+PIPELINES += " Cost KFoldOptunaSearch"
 COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
 PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)
 PACKAGES = "behaviour data demo errors evaluation explorer learning measures model pipelines studies"

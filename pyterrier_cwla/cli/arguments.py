@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -20,7 +21,7 @@ from ..errors import BadParameter, near, some
 from ..rendering.notes import note, warnings_as_sentences
 from .options import displayed
 from .parameters import Parameter, with_options
-from .paths import check_exists
+from .paths import check_exists, temporary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,16 +108,17 @@ class JudgedRuns:
 
     qrels: Path
     runs: list[Path]
+    split: str | None = None
 
     @cached_property
     def files(self) -> dict[str, Path]:
         """Files and datasets of the runs, by name."""
-        return runs_by_name(self.runs)
+        return runs_by_name(self.runs, self.split)
 
     @cached_property
     def judgments(self) -> Judgments:
         """The judgments."""
-        return judgments_of(self.qrels)
+        return judgments_of(self.qrels, self.split)
 
     @property
     def inputs(self) -> list[Path]:
@@ -295,14 +297,28 @@ def lengths_from(path: Path | None, kind: str = "Lengths") -> Any:
     return table
 
 
-def runs_by_name(paths: Sequence[Path]) -> dict[str, Path]:
-    """Return the files and datasets of runs by name; folders are searched. Repeated paths are mentioned on stderr."""
+def runs_by_name(paths: Sequence[Path], split: str | None = None) -> dict[str, Path]:
+    """Return the files and datasets of runs by name; folders are searched. Repeated paths are mentioned on stderr.
+
+    With `split`, temporary Parquet files of the same names have the rows of this split of JSON files.
+    """
     from ..files.run_files import named_runs
 
     for path in paths:
         check_exists(path, "" if path.exists() else _perhaps_a_measure(str(path)))
     with warnings_as_notes():
-        return named_runs(paths)
+        found = named_runs(paths)
+    if split is None:
+        return found
+    from pyarrow.parquet import write_table
+
+    from ..files.inputs import of_split
+
+    for name, run in of_split(found, split).items():
+        if run is not found[name]:
+            found[name] = temporary(atexit.register, found[name].name)
+            write_table(run, found[name])
+    return found
 
 
 @contextmanager
@@ -331,14 +347,14 @@ def about_grades(path: Path, judgments: Judgments) -> list[str]:
     return [f"{displayed(str(path))}: all grades are 0 or negative, so no document is relevant."]
 
 
-def judgments_of(path: Path) -> Judgments:
+def judgments_of(path: Path, split: str | None = None) -> Judgments:
     """Read judgments; errors name the file."""
     from ..files.formats import read_qrels
     from ..measures.provider import prepare
 
     check_exists(path)
     with errors.speaking_of(path, None):
-        return prepare(read_qrels(path), uncertain=True)
+        return prepare(read_qrels(path, split), uncertain=True)
 
 
 JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by")]
@@ -379,8 +395,8 @@ def names_of_runs(paths: list[Path], run_name: str | None) -> list[str]:
     return list(runs_by_name(paths))
 
 
-def read_one_run(path: Path, name: str | None) -> pa.Table:
-    """Read the only run of a file, or the run of this name.
+def read_one_run(path: Path, name: str | None, split: str | None = None) -> pa.Table:
+    """Read the only run of a file, or the run of this name; `split` chooses among those of a JSON file.
 
     Raises
     ------
@@ -391,7 +407,7 @@ def read_one_run(path: Path, name: str | None) -> pa.Table:
     from ..files.run_files import sources
 
     if path.is_dir() or (name is None and format_of(str(path)).name != "parquet"):
-        return read_run(path)
+        return read_run(path, split)
     (source,) = sources([path])
     names = _names(source)
     if name is None and len(names) > 1:

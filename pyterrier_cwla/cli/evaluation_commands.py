@@ -243,6 +243,7 @@ _ABOUT = (
 def rbo(
     runs: list[Path],
     *,
+    split: str | None = None,
     baseline: str | None = None,
     chosen: Annotated[
         dict[str, Any],
@@ -259,7 +260,7 @@ def rbo(
     from ..evaluation.run_overlap import rbo as overlap
     from ..rendering.tables import HEADS, Table, TableColumn
 
-    files = runs_by_name(runs)
+    files = runs_by_name(runs, split)
     results.check(runs)
     other = None if baseline is None else _file_of(baseline, files)
     compared = {name: file for name, file in files.items() if other is None or file != other}

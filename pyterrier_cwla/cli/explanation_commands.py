@@ -28,6 +28,7 @@ from .arguments import (
 from .paths import check_exists, check_outputs
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from ir_measures.measures import Measure
 
     from ..data.alignment import Judgments
@@ -49,6 +50,7 @@ def explain(
     query: str,
     measure: str,
     run_name: str | None = None,
+    split: str | None = None,
     given: MeasureOptions,
     depth: int | None = None,
     plot: Path | None = None,
@@ -72,11 +74,14 @@ def explain(
             f"{bound.measures[0]}: {what} a measure of one class of users; give that of one class."
         )
     check_outputs([("--plot", plot)], [qrels, *paths, *given.files, *bound.files], force)
-    judgments = judgments_of(qrels)
+    judgments = judgments_of(qrels, split)
     whole = given.missing == "mean" and None in given.files  # the mean is that of the whole run
     names = names_of_runs(paths, run_name)
     with warnings_as_sentences() as warned:
-        each = [_explained(qrels, judgments, path, run_name, query, bound.measures[0], whole) for path in paths]
+        each = [
+            _explained(qrels, judgments, path, read_one_run(path, run_name, split), query, bound.measures[0], whole)
+            for path in paths
+        ]
     notes = [*warned, *bound.notes, *about_grades(qrels, judgments)]
     title = f"{bound.wanted[0]} of topic {query}"
     if other is None:
@@ -97,14 +102,13 @@ def explain(
 
 
 def _explained(
-    qrels: Path, judgments: Judgments, path: Path, run_name: str | None, query: str, measure: Measure, whole: bool
+    qrels: Path, judgments: Judgments, path: Path, table: pa.Table, query: str, measure: Measure, whole: bool
 ) -> Any:
     """Explain one run; ``whole``: with all its queries, since the measure reads more than the one."""
     import pyarrow.compute as pc
 
     from ..evaluation.explanation import explain_one
 
-    table = read_one_run(path, run_name)
     found = table["query_id"].unique().to_pylist()
     if not any(found_query in judgments.index for found_query in found):
         raise errors.BadRun(
@@ -248,6 +252,7 @@ def explore(
     measure: str | None = None,
     query: str | None = None,
     run_name: str | None = None,
+    split: str | None = None,
     lengths: Path | None = None,
     missing: WhereMissing = None,
     texts: Path | None = None,
@@ -263,11 +268,11 @@ def explore(
 
     paths = [run] if other is None else [run, other]
     names = names_of_runs(paths, run_name)
-    judgments = judgments_of(qrels)
+    judgments = judgments_of(qrels, split)
     with warnings_as_sentences() as warned, errors.speaking_of(qrels, *paths[:1]):
         exploration = Exploration(
             judgments,
-            {name: read_one_run(path, run_name) for name, path in zip(names, paths, strict=True)},
+            {name: read_one_run(path, run_name, split) for name, path in zip(names, paths, strict=True)},
             measure=None if measure is None else measure_of(measure),
             lengths=None if lengths is None else lengths_from(lengths),
             texts=None if texts is None else texts_of(texts),

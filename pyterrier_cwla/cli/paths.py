@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -64,13 +64,19 @@ def _is_stream(path: Path) -> bool:
     return path.parent.as_posix() in ("/dev", "/dev/fd", "/proc/self/fd") and path.is_fifo()
 
 
-def _copied(context: typer.Context, stream: IO[bytes], name: str) -> Path:
-    import shutil
+def temporary(at_end: Callable[[Callable[[], None]], Any], name: str) -> Path:
+    """Return the path of a new file that messages show by its name alone; `at_end` registers its removal."""
     import tempfile
 
     folder = tempfile.TemporaryDirectory(prefix=STDIN_FOLDER)
-    context.call_on_close(folder.cleanup)
-    place = Path(folder.name, name)
+    at_end(folder.cleanup)
+    return Path(folder.name, name)
+
+
+def _copied(context: typer.Context, stream: IO[bytes], name: str) -> Path:
+    import shutil
+
+    place = temporary(context.call_on_close, name)
     with open(place, "wb") as file:
         shutil.copyfileobj(stream, file)
     return place

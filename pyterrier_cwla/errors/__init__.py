@@ -248,7 +248,6 @@ def elsewhere(name: str, places: Mapping[str, str]) -> str:
 
 
 IS_A_RUN = "Is this a run? Judgments are given first, then runs."
-ARE_OF_BEIR = """These are judgments of BEIR. Convert them: awk 'NR > 1 {print $1, 0, $2, $3}' FILE > qrels.txt"""
 ARE_JUDGMENTS = "Are these judgments? Commands that take judgments take them first, then runs."
 
 

@@ -2,7 +2,7 @@ from . import cluster as cluster
 from .arrays import explain_gains as explain_gains, residual as residual, score as score
 from .comparison import Comparison as Comparison
 from .correction import Corrected as Corrected, corrected as corrected
-from .driver import evaluate as evaluate, stream as stream
+from .driver import evaluate as evaluate, mteb_scores as mteb_scores, stream as stream
 from .explanation import (
     ExplainedIntents as ExplainedIntents,
     ExplainedMixture as ExplainedMixture,

@@ -12,9 +12,9 @@ import numpy as np
 
 from ..data.columns import of_columns, run_columns
 from ..errors import BadRun, naming, warn
-from ..files.inputs import are_paths, is_runs, refuse_same_name
+from ..files.inputs import are_paths, is_runs, loaded, of_split, refuse_same_name
 from ..files.run_files import sources
-from ..measures.provider import CWLAEvaluator, aggregated_rows, evaluator_of
+from ..measures.provider import CWLAEvaluator, aggregated_rows, computed_here, evaluator_of
 from ..tasks.hashing import fingerprint
 from .score_cache import ScoreCache
 from .scored import Scored, in_groups
@@ -35,6 +35,7 @@ def evaluate(
     check: bool = True,
     progress: bool = False,
     cache_dir: str | Path | None = None,
+    split: str | None = None,
 ) -> pd.DataFrame:
     """Return the scores of runs, with one row per run (or per run and query) and one column per measure.
 
@@ -61,6 +62,9 @@ def evaluate(
         Folder in which the values of queries are cached for each run and measure. A later evaluation with the same
         folder computes only the values that are missing, for example after an interruption. Cached values are not used
         if the contents of the files or tables have changed.
+    split : str, optional
+        Subset and split of JSON files that have several, such as MTEB's predictions: ``"en/test"``, or one of the two
+        names if it is unique. These files are then all in memory. Files without splits are read as they are.
 
     Returns
     -------
@@ -77,7 +81,7 @@ def evaluate(
     MalformedFile
         If a file does not have the expected format.
     BadParameter
-        If two different measures have the same name.
+        If two different measures have the same name, or if `split` does not choose one split of a file.
 
     Examples
     --------
@@ -94,6 +98,8 @@ def evaluate(
     """
     import pandas as pd
 
+    if split is not None:
+        qrels, runs = loaded(qrels, "qrels", split), of_split(runs, split)
     if by_query:
         return scores_by_query(qrels, runs, measures, check, progress, cache_dir)[0]
     evaluator = evaluator_of(qrels, measures)
@@ -105,6 +111,45 @@ def evaluate(
         for measure, means in columns.items():
             means += aggregated_rows(measure, np.array([one.values[measure] for one in some]))
     return pd.DataFrame({str(measure): means for measure, means in columns.items()}, pd.Index(names, name="run"))
+
+
+def mteb_scores(measures: Any) -> Callable[..., dict[str, float]]:
+    """Return a function that adds measures to the scores of MTEB's retrieval and reranking tasks.
+
+    MTEB calls it in place of ``task_specific_scores``, after each split.
+
+    Parameters
+    ----------
+    measures : iterable of Measure or str, or dict of these by label
+        Measures or their names. Measures of time need a table of lengths, such as ``TBG(lengths=words)``.
+
+    Returns
+    -------
+    callable
+        Function for ``task_specific_scores`` of a task, or of a class of tasks. Its result, for the judgments and
+        results that it is called with, is a dict from the names of measures to means over all judged queries.
+
+    Raises
+    ------
+    UnknownSpec, BadParameter
+        If a measure is unknown or cannot be computed; before MTEB runs the model.
+
+    Examples
+    --------
+    >>> class Task:
+    ...     task_specific_scores = mteb_scores(["RR", "CWLA(C='rbp(0.5)',A='erg',max_rel=1)"])
+    >>> qrels, results = {"q": {"b": 1}}, {"q": {"a": 0.9, "b": 0.7}}
+    >>> Task().task_specific_scores({}, qrels, results, hf_split="test", hf_subset="en")
+    {'RR': 0.5, "CWLA(C='rbp(0.5)',A='erg',max_rel=1)": 0.25}
+    """
+    wanted = computed_here(measures)
+
+    def task_specific_scores(*given: Any, **of_split: str) -> dict[str, float]:
+        qrels, results = given[-2:]  # after the task, if this is a method of its class, and the scores of MTEB
+        found: dict[str, float] = evaluate(qrels, {"run": results}, wanted).loc["run"].to_dict()
+        return found
+
+    return task_specific_scores
 
 
 def scores_by_query(

@@ -28,7 +28,7 @@ from ..errors import (
     warn,
 )
 from ..files.atomic import is_path
-from ..files.inputs import are_paths, is_runs, loaded, runs_by_name
+from ..files.inputs import are_paths, is_runs, loaded, of_split, runs_by_name
 from ..measures.declarations import better_of, refuse_missing_parameters
 from ..measures.labels import Measures, by_name
 from ..measures.named import measures_of
@@ -64,6 +64,7 @@ def compare(
     correction: str | None = "holm",
     resamples: int = 10_000,
     seed: int = 0,
+    split: str | None = None,
 ) -> Comparison:
     """Compare runs by scores, confidence intervals, significance tests and effect sizes.
 
@@ -97,6 +98,8 @@ def compare(
         2^n sign vectors if these are not more.
     seed : int, default=0
         Seed of the bootstrap and of the randomisation test.
+    split : str, optional
+        Subset and split of JSON files that have several, as for :func:`evaluate`.
 
     Returns
     -------
@@ -166,9 +169,11 @@ def compare(
         raise BadParameter("tests all pairs of runs together: give pairs=True, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
+    scored = of_split(runs, split)
+    qrels = qrels if split is None else loaded(qrels, "qrels", split)
     if is_runs(runs) and not any(map(are_paths, runs.values())):
         _check_baselines(_baselines(baseline, runs), list(runs))  # before the evaluation; files may hold several runs
-    by_query, answered = scores_of(qrels, runs, wanted)
+    by_query, answered = scores_of(qrels, scored, wanted)
     names, queries = names_and_queries(by_query)
     baselines, several = baselines_of(baseline, runs, names, pairs)
     about = about_of(wanted, names, queries, answered) | {

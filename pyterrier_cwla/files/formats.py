@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +25,7 @@ from .table_readers import (
     Place,
     TableKind,
     empty,
+    json_table,
     pair_in,
     parquet_table,
     table_of_kind,
@@ -64,19 +65,24 @@ FORMATS = [
     FileFormat("gzip", ".gz", b"\x1f\x8b", codec="gzip"),
     FileFormat("zstd", ".zst", b"\x28\xb5\x2f\xfd", codec="zstd"),
     FileFormat("parquet", ".parquet", b"PAR1", read=parquet_table),
+    FileFormat("json", ".json", b'{"', read=json_table),
 ]
 """Formats that are recognised by their first bytes, or else by their suffix; all other files are text."""
 _UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zip": rb"PK(\x03\x04|\x05\x06)"}
 
 
-def read_run(path: AnyPath) -> pa.Table:
+def read_run(path: AnyPath, split: str | None = None) -> pa.Table:
     """Read a run.
 
     Parameters
     ----------
     path : path
-        TREC file (topic Q0 docno rank score tag), plain or compressed by gzip or zstd, or Parquet file. The tag is the
-        rest of the line and may contain blanks.
+        TREC file (topic Q0 docno rank score tag), plain or compressed by gzip or zstd, Parquet file, or JSON file of
+        dicts: ``{query: {document: score}}``, or MTEB's predictions, which are such dicts by subset and split. The tag
+        is the rest of the line and may contain blanks.
+    split : str, optional
+        Subset and split to read of a JSON file that has several: ``"en/test"``, or one of the two names if it is
+        unique. Without effect on other files.
 
     Returns
     -------
@@ -89,8 +95,19 @@ def read_run(path: AnyPath) -> pa.Table:
     MalformedFile
         If the file is not a run, has a NaN score, or has a document twice in the ranking of a query. The message names
         the file and the line. Infinite scores are allowed.
+    BadParameter
+        If a file has several splits, and none or an unknown one is chosen. The message lists them.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> path = f"{tempfile.mkdtemp()}/Task_predictions.json"
+    >>> with open(path, "w") as file:
+    ...     json.dump({"en": {"dev": {"1": {"a": 0.5}}, "test": {"2": {"b": 0.75}}}}, file)
+    >>> read_run(path, split="test").to_pylist()
+    [{'query_id': '2', 'doc_id': 'b', 'score': 0.75}]
     """
-    return read_table(path, RUN)
+    return read_table(path, replace(RUN, split=split))
 
 
 def run_with(path: AnyPath, extras: Collection[str], check: bool = True) -> pa.Table:
@@ -101,14 +118,17 @@ def run_with(path: AnyPath, extras: Collection[str], check: bool = True) -> pa.T
     return read_table(path, RUN.with_extras(extras), check)
 
 
-def read_qrels(path: AnyPath) -> pa.Table:
+def read_qrels(path: AnyPath, split: str | None = None) -> pa.Table:
     """Read judgments.
 
     Parameters
     ----------
     path : path
-        TREC file (topic iteration docno relevance), plain or compressed by gzip or zstd, or Parquet file. Parquet and
+        TREC file (topic iteration docno relevance) or BEIR's TSV file with the header query-id, corpus-id, score, plain
+        or compressed by gzip or zstd; Parquet file; or JSON file of dicts: ``{query: {document: grade}}``. Parquet and
         text with a header may have probabilities: a column p_relevant, or columns p_0, p_1, … of all grades.
+    split : str, optional
+        Subset and split to read of a JSON file that has several, as for :func:`read_run`.
 
     Returns
     -------
@@ -121,7 +141,7 @@ def read_qrels(path: AnyPath) -> pa.Table:
     MalformedFile
         If the file does not contain judgments, or if a pair is judged twice (for the same intent).
     """
-    table = read_table(path, QRELS)
+    table = read_table(path, replace(QRELS, split=split))
     one_intent = "iteration" in table.column_names and len(table["iteration"].unique()) == 1
     return table.drop_columns("iteration") if one_intent else table
 
@@ -207,7 +227,7 @@ def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
     Parameters
     ----------
     path : path
-        Text file, plain or compressed by gzip or zstd, or Parquet file.
+        Text file, plain or compressed by gzip or zstd, Parquet file, or JSON file of runs or judgments.
     kind : TableKind
         Kind of table, such as ``PAGES`` or ``SECONDS``.
     check : bool, default=True
@@ -259,8 +279,9 @@ def format_of(path: str) -> FileFormat:
             raise MalformedFile(
                 f"{path}: is packed with {name}, which is not read: unpack it, or pack it with {codecs}."
             )
-    found = next((form for form in FORMATS if head.startswith(form.mark)), None)
+    marked = [form for form in FORMATS if head.startswith(form.mark)]
     named = next((form for form in FORMATS if path.endswith(form.suffix)), TEXT)
+    found = named if named in marked else next(iter(marked), None)
     if found is None and named.codec and not named.mark.startswith(head[: len(named.mark)]):
         raise MalformedFile(
             f"{path}: is not packed with {named.name}, as its name says. Remove {named.suffix} from the name."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadRun
+from ..errors import BadParameter, BadRun
 from .atomic import is_path
 
 
@@ -62,13 +62,39 @@ def named_pair(runs: Any) -> dict[str, Any] | None:
     return {str(name): loaded(run, "run") for name, run in runs.items()}
 
 
-def loaded(data: Any, what: str) -> Any:
-    """Return the table in a file of runs or judgments (`what` is "run" or "qrels"); other objects unchanged."""
+def loaded(data: Any, what: str, split: str | None = None) -> Any:
+    """Return the table in a file of runs or judgments (`what` is "run" or "qrels"); other objects unchanged.
+
+    `split` chooses the subset and split of a JSON file that has several.
+    """
     if isinstance(data, str | Path):
         from .formats import read_qrels, read_run
 
-        return read_qrels(data) if what == "qrels" else read_run(data)
+        return (read_qrels if what == "qrels" else read_run)(data, split)
     return data
+
+
+def of_split(runs: Any, split: str | None) -> Any:
+    """Return runs by name with the tables of a subset and split in place of JSON files; the same object for None.
+
+    Raises
+    ------
+    BadParameter
+        If no run is a JSON file.
+    """
+    if split is None:
+        return runs
+    from .formats import format_of
+
+    named = runs_by_name(runs)
+    found = {
+        name: loaded(Path(run), "run", split)
+        for name, run in named.items()
+        if is_path(run) and Path(run).is_file() and format_of(str(run)).name == "json"
+    }
+    if not found:
+        raise BadParameter("chooses the split of a JSON file, and no run is one.", split=split)
+    return named | found
 
 
 def refuse_same_name(run: str, place: str, places: Mapping[str, str]) -> None:

@@ -1,9 +1,11 @@
-"""Readers of tables in text and Parquet files; errors name the line or the row."""
+"""Readers of tables in text, JSON and Parquet files; errors name the line, the row, or the query and document."""
 
 from __future__ import annotations
 
 import csv
+import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,10 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
-from ..errors import ARE_JUDGMENTS, ARE_OF_BEIR, IS_A_RUN, MalformedFile, if_swapped
-from .arrow_arrays import are_real, is_binary, is_text, plain, the_only
+from ..errors import ARE_JUDGMENTS, IS_A_RUN, BadParameter, MalformedFile, if_swapped, many, shown, some
+from .arrow_arrays import are_real, is_binary, is_text, of_numbers, of_strings, plain, the_only
 from .id_columns import longest
-from .memory_limit import check_room, has_room
+from .memory_limit import check_room, has_room, unpacked
 
 Place = Callable[[int], str]
 """Function from a row of a table to its place in the file, for error messages."""
@@ -42,6 +44,8 @@ class TableKind:
         Column of finite numbers, and the smallest allowed number.
     twice : str
         Error for a second row of a query and document, with the names of columns in braces.
+    split : str, optional
+        Subset and split to read of a JSON file that has several.
     """
 
     fields: dict[str, str]
@@ -49,6 +53,7 @@ class TableKind:
     optional: tuple[str, ...] = ()
     least: tuple[str, float] | None = None
     twice: str = "document {doc_id!r} stands twice in the ranking of query {query_id!r}"
+    split: str | None = None
 
     def in_columns(self, names: Iterable[str]) -> TableKind:
         """Return the kind for a file with these columns: judgments may have probabilities in place of relevance."""
@@ -194,7 +199,12 @@ def grades(values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 _MARK = b"\xef\xbb\xbf"  # byte order mark of UTF-8
 _HEXADECIMAL = (b"0x", b"0X")  # Arrow reads 0x10 as 16
-_FIELDS = re.compile(rb'(?:[^",]*|"(?:[^"]|"")*")(?:,(?:[^",]*|"(?:[^"]|"")*"))*')
+_FIELDS = {
+    mark: re.compile(rb'(?:[^"%b]*|"(?:[^"]|"")*")(?:%b(?:[^"%b]*|"(?:[^"]|"")*"))*' % (3 * (mark.encode(),)))
+    for mark in ",\t"
+}
+_OF_BEIR = {"query-id": "query_id", "corpus-id": "doc_id", "score": "relevance"}
+_HEADER_OF_BEIR = re.compile(rb"\s*query-id\tcorpus-id\tscore[ \t]*(?=[\r\n]|\Z)", re.I)
 _WORDS_OF_TAG = re.compile(rb"(?<![^\r\n])((?:[^ \r\n]+ ){5}[^ \r\n]+) [^\r\n]*")
 
 
@@ -202,12 +212,16 @@ def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, Place
     """Return the table in the content of a text file, and the place of a row."""
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
-    if kind in (LENGTHS, SECONDS, DUPLICATES) or (kind is QRELS and re.match(rb"[^\r\n]*\bp_(relevant|\d)", data)):
+    uncertain = fields == QRELS.fields and re.match(rb"[^\r\n]*\bp_(relevant|\d)", data)
+    if uncertain or kind in (LENGTHS, SECONDS, DUPLICATES):
         fields, delimiter, data = _without_header(path, data, kind)
+    elif fields == QRELS.fields and (header := _HEADER_OF_BEIR.match(data)):
+        fields, delimiter = _OF_BEIR, "\t"
+        data = re.sub(rb"[^\r\n]+", b"", header[0]) + data[header.end() :]  # lines keep their numbers
     if not data or data.isspace():
         raise empty(path, kind)
-    if delimiter == ",":
-        _refuse_loose_quotes(path, data)
+    if delimiter == "," or fields is _OF_BEIR:
+        _refuse_loose_quotes(path, data, delimiter)
     try:
         table = split(single_spaced(data) if delimiter == " " else data, fields, delimiter)
         alike = {column: [f for f, meant in fields.items() if meant == column] for column in table.column_names}
@@ -233,7 +247,7 @@ def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, 
         return kind.fields, " ", b""
     delimiter = next((d for d in "\t," if d.encode() in first.group()), " ")
     names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
-    if kind is QRELS:
+    if kind.fields == QRELS.fields:
         kind = kind.in_columns(names)
         meant = kind.fields | kind.names
         if {"query_id", "doc_id"} <= {meant.get(name) for name in names}:
@@ -254,10 +268,10 @@ def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, 
     return fields, delimiter, data[: first.start()] + data[first.end() :]
 
 
-def _refuse_loose_quotes(path: str, data: bytes) -> None:
+def _refuse_loose_quotes(path: str, data: bytes, delimiter: str) -> None:
     """Raise MalformedFile for an unbalanced quotation mark, which would join all following lines to one value."""
     for number, line in enumerate(data.splitlines() if b'"' in data else (), 1):
-        if b'"' in line and not _FIELDS.fullmatch(line):
+        if b'"' in line and not _FIELDS[delimiter].fullmatch(line):
             raise MalformedFile(
                 f"{path}:{number}: a quotation mark that neither begins nor ends a field (in one, write it twice):"
                 f" {_shown(line)}"
@@ -297,7 +311,7 @@ def split(data: bytes, fields: dict[str, str], delimiter: str) -> pa.Table:
     except pa.ArrowInvalid:
         if "tag" in fields:
             return _split_by_arrow(_WORDS_OF_TAG.sub(rb"\1", data), fields, delimiter)
-        if "relevance" not in fields:
+        if "relevance" not in fields.values():
             raise
         table = _split_by_arrow(data, fields, delimiter, {"relevance": pa.float64()})
         place = table.column_names.index("relevance")
@@ -333,14 +347,14 @@ def read_csv(
     data : bytes
         Lines of text.
     delimiter : str
-        Separator of fields. Only fields between commas may be quoted.
+        Separator of fields. Only fields between commas, and those of BEIR's judgments, may be quoted.
     types : dict
         Arrow types by name of column.
     names : sequence of str, optional
         Names of the columns. Without names, the first line has them, all columns are read, empty cells are null, and
         quoted values may span several lines.
     """
-    with_header, quote = names is None, '"' if delimiter == "," else False
+    with_header, quote = names is None, '"' if delimiter == "," or names == list(_OF_BEIR) else False
     options = pa.csv.ReadOptions(column_names=names)
     read = partial(
         pa.csv.read_csv,
@@ -391,12 +405,11 @@ def refuse_text(
 
 
 def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
-    """Return a hint if runs and judgments are swapped, or if judgments have the format of BEIR."""
+    """Return a hint if runs and judgments are swapped."""
     if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
         return f". {IS_A_RUN}"
-    if fields == QRELS.fields and len(cells) == 3 and (cells[0].lower(), cells[2].lower()) == ("query-id", "score"):
-        return f". {ARE_OF_BEIR}"
-    if "tag" in fields and len(cells) == len(QRELS.fields) and _reads_as(cells[3], pa.float64()):
+    judged = len(cells) == len(QRELS.fields) and _reads_as(cells[3], pa.float64())
+    if "tag" in fields and (judged or [cell.lower() for cell in cells] == list(_OF_BEIR)):
         return f". {ARE_JUDGMENTS}"
     return ""
 
@@ -428,6 +441,91 @@ def in_text(path: str, data: bytes, row: int, before: int = 0) -> str:
     """Return the file and line of a row, for error messages."""
     numbers = (number for number, line in enumerate(data.splitlines(), before + 1) if line.strip())
     return f"{path}:{next(islice(numbers, row, None))}"
+
+
+_META = "mteb_model_meta"  # key of MTEB's predictions beside the subsets
+_HELD_OF_JSON = 30  # bytes in memory for each byte of a file with short ids
+
+
+def json_table(path: str, kind: TableKind) -> pa.Table:
+    """Return the table of a JSON file of dicts: {query: {document: value}}, or those by subset and split.
+
+    Raises
+    ------
+    MalformedFile
+        If the file is not JSON, if a name stands twice in a dict, or if a value is no number.
+    BadParameter
+        If the file has several subsets or splits, and ``kind.split`` does not choose one.
+    """
+    column = next((name for name in ("score", "relevance") if name in kind.fields.values()), None)
+    if column is None:
+        raise MalformedFile(f"{path}: is JSON, which is read for runs and judgments only.")
+    text = unmarked(path, unpacked(path, held=_HELD_OF_JSON))
+    try:
+        data = json.loads(text.decode(), object_pairs_hook=partial(_without_repeats, path))
+    except json.JSONDecodeError as error:
+        raise MalformedFile(f"{path}:{error.lineno}: not JSON: {error.msg} (column {error.colno}).") from error
+    except MalformedFile:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise MalformedFile(f"{path}: not JSON of runs or judgments: {error}.") from error
+    rankings = _of_split(path, data, kind.split)
+    documents: list[str] = []
+    values: list[Any] = []
+    for query, ranking in rankings.items():
+        if not isinstance(ranking, dict):
+            raise MalformedFile(f"{path}: query {query!r} must have a dict of documents, and has {shown(ranking)}.")
+        documents += ranking
+        values += ranking.values()
+    if not values:
+        raise MalformedFile(f"{path}: empty; no query has a document.")
+    row_of = np.repeat(np.arange(len(rankings)), list(map(len, rankings.values())))
+    queries = list(rankings)
+    kinds = set(map(type, values))
+    if kinds - {int, float}:
+        row = next(row for row, value in enumerate(values) if type(value) not in (int, float))
+        where = f"query {queries[row_of[row]]!r}, document {documents[row]!r}"
+        raise MalformedFile(f"{path}: {column} of {where} is no number: {shown(values[row])}.")
+    try:
+        numbers = np.array(values, np.int64 if column == "relevance" and kinds == {int} else float)
+        ids = [of_strings(queries).take(of_numbers(row_of)), of_strings(documents)]
+    except (OverflowError, UnicodeEncodeError) as error:
+        what = f"a {column} is too large" if isinstance(error, OverflowError) else "an id is no Unicode text"
+        raise MalformedFile(f"{path}: {what} ({error}).") from error
+    return pa.table([*ids, of_numbers(numbers)], ["query_id", "doc_id", column])
+
+
+def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the dict of a JSON object; raise MalformedFile if a name stands twice in it."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise MalformedFile(f"{path}: {name!r} stands twice in one dict, as a query or as a document of a query.")
+    return found
+
+
+def _of_split(path: str, data: Any, split: str | None) -> dict[str, Any]:
+    """Return the dicts by query of the only or the given split; those of a file without splits in any case."""
+    if not isinstance(data, dict):
+        raise MalformedFile(f"{path}: must be a dict by query, and is {shown(data)}.")
+    subsets = {name: part for name, part in data.items() if name != _META}
+    inner = (value for part in subsets.values() if isinstance(part, dict) for value in part.values())
+    if _META not in data and not isinstance(next(inner, None), dict):
+        return data
+    for name, part in subsets.items():
+        if not isinstance(part, dict):
+            raise MalformedFile(f"{path}: subset {name!r} must be a dict by split, and is {shown(part)}.")
+    found = {(name, of): rankings for name, part in subsets.items() for of, rankings in part.items()}
+    chosen = [key for key in found if split is None or split in (*key, "/".join(key))]
+    if len(chosen) != 1 and found:
+        names = ["/".join(key) for key in found]
+        which = "has" if split is None else f"{split!r} names {len(chosen)} of"
+        there = f"{many(len(names), 'split')}: {some(names, 50)}"
+        raise BadParameter(f"{path}: {which} {there}. Choose one, such as split={names[0]!r}.")
+    rankings = found[chosen[0]] if chosen else {}
+    if not isinstance(rankings, dict):
+        raise MalformedFile(f"{path}: split {'/'.join(chosen[0])!r} must be a dict by query, and is {shown(rankings)}.")
+    return rankings
 
 
 if TYPE_CHECKING:

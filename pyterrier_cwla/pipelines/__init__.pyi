@@ -1,4 +1,5 @@
 from .transformers import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
 from .transformers import LearnedRanker as LearnedRanker
-from .optuna_search import KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
+from .optuna_search import Cost as Cost, KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
+from .optuna_search import Tuned as Tuned
 from .table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact

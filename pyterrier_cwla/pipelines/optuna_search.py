@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from html import escape
 from numbers import Integral, Real
+from time import perf_counter
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import ir_measures
 import numpy as np
@@ -20,14 +21,97 @@ import pyterrier as pt
 
 from ..errors import BadJudgments, BadParameter, many, near, some
 from ..errors.extras import needed
-from ..errors.sanitise import sanitised
+from ..errors.sanitise import in_picture, sanitised
+from ..evaluation.significance import intervals
 from ..measures.declarations import better_of
 from ..measures.named import measures_of
-from ..measures.provider import CWLAProvider
-from ..rendering.figures import GREY, STAY, notebook_picture, small_axes
+from ..measures.provider import CWLAProvider, aggregate_of
+from ..rendering.figures import (
+    GREY,
+    STAY,
+    axes_of,
+    label_points,
+    notebook_picture,
+    saved,
+    small_axes,
+    text_colour,
+    titled,
+)
 from ..rendering.tables import Table
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 _TRIALS = 50  # default number of trials
+_CONFIDENCE, _RESAMPLES = 0.95, 10_000
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cost of a pipeline, which a search minimises beside its measures.
+
+    Parameters
+    ----------
+    of : "mrt", str, pt.Transformer or callable
+        What is spent:
+
+        * ``"mrt"``: mean response time, in ms per topic, as in pt.Experiment;
+        * another text: column of the results, such as ``"doc_cost"`` or ``"tokens"``, summed over the results of each
+          topic;
+        * a transformer of the pipeline, such as a reranker: number of rows per topic that it receives;
+        * a function of the pipeline and its results that returns a number.
+    at_most : float, optional
+        Largest allowed value, as a constraint of the study.
+    label : str, optional
+        Name of the column; by default the text, or the name of the function or of the transformer's class.
+
+    Examples
+    --------
+    >>> [str(cost) for cost in (Cost("mrt", at_most=50), Cost(lambda pipeline, results: len(results), label="rows"))]
+    ['mrt', 'rows']
+    """
+
+    of: Any
+    at_most: float | None = None
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.of, str | pt.Transformer) or callable(self.of)):
+            raise BadParameter('must be "mrt", a column of the results, a transformer or a function.', of=self.of)
+        if self.at_most is not None and not (isinstance(self.at_most, Real) and np.isfinite(self.at_most)):
+            raise BadParameter("must be a finite number.", at_most=self.at_most)
+
+    def __str__(self) -> str:
+        if self.label is not None or isinstance(self.of, str):
+            return self.label or self.of
+        return f"rows of {type(self.of).__name__}" if self._counts_rows else getattr(self.of, "__name__", "cost")
+
+    @property
+    def _is_time(self) -> bool:
+        return isinstance(self.of, str) and self.of == "mrt"
+
+    @property
+    def _counts_rows(self) -> bool:
+        return isinstance(self.of, pt.Transformer)
+
+    @property
+    def _unit(self) -> str:
+        by_topic = isinstance(self.of, str) or self._counts_rows
+        return "ms per topic" if self._is_time else "per topic" if by_topic else ""
+
+    def _value(self, pipeline: pt.Transformer, results: pd.DataFrame, spent: float, topics: int) -> float:
+        """Return the cost of results; `spent` is what was counted during their retrieval."""
+        if self._is_time or self._counts_rows:
+            return spent / topics
+        if not isinstance(self.of, str):
+            value = float(self.of(pipeline, results))
+        elif self.of not in results:
+            raise BadParameter(f"the results have no column {self.of!r} for Cost({self.of!r}): {some(results, 12)}.")
+        else:
+            value = float(results[self.of].sum(skipna=False)) / topics
+        if not np.isfinite(value):
+            raise BadParameter(f"the cost {str(self)!r} of the results is {value}, and must be a finite number.")
+        return value
 
 
 class Tuned(NamedTuple):
@@ -38,7 +122,7 @@ class Tuned(NamedTuple):
     pipeline : pt.Transformer
         Tuned pipeline: the same object as the argument, with the best parameters.
     value : float or list of float
-        Mean of the measure over the judged topics; a list of means for several measures.
+        Mean of the measure over the judged topics; a list of means, and then of costs, for several measures or costs.
     setting : list of (pt.Transformer, str, value)
         Transformer, parameter and best value, as returned by pt.GridSearch.
     study : optuna.Study
@@ -52,7 +136,7 @@ class Tuned(NamedTuple):
 
     @property
     def trials(self) -> pd.DataFrame:
-        """One row per trial: number, measures (NaN for pruned trials), parameters, and seconds."""
+        """One row per trial: number, measures and costs (NaN for pruned trials), parameters, and seconds."""
         measures = self.study.user_attrs["measures"]
         return pd.DataFrame(
             {
@@ -64,6 +148,77 @@ class Tuned(NamedTuple):
             for trial in self.study.trials
         )
 
+    @property
+    def front(self) -> pd.DataFrame:
+        """Settings that no other one within the limits beats, best first by the first measure.
+
+        One row per setting: trial, parameters, measures and costs. Each measure that is a mean over topics is followed
+        by the ends of its 95 % interval (percentile bootstrap over topics; NaN for a single topic).
+        """
+        first, *_ = measures = self.study.user_attrs["measures"]
+        found = {trial.number: trial for trial in self.study.best_trials}
+        table = self.trials.set_index("trial", drop=False).loc[list(found)]
+        table = table[["trial", *next(iter(found.values())).params, *measures]]
+        lower = self.study.directions[0].name == "MINIMIZE"
+        table = table.sort_values(first, ascending=lower, kind="stable").drop_duplicates(table.columns[1:].tolist())
+        for measure in self.study.trials[0].user_attrs.get("by_topic", {}):
+            values = np.array([found[number].user_attrs["by_topic"][measure] for number in table.index])
+            values = values[:, ~np.isnan(values).any(axis=0)]
+            ends: Any = [np.full(len(values), np.nan)] * 2
+            if values.shape[1] > 1:
+                ends = intervals(values, lambda means: means, _CONFIDENCE, _RESAMPLES, 0)
+            for place, end, name in zip((1, 2), ends, ("low", "high"), strict=True):
+                table.insert(table.columns.get_loc(measure) + place, f"{measure} {name}", end)
+        return table.reset_index(drop=True)
+
+    def plot_front(self, ax: Axes | None = None, path: Any = None) -> Axes:
+        """Draw the front: the first measure, with its intervals, by the first cost or second measure.
+
+        Numbers at the points are those of the trials in :attr:`front`; grey points are the other trials.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; by default those of a new figure.
+        path : path, optional
+            File to save the figure to.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        BadParameter
+            If the search had one measure and no cost.
+        """
+        names, units, limits = (self.study.user_attrs[key] for key in ("measures", "units", "limits"))
+        if len(names) < 2:
+            raise BadParameter("a search by one measure has no front: give several measures, or a Cost.")
+        y, x, *others = names
+        trials, front = self.trials.dropna(subset=[x, y]), self.front
+        ax = axes_of(ax, (7, 3.6))
+        ax.plot(trials[x], trials[y], ".", color=GREY, markersize=5)
+        if f"{y} low" in front:
+            ax.vlines(front[x], front[f"{y} low"], front[f"{y} high"], color=STAY, linewidth=1)
+        steps = "steps-post" if self.study.directions[1].name == "MINIMIZE" else "steps-pre"
+        line = front.sort_values(x)
+        ax.plot(line[x], line[y], marker="o", linestyle="" if others else "-", drawstyle=steps, color=STAY, linewidth=1)
+        if x in limits:
+            ax.axvline(limits[x], color=GREY, linestyle=":", linewidth=1)
+        ax.set_xlabel(in_picture(f"{x} ({units[x]})" if units.get(x) else x))
+        ax.set_ylabel(in_picture(y))
+        about = f"{many(len(front), 'setting')} of {many(len(trials), 'trial')} on the Pareto front"
+        about += ", with 95 % intervals over topics" if f"{y} low" in front else ""
+        titled(ax, about + (", and the limit (dotted)" if x in limits else ""))
+        places = zip(front[x], front[y], strict=True)
+        points = trials[[x, y]].to_numpy()
+        if f"{y} low" in front:  # labels beside the intervals
+            heights = np.linspace(front[f"{y} low"], front[f"{y} high"], 20)
+            points = np.concatenate([points, np.column_stack([np.tile(front[x], 20), heights.ravel()])])
+        label_points(ax, dict(zip(map(str, front["trial"]), places, strict=True)), points, text_colour())
+        return saved(ax, path)
+
     @sanitised
     def _repr_html_(self) -> str:
         """Return the best value, its parameters, and the values of the trials."""
@@ -73,10 +228,14 @@ class Tuned(NamedTuple):
         pruned = int(trials[measures[0]].isna().sum())
         head = f"best of {many(len(trials), 'trial')}" + (f", {pruned:,} of them pruned" if pruned else "")
         if len(measures) > 1:
-            front = many(len(self.study.best_trials), "setting")
-            head += f" by {measures[0]}; {front} on the Pareto front, study.best_trials"
+            front = self.front
+            head += f" by {measures[0]}; {many(len(front), 'setting')} on the Pareto front, .front"
         rows = [[type(transformer).__name__, name, _written(value)] for transformer, name, value in self.setting]
         table = Table.from_cells({"": rows}, ["transformer", "parameter", "best value"], ["name", "name"]).html()
+        if len(measures) > 1:
+            ranges = [f"{name} from {front[name].min():.4g} to {front[name].max():.4g}" for name in measures[:2]]
+            picture = notebook_picture(self.plot_front, (5, 2.8), f"Pareto front: {' and '.join(ranges)}.")
+            return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{picture}{Table.from_frame(front).html()}"
         minimised = self.study.directions[0].name == "MINIMIZE"
         return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials[measures[0]], minimised)}"
 
@@ -120,8 +279,8 @@ def OptunaSearch(
     """Tune the parameters of a pipeline with an Optuna study, similarly to pt.GridSearch.
 
     The pipeline is left with the best parameters. The first trial has the current values, if they lie in the search
-    space, so that the result is never worse than these. If the pipeline raises an error, the error propagates and the
-    parameters are restored.
+    space, so that the result is never worse than these, unless they exceed the limit of a cost. If the pipeline raises
+    an error, the error propagates and the parameters are restored.
 
     Parameters
     ----------
@@ -137,10 +296,12 @@ def OptunaSearch(
     topics, qrels : DataFrame
         Topics and judgments, as for pt.GridSearch. Topics without judgments are left out with a warning, and judgments
         of other topics are ignored.
-    metric : str, Measure, list of these, or dict of these by label
+    metric : str, Measure, Cost, list of these, or dict of these by label
         Measure to maximise, or its name in trec_eval or ir_measures (default "map"). Measures of which less is better,
-        such as ``CWLA(C=…, A="effort")``, are minimised. For several measures, the study searches for the Pareto front
-        (``study.best_trials``), and the pipeline gets the setting that is best by the first measure.
+        such as ``CWLA(C=…, A="effort")``, are minimised, as are costs: ``[TBG, Cost("mrt")]``. For several measures and
+        costs, the study searches for the Pareto front (``Tuned.front``) within the limits of costs, and the pipeline
+        gets the setting that is best by the first measure. Response times include those of stages that are not tuned,
+        which run only once; one topic is retrieved before the first measured time.
     trials : int or None, default=50
         Maximum number of trials.
     seed : int, default=0
@@ -166,7 +327,7 @@ def OptunaSearch(
     Raises
     ------
     BadParameter
-        If the search space is empty or has unknown parameters, or no trial was completed.
+        If the search space is empty or has unknown parameters, or no trial was completed or within the limits.
     BadJudgments
         If no topic is judged.
     CWLAError
@@ -188,55 +349,91 @@ def OptunaSearch(
     >>> tuned = OptunaSearch(pipeline, space, topics, qrels, "TBG", trials=5, verbose=False)
     >>> round(tuned.value, 4), prefer.strength > 0.04
     (0.4928, True)
+
+    With a cost and its limit, the documents' words in place of time:
+
+    >>> cut = pt.RankCutoff(2)
+    >>> words = Cost("doc_length", at_most=950)
+    >>> space = {cut: {"k": [1, 2]}, prefer: {"strength": [0.0, 0.2]}}
+    >>> tuned = OptunaSearch(pipeline >> cut, space, topics, qrels, ["nDCG@10", words], trials=15, verbose=False)
+    >>> tuned.front[["RankCutoff.k", "PreferShort.strength", "nDCG@10", "doc_length"]]
+       RankCutoff.k  PreferShort.strength  nDCG@10  doc_length
+    0             1                   0.2      1.0        90.0
     """
     tunables = _tunables(pipeline, params)
-    measures = measures_of(metric)
-    for measure in measures:
-        if str(measure) in {"trial", "seconds", *(tunable.label for tunable in tunables)}:
-            raise BadParameter(f"the table of trials has another column {str(measure)!r}. Give the measure a label.")
+    measures, costs = _objectives(metric)
+    names = [str(one) for one in (*measures, *costs)]
+    _check_costs(costs, pipeline, jobs)
+    others = Counter(["trial", "seconds", *(tunable.label for tunable in tunables), *names])
+    for name in names:
+        if others[name] > 1:
+            raise BadParameter(f"the table of trials has another column {name!r}. Give the measure or cost a label.")
     if trials is None and timeout is None:
         raise BadParameter("a search must end. Give trials= or timeout=.")
-    if pruner is not None and len(measures) > 1:
+    if pruner is not None and len(names) > 1:
         raise BadParameter(
-            f"Optuna prunes studies of one measure only, and there are {len(measures)}. Leave out the pruner."
+            f"Optuna prunes studies of one measure only, and there are {len(names)}. Leave out the pruner."
         )
     judged, judgments = _judged(topics, qrels)
     head, tail = _split(pipeline, tunables)
-    given = head.transform(judged) if head else judged
+    if any(cost._is_time for cost in costs):
+        pipeline.transform(judged.head(1))  # models and indexes may be loaded now
+    given, earlier = _metered(head, judged, costs) if head else (judged, [0.0] * len(costs))
     ours = CWLAProvider()
     provider = ours if all(map(ours.supports, measures)) else ir_measures.DefaultPipeline
     evaluator = provider.evaluator(measures, judgments)
     parts = (pt.model.split_df(given, 5) if pruner else []) or [given]
     tried = tail if jobs == 1 else _parallel(tail, jobs)
 
-    def evaluated(runs: list[pd.DataFrame]) -> list[float]:
+    qids = sorted(judgments["query_id"].unique())
+
+    def evaluated(trial: Any, runs: list[pd.DataFrame], spent: Sequence[float] = ()) -> list[float]:
         run = pt.model.coerce_dataframe_types(pd.concat(runs))
-        means = evaluator.calc_aggregate(pt.model.to_ir_measures(run))
-        return [float(means[measure]) for measure in measures]
+        found: Any = evaluator.calc(pt.model.to_ir_measures(run))
+        values = [float(found.aggregated[measure]) for measure in measures]
+        if len(names) == 1:
+            return values
+        of_topic = {(one.measure, one.query_id): float(one.value) for one in found.per_query}
+        means = [measure for measure in measures if aggregate_of(measure) == "mean"]
+        by_topic = {str(measure): [of_topic.get((measure, qid), np.nan) for qid in qids] for measure in means}
+        trial.set_user_attr("by_topic", by_topic)
+        for cost, before, now in zip(costs, earlier, spent, strict=True):
+            values.append(cost._value(pipeline, run, before + now, judged["qid"].nunique()))
+            if cost.at_most is not None:
+                trial.set_constraint(str(cost), values[-1] - cost.at_most)
+        return values
 
     with _quiet() as optuna, _restored(tunables) as present:
         study = optuna.create_study(
-            directions=["minimize" if better_of(one) == "lower" else "maximize" for one in measures],
+            directions=["minimize" if better_of(one) == "lower" else "maximize" for one in measures]
+            + ["minimize"] * len(costs),
             sampler=sampler or optuna.samplers.TPESampler(seed=seed),
             pruner=pruner or optuna.pruners.NopPruner(),
         )
-        study.set_user_attr("measures", [str(measure) for measure in measures])
+        study.set_user_attr("measures", names)
+        study.set_user_attr("units", {str(cost): cost._unit for cost in costs})
+        study.set_user_attr("limits", {str(cost): cost.at_most for cost in costs if cost.at_most is not None})
         _enqueue_present(study, tunables, present)
         with nullcontext(verbose) if hasattr(verbose, "update") else _bar("OptunaSearch", trials, verbose) as bar:
             study.optimize(
-                partial(_values, tunables, parts, tried, evaluated),
+                partial(_values, tunables, parts, tried, evaluated, costs),
                 trials,
                 timeout,
                 callbacks=[partial(_update_bar, bar)],
             )
     found = study.best_trials
     if not found:
+        done = [trial.values for trial in study.trials if trial.state.name == "COMPLETE"]
+        if done:
+            least = dict(zip(names, np.min(done, axis=0), strict=True))
+            lowest = ", ".join(f"{name} {least[name]:.4g}" for name in study.user_attrs["limits"])
+            raise BadParameter(f"none of {many(len(done), 'trial')} is within the limits. The lowest: {lowest}.")
         raise BadParameter(f"no trial was completed with trials={trials}, timeout={timeout}. Give more.")
     sign = -1 if better_of(measures[0]) == "lower" else 1
     best = max(found, key=lambda one: sign * one.values[0])
     setting = [(tunable.transformer, tunable.name, best.params[tunable.label]) for tunable in tunables]
     _set(tunables, [value for _, _, value in setting])
-    return Tuned(pipeline, best.values if len(measures) > 1 else best.value, setting, study)
+    return Tuned(pipeline, best.values if len(names) > 1 else best.value, setting, study)
 
 
 def KFoldOptunaSearch(
@@ -288,6 +485,62 @@ def KFoldOptunaSearch(
                 found.append(OptunaSearch(pipeline, params, others, qrels, metric, verbose=bar, **search))
                 results.append(pipeline.transform(held_out))
     return pd.concat(results, ignore_index=True), found
+
+
+def _objectives(metric: Any) -> tuple[list[Any], list[Cost]]:
+    """Return measures, and costs under their labels."""
+    if isinstance(metric, Mapping):
+        costs = [replace(one, label=label) for label, one in metric.items() if isinstance(one, Cost)]
+        metric = {label: one for label, one in metric.items() if not isinstance(one, Cost)}
+    else:
+        given = metric if isinstance(metric, list | tuple) else [metric]
+        costs = [one for one in given if isinstance(one, Cost)]
+        metric = [one for one in given if not isinstance(one, Cost)] if costs else metric
+    if costs and not metric:
+        raise BadParameter("there is no measure beside the costs: give one too, such as metric=[TBG, Cost('mrt')].")
+    return measures_of(metric), costs
+
+
+def _check_costs(costs: Sequence[Cost], pipeline: pt.Transformer, jobs: int) -> None:
+    """Raise BadParameter if a cost cannot be counted."""
+    parts = _parts(pipeline)
+    for cost in costs:
+        if cost._counts_rows and not any(cost.of is part for part in parts):
+            raise BadParameter(
+                f"{cost.of} is not in the pipeline {pipeline}. Give the same object as in the pipeline, not a copy."
+            )
+        if jobs != 1 and (cost._is_time or cost._counts_rows):
+            raise BadParameter(f"with several processes, the cost {str(cost)!r} cannot be counted.", jobs=jobs)
+
+
+def _metered(pipeline: pt.Transformer, inp: pd.DataFrame, costs: Sequence[Cost]) -> tuple[pd.DataFrame, list[float]]:
+    """Return results and, for each cost, the ms of their retrieval, or the rows that its transformer received."""
+    with ExitStack() as stack:
+        counts = [stack.enter_context(_counted(cost.of)) if cost._counts_rows else [] for cost in costs]
+        began = perf_counter()
+        results = pipeline.transform(inp)
+        ms = 1000 * (perf_counter() - began)
+    return results, [ms if cost._is_time else float(sum(rows)) for cost, rows in zip(costs, counts, strict=True)]
+
+
+@contextmanager
+def _counted(transformer: Any) -> Iterator[list[int]]:
+    """Count the rows that a transformer receives within the block."""
+    rows: list[int] = []
+    transform, own = transformer.transform, "transform" in vars(transformer)
+
+    def counting(inp: pd.DataFrame) -> pd.DataFrame:
+        rows.append(len(inp))
+        return transform(inp)
+
+    transformer.transform = counting
+    try:
+        yield rows
+    finally:
+        if own:
+            transformer.transform = transform
+        else:
+            del transformer.transform
 
 
 @dataclass(frozen=True)
@@ -424,7 +677,12 @@ def _parallel(pipeline: pt.Transformer, jobs: int) -> pt.Transformer:
 
 
 def _values(
-    tunables: Sequence[_Tunable], parts: Sequence[pd.DataFrame], pipeline: pt.Transformer, evaluated: Any, trial: Any
+    tunables: Sequence[_Tunable],
+    parts: Sequence[pd.DataFrame],
+    pipeline: pt.Transformer,
+    evaluated: Callable[..., list[float]],
+    costs: Sequence[Cost],
+    trial: Any,
 ) -> list[float]:
     """Retrieve and evaluate with the parameters of a trial, in several parts if there is pruning between them."""
     _set(tunables, [tunable.suggested(trial) for tunable in tunables])
@@ -432,11 +690,12 @@ def _values(
     try:
         for part in parts:
             if runs:  # topics without results have one value in all trials
-                trial.report(evaluated(runs)[0], len(runs))
+                trial.report(evaluated(trial, runs)[0], len(runs))
                 if trial.should_prune():
                     raise _optuna().TrialPruned
-            runs.append(pipeline.transform(part.copy()))
-        return evaluated(runs)
+            results, spent = _metered(pipeline, part.copy(), costs)
+            runs.append(results)
+        return evaluated(trial, runs, spent)
     except Exception as error:
         error.add_note(f"In trial {trial.number}, with {trial.params}.")
         raise

@@ -167,6 +167,12 @@ def as_trec_files(data: Data, folder: Path) -> tuple:
     return folder / "qrels", folder / "run"
 
 
+def as_json_files(data: Data, folder: Path) -> tuple:
+    for name, rankings in zip(("qrels.json", "run.json"), as_dicts(data, folder), strict=True):
+        (folder / name).write_text(json.dumps(rankings))
+    return folder / "qrels.json", folder / "run.json"
+
+
 def as_gzip_files(data: Data, folder: Path) -> tuple:
     plain = as_trec_files(data, folder)
     for path in plain:
@@ -208,7 +214,7 @@ def known_row_by_row(measure: Measure) -> bool:
 #: Forms of data, each with the measures that it can say everything for.
 FORMS = {
     as_polars: any_measure, as_arrow: any_measure, as_dicts: one_judgment, as_tuples: any_measure,
-    as_trec_files: any_measure, as_gzip_files: any_measure, as_parquet: any_measure,
+    as_trec_files: any_measure, as_gzip_files: any_measure, as_json_files: one_judgment, as_parquet: any_measure,
     as_parquet_by_run: known_row_by_row, as_parquet_by_query: known_row_by_row,
 }  # fmt: skip
 
@@ -218,7 +224,7 @@ def evaluated(form: Callable) -> Callable:
 
 
 #: Forms of ids and scores only.
-WITHOUT_COLUMNS = (as_dicts, as_tuples, as_trec_files, as_gzip_files)
+WITHOUT_COLUMNS = (as_dicts, as_tuples, as_trec_files, as_gzip_files, as_json_files)
 
 DOORS |= {
     form.__name__: Door(evaluated(form), takes=takes, columns=form not in WITHOUT_COLUMNS)

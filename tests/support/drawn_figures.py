@@ -6,10 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyterrier as pt
 
-from pyterrier_cwla import TBG, behaviour, compare, explain, studies
+from pyterrier_cwla import TBG, behaviour, compare, demo, explain, studies
 from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.pipelines import Cost, OptunaSearch
 from tests.behaviour.clicks.test_click_models import simulated as simulated_clicks
 from tests.support.generated_logs import generated_log
 
@@ -78,6 +80,7 @@ FIGURES = {
     "Comparison.plot_topics of pairs": lambda given, ax, _: given.all_pairs.plot_topics(
         *given.all_pairs.runs[:2], ax=ax
     ),
+    "Tuned.plot_front": lambda given, ax, _: given.tuned.plot_front(ax),
     "Comparison.plot_wins": lambda given, ax, _: given.all_pairs.plot_wins(ax=ax),
     "Explanation.plot": lambda given, ax, _: given.explanation.plot(ax),
     "ExplainedPair.plot": lambda given, ax, _: given.explained_pair.plot(ax),
@@ -321,6 +324,14 @@ class Generated(Inputs):
     def clicks(self):
         return simulated_clicks(2, ranks=12)
 
+    @cached_property
+    def tuned(self):
+        made = demo.collection(documents=300, topics=12)
+        bm25, cut = demo.systems(made)["BM25"], pt.RankCutoff(10)
+        params = {bm25: {"k1": (0.5, 2.0), "b": (0.0, 1.0)}, cut: {"k": (1, 50)}}
+        metric = ["nDCG@20", Cost("doc_length", at_most=9000, label="words of the found documents")]
+        return OptunaSearch(bm25 >> cut, params, made.topics, made.qrels, metric, trials=40, verbose=False)
+
     timed_measure = "TBG"
 
     @property
@@ -384,5 +395,8 @@ class Real(Inputs):
         return {path.stem: read_run(path) for path in find_runs(self.folder / "dl19" / "runs")}
 
 
-NOT_REAL = {"Calibration.plot_reading_times": "no public log has the lengths of documents and the seconds on them"}
+NOT_REAL = {
+    "Calibration.plot_reading_times": "no public log has the lengths of documents and the seconds on them",
+    "Tuned.plot_front": "real data have runs, and no pipelines",
+}
 """Figures that are not drawn from real data, with the reason."""
