@@ -374,7 +374,8 @@ def prepared(X: Any, y: Any, given: Known) -> Samples:
 def _columns(X: Any, y: Any, given: Known) -> _Given:
     """Return labels and data of rows as they are given: as arrays, or as levels of an index and their codes."""
     columns: _Given = {"label": one_column(y), "rows": np.array(number_of_rows(X, y))}
-    columns["probabilities"] = np.array(names_of_chances(y), str)
+    if names := names_of_chances(y):
+        columns["probabilities"] = np.array(names)
     for name in KNOWN:
         if given.get(name) is not None:
             columns[name] = of_rows(given[name])
