@@ -60,7 +60,7 @@ def _found(module: str, name: str) -> Any:
 
 
 def _record(kind: str, text: str, default: Any) -> dict[str, Any]:
-    choices = re.findall(r'"([\w-]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
+    choices = re.findall(r'"([\w -]+)"', kind.partition("}")[0]) if kind.startswith("{") else []
     name = "str" if choices else re.split(r"\W", kind, maxsplit=1)[0]
     if name not in ("bool", "float", "int", "str"):
         return {}
