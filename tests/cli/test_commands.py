@@ -723,7 +723,8 @@ def test_measures_that_are_wrong(files, says, measure, line):
         (("evaluate", "qrels.txt", "runs", "-m", "IntentAware"), "IntentAware needs measure=, such as IntentAware(measure="),
         (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
         (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),
-        (("demo", "--topics", "1"), "--topics 1 must be greater than or equal to 2."),
+        # older versions of typer have a message of their own
+        (("demo", "--topics", "1"), ("--topics 1 must be greater than or equal to 2.", "Invalid value for '--topics': 1")),
     ],
 )  # fmt: skip
 def test_commands_that_are_wrong(files, says, arguments, line):
