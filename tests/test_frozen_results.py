@@ -207,6 +207,16 @@ def of_sessions():
     return evaluate_sessions(judged, run, asked, ["sDCG", "nsDCG@5", "esNDCG"]).round(4).to_string()
 
 
+def judged_by_machines():
+    qrels, runs = pooled()
+    rng = np.random.default_rng(0)
+    noise = np.where(rng.random(len(qrels)) < 0.3, rng.choice([-1, 1], len(qrels)), 0)
+    noisy = qrels.assign(relevance=np.clip(qrels["relevance"] + noise, 0, qrels["relevance"].max()))
+    decimal = qrels.assign(relevance=qrels["relevance"] + rng.random(len(qrels)).round(2))
+    how = {"best": 3, "bins": 3, "resamples": 100}
+    return study("judge_agreement", qrels, {"noisy": noisy, "decimal": decimal}, runs, ["nDCG@10", "AP", "P@5"], **how)
+
+
 def of_virtual_systems():
     values = rated().scores(MEASURES).reset_index(drop=True)
     values = values.assign(rating=rated().ratings, topic=np.arange(len(values)) // 4)
@@ -258,6 +268,7 @@ RESULTS = {
     "simulated_judging": lambda: study("simulated_judging", *pooled(), "RBP(rel=1)", batch=50),
     "discriminative_power": lambda: study("discriminative_power", *pooled(), MEASURES, resamples=300, progress=False),
     "metric_agreement": lambda: study("metric_agreement", *pooled(), [*MEASURES, "RR"], resamples=100),
+    "judge_agreement": judged_by_machines,
     "user_agreement": lambda: study(
         "user_agreement", rated(), MEASURES, baseline="AP", span=4, cv=3, repeats=2, resamples=100
     ),

@@ -1,4 +1,4 @@
-"""Commands ``study robustness``, ``next``, ``power``, ``agreement``, ``users`` and ``fit``, and their options."""
+"""Commands ``study robustness``, ``next``, ``power``, ``agreement``, ``judges``, ``users`` and ``fit``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from .arguments import (
     command,
     help_without_command,
     judgments_of,
+    runs_by_name,
     warnings_as_notes,
 )
 from .parameters import Parameter, Parameters
@@ -275,6 +276,43 @@ def agreement(
     judgments, files = judged.judgments, judged.files
     with report.cached([*judged.inputs, *read]):
         report.write(metric_agreement(judgments, files, named, **chosen))
+
+
+@command(group=study)
+def judges(
+    judged: JudgedRuns,
+    *,
+    machines: list[Path],
+    measures: list[str] | None = None,
+    threshold: list[str] | None = None,
+    chosen: Annotated[
+        dict[str, Any],
+        Parameters("studies.systems.machine_judges.judge_agreement", "best bins resamples seed"),
+    ],
+    given: MeasureOptions,
+    report: ReportFolder,
+) -> None:  # fmt: skip
+    """Compare machine judges with people: order of runs, favoured runs, and labels of documents.
+
+    Example: pyterrier-cwla study judges people.qrels runs/ --machine gpt4.qrels -m nDCG@10 -m RR -o judges
+    """
+    from ..studies.systems.machine_judges import judge_agreement
+
+    named, read = _named(measures or _OF_SYSTEMS, given)
+    lowest = _threshold(threshold) if threshold else None
+    people, files = judged.judgments, judged.files
+    by_machine = {name: judgments_of(path) for name, path in runs_by_name(machines).items()}
+    with report.cached([*judged.inputs, *machines, *read]):
+        report.write(judge_agreement(people, by_machine, files, named, threshold=lowest, **chosen))
+
+
+def _threshold(given: list[str]) -> Any:
+    if given == ["none"]:
+        return {}
+    if len(given) == 1 and "=" not in given[0]:
+        return _number(given[0])
+    by_judge = _by_name(given, "N for all, NAME=N or NAME=same for people ('human') and each machine, or none")
+    return {name: None if text == "same" else _number(text) for name, text in by_judge.items()}
 
 
 @command(group=study)

@@ -55,7 +55,7 @@ _BYTES_PER_ROW = 50  # roughly, in memory
 BLOCK = 32 << 20
 """Number of bytes of text that are read at a time, and the longest line."""
 EXTRAS = RUN.optional
-_SUFFIXES = {".txt", ".run", ".trec", ".res", ".results", ".tsv", ".out"}  # besides those of FORMATS
+_SUFFIXES = {".txt", ".run", ".qrels", ".trec", ".res", ".results", ".tsv", ".out"}  # besides those of FORMATS
 _NAMED_RUNS = replace(RUN, names=RUN.names | {"run": "run"})
 _TOPICS = replace(RUN, fields={field: column if column == "query_id" else "" for field, column in RUN.fields.items()})
 

@@ -31,6 +31,14 @@ from .incomplete_judgments.robustness_result import (
     Robustness as Robustness,
 )
 from .report import Finding as Finding, Picture as Picture, Table as Table, Study as Study
+from .systems.machine_judges import (
+    JudgeAgreement as JudgeAgreement,
+    judge_agreement as judge_agreement,
+    plot_calibration as plot_calibration,
+    plot_confusion as plot_confusion,
+    plot_favoured as plot_favoured,
+    plot_judges as plot_judges,
+)
 from .systems.metric_correlations import (
     MetricAgreement as MetricAgreement,
     metric_agreement as metric_agreement,

@@ -41,6 +41,7 @@ FOLDERS = {
     "study next": "study next qrels.txt runs -m AP --lengths words.tsv -o OUT",
     "study power": "study power qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study agreement": "study agreement qrels.txt runs -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
+    "study judges": "study judges qrels.txt runs --machine qrels.txt -m AP -m RR --resamples 100 --lengths words.tsv -o OUT",
     "study users": "study users qrels.txt runs/a.txt ratings.csv -m AP -m RR --resamples 100 --cv 2 -o OUT",
     "study users --sessions": "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv --judged-by query_id -m AP -o OUT",
     "study fit": "study fit qrels.txt runs/a.txt ratings.csv -t TBG(lengths='words.tsv',half_life=$h) -r h=20:90"
@@ -62,6 +63,7 @@ READERS = [
     "study next qrels.txt runs/a.txt runs/b.txt -m AP --predicted qrels.txt --lengths words.tsv -o new",
     "study power qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
     "study agreement qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
+    "study judges qrels.txt runs/a.txt runs/b.txt --machine qrels.txt -m AP --lengths words.tsv -o new",
     "study users qrels.txt runs/a.txt rated.csv --sessions sessions.csv -m AP --lengths words.tsv -o new",
     "study fit qrels.txt runs/a.txt rated.csv --sessions sessions.csv -t RBP(p=$p) -r p=0.1:0.9 -o new",
 ]

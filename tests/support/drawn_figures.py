@@ -39,6 +39,10 @@ FIGURES = {
     "plot_correlations": lambda given, ax, _: studies.plot_correlations(given.metric_agreement, ax=ax),
     "plot_correlations of six": lambda given, ax, _: studies.plot_correlations(given.agreement_of_six, ax=ax),
     "plot_scatter": lambda given, ax, _: studies.plot_scatter(given.metric_agreement, *long_names()[:30:29], ax=ax),
+    "plot_judges": lambda given, ax, _: studies.plot_judges(given.judge_agreement, ax),
+    "plot_favoured": lambda given, ax, _: studies.plot_favoured(given.judge_agreement, ax=ax),
+    "plot_confusion": lambda given, ax, _: studies.plot_confusion(given.judge_agreement, ax),
+    "plot_calibration": lambda given, ax, _: studies.plot_calibration(given.judge_agreement, ax),
     "plot_power": lambda given, ax, _: studies.plot_power(given.power, ax),
     "plot_levels": lambda given, ax, _: studies.plot_levels(given.power, ax=ax),
     "plot_agreement": lambda given, ax, _: studies.plot_agreement(given.user_agreement, ax),
@@ -101,6 +105,20 @@ class Inputs:
     @cached_property
     def agreement_of_six(self):
         return studies.metric_agreement(self.qrels, self.runs, SIX, resamples=100)
+
+    @cached_property
+    def judge_agreement(self):
+        rng, some = np.random.default_rng(0), dict(list(self.runs.items())[:20])
+        people = self.qrels
+        if isinstance(people, dict):
+            rows = [(query, document, grade) for query, of in people.items() for document, grade in of.items()]
+            people = pd.DataFrame(rows, columns=["query_id", "doc_id", "relevance"])
+        people, grade = people[["query_id", "doc_id", "relevance"]], people["relevance"].to_numpy()
+        noisy = np.where(rng.random(len(grade)) < 0.7, grade, rng.permutation(grade))
+        decimal = np.clip(grade + rng.normal(0, 0.5, len(grade)), 0, 2)
+        machines = {"a judge with a long name": noisy, "decimal": decimal}
+        machines = {name: people.assign(relevance=labels) for name, labels in machines.items()}
+        return studies.judge_agreement(people, machines, some, long_names()[::8], resamples=100)
 
     @cached_property
     def power(self):
