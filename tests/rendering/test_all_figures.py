@@ -84,7 +84,7 @@ def check(name, given, width, page):
                 assert line.get_transform() != ax.transData or ((y >= low) & (y <= high)).mean() > 0.5, "out of view"
         behind = luminance(figure.get_facecolor()[:3])
         for text, _ in drawn_texts(figure):
-            if name.split(" ")[0] not in ("plot_correlations", "plot_cells", "plot_confusion"):  # these have texts on coloured cells
+            if name.split(" ")[0] not in ("plot_correlations", "plot_cells", "plot_confusion"):  # these colour cells
                 low, high = sorted([luminance(to_rgb(text.get_color())), behind])
                 assert (high + 0.05) / (low + 0.05) >= 3, f"no contrast: {text.get_text()}"
 

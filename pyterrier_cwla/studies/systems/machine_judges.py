@@ -157,7 +157,7 @@ def judge_agreement(
         if value is not None and not isinstance(value, Real):
             raise BadParameter("must be the lowest relevant label, or a dict of these by judge.", threshold=threshold)
 
-    given = {name: judged(loaded(of, "qrels")) for name, of in zip(names, [human, *machines.values()])}
+    given = {name: judged(loaded(of, "qrels"), uncertain=True) for name, of in zip(names, [human, *machines.values()])}
     if not given[_PEOPLE].columns.graded:
         raise BadJudgments("those of people have probabilities and no column relevance: people's labels are grades.")
     topics = [qid for qid in given[_PEOPLE].qids if all(qid in of.index for of in given.values())]
