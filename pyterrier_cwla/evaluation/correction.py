@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,12 +11,21 @@ import numpy as np
 import pandas as pd
 
 from ..errors import BadJudgments, BadParameter, check_known, check_share, some, warn
+from ..files.inputs import is_runs
 from ..measures.labels import Measures
-from ..rendering.numbers import percent
+from ..rendering.numbers import fixed_point, percent
 from ..rendering.tables import TableColumn
 from .comparison import Comparison, pairs_of
-from .run_comparison import about_of, baselines_of, measures_by_name, names_and_queries, scores_of
-from .significance import Array, SignificanceTest, check_correction, effect_sizes, wins_ties_losses, without_noise
+from .run_comparison import about_of, baselines_of, check_compared, measures_by_name, names_and_queries, scores_of
+from .significance import (
+    Array,
+    SignificanceTest,
+    check_correction,
+    effect_sizes,
+    unit_of,
+    wins_ties_losses,
+    without_noise,
+)
 from .significance import corrected as corrected_p
 
 POPULATIONS = {
@@ -24,6 +33,7 @@ POPULATIONS = {
     "these topics": "that the machine judged, and no others",
 }
 _TEST = SignificanceTest("corrected", "corrected", "a t-test of the corrected differences", lambda *_: None)
+_EFFECT = "d_z is the mean of the differences of the topics that people judged, divided by their standard deviation."
 _FEWEST, _FEW, _DIFFER = 4, 20, 10  # topics that people judged; and topics on which two runs differ
 
 
@@ -58,12 +68,12 @@ class Estimates:
 
     @property
     def p(self) -> Array:
-        """Two-sided p-values of the hypothesis that the mean is 0; 1 if all scores are 0."""
+        """Two-sided p-values of the hypothesis that the mean is 0; 1 if it is 0 up to rounding errors."""
         from scipy.stats import t
 
         with np.errstate(divide="ignore", invalid="ignore"):
             p = 2 * t.sf(np.abs(self.mean / self.error), self.freedom)
-        return np.where(self.error > 0, p, np.where(self.mean == 0, 1.0, 0.0))
+        return np.where(np.abs(self.mean) <= 1e-13, 1.0, p)
 
 
 def estimated(
@@ -98,23 +108,28 @@ def estimated(
         error² = s²·(1/n − 1/N + (m̄_all − m̄)²/Σ(m − m̄)²)                                for these topics
 
     With a fitted λ, Cov(d, m) is 0. With a given one, the term of (m̄_all − m̄)², the error of λ, is left out.
+    Means, λ and variances are weighted by the shares w of the topics. The terms s²/n and s²·(1/n − 1/N) are then
+    n/(n − 2)·Σw²(d − d̄)² and n/(n − 2)·Σw·max(w − 1/N, 0)·(d − d̄)², and 1/Σ(m − m̄)² is Σw²(m − m̄)²/(Σw(m − m̄)²)².
     """
     n, N = people.shape[-1], everywhere.shape[-1]
     share = np.full(n, 1 / n) if share is None else share
     mean_h, mean_m, mean_all = people @ share, machine @ share, everywhere.mean(axis=-1)
-    off_h, off_m = people - mean_h[:, None], machine - mean_m[:, None]
+    off_h, off_m = (  # exactly 0 where all scores of a row are equal
+        np.where(np.ptp(scores, axis=-1, keepdims=True) > 0, scores - mean[:, None], 0.0)
+        for scores, mean in ((people, mean_h), (machine, mean_m))
+    )
     spread = off_m**2 @ share
     fitted = weight is None
     if weight is None:
         weight = np.divide((off_h * off_m) @ share, spread, out=np.zeros(len(people)), where=spread > 0)
     lam = np.broadcast_to(weight, mean_h.shape)
     left, shift = off_h - lam[:, None] * off_m, mean_all - mean_m
-    of_sample = float((share**2).sum())  # 1/n if all weights are equal
-    beyond = of_sample - 1 / N if these else of_sample
-    s2 = left**2 @ share * n / (n - 2)
-    variance = s2 * beyond
+    of_sample = share * (np.maximum(share - 1 / N, 0.0) if these else share)
+    variance = left**2 @ of_sample * n / (n - 2)
     if fitted:
-        variance += np.divide(s2 * shift**2 * of_sample, spread, out=np.zeros(len(s2)), where=spread > 0)
+        s2 = left**2 @ share * n / (n - 2)
+        of_weight = s2 * shift**2 * (off_m**2 @ share**2)
+        variance += np.divide(of_weight, spread**2, out=np.zeros(len(s2)), where=spread > 0)
     if not these:
         variance += (lam**2 * everywhere.var(axis=-1, ddof=1) + 2 * lam * ((left * off_m) @ share)) / N
     alone = off_h**2 @ share * n / (n - 1)
@@ -159,13 +174,19 @@ class Corrected(Comparison):
         return [first, *weights, *about["cautions"], *super().of_topics[1:]]
 
     @property
+    def _about_wins(self) -> str:
+        return super()._about_wins.replace("by topic", "by topic that people judged")
+
+    @property
     def _method_of_intervals(self) -> str:
         return f"Student's t, {self.about['queries'] - 2} degrees of freedom"
 
     def _columns_of_pairs(self) -> list[TableColumn]:
         columns = super()._columns_of_pairs()
         worth = "topics: so many topics judged by people alone would give the same interval of Δ."
-        columns.insert(2, TableColumn("topics", lambda row: f"{row['topics_of_difference']:.0f}", notes=(worth,)))
+        columns[2] = replace(columns[2], notes=(_EFFECT,))
+        topics = TableColumn("topics", lambda row: fixed_point(row["topics_of_difference"], 0), notes=(worth,))
+        columns.insert(2, topics)
         return columns
 
 
@@ -265,16 +286,16 @@ def corrected(
     check_known("population", POPULATIONS, population=population)
     check_share(0.95, confidence=confidence)
     check_correction(correction)
-    if pairs and baseline is not None:
-        raise BadParameter("give baseline= or pairs=True, not both.")
+    check_compared(human, runs, baseline, pairs, least)
     wanted = measures_by_name(measures)
     others = wanted if machine_measures is None else measures_by_name(machine_measures)
     if len(others) != len(wanted):
         raise BadParameter(
             f"machine_measures has {len(others)} measures, and measures {len(wanted)}: give one for each."
         )
-    by_people, answered = scores_of(human, runs, wanted)
-    by_machine, _ = scores_of(machine, runs, others)
+    runs = {name: _kept(run) for name, run in runs.items()} if is_runs(runs) else _kept(runs)
+    by_people, _ = scores_of(human, runs, wanted)
+    by_machine, answered = scores_of(machine, runs, others)
     names, topics = names_and_queries(by_people)
     every = names_and_queries(by_machine)[1]
     if lacking := [topic for topic in topics if topic not in set(every)]:
@@ -292,20 +313,22 @@ def corrected(
     }  # fmt: skip
     if several:
         about["baselines"] = None if pairs else baselines
-    estimate = partial(estimated, share=_shares(sampled, topics), these=population == "these topics")
+    share = _shares(sampled, topics)
+    estimate = partial(estimated, share=share, these=population == "these topics")
     first, second = pairs_of(names, None if pairs else baselines)
     at, called = [every.index(topic) for topic in topics], np.array(names, object)
     of_runs, of_pairs, effects, differ = [], [], [], []
     for (name, _), other in zip(wanted.items(), others, strict=True):
         h, m = (
-            frame[of].to_numpy(float).reshape(len(names), -1) for frame, of in ((by_people, name), (by_machine, other))
+            _rounded(frame[of].to_numpy(float).reshape(len(names), -1))
+            for frame, of in ((by_people, name), (by_machine, other))
         )
-        weight = _common_weight(h, m[:, at]) if common else None
+        weight = _common_weight(h, m[:, at], share) if common else None
         scores = estimate(h, m[:, at], m, weight=weight)
         low, high = scores.interval(confidence)
         of_runs.append(pd.DataFrame({"run": called, "measure": name, "score": scores.mean, "score_low": low,
                                      "score_high": high, "topics": scores.worth}))  # fmt: skip
-        d_h, d_m = h[first] - h[second], m[first] - m[second]
+        d_h, d_m = (_rounded(of[first] - of[second], of) for of in (h, m))
         found = estimate(d_h, d_m[:, at], d_m, weight=weight)
         low, high = found.interval(confidence)
         wins, ties, losses = wins_ties_losses(h, first, second, least, about["better"][name] == "lower")
@@ -314,9 +337,8 @@ def corrected(
             "difference_low": low, "difference_high": high, "wins": wins, "ties": ties, "losses": losses,
             "topics_of_difference": found.worth, _TEST.column: found.p,
         }))  # fmt: skip
-        clean = without_noise(d_h, h)
-        effects.append(effect_sizes(clean))
-        differ += (clean != 0).sum(axis=1).tolist()
+        effects.append(effect_sizes(d_h))
+        differ += (d_h != 0).sum(axis=1).tolist()
     pairs_found = pd.concat(of_pairs, ignore_index=True)
     about["comparisons"] = len(pairs_found)
     if len(pairs_found):
@@ -327,29 +349,42 @@ def corrected(
     return Corrected(about, by_people, pd.concat(of_runs).sort_index(kind="stable").reset_index(drop=True), pairs_found)
 
 
-def _common_weight(people: Array, machine: Array) -> float:
+def _kept(run: Any) -> Any:
+    """Return a run that can be read twice."""
+    return list(run) if isinstance(run, Iterator) else run
+
+
+def _rounded(values: Array, scores: Array | None = None) -> Array:
+    """Return scores, or differences of scores, without rounding errors, so that equal ones are equal."""
+    scores = values if scores is None else scores
+    return without_noise(values, scores) * unit_of(scores)
+
+
+def _common_weight(people: Array, machine: Array, share: Array | None) -> float:
     """Return one λ for all differences: that of the scores of runs less the mean over runs of each topic."""
     h, m = (scores - scores.mean(axis=0) if len(scores) > 1 else scores for scores in (people, machine))
-    h, m = (scores - scores.mean(axis=1, keepdims=True) for scores in (h, m))
-    spread = float((m**2).sum())
-    return float((h * m).sum()) / spread if spread > 0 else 0.0
+    h, m = (_rounded(scores - np.average(scores, 1, share, keepdims=True)) for scores in (h, m))
+    covariance, spread = (float(np.average(h_or_m * m, 1, share).sum()) for h_or_m in (h, m))
+    return covariance / spread if spread > 0 else 0.0
 
 
 def _shares(sampled: Any, topics: list[str]) -> Array | None:
     """Return weights of topics that sum to 1, inversely proportional to the probabilities of being sampled."""
     if sampled is None:
         return None
+    if hasattr(sampled, "to_pandas"):
+        sampled = sampled.to_pandas()
     if isinstance(sampled, pd.DataFrame):
         if not {"query_id", "p_sampled"} <= {*sampled}:
             raise BadParameter("is a frame without the columns query_id and p_sampled.", sampled=sampled)
         sampled = sampled.set_index("query_id")["p_sampled"]
     if not isinstance(sampled, Mapping | pd.Series):
         raise BadParameter("must be a dict, Series or DataFrame of probabilities by query id.", sampled=sampled)
-    known = dict(sampled.items())
-    for topic in topics:
-        if topic not in known or not 0 < known[topic] <= 1:
-            raise BadParameter(f"topic {topic!r} needs a probability above 0, at most 1.", sampled=known.get(topic))
-    weights = np.array([1 / known[topic] for topic in topics], float)
+    known = {str(topic): chance for topic, chance in sampled.items()}
+    chances = pd.to_numeric(pd.Series([known.get(topic) for topic in topics], topics, object), errors="coerce")
+    for topic in chances.index[~chances.between(0, 1, inclusive="right")]:
+        raise BadParameter(f"topic {topic!r} needs a probability above 0, at most 1.", sampled=known.get(topic))
+    weights = 1 / chances.to_numpy(float)
     return weights / weights.sum()
 
 

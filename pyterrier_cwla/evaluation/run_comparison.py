@@ -157,14 +157,7 @@ def compare(
     2  other      AP   0.866  0.182          0.363
     3  other      RR   0.866  0.182          0.363
     """
-    if is_runs(qrels) and not is_runs(runs):
-        raise BadJudgments("the judgments are runs by name: judgments are given first, then runs.")
-    if not isinstance(pairs, bool | np.bool_):
-        raise BadParameter(f"pairs={pairs!r} must be True or False.")
-    if pairs and baseline is not None:
-        raise BadParameter("give baseline= or pairs=True, not both.")
-    if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
-        raise BadParameter("must be a number of 0 or more, in the unit of the measures.", least=least)
+    check_compared(qrels, runs, baseline, pairs, least)
     if not pairs and isinstance(test, str) and test in TESTS.keys() - PAIRED_TESTS.keys():
         raise BadParameter("tests all pairs of runs together: give pairs=True, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
@@ -283,6 +276,18 @@ def about_of(wanted: Mapping[str, Measure], names: list[Any], queries: list[str]
         "unanswered": {name: int(n) for name, n in zip(names, (~answered).sum(axis=1), strict=True) if n},
         **({"labels": labels} if (labels := notes_on_labels(wanted.values())) else {}),
     }
+
+
+def check_compared(qrels: Any, runs: Any, baseline: Any, pairs: bool, least: float) -> None:
+    """Raise an error if judgments and runs are exchanged, or if the choice of pairs or of ties is impossible."""
+    if is_runs(qrels) and not is_runs(runs):
+        raise BadJudgments("the judgments are runs by name: judgments are given first, then runs.")
+    if not isinstance(pairs, bool | np.bool_):
+        raise BadParameter(f"pairs={pairs!r} must be True or False.")
+    if pairs and baseline is not None:
+        raise BadParameter("give baseline= or pairs=True, not both.")
+    if not isinstance(least, int | float | np.number) or not 0 <= least < np.inf:
+        raise BadParameter("must be a number of 0 or more, in the unit of the measures.", least=least)
 
 
 def check_settings(

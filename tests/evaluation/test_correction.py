@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
+from ir_measures import ScoredDoc
 
 from pyterrier_cwla import CWLAWarning
 from pyterrier_cwla.errors import BadJudgments, BadParameter
@@ -97,6 +99,37 @@ def test_weights_stand_for_probabilities_of_being_sampled():
     assert estimated(h, m, everywhere, share).mean == pytest.approx(estimated(*twice, everywhere).mean)
 
 
+@pytest.mark.parametrize("value", [1.0, 1 / 3])
+@pytest.mark.parametrize("n", [11, 20, 24])
+def test_equal_scores_have_no_spread(n, value):
+    """The mean of n equal floats may differ from them in the last digit."""
+    h = scores(n=n, rows=1)[0]
+    machine = np.full((1, n), value)
+    found = estimated(h, machine, np.column_stack([machine, [[0.7] * 9]]))
+    assert found.weight[0] == 0
+    assert found.error[0] == pytest.approx(h.std() / math.sqrt(n - 2))
+    constant = estimated(machine, h, np.column_stack([h, h]))
+    assert (constant.error[0], constant.worth[0], constant.p[0]) == (0, n, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("these", [False, True])
+def test_intervals_cover_where_hard_topics_were_chosen_more_rarely(these):
+    """Topics with larger errors of the machine are chosen with smaller probabilities."""
+    rng, N, inside = np.random.default_rng(6), 300, []
+    for _ in range(1500):
+        hard = rng.random(N)
+        m = rng.normal(size=N)
+        h = 0.7 * m + rng.normal(size=N) * (0.1 + 2 * hard) + hard
+        chance = 60 * (1.3 - hard) / (1.3 - hard).sum()
+        chosen = rng.random(N) < chance
+        share = 1 / chance[chosen]
+        found = estimated(h[None, chosen], m[None, chosen], m[None], share / share.sum(), these=these)
+        low, high = found.interval(0.95)
+        inside.append(low[0] <= (h.mean() if these else 0.5) <= high[0])
+    assert 0.925 < np.mean(inside) < 0.975
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "these"), [(10, False), (20, False), (20, True)])
 def test_intervals_cover(n, these):
@@ -162,6 +195,40 @@ def test_all_pairs_and_a_common_weight():
     assert pairs.plot_pairs() is not None
 
 
+def test_odd_inputs_are_read():
+    people, machine, runs = collection()
+    wanted = corrected(people, machine, runs, ["nDCG@5"]).table
+
+    def once(run):
+        return (ScoredDoc(topic, d, score) for topic, scores in run.items() for d, score in scores.items())
+
+    found = corrected(people, machine, {name: once(run) for name, run in runs.items()}, ["nDCG@5"]).table
+    pd.testing.assert_frame_equal(found, wanted)
+    chances = pd.DataFrame({"query_id": range(24), "p_sampled": 0.5})
+    found = corrected(people, machine, runs, ["nDCG@5"], sampled=polars.from_pandas(chances)).table
+    pd.testing.assert_frame_equal(found, wanted)
+    runs["two"] = {topic: scores for topic, scores in runs["two"].items() if topic not in ("1", "30", "31")}
+    assert "two (3)." in str(corrected(people, machine, runs, ["nDCG@5"]))
+
+
+def test_differences_that_are_rounding_errors_are_none():
+    people, machine, runs = collection()
+    runs = {"one": runs["one"], "shifted": {t: {d: s + 1 for d, s in run.items()} for t, run in runs["one"].items()}}
+    with pytest.warns(CWLAWarning, match="fewer than 10"):
+        found = corrected(people, machine, runs, ["RBP(rel=1)"]).table
+    assert found["p_corrected"].iloc[1] == 1
+    h, m, _ = scores(n=30, N=30)
+    assert estimated(h - h.mean(axis=1, keepdims=True), m, m, these=True).p.tolist() == [1, 1, 1]
+
+
+def test_baselines_have_empty_cells():
+    found = corrected(*collection(), ["nDCG@5"])
+    assert "nan" not in found.to_latex(layout="list")
+    assert "d_z is the mean of the differences of the topics that people judged" in found.to_latex(
+        layout="list"
+    ).replace("d\\_z", "d_z")
+
+
 def test_a_machine_with_another_scale_has_its_own_measures():
     people, machine, runs = collection()
     people = {topic: {d: 2 * grade for d, grade in judged.items()} for topic, judged in people.items()}
@@ -189,6 +256,10 @@ def test_settings_that_are_refused():
     refused(lambda: corrected(people, machine, runs, ["RR"], population="all"), BadParameter, "topics like these")
     refused(lambda: corrected(people, machine, runs, ["RR"], machine_measures=[]), BadParameter)
     refused(lambda: corrected(people, machine, runs, ["RR"], sampled={"0": 0.5}), BadParameter, "'1'", "probability")
+    text = dict.fromkeys(people, "often")
+    refused(lambda: corrected(people, machine, runs, ["RR"], sampled=text), BadParameter, "often", "probability")
+    refused(lambda: corrected(people, machine, runs, ["RR"], least=-1), BadParameter, "least")
+    refused(lambda: corrected(runs, machine, people, ["RR"]), BadJudgments, "judgments are given first")
     refused(lambda: corrected(people, machine, runs, ["RR"], baseline="four"), BadParameter, "four")
 
 
