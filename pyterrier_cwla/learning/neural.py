@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from ..data.columns import Array
 from ..errors import BadParameter
+from ..errors.extras import needed
 from ..measures.declarations import metric_of
 from ..measures.named import measure_of
 from ..model.introspection import reads
@@ -94,6 +95,8 @@ class LambdaScheme:
             If the measure cannot score the grades.
         """
         grades = np.asarray(grades, float)
+        if grades.ndim != 2:
+            raise BadParameter(f"grades must have the shape (n_lists, n_ranks), not {grades.shape}.")
         lists, ranks = grades.shape
         in_order = np.tile(-np.arange(ranks), lists)
         return np.abs(np.stack(self._objective.changes(grades.ravel(), in_order, np.full(lists, ranks))))
@@ -164,7 +167,8 @@ def _loss(
     objective: LambdaMART, scores: Any, labels: Any, mask: Any = None, *, lengths: Any = None, docno: Any = None
 ) -> Any:
     """Return the loss of padded lists for the weights of an objective."""
-    import torch
+    with needed("the loss needs torch", extra="torch"):
+        import torch
 
     there = np.ones(scores.shape, bool) if mask is None else _array(mask).astype(bool)
     weights = padded_weights(objective, scores, labels, there, lengths, docno)

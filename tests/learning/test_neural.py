@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -136,9 +137,15 @@ def test_a_scheme_has_the_errors_of_measures_and_travels():
     for other in (copy.deepcopy(scheme), pickle.loads(pickle.dumps(scheme))):
         np.testing.assert_array_equal(other.weights([[0, 2, 1], [1, 0, 0]]), before)
     refused(lambda: scheme.weights([[0, 9]]), BadJudgments, "9")
+    refused(lambda: scheme.weights([0, 2, 1]), BadParameter, "grades must have the shape (n_lists, n_ranks), not (3,)")
     assert pickle.loads(pickle.dumps(lambda_loss("TBG", sigmoid=2.0))).args[0].sigmoid == 2.0
     refused(lambda: lambda_loss("TBG", sigmoid=0), BadParameter, "sigmoid")
     refused(lambda: lambda_loss("IntentAware(measure='RR')"), BadParameter, "which labels do not have")
+
+
+def test_the_loss_says_how_to_install_torch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    refused(lambda: lambda_loss("ERR")(np.zeros((1, 2)), np.zeros((1, 2))), CWLAError, "the loss needs torch")
 
 
 def sums(weights, scores, sigmoid):
