@@ -104,11 +104,15 @@ class Cost:
         if self._is_time or self._counts_rows:
             return spent / topics
         if not isinstance(self.of, str):
-            value = float(self.of(pipeline, results))
+            found = self.of(pipeline, results)
         elif self.of not in results:
             raise BadParameter(f"the results have no column {self.of!r} for Cost({self.of!r}): {some(results, 12)}.")
         else:
-            value = float(results[self.of].sum(skipna=False)) / topics
+            found = results[self.of]
+        try:
+            value = float(found.astype(float).sum(skipna=False)) / topics if isinstance(self.of, str) else float(found)
+        except (TypeError, ValueError) as error:
+            raise BadParameter(f"the cost {str(self)!r} of the results is no number: {error}.") from error
         if not np.isfinite(value):
             raise BadParameter(f"the cost {str(self)!r} of the results is {value}, and must be a finite number.")
         return value
@@ -138,10 +142,11 @@ class Tuned(NamedTuple):
     def trials(self) -> pd.DataFrame:
         """One row per trial: number, measures and costs (NaN for pruned trials), parameters, and seconds."""
         measures = self.study.user_attrs["measures"]
+        missing = [np.nan] * len(measures)
         return pd.DataFrame(
             {
                 "trial": trial.number,
-                **dict(zip(measures, trial.values if trial.state.name == "COMPLETE" else [np.nan], strict=True)),
+                **dict(zip(measures, trial.values if trial.state.name == "COMPLETE" else missing, strict=True)),
                 **trial.params,
                 "seconds": trial.duration.total_seconds(),
             }
@@ -161,7 +166,7 @@ class Tuned(NamedTuple):
         table = table[["trial", *next(iter(found.values())).params, *measures]]
         lower = self.study.directions[0].name == "MINIMIZE"
         table = table.sort_values(first, ascending=lower, kind="stable").drop_duplicates(table.columns[1:].tolist())
-        for measure in self.study.trials[0].user_attrs.get("by_topic", {}):
+        for measure in next(iter(found.values())).user_attrs.get("by_topic", {}):
             values = np.array([found[number].user_attrs["by_topic"][measure] for number in table.index])
             values = values[:, ~np.isnan(values).any(axis=0)]
             ends: Any = [np.full(len(values), np.nan)] * 2
@@ -505,6 +510,8 @@ def _check_costs(costs: Sequence[Cost], pipeline: pt.Transformer, jobs: int) -> 
     """Raise BadParameter if a cost cannot be counted."""
     parts = _parts(pipeline)
     for cost in costs:
+        if isinstance(cost.of, pt.Compose) and cost.of is pipeline:  # it runs in two parts
+            raise BadParameter(f"the cost {str(cost)!r} is that of the whole pipeline. Give a stage of it.")
         if cost._counts_rows and not any(cost.of is part for part in parts):
             raise BadParameter(
                 f"{cost.of} is not in the pipeline {pipeline}. Give the same object as in the pipeline, not a copy."

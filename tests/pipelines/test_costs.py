@@ -186,6 +186,8 @@ def test_the_front_is_shown_as_table_and_picture(pipeline, reranker, tmp_path):
 @pytest.mark.parametrize(("metric", "says"), [
     ([TBG, Cost("cost_of_doc")], "the results have no column 'cost_of_doc' for Cost('cost_of_doc'): "),
     ([TBG, Cost(lambda *_: np.nan, label="odd")], "the cost 'odd' of the results is nan"),
+    ([TBG, Cost("docno")], "the cost 'docno' of the results is no number: could not convert string to float: 'd"),
+    ([TBG, Cost(lambda *_: None, label="none")], "the cost 'none' of the results is no number"),
     ([TBG, Cost("mrt", at_most=1.5)], "none of 8 trials is within the limits. The lowest: mrt 9."),
     ([Cost("mrt")], "there is no measure beside the costs"), (Cost("mrt"), "there is no measure beside the costs"),
     ([TBG, Cost("mrt"), Cost("mrt", at_most=3)], "the table of trials has another column 'mrt'. Give the measure or"),
@@ -208,6 +210,27 @@ def test_costs_refuse_other_things(pipeline, reranker):
     refused(
         lambda: searched(missing, reranker, [AP, Cost("doc_cost")]), BadParameter, "'doc_cost' of the results is nan"
     )
+
+
+def test_a_stage_is_counted_but_not_the_whole_pipeline(pipeline, reranker):
+    says = "the cost 'rows of Compose' is that of the whole pipeline. Give a stage of it."
+    refused(lambda: searched(pipeline, reranker, [AP, Cost(pipeline)]), BadParameter, says)
+
+
+def test_trials_that_a_stage_prunes_have_no_values(pipeline, reranker):
+    def pruned(found):
+        if reranker.k == 5:
+            raise optuna.TrialPruned
+        return found
+
+    tuned = searched(pipeline >> pt.apply.generic(pruned), reranker, [TBG, Cost("tokens")])
+    assert tuned.study.trials[0].state.name == "PRUNED"
+    trials = tuned.trials.set_index("Spends.k")[["TBG", "tokens"]]
+    assert trials.loc[5].isna().all(axis=None)
+    assert trials.drop(5).notna().all(axis=None)
+    assert set(tuned.front["Spends.k"]) == {2, 10, 40}
+    assert tuned.front["TBG low"].notna().all()
+    assert "of them pruned" in tuned._repr_html_()
 
 
 def test_time_of_experiments_is_the_same_kind_of_time(pipeline, reranker, monkeypatch):
