@@ -414,7 +414,7 @@ def read_one_run(path: Path, name: str | None, split: str | None = None) -> pa.T
         raise BadParameter(f"{path} contains {len(names)} runs: choose one of {some(names)} with --run NAME.")
     if name is not None and name not in names:
         raise BadParameter(f"--run {name}: {path} has no such run. {near(name, names)}")
-    return read_run(path) if name is None or source.name is not None else _rows_of(source, name)
+    return read_run(path, split) if name is None or source.name is not None else _rows_of(source, name)
 
 
 def _names(source: RunFiles) -> list[str]:
