@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -61,11 +62,12 @@ class FileFormat:
 
 
 TEXT = FileFormat("text")
+JSON = FileFormat("json", ".json", b'{"', read=json_table)
 FORMATS = [
     FileFormat("gzip", ".gz", b"\x1f\x8b", codec="gzip"),
     FileFormat("zstd", ".zst", b"\x28\xb5\x2f\xfd", codec="zstd"),
     FileFormat("parquet", ".parquet", b"PAR1", read=parquet_table),
-    FileFormat("json", ".json", b'{"', read=json_table),
+    JSON,
 ]
 """Formats that are recognised by their first bytes, or else by their suffix; all other files are text."""
 _UNREAD = {"bz2": rb"BZh[1-9](1AY&SY|\x17rE8P\x90)", "xz": rb"\xfd7zXZ\x00", "zip": rb"PK(\x03\x04|\x05\x06)"}
@@ -77,9 +79,9 @@ def read_run(path: AnyPath, split: str | None = None) -> pa.Table:
     Parameters
     ----------
     path : path
-        TREC file (topic Q0 docno rank score tag), plain or compressed by gzip or zstd, Parquet file, or JSON file of
-        dicts: ``{query: {document: score}}``, or MTEB's predictions, which are such dicts by subset and split. The tag
-        is the rest of the line and may contain blanks.
+        TREC file (topic Q0 docno rank score tag), Parquet file, or JSON file of dicts: ``{query: {document: score}}``,
+        or MTEB's predictions, which are such dicts by subset and split. The tag is the rest of the line and may contain
+        blanks. Text and JSON may be compressed by gzip or zstd; names of compressed JSON end in .json.gz or .json.zst.
     split : str, optional
         Subset and split to read of a JSON file that has several: ``"en/test"``, or one of the two names if it is
         unique. Without effect on other files.
@@ -286,7 +288,10 @@ def format_of(path: str) -> FileFormat:
         raise MalformedFile(
             f"{path}: is not packed with {named.name}, as its name says. Remove {named.suffix} from the name."
         )
-    return found or named
+    found = found or named
+    if found.codec and path.removesuffix(found.suffix).endswith(JSON.suffix):
+        return replace(JSON, codec=found.codec, read=partial(json_table, codec=found.codec))
+    return found
 
 
 def text_of(path: str) -> bytes:

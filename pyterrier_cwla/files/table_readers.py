@@ -256,6 +256,7 @@ def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, 
                 delimiter,
                 data[: first.start()] + data[first.end() :],
             )
+        return kind.fields, " ", data
     columns = [kind.names.get(name, "") for name in names]
     known = {*columns} - {""}
     if "doc_id" not in known or "" in columns or len(known) != len(kind.fields):
@@ -393,7 +394,7 @@ def refuse_text(
         except csv.Error as wrong:
             raise MalformedFile(f"{path}:{number}: {wrong}: {_shown(line)}") from wrong
         if len(cells) != len(fields):
-            hint = _if_swapped(cells, fields) if first else ""
+            hint = _hint(cells, fields) if first else ""
             raise MalformedFile(
                 f"{path}:{number}: expected {expected(fields)}, found {len(cells)}: {_shown(line)}{hint}"
             )
@@ -404,10 +405,12 @@ def refuse_text(
     raise MalformedFile(f"{path}: {error}") from error
 
 
-def _if_swapped(cells: list[str], fields: dict[str, str]) -> str:
-    """Return a hint if runs and judgments are swapped."""
+def _hint(cells: list[str], fields: dict[str, str]) -> str:
+    """Return a hint if runs and judgments are swapped, or if the header of BEIR's judgments is missing."""
     if fields == QRELS.fields and len(cells) >= len(RUN.fields) and _reads_as(cells[4], pa.float64()):
         return f". {IS_A_RUN}"
+    if fields == QRELS.fields and len(cells) == len(_OF_BEIR):
+        return f". BEIR's judgments begin with a line of their columns, separated by tabs: {', '.join(_OF_BEIR)}."
     judged = len(cells) == len(QRELS.fields) and _reads_as(cells[3], pa.float64())
     if "tag" in fields and (judged or [cell.lower() for cell in cells] == list(_OF_BEIR)):
         return f". {ARE_JUDGMENTS}"
@@ -447,8 +450,10 @@ _META = "mteb_model_meta"  # key of MTEB's predictions beside the subsets
 _HELD_OF_JSON = 30  # bytes in memory for each byte of a file with short ids
 
 
-def json_table(path: str, kind: TableKind) -> pa.Table:
+def json_table(path: str, kind: TableKind, codec: str | None = None) -> pa.Table:
     """Return the table of a JSON file of dicts: {query: {document: value}}, or those by subset and split.
+
+    `codec` is the compression of the file.
 
     Raises
     ------
@@ -460,7 +465,7 @@ def json_table(path: str, kind: TableKind) -> pa.Table:
     column = next((name for name in ("score", "relevance") if name in kind.fields.values()), None)
     if column is None:
         raise MalformedFile(f"{path}: is JSON, which is read for runs and judgments only.")
-    text = unmarked(path, unpacked(path, held=_HELD_OF_JSON))
+    text = unmarked(path, unpacked(path, codec, _HELD_OF_JSON))
     try:
         data = json.loads(text.decode(), object_pairs_hook=partial(_without_repeats, path))
     except json.JSONDecodeError as error:

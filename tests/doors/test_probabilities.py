@@ -174,6 +174,12 @@ def test_files_that_are_refused(text, tmp_path):
     refused(lambda: evaluate(path, {"q": {"a": 1.0}}, ["Expected(measure='RR')"]), HOSTILE[text])
 
 
+def test_a_document_may_have_the_name_of_a_column_of_probabilities(tmp_path):
+    path = tmp_path / "qrels.txt"
+    path.write_text("1 0 p_1,x 1\n1\t0\tb 0\n")
+    assert formats.read_qrels(path)["doc_id"].to_pylist() == ["p_1,x", "b"]
+
+
 def test_a_file_with_grades_and_probabilities(tmp_path):
     made(binary=True)[1].assign(relevance=1).to_csv(tmp_path / "both.csv", index=False)
     assert {*formats.read_qrels(tmp_path / "both.csv").column_names} == {

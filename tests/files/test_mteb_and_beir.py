@@ -3,6 +3,7 @@
 ``record_mteb.py`` wrote the files of the folder ``recorded`` with the classes of mteb and beir.
 """
 
+import gzip
 import json
 from pathlib import Path
 
@@ -108,6 +109,19 @@ def test_splits_are_compared_and_cached_apart(tmp_path):
     assert len(set(values)) > 1
 
 
+def test_json_may_be_compressed(file, prints):
+    both = {**META, "en": {"dev": {"1": {"a": 1}}, "test": {"1": {"a": 1, "b": 2}}}}
+    packed = file(gzip.compress(json.dumps(both, indent=1).encode()), "T_predictions.json.gz")
+    qrels = file(gzip.compress(b'{"1": {"b": 1}}'), "qrels.json.gz")
+    assert read_run(packed, "test").equals(read_run(file(both), "test"))
+    found = evaluate(qrels, packed, ["RR"], split="test")
+    assert (found.index.tolist(), found["RR"].tolist()) == (["T_predictions"], [1.0])
+    assert "1.0000" in prints("evaluate", qrels, packed, "-m", "RR", "--split", "test")
+    alone = file(gzip.compress(b'{"1": {"b": 1}}'), "alone.json.gz")
+    assert [row["RR"] for rows in stream(qrels, alone, ["RR"]) for _, row in rows.iterrows()] == [1.0]
+    refused(lambda: read_run(file(gzip.compress(b"1 Q0 a 1 2 x"), "x.json.gz")), MalformedFile, "x.json.gz:1: not JSON")
+
+
 def test_the_command_reads_a_split(file, prints, says, tmp_path):
     qrels = file(HEADER + "1\tb\t1\n2\tb\t1\n", "qrels.tsv")
     both = {"en": {"dev": {"1": {"a": 1}}, "test": {"1": {"a": 1, "b": 2}, "2": {"a": 1, "b": 0.5}}}}
@@ -117,6 +131,8 @@ def test_the_command_reads_a_split(file, prints, says, tmp_path):
     assert [line.rpartition(",")[2] for line in prints(*command, "--split", "test").splitlines()[1:3]] == ["0.75"] * 2
     assert "T_predictions: 'no' names 0 of 2" in says(*command, "--split", "no").replace(".json", "")
     assert "1.0" in prints("explain", qrels, one, "-q", "1", "-m", "RR", "--split", "test")
+    named = ("explain", qrels, one, "-q", "1", "-m", "RR", "--split", "test", "--run", "T_predictions")
+    assert "1.0" in prints(*named)
     assert "0.75" in prints("compare", qrels, one, two, "-m", "RR", "--split", "test", "--resamples", 100)
     assert "0.75" in prints("evaluate", qrels, one, "-m", "RR", "--split", "test", "--cache-dir", tmp_path / "cache")
     assert "rbo" in prints("rbo", one, two, "--split", "test")
@@ -167,11 +183,16 @@ def test_hostile_json_has_one_error(file, text, says):
     ("\n" + HEADER + "\n1\ta\t1\n1\tb\tx\n", ":5: score 'x' is no number"), (HEADER + "1\ta\tnan\n", ":2: relevance is NaN"),
     (HEADER + "1\ta\t1\n1\ta\t0\n", ":3: document 'a' is judged twice for query '1'"),
     (HEADER + '1\t"a\t1\n1\tb\t2\n', ":2: a quotation mark that neither begins nor ends a field"),
-    (HEADER.encode() + b"1\t\xff\t1\n", ":2: not UTF-8"),
+    (HEADER.encode() + b"1\t\xff\t1\n", ":2: not UTF-8"), ("1\ta\t1\n", ":1: expected 4 fields"),
 ], ids=str)  # fmt: skip
 def test_hostile_judgments_of_beir_have_one_error(file, text, says):
     path = file(text, "test.tsv")
     assert refused(lambda: read_qrels(path), MalformedFile, says).startswith(f"{path}{says[:2]}")
+
+
+def test_judgments_of_beir_need_their_header(file):
+    says = "found 3: '1\\ta\\t1'. BEIR's judgments begin with a line of their columns, separated by tabs: query-id, corpus-id"
+    refused(lambda: read_qrels(file("1\ta\t1\n", "test.tsv")), MalformedFile, says)
 
 
 def test_judgments_of_beir_may_have_blanks_quotes_and_decimal_grades(file):
