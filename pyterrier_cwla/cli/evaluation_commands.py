@@ -148,6 +148,7 @@ def compare(
 
 @command()
 def correct(
+    context: typer.Context,
     judged: JudgedRuns,
     *,
     machine: Path,
@@ -170,19 +171,16 @@ def correct(
 
     Example: pyterrier-cwla correct people.txt runs/ --machine gpt4.txt -m nDCG@10 --baseline bm25
     """
-    import pandas as pd
-
     from ..evaluation.correction import corrected
 
     wanted, about = _or_defaults(measures, judged, given)
     bound, others = given.bind(wanted), given.bind(machine_measures) if machine_measures else None
-    results.check([*judged.inputs, *bound.files, machine])
-    if (baseline and no_baseline) or (chosen["pairs"] and (baseline or no_baseline)):
-        raise BadParameter("give only one of --pairs, --baseline NAME and --no-baseline.")
+    results.check([*judged.inputs, *bound.files, machine, sampled])
+    _check_needs_of_baseline(context, baseline, no_baseline, chosen["pairs"])
     baselines: Any = list(dict.fromkeys(baseline or ()))
     if len(baselines) < 2:
         baselines = baselines[0] if baselines else False if no_baseline else None
-    with busy("Reading, scoring and correcting …"), warnings_as_sentences():
+    with busy("Reading, scoring and correcting …"), warnings_as_sentences() as warned:
         found = corrected(
             judged.judgments,
             judgments_of(machine),
@@ -190,11 +188,18 @@ def correct(
             bound.by_name,
             baselines,
             machine_measures=None if others is None else others.measures,
-            sampled=None if sampled is None else pd.read_csv(sampled, dtype={"query_id": str}),
+            sampled=None if sampled is None else cells(sampled),
             **chosen,
         )
     found.about.update(**judged.origin, machine=displayed(str(machine)), **bound.origin)
-    results.write(found, found.about, [*bound.notes, *judged.notes, *about])
+    first, of_others = found.about["baseline"], [] if others is None else others.notes
+    if baselines is None and first is not None:
+        about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
+    warned = [text for text in warned if text not in found.about["cautions"]]
+    notes = list(dict.fromkeys([*warned, *bound.notes, *of_others, *judged.notes, *about]))
+    if results.format not in (Format.table, Format.latex):
+        notes = [*found.of_topics, *notes]
+    results.write(found, found.about, notes)
 
 
 def _check_needs_of_baseline(

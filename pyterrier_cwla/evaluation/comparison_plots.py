@@ -95,6 +95,8 @@ def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, measure
         low, high, marked = rows["score_low"].to_numpy(), rows["score_high"].to_numpy(), np.ones(len(rows), bool)
     else:
         centre = found.scores.loc[baseline, measure]
+        if not found._adds_up:
+            score = centre + rows["difference"].fillna(0.0).to_numpy()
         low, high = (centre + rows[f"difference_{end}"].to_numpy() for end in ("low", "high"))
         if np.isfinite(centre):
             ax.axvline(centre, color=GREY, linewidth=1, linestyle="--", zorder=0)
@@ -115,11 +117,13 @@ def _about(found: Any, shown: Sequence[str], runs: int) -> tuple[str, str]:
     """Return the title of the figure, and the sentences that explain its marks."""
     about, baseline = found.about, found.about["baseline"]
     confidence = percent(about["confidence"])
-    title = f"{many(runs, 'system')}, mean over {about['queries']:,} topics{found._other_aggregates}"
+    topics = about.get("topics", about["queries"])
+    title = f"{many(runs, 'system')}, mean over {topics:,} topics{found._other_aggregates}"
     if baseline is None:
         return title, " ".join([f"Bars: {confidence} confidence intervals.", *found._about_bold(shown)])
+    place = "the score" if found._adds_up else "the score of the baseline plus the difference"
     notes = (
-        f"Dashed line: {baseline}. Bars: {confidence} confidence intervals of the difference to it, drawn at the score;"
+        f"Dashed line: {baseline}. Bars: {confidence} confidence intervals of the difference to it, drawn at {place};"
         " they are not corrected and may leave the range of the measure. Filled with ▲ or ▼: significantly higher or"
         f" lower ({found._significance})."
     )

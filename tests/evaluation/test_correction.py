@@ -221,6 +221,16 @@ def test_differences_that_are_rounding_errors_are_none():
     assert estimated(h - h.mean(axis=1, keepdims=True), m, m, these=True).p.tolist() == [1, 1, 1]
 
 
+def test_bars_of_differences_are_drawn_at_their_own_place():
+    """A difference with its own weight is not that of the scores."""
+    found = corrected(*collection(), ["nDCG@5"])
+    figure = found.plot()
+    assert "mean over 40 topics" in figure.get_suptitle()
+    drawn = sorted(x for line in figure.axes[0].lines[1:] for x in line.get_xdata())
+    middle = found.scores.loc["one", "nDCG@5"] + found.table["difference"].fillna(0)
+    assert drawn == pytest.approx(sorted(middle))
+
+
 def test_baselines_have_empty_cells():
     found = corrected(*collection(), ["nDCG@5"])
     assert "nan" not in found.to_latex(layout="list")
@@ -263,7 +273,7 @@ def test_settings_that_are_refused():
     refused(lambda: corrected(people, machine, runs, ["RR"], baseline="four"), BadParameter, "four")
 
 
-def test_the_command(prints, tmp_path):
+def test_the_command(prints, says, tmp_path):
     people, machine, runs = collection()
     for name, judged in (("people", people), ("machine", machine)):
         lines = [f"{topic} 0 {d} {grade}" for topic, one in judged.items() for d, grade in one.items()]
@@ -276,3 +286,10 @@ def test_the_command(prints, tmp_path):
     wanted = corrected(people, machine, runs, ["nDCG@5"], "two", population="these topics").table
     assert f"{wanted['difference'].dropna().iloc[0]:+.3f}".replace("-", "−") in found
     assert "\\toprule" in prints("correct", *paths, "-m", "nDCG@5", "--pairs", "--format", "latex")
+    assert "The baseline is one, the first run" in prints("correct", *paths, "-m", "nDCG@5")
+    (tmp_path / "chances.csv").write_text("query_id,p_sampled\n" + "".join(f"{topic},0.5\n" for topic in people))
+    sampled = "--sampled", tmp_path / "chances.csv"
+    assert prints("correct", *paths, "-m", "nDCG@5", "--baseline", "two", "--these-topics", *sampled) == found
+    assert "is the input" in says("correct", *paths, *sampled, "-o", tmp_path / "chances.csv", "--force")
+    assert "no such file" in says("correct", *paths, "--sampled", tmp_path / "none.csv")
+    assert "--correction has no effect" in says("correct", *paths, "--no-baseline", "--correction", "none")
