@@ -113,7 +113,7 @@ class JudgedRuns:
     @cached_property
     def files(self) -> dict[str, Path]:
         """Files and datasets of the runs, by name."""
-        return runs_by_name(self.runs, self.split)
+        return runs_by_name(self.runs, self.split, self.qrels)
 
     @cached_property
     def judgments(self) -> Judgments:
@@ -297,7 +297,7 @@ def lengths_from(path: Path | None, kind: str = "Lengths") -> Any:
     return table
 
 
-def runs_by_name(paths: Sequence[Path], split: str | None = None) -> dict[str, Path]:
+def runs_by_name(paths: Sequence[Path], split: str | None = None, qrels: Path | None = None) -> dict[str, Path]:
     """Return the files and datasets of runs by name; folders are searched. Repeated paths are mentioned on stderr.
 
     With `split`, temporary Parquet files of the same names have the rows of this split of JSON files.
@@ -314,7 +314,7 @@ def runs_by_name(paths: Sequence[Path], split: str | None = None) -> dict[str, P
 
     from ..files.inputs import of_split
 
-    for name, run in of_split(found, split).items():
+    for name, run in of_split(found, split, qrels).items():
         if run is not found[name]:
             found[name] = temporary(atexit.register, found[name].name)
             write_table(run, found[name])

@@ -99,7 +99,7 @@ def evaluate(
     import pandas as pd
 
     if split is not None:
-        qrels, runs = loaded(qrels, "qrels", split), of_split(runs, split)
+        qrels, runs = loaded(qrels, "qrels", split), of_split(runs, split, qrels)
     if by_query:
         return scores_by_query(qrels, runs, measures, check, progress, cache_dir)[0]
     evaluator = evaluator_of(qrels, measures)

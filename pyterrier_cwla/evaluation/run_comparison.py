@@ -162,7 +162,7 @@ def compare(
         raise BadParameter("tests all pairs of runs together: give pairs=True, or choose another test.", test=test)
     check_settings(confidence, test, correction, resamples, seed, pairs)
     wanted = measures_by_name(measures, computed_somewhere)
-    scored = of_split(runs, split)
+    scored = of_split(runs, split, qrels)
     qrels = qrels if split is None else loaded(qrels, "qrels", split)
     if is_runs(runs) and not any(map(are_paths, runs.values())):
         _check_baselines(_baselines(baseline, runs), list(runs))  # before the evaluation; files may hold several runs

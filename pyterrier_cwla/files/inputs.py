@@ -74,27 +74,27 @@ def loaded(data: Any, what: str, split: str | None = None) -> Any:
     return data
 
 
-def of_split(runs: Any, split: str | None) -> Any:
+def of_split(runs: Any, split: str | None, qrels: Any = None) -> Any:
     """Return runs by name with the tables of a subset and split in place of JSON files; the same object for None.
 
     Raises
     ------
     BadParameter
-        If no run is a JSON file.
+        If neither a run nor the judgments `qrels` are a JSON file.
     """
     if split is None:
         return runs
+    named = runs_by_name(runs)
+    found = {name: loaded(Path(run), "run", split) for name, run in named.items() if _is_json(run)}
+    if not found and not _is_json(qrels):
+        raise BadParameter("chooses the split of a JSON file, and there is none.", split=split)
+    return named | found
+
+
+def _is_json(data: Any) -> bool:
     from .formats import format_of
 
-    named = runs_by_name(runs)
-    found = {
-        name: loaded(Path(run), "run", split)
-        for name, run in named.items()
-        if is_path(run) and Path(run).is_file() and format_of(str(run)).name == "json"
-    }
-    if not found:
-        raise BadParameter("chooses the split of a JSON file, and no run is one.", split=split)
-    return named | found
+    return is_path(data) and Path(data).is_file() and format_of(str(data)).name == "json"
 
 
 def refuse_same_name(run: str, place: str, places: Mapping[str, str]) -> None:

@@ -94,7 +94,10 @@ def test_a_split_is_one_of_several(file):
     for paths in ([both, plain], {"run": both, "plain": plain}):
         assert evaluate(qrels, paths, ["RR"], split="test")["RR"].tolist() == [1.0, 1.0]
     assert evaluate(qrels, {"memory": {"1": {"b": 1.0}}, "run": both}, ["RR"], split="dev")["RR"].tolist() == [1.0, 0.0]
-    refused(lambda: evaluate(qrels, plain, ["RR"], split="test"), BadParameter, "split='test' chooses the split of a")
+    for one in (plain, {"1": {"b": 1.0}}):
+        assert evaluate(both, one, ["RR"], split="test")["RR"].tolist() == [1.0]
+        says = "split='test' chooses the split of a JSON file, and there is none."
+        refused(lambda: evaluate({"1": {"b": 1}}, one, ["RR"], split="test"), BadParameter, says)  # noqa: B023
     refused(lambda: evaluate(qrels, both, ["RR"]), BadParameter, there)
     refused(lambda: list(stream(qrels, both, ["RR"])), BadParameter, there)
 
@@ -131,6 +134,11 @@ def test_the_command_reads_a_split(file, prints, says, tmp_path):
     assert [line.rpartition(",")[2] for line in prints(*command, "--split", "test").splitlines()[1:3]] == ["0.75"] * 2
     assert "T_predictions: 'no' names 0 of 2" in says(*command, "--split", "no").replace(".json", "")
     assert "1.0" in prints("explain", qrels, one, "-q", "1", "-m", "RR", "--split", "test")
+    judged, plain = (
+        file({"en": {"dev": {"1": {"a": 1}}, "test": {"1": {"b": 1}}}}, "q.json"),
+        file("1 Q0 b 1 2 x", "p.txt"),
+    )
+    assert "1.0000" in prints("evaluate", judged, plain, "-m", "RR", "--split", "test")
     named = ("explain", qrels, one, "-q", "1", "-m", "RR", "--split", "test", "--run", "T_predictions")
     assert "1.0" in prints(*named)
     assert "0.75" in prints("compare", qrels, one, two, "-m", "RR", "--split", "test", "--resamples", 100)
