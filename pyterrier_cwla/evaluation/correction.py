@@ -329,7 +329,8 @@ def corrected(
         of_runs.append(pd.DataFrame({"run": called, "measure": name, "score": scores.mean, "score_low": low,
                                      "score_high": high, "topics": scores.worth}))  # fmt: skip
         d_h, d_m = (_rounded(of[first] - of[second], of) for of in (h, m))
-        found = estimate(d_h, d_m[:, at], d_m, weight=weight)
+        one_pair = len(names) == 2  # whose difference has the common weight, and the error of this weight
+        found = estimate(d_h, d_m[:, at], d_m, weight=None if one_pair else weight)
         low, high = found.interval(confidence)
         wins, ties, losses = wins_ties_losses(h, first, second, least, about["better"][name] == "lower")
         of_pairs.append(pd.DataFrame({

@@ -239,6 +239,15 @@ def test_baselines_have_empty_cells():
     ).replace("d\\_z", "d_z")
 
 
+def test_a_common_weight_of_two_runs_is_that_of_their_difference():
+    people, machine, runs = collection()
+    del runs["three"]
+    own, common = (corrected(people, machine, runs, ["nDCG@5"], common=common) for common in (False, True))
+    columns = ["difference", "difference_low", "difference_high", "p_corrected"]
+    assert common.table[columns].iloc[1].tolist() == own.table[columns].iloc[1].tolist()
+    assert common.scores.diff().iloc[1, 0] == pytest.approx(own.table["difference"][1])
+
+
 def test_a_machine_with_another_scale_has_its_own_measures():
     people, machine, runs = collection()
     people = {topic: {d: 2 * grade for d, grade in judged.items()} for topic, judged in people.items()}
