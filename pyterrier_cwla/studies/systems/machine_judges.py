@@ -12,8 +12,9 @@ Not to conclude: agreement on these runs does not carry over to runs that use th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import ceil
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -43,12 +44,13 @@ if TYPE_CHECKING:
 
 Array = np.ndarray
 
+_LOOK = {"marker": "o", "color": STAY, "markersize": 5}
 _PEOPLE = "human"  # name of people in thresholds
 _DIFFER = "scales differ"
 _OF_LABELS = [name + end for name in ("equal", "kappa", "kappa_linear") for end in ("", "_low", "_high")]
 _LABELS = ["judge", "documents", "human_only", "machine_only", "compared", *_OF_LABELS, "calibration_error"]
-_CELLS = ["judge", "machine", "human", "documents", "share"]
-_BINS = ["judge", "label_from", "label_to", "documents", "label", "relevant", "relevant_low", "relevant_high"]
+_CELLS = ["machine", "human", "documents", "share"]
+_BINS = ["label_from", "label_to", "documents", "label", "relevant", "relevant_low", "relevant_high"]
 
 
 @reported("threshold best bins confidence resamples seed")
@@ -71,7 +73,10 @@ def judge_agreement(
 
     * Order of runs: τ_b and τ_AP (people's order is the true one) over all runs, and τ_b among the ``best`` runs by
       people's labels, which are the same in all resamples. Intervals are those of :func:`metric_agreement`: the
-      bootstrap standard error over topics times the quantile of Student's t.
+      bootstrap standard error over topics times the quantile of Student's t. In 200 samples of 50 topics of TREC 2021
+      (with replacement, labels of UMBRELA, six measures), intervals of 95 % covered the mean over the samples of τ_b in
+      95 to 99 %, of τ_AP in 92 to 98 %, and of τ_b among the best 15 in 92 to 99 %; with 20 topics, in 97 to 99 %, 92
+      to 98 % and 86 to 99 %, least for ERR and RR.
     * Favoured runs: the difference of a run's mean scores, s(machine) − s(people), less the mean of this difference
       over all runs. Intervals are those of Student's t over topics, and hold for all runs of a judge and measure
       together (Bonferroni); ``p_corrected`` is p of the t-test times the number of runs. This presumes that both scores
@@ -145,13 +150,8 @@ def judge_agreement(
     if not machines or _PEOPLE in machines:
         raise BadParameter(f"machine= has judgments of machines by name, and {_PEOPLE!r} is the name of people.")
     names = [_PEOPLE, *machines]
-    lowest = (
-        dict(threshold)
-        if isinstance(threshold, Mapping)
-        else {}
-        if threshold is None
-        else dict.fromkeys(names, threshold)
-    )
+    lowest: dict[str, Any] = dict.fromkeys(names if threshold is not None else (), threshold)
+    lowest = dict(threshold) if isinstance(threshold, Mapping) else lowest
     for name, value in lowest.items():
         check_known("judge", names, threshold=name)
         if value is not None and not isinstance(value, Real):
@@ -163,42 +163,41 @@ def judge_agreement(
     topics = [qid for qid in given[_PEOPLE].qids if all(qid in of.index for of in given.values())]
     if len(topics) < 2:
         raise BadJudgments(f"people and machines judged {some(topics) or 'no topic'} in common: two are needed.")
-    read = {name: _on_topics(name, of, topics, lowest.get(name)) for name, of in given.items()}
+    read = {name: _on_topics(of, topics, lowest.get(name)) for name, of in given.items()}
     people = read[_PEOPLE][0]
     scales = {name: _compared(name, people, read[name][0], lowest) for name in machines}
     if threshold is None and (differ := [name for name, scale in scales.items() if scale == _DIFFER]):
-        raise BadParameter(
-            f": labels of people go up to {people.pool.highest:g} and those of {differ[0]!r} up to"
-            f" {read[differ[0]][0].pool.highest:g}, and κ needs one scale. Give the lowest relevant label for all,"
-            f" such as 1, or by judge, {{{_PEOPLE!r}: 2, {differ[0]!r}: 1}}: labels become 0 and 1. {{}} leaves labels"
-            f" as they are, and κ out; {{{differ[0]!r}: None}} says that both scales are the same.",
-            threshold=threshold,
-        )
+        one, other = (f"{read[name][0].pool.highest:g}" for name in (_PEOPLE, differ[0]))
+        said = f": labels of people go up to {one} and those of {differ[0]!r} up to {other}, and κ needs one scale."
+        raise BadParameter(f"{said} Give the lowest relevant label for all, such as 1, or by judge, {{{_PEOPLE!r}: 2,"
+                           f" {differ[0]!r}: 1}}: labels become 0 and 1. {{}} leaves κ out, and {{{differ[0]!r}: None}}"
+                           " says that the scales are the same.", threshold=None)  # fmt: skip
 
     times, named = times_drawn(len(topics), resamples, seed), measures_by_name(measures)
     by_people = Cube.from_runs(people, runs, named, least=3)
-    orders, favoured, labels, cells, calibrated = [], [], [], [], []
+    orders, favoured, cells, ranges, labels = {}, {}, {}, {}, []
     for name in machines:
         judgments, label = read[name]
-        wanted = named
-        if not judgments.columns.graded:
-            wanted = {column: one if reads_chances(one) else Expected(measure=one) for column, one in named.items()}
+        certain = judgments.columns.graded
+        wanted = {of: one if certain or reads_chances(one) else Expected(measure=one) for of, one in named.items()}
         with speaking_of(name, None):
             by_machine = Cube.from_runs(judgments, runs, wanted, least=3)
-        orders += [{"judge": name, **row} for row in _orders(by_people, by_machine, best, confidence, times)]
-        favoured += [{"judge": name, **row} for row in _favoured(by_people, by_machine, confidence)]
+        orders[name] = pd.DataFrame(_orders(by_people, by_machine, best, confidence, times))
+        favoured[name] = _favoured(by_people, by_machine, confidence)
         both = _judged_by_both(people, judgments, label)
-        sizes: dict[str, Any] = {"documents": len(both), "human_only": len(people.columns) - len(both)}
-        sizes |= {"machine_only": len(judgments.columns) - len(both), "compared": scales[name] or "no grades"}
-        of_labels: dict[str, float] = {}
+        if both.empty:
+            raise BadJudgments(f"people and {name!r} judged no document in common. Are their ids written alike?")
+        alone = [len(of.columns) - len(both) for of in (people, judgments)]
+        row = dict(zip(_LABELS, [name, len(both), *alone, scales[name] or "no grades"]))
         if scales[name] not in ("", _DIFFER):
-            of_labels, confusion = _agreement(both, confidence, times)
-            cells += [{"judge": name, **row} for row in confusion]
+            agreement, cells[name] = _agreement(both, confidence, times)
+            row |= agreement
         if label is not None:
-            are_probabilities = judgments.columns.chances is not None
-            ranges, of_labels["calibration_error"] = _calibration(both, are_probabilities, bins, confidence, times)
-            calibrated += [{"judge": name, **row} for row in ranges]
-        labels.append({"judge": name, **sizes, **of_labels})
+            ranges[name] = _calibration(both, judgments.columns.chances is not None, bins, confidence, times)
+            if judgments.columns.chances is not None:
+                off = (ranges[name]["relevant"] - ranges[name]["label"]).abs()
+                row["calibration_error"] = np.average(off, weights=ranges[name]["documents"])
+        labels.append(row)
     about = {
         **by_people.about(),
         "judges": [*machines],
@@ -206,26 +205,23 @@ def judge_agreement(
         "topics_left_out": len({qid for of in given.values() for qid in of.qids}) - len(topics),
         "intervals": "standard error of the bootstrap over topics, with Student's t",
     }
-    return JudgeAgreement(
-        pd.DataFrame(orders),
-        pd.DataFrame(favoured),
-        pd.DataFrame(labels, columns=_LABELS),
-        pd.DataFrame(cells, columns=_CELLS),
-        pd.DataFrame(calibrated, columns=_BINS),
-        about,
-    )
+    tables = _of_judges(orders), _of_judges(favoured), pd.DataFrame(labels, columns=_LABELS)
+    return JudgeAgreement(*tables, _of_judges(cells, _CELLS), _of_judges(ranges, _BINS), about)
 
 
-def _on_topics(
-    judge: str, judgments: Judgments, topics: list[str], lowest: float | None
-) -> tuple[Judgments, Array | None]:
+def _of_judges(frames: Mapping[str, pd.DataFrame], columns: Sequence[str] = ()) -> pd.DataFrame:
+    """Return frames as one, with a column of the judge; an empty one has these columns."""
+    frames = frames or {"": pd.DataFrame(columns=columns)}
+    return pd.concat(frames, names=["judge"]).reset_index("judge").reset_index(drop=True)
+
+
+def _on_topics(judgments: Judgments, topics: list[str], lowest: float | None) -> tuple[Judgments, Array | None]:
     """Return the judgments of some topics, with labels 0 and 1 if there is a threshold, and labels to calibrate.
 
     Labels to calibrate are probabilities of a label above 0, or decimals before the threshold; None for grades.
     """
-    with speaking_of(judge, None):
-        judgments.side(all_judged=True)  # refuses several labels of one pair
-    columns = judgments.columns.taken(np.flatnonzero(np.isin(judgments.qids, topics)[judgments.row_query]))
+    rows = np.flatnonzero(np.isin(judgments.qids, topics)[judgments.row_query])
+    columns = replace(judgments.columns.taken(rows), iteration=None)  # so that two labels of a document are an error
     label = None if (columns.value == np.round(columns.value)).all() else columns.value
     if lowest is not None:
         if columns.chances is not None:
@@ -255,8 +251,7 @@ def _orders(people: Cube, machine: Cube, best: int, confidence: float, times: Ar
     n = len(people.queries)
     for i, (measure, sign) in enumerate(zip(people.measures, people.signs)):
         human, other = (sign * cube.means[i] for cube in (people, machine))
-        units = [unit_of(cube.values[i]) for cube in (people, machine)]
-        drawn = [(cube.values[i] / u @ times / n).T * sign for cube, u in zip((people, machine), units)]
+        drawn = [(sign / unit_of(cube.values[i]) * cube.values[i] @ times / n).T for cube in (people, machine)]
         top = np.argsort(-human, kind="stable")[:best]
         row: dict[str, Any] = {"measure": measure}
         for column, kind, of in (("tau_b", "b", slice(None)), ("tau_ap", "ap", slice(None)), ("tau_b_best", "b", top)):
@@ -267,29 +262,21 @@ def _orders(people: Cube, machine: Cube, best: int, confidence: float, times: Ar
         yield row | {"slope": common / spread if spread else np.nan}
 
 
-def _favoured(people: Cube, machine: Cube, confidence: float) -> Iterator[dict[str, Any]]:
-    """Yield the difference of each run's scores less the mean difference of all runs, for each measure."""
+def _favoured(people: Cube, machine: Cube, confidence: float) -> pd.DataFrame:
+    """Return the difference of each run's scores less the mean difference of all runs, for each measure."""
     from scipy.stats import t
 
-    runs, n = len(people.runs), len(people.queries)
+    frames, runs, n = [], len(people.runs), len(people.queries)
     for i, (measure, sign) in enumerate(zip(people.measures, people.signs)):
         above = sign * (machine.values[i] - people.values[i])
         above -= above.mean(axis=0)
         half = t.ppf(1 - (1 - confidence) / (2 * runs), n - 1) * above.std(axis=1, ddof=1) / np.sqrt(n)
         p = t_test(without_noise(above, [people.values[i], machine.values[i]]))
-        columns = (
-            people.runs,
-            people.means[i],
-            machine.means[i],
-            above.mean(axis=1),
-            half,
-            p,
-            corrected(p, "bonferroni"),
-        )
-        for run, human, other, difference, width, *of_test in zip(*columns):
-            row = {"measure": measure, "run": run, "human": human, "machine": other, "difference": difference}
-            row |= {"low": difference - width, "high": difference + width}
-            yield row | dict(zip(("p", "p_corrected"), of_test))
+        mean = above.mean(axis=1)
+        row = {"measure": measure, "run": people.runs, "human": people.means[i], "machine": machine.means[i]}
+        row |= {"difference": mean, "low": mean - half, "high": mean + half}
+        frames.append(pd.DataFrame(row | {"p": p, "p_corrected": corrected(p, "bonferroni")}))
+    return pd.concat(frames, ignore_index=True)
 
 
 def _judged_by_both(people: Judgments, machine: Judgments, label: Array | None) -> pd.DataFrame:
@@ -331,11 +318,11 @@ def kappas(tables: Array) -> dict[str, Array]:
     return {"equal": equal, "kappa": kappa, "kappa_linear": linear}
 
 
-def _agreement(both: pd.DataFrame, confidence: float, times: Array) -> tuple[dict[str, float], list[dict[str, Any]]]:
+def _agreement(both: pd.DataFrame, confidence: float, times: Array) -> tuple[dict[str, float], pd.DataFrame]:
     """Return the agreement of grades with intervals, and the number of documents with each pair of labels."""
-    lowest, highest = both[["machine", "human"]].to_numpy(int).min(), both[["machine", "human"]].to_numpy(int).max()
-    grades = np.arange(lowest, highest + 1)
-    machine, human = (np.searchsorted(grades, both[name]) for name in ("machine", "human"))
+    given = both[["machine", "human"]].to_numpy(int)
+    grades = np.arange(given.min(), given.max() + 1)
+    machine, human = (given - grades[0]).T
     counts = _by_topic(both, machine * len(grades) + human, len(grades) ** 2, len(times))
     table = counts.sum(axis=0).reshape(len(grades), -1)
     drawn = kappas((times.T @ counts).reshape(-1, *table.shape))
@@ -343,23 +330,15 @@ def _agreement(both: pd.DataFrame, confidence: float, times: Array) -> tuple[dic
     for name, value in kappas(table).items():
         low, high = around(value, drawn[name], confidence, len(times), 0.0 if name == "equal" else -1.0)
         found |= {name: float(value), f"{name}_low": low, f"{name}_high": high}
-    cells = [
-        {
-            "machine": of_machine,
-            "human": of_human,
-            "documents": int(number),
-            "share": number / row.sum() if number else 0.0,
-        }
-        for of_machine, row in zip(grades.tolist(), table)
-        for of_human, number in zip(grades.tolist(), row)
-    ]
-    return found, cells
+    axes = (pd.Index(grades, name=name) for name in ("machine", "human"))
+    cells = pd.DataFrame(table.astype(int), *axes).stack().rename("documents").reset_index()
+    return found, cells.assign(share=cells["documents"] / cells.groupby("machine")["documents"].transform("sum"))
 
 
 def _calibration(
     both: pd.DataFrame, are_probabilities: bool, bins: int, confidence: float, times: Array
-) -> tuple[list[dict[str, Any]], float]:
-    """Return the share of relevant documents in each range of labels, and the error of probabilities or NaN."""
+) -> pd.DataFrame:
+    """Return the share of relevant documents in each range of labels."""
     label, relevant = both["label"].to_numpy(), both["human"].to_numpy() > 0
     edges = np.linspace(min(label.min(), 0.0), 1.0 if are_probabilities else label.max(), bins + 1)
     place = np.clip(np.searchsorted(edges, label, side="right") - 1, 0, bins - 1)
@@ -369,9 +348,8 @@ def _calibration(
         share, mean = hits.sum(axis=0) / number, np.bincount(place, label, bins) / number
         drawn = (hits.T @ times) / (documents.T @ times)
     low, high = around(share, drawn, confidence, len(times), 0.0)
-    rows = zip(edges, edges[1:], number.astype(int), mean, share, low, high)
-    error = np.nansum(number * np.abs(share - mean)) / number.sum() if are_probabilities else np.nan
-    return [dict(zip(_BINS[1:], row)) for row in rows if row[2]], error
+    columns = edges[:-1], edges[1:], number.astype(int), mean, share, low, high
+    return pd.DataFrame(dict(zip(_BINS, columns)))[number > 0]
 
 
 def _by_topic(both: pd.DataFrame, place: Array, places: int, topics: int, weights: Array | None = None) -> Array:
@@ -439,7 +417,7 @@ class JudgeAgreement(Study):
         """
         check_whole(1, k=k)
         rows = self.favoured
-        for column, name in (("judge", judge), ("measure", measure)):
+        for column, name in {"judge": judge, "measure": measure}.items():
             if name is not None:
                 check_known(f"{column} of this study", rows[column].unique(), **{column: name})
                 rows = rows[rows[column] == name]
@@ -449,50 +427,37 @@ class JudgeAgreement(Study):
 
     def tables(self) -> Tables:
         """Return the tables of the report by file name."""
-        best = f"Best: the {self._best} by people's labels."
-        level, runs = percent(self.about["confidence"]), self.about["runs"]
+        together = f"Intervals of {percent(self.about['confidence'])} hold for all runs together (Bonferroni)"
         found = {
-            "orders": Table("Orders of runs", f"Correlations with people's order, {self._data}. {best}", self.orders),
-            "labels": Table(
-                "Labels", f"Labels of documents that people and machine judged. {self._data}.", self.labels
-            ),
-            "favoured": Table(
-                "Favoured runs",
-                f"Difference of means, machine less people, less its mean over runs. Intervals of {level} hold for all"
-                f" {runs:,} runs together (Bonferroni). {self._data}.",
-                self.favoured,
-            ),
+            "orders": Table("Orders of runs", f"Correlations with people's order; best: the {self._best} by people's"
+                            f" labels. {self._data}.", self.orders),
+            "labels": Table("Labels", f"Of documents that people and machine judged. {self._data}.", self.labels),
+            "favoured": Table("Favoured runs", "Difference of means, machine less people, less its mean over runs."
+                              f" {together}. {self._data}.", self.favoured),
             "confusion": Table("Pairs of labels", "Share: of documents with the machine's label.", self.confusion),
             "calibration": Table("Calibration", f"{_RELEVANT} {self._data}.", self.calibration),
-        }
+        }  # fmt: skip
         return {name: table for name, table in found.items() if len(table.frame)}
 
     def pictures(self) -> Pictures:
         """Return the pictures of the report by file name."""
         runs = self.favours()
         judge, measure = runs[["judge", "measure"]].iloc[0]
-        rows = self.confusion[["judge", "machine"]].drop_duplicates()
+        rows = len(self.confusion[["judge", "machine"]].drop_duplicates())
+        orders = "Lines are intervals of τ_b over all runs; best: by people's labels."
+        favoured = (
+            f"Means by {judge} less people, less the mean difference of all runs. Lines are intervals for all runs."
+        )
+        shares = "Share of documents with a label of the machine that people give each label."
         found = {
-            "orders": Picture(
-                "Orders of runs by people and machine",
-                f"Lines are intervals of τ_b over all runs; best: by people's labels. {self._data}.",
-                lambda ax: plot_judges(self, ax=ax), self.orders, (7.0, 1.4 + 0.22 * len(self.orders)),
-            ),
-            "favoured": Picture(
-                f"Runs that {judge} favours by {measure}",
-                f"Means by {judge} less means by people, less the mean difference of all runs. Lines are intervals that"
-                f" hold for all runs together. {self._data}.",
-                lambda ax: plot_favoured(self, ax=ax), runs, (7.0, 1.2 + 0.22 * len(runs)),
-            ),
-            "confusion": Picture(
-                "People's labels by the machine's label",
-                f"Share of documents with a label of the machine that people give each label. {self._data}.",
-                lambda ax: plot_confusion(self, ax=ax), self.confusion, (7.0, 1.4 + 0.3 * len(rows)),
-            ),
-            "calibration": Picture(
-                "Relevant documents by the machine's label", f"{_RELEVANT} {self._data}.",
-                lambda ax: plot_calibration(self, ax=ax), self.calibration,
-            ),
+            "orders": Picture("Orders of runs by people and machine", f"{orders} {self._data}.",
+                              partial(plot_judges, self), self.orders, (7.0, 1.4 + 0.22 * len(self.orders))),
+            "favoured": Picture(f"Runs that {judge} favours by {measure}", f"{favoured} {self._data}.",
+                                lambda ax: plot_favoured(self, ax=ax), runs, (7.0, 1.2 + 0.22 * len(runs))),
+            "confusion": Picture("People's labels by the machine's label", f"{shares} {self._data}.",
+                                 partial(plot_confusion, self), self.confusion, (7.0, 1.4 + 0.3 * rows)),
+            "calibration": Picture("Relevant documents by the machine's label", f"{_RELEVANT} {self._data}.",
+                                   partial(plot_calibration, self), self.calibration),
         }  # fmt: skip
         return {name: picture for name, picture in found.items() if len(picture.data)}
 
@@ -510,19 +475,14 @@ class JudgeAgreement(Study):
         rows = self.orders[self.orders["measure"] == measure].dropna(subset="tau_b")
         if rows.empty:
             return f"By {measure}, people or machines give all runs the same score, so that there are no orders."
-        rows = list(rows.sort_values("tau_b", ascending=False, kind="stable").itertuples())
-
-        def taus(row: Any) -> str:
-            among = fixed_point(row.tau_b_best, 2) or "undefined"
-            return f"{fixed_point(row.tau_b, 2)}, among the {self._best} {among}"
-
-        runs, first, last = f"{self.about['runs']:,} runs by {measure}", rows[0], rows[-1]
+        rows = rows.sort_values("tau_b", ascending=False, kind="stable")
+        known = [f"{fixed_point(all_runs, 2)}, among the {self._best} {fixed_point(best, 2) or 'undefined'}"
+                 for all_runs, best in zip(rows["tau_b"], rows["tau_b_best"])]  # fmt: skip
+        judges, runs = list(rows["judge"]), f"{self.about['runs']:,} runs by {measure}"
         if len(rows) == 1:
-            return f"{first.judge} and people agree on the order of {runs} with a Kendall's τ_b of {taus(first)}."
-        return (
-            f"Of {len(rows):,} judges, {first.judge} agrees most with people on the order of {runs} (Kendall's τ_b"
-            f" {taus(first)}), {last.judge} least ({taus(last)})."
-        )
+            return f"{judges[0]} and people agree on the order of {runs} with a Kendall's τ_b of {known[0]}."
+        most = f"{judges[0]} agrees most with people on the order of {runs} (Kendall's τ_b {known[0]})"
+        return f"Of {len(rows):,} judges, {most}, {judges[-1]} least ({known[-1]})."
 
     def findings(self) -> list[str]:
         """Return the findings, one sentence each."""
@@ -535,42 +495,33 @@ class JudgeAgreement(Study):
             counts = {name: int(_apart(of).sum()) for name, of in favoured.groupby("measure", sort=False)}
             each = ", ".join(f"{number:,} by {name}" for name, number in counts.items())
             shown = self.favours(judge, k=1)
-            ends = [f"{row.run} {with_interval(row.difference, row.low, row.high, 3, True)}"
+            most = [f"{row.run} {with_interval(row.difference, row.low, row.high, 3, True)}"
                     for row in shown[_apart(shown)].itertuples()]  # fmt: skip
-            most = f"; most by {shown['measure'][0]}: {' and '.join(ends)}" if ends else ""
-            said.append(Finding(f"Runs that {judge} favours or disfavours significantly: {each}{most}.", "favoured"))
+            each += f"; most by {shown['measure'][0]}: {' and '.join(most)}" if most else ""
+            said.append(Finding(f"Runs that {judge} favours or disfavours significantly: {each}.", "favoured"))
         for row in self.labels.dropna(subset="kappa").itertuples():
             kappa = with_interval(row.kappa, row.kappa_low, row.kappa_high)
             linear = with_interval(row.kappa_linear, row.kappa_linear_low, row.kappa_linear_high)
             weighted = f", with linear weights {linear}" if linear != kappa else ""
             equal = f"{row.judge} and people give {percent(row.equal, 0)} of {row.documents:,} documents the same label"
-            agree = f"{equal} ({row.compared}): κ {kappa}{weighted}."
-            said.append(Finding(agree, "confusion"))
+            said.append(Finding(f"{equal} ({row.compared}): κ {kappa}{weighted}.", "confusion"))
         for judge, rows in self.calibration.groupby("judge", sort=False):
-            ends = [
-                f"{percent(row.relevant, 0)} of {row.documents:,} with {row.label_from:.3g} to {row.label_to:.3g}"
-                for row in (rows.iloc[0], rows.iloc[-1])
-            ]
-            said.append(
-                Finding(
-                    f"Of documents by the label of {judge}, people call relevant: {', '.join(ends)}.", "calibration"
-                )
-            )
+            ends = ", ".join(f"{percent(row.relevant, 0)} of {row.documents:,} with {row.label_from:.3g} to"
+                             f" {row.label_to:.3g}" for row in (rows.iloc[0], rows.iloc[-1]))  # fmt: skip
+            said.append(Finding(f"Of documents by the label of {judge}, people call relevant: {ends}.", "calibration"))
         return said
 
     def limits(self) -> list[str]:
         """Return conclusions that the study does not support, one sentence each."""
-        slopes = [
-            f"{row.judge} {fixed_point(row.slope, 2)}" for row in self.orders.drop_duplicates("judge").itertuples()
-        ]
-        about, first = self.about, self.orders["measure"].iloc[0]
+        about, first, rows = self.about, self.orders["measure"].iloc[0], self.orders.drop_duplicates("judge")
+        slopes = ", ".join(f"{row.judge} {fixed_point(row.slope, 2)}" for row in rows.itertuples())
         said = [
             "People's labels are taken as the truth; other people would not give the same.",
             "Agreement on these runs does not carry over to others, least of all to runs that use the same machine.",
             f"The {self._best} are chosen by people's scores on the same topics; they differ less than all runs, so"
             " that chance has a larger part in their order.",
             "Differences of favoured runs presume that scores of people and machine have one unit. By"
-            f" {first}, the machine's rise for 1 of people's by: {', '.join(slopes)}; where this is far from 1, good"
+            f" {first}, the machine's rise for 1 of people's by: {slopes}; where this is far from 1, good"
             " runs appear favoured (above 1) or disfavoured (below 1).",
             f"Intervals are for {about['queries']:,} other topics and the same runs. Those of favoured runs are"
             " corrected for the number of runs, and not for measures and judges.",
@@ -600,11 +551,9 @@ def _apart(rows: pd.DataFrame) -> pd.Series:
 def _range(rows: pd.DataFrame, column: str) -> str:
     """Return the lowest and the highest value of a column with intervals and measures."""
     known = rows.dropna(subset=column).sort_values(column, kind="stable")
-    ends = [known.iloc[0], known.iloc[-1]][: len(known)] if len(known) else []
-    said = [
-        f"{with_interval(row[column], row[f'{column}_low'], row[f'{column}_high'])} by {row['measure']}" for row in ends
-    ]
-    return " to ".join(dict.fromkeys(said)) or "undefined"
+    said = [f"{with_interval(*row[[column, f'{column}_low', f'{column}_high']])} by {row['measure']}"
+            for _, row in known.iloc[[0, -1]].iterrows()] if len(known) else ["undefined"]  # fmt: skip
+    return " to ".join(dict.fromkeys(said))
 
 
 def plot_judges(study: JudgeAgreement, ax: Any = None, path: AnyPath | None = None) -> Axes:
@@ -627,10 +576,9 @@ def plot_judges(study: JudgeAgreement, ax: Any = None, path: AnyPath | None = No
     """
     data = study.orders.sort_values("measure", key=lambda names: pd.factorize(names)[0], kind="stable")
     ax = axes_of(ax, (7, 1.4 + 0.22 * len(data)))
-    several = len(study.about["judges"]) > 1
-    names = [f"{row.measure} · {row.judge}" if several else row.measure for row in data.itertuples()]
+    names = list(data["measure"] + " · " + data["judge"] if len(study.about["judges"]) > 1 else data["measure"])
     marks: dict[str, tuple[Any, ...]] = {
-        "τ_b": ({"marker": "o", "color": STAY, "markersize": 5}, data["tau_b"], data["tau_b_low"], data["tau_b_high"]),
+        "τ_b": (_LOOK, data["tau_b"], data["tau_b_low"], data["tau_b_high"]),
         "τ_AP": ({"marker": "|", "color": COLOURS[3], "markersize": 9}, data["tau_ap"]),
         f"τ_b, {study._best}": ({"marker": "x", "color": SCORE, "markersize": 5}, data["tau_b_best"]),
     }
@@ -641,13 +589,9 @@ def plot_judges(study: JudgeAgreement, ax: Any = None, path: AnyPath | None = No
 
 
 def plot_favoured(
-    study: JudgeAgreement,
-    judge: str | None = None,
-    measure: str | None = None,
-    k: int = 5,
-    ax: Any = None,
+    study: JudgeAgreement, judge: str | None = None, measure: str | None = None, k: int = 5, ax: Any = None,
     path: AnyPath | None = None,
-) -> Axes:
+) -> Axes:  # fmt: skip
     """Plot the runs that a judge favours and disfavours most.
 
     Lines are intervals that hold for all runs together. :meth:`JudgeAgreement.favours` returns the numbers.
@@ -671,11 +615,10 @@ def plot_favoured(
     """
     data = study.favours(judge, measure, k)
     ax = axes_of(ax, (7, 1.2 + 0.22 * len(data)))
-    look = {"marker": "o", "color": STAY, "markersize": 5}
     ax.axvline(0, color=GREY, linewidth=0.7)
     name, by = map(in_picture, data[["judge", "measure"]].iloc[0])
     title = f"Runs that {name} favours (above 0) or disfavours · {study._data}"
-    marks: dict[str, tuple[Any, ...]] = {"difference": (look, data["difference"], data["low"], data["high"])}
+    marks: dict[str, tuple[Any, ...]] = {"difference": (_LOOK, data["difference"], data["low"], data["high"])}
     xlabel = f"{by}: {name} less people, less the mean of all runs"
     return saved(plot_rows(ax, list(data["run"]), marks, title, xlabel=xlabel), path)
 

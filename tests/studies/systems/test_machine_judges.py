@@ -333,6 +333,8 @@ def test_what_cannot_be_is_said(study):
     refused(given(runs={name: RUNS[name] for name in ("run0", "run1")}), "at least 3 by name, not 2 runs", BadParameter)
     refused(given(machine={"0": NOISY["0"]}), "people and machines judged '0' in common: two are needed", BadJudgments)
     refused(given(machine={"x": {"a": {"d": 1}}}), "judged no topic in common", BadJudgments)
+    other = {q: {f"other {d}": g for d, g in of.items()} for q, of in PEOPLE.items()}
+    refused(given(machine=other), "judged no document in common. Are their ids written alike?", BadJudgments)
     people, machine = probabilities(lambda p: p)
     refused(given(machine, people), "people's labels are grades", BadJudgments)
     high = {"gpt": relabelled(PEOPLE, lambda q, d, grade, rng: 7 if grade == 3 else grade)}
