@@ -183,7 +183,7 @@ def correct(
     with busy("Reading, scoring and correcting …"), warnings_as_sentences() as warned:
         found = corrected(
             judged.judgments,
-            judgments_of(machine),
+            judgments_of(machine, judged.split),
             judged.files,
             bound.by_name,
             baselines,

@@ -227,7 +227,7 @@ def next_documents(
     if len(named) > 1:
         raise errors.BadParameter(f"-m {measure}: give one measure, not {len(named)}.")
     judgments, files = judged.judgments, judged.files
-    predictions = None if predicted is None else judgments_of(predicted)
+    predictions = None if predicted is None else judgments_of(predicted, judged.split)
     with report.cached([*judged.inputs, *read, predicted]):
         report.write(next_judgments(judgments, files, named, predicted=predictions, **chosen))
 
@@ -301,7 +301,7 @@ def judges(
     named, read = _named(measures or _OF_SYSTEMS, given)
     lowest = _threshold(threshold) if threshold else None
     people, files = judged.judgments, judged.files
-    by_machine = {name: judgments_of(path) for name, path in runs_by_name(machines).items()}
+    by_machine = {name: judgments_of(path, judged.split) for name, path in runs_by_name(machines).items()}
     with report.cached([*judged.inputs, *machines, *read]):
         report.write(judge_agreement(people, by_machine, files, named, threshold=lowest, **chosen))
 

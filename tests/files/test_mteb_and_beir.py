@@ -146,6 +146,24 @@ def test_the_command_reads_a_split(file, prints, says, tmp_path):
     assert "rbo" in prints("rbo", one, two, "--split", "test")
 
 
+@pytest.mark.slow
+def test_a_split_is_also_that_of_other_judgments(file, prints, tmp_path):
+    queries = [f"q{number}" for number in range(8)]
+    of_run = {
+        name: {query: {"a": n % 3, "b": 1, "c": 0.5} for n, query in enumerate(queries, at)}
+        for at, name in enumerate("xyz")
+    }
+    runs = [file({"en": {"dev": {}, "test": run}}, f"{name}.json") for name, run in of_run.items()]
+    grades = {query: {"a": 1, "b": n % 2, "c": 0} for n, query in enumerate(queries)}
+    people, plain = file(grades, "people.json"), file(grades, "plain/judge.json")
+    machine = file({"en": {"dev": {"q0": {"a": 1}}, "test": grades}}, "splits/judge.json")
+    for command, option in (("correct", "--machine"), ("study judges", "--machine"), ("study next", "--predicted")):
+        given = (*command.split(), people, *runs, "-m", "RR", "--split", "test")
+        out = [("-o", tmp_path / f"{command}{n}") if "study" in command else () for n in range(2)]
+        found = [prints(*given, option, path, *to) for path, to in zip((machine, plain), out)]
+        assert found[0] == found[1]
+
+
 IDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1, max_size=3)
 RANKINGS = st.dictionaries(
     IDS, st.dictionaries(IDS, st.floats(allow_nan=False) | st.integers(-9, 9), min_size=1), min_size=1
