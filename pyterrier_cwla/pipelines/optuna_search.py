@@ -167,12 +167,8 @@ class Tuned(NamedTuple):
         lower = self.study.directions[0].name == "MINIMIZE"
         table = table.sort_values(first, ascending=lower, kind="stable").drop_duplicates(table.columns[1:].tolist())
         for measure in next(iter(found.values())).user_attrs.get("by_topic", {}):
-            values = np.array([found[number].user_attrs["by_topic"][measure] for number in table.index])
-            values = values[:, ~np.isnan(values).any(axis=0)]
-            ends: Any = [np.full(len(values), np.nan)] * 2
-            if values.shape[1] > 1:
-                ends = intervals(values, lambda means: means, _CONFIDENCE, _RESAMPLES, 0)
-            for place, end, name in zip((1, 2), ends, ("low", "high"), strict=True):
+            ends = np.array([_interval(found[number].user_attrs["by_topic"][measure]) for number in table.index])
+            for place, end, name in zip((1, 2), ends.T, ("low", "high"), strict=True):
                 table.insert(table.columns.get_loc(measure) + place, f"{measure} {name}", end)
         return table.reset_index(drop=True)
 
@@ -243,6 +239,15 @@ class Tuned(NamedTuple):
             return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{picture}{Table.from_frame(front).html()}"
         minimised = self.study.directions[0].name == "MINIMIZE"
         return f"<p><b>{escape(found)}</b> ({escape(head)})</p>{table}{_picture(trials[measures[0]], minimised)}"
+
+
+def _interval(by_topic: Sequence[float]) -> list[float]:
+    """Return the ends of the interval of a mean over the topics that have a value."""
+    values = np.array(by_topic)
+    values = values[~np.isnan(values)]
+    if len(values) < 2:
+        return [np.nan, np.nan]
+    return [float(end[0]) for end in intervals(values[None], lambda means: means, _CONFIDENCE, _RESAMPLES, 0)]
 
 
 def _written(value: Any) -> str:

@@ -10,7 +10,7 @@ import pyterrier as pt
 import pytest
 from ir_measures import AP, nDCG
 
-from pyterrier_cwla import TBG, demo
+from pyterrier_cwla import TBG, demo, evaluate
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation.significance import intervals
 from pyterrier_cwla.pipelines import Cost, KFoldOptunaSearch, OptunaSearch, Tuned, optuna_search
@@ -210,6 +210,20 @@ def test_costs_refuse_other_things(pipeline, reranker):
     refused(
         lambda: searched(missing, reranker, [AP, Cost("doc_cost")]), BadParameter, "'doc_cost' of the results is nan"
     )
+
+
+def test_intervals_are_over_the_topics_that_a_mean_is_of(pipeline, reranker):
+    """Accuracy has no value for topics without a relevant or another document."""
+    front = searched(pipeline, reranker, ["Accuracy", Cost("tokens")]).front
+    counts = set()
+    for _, row in front.iterrows():
+        cut = RETRIEVED[RETRIEVED["rank"] < row["Spends.k"]]
+        values = evaluate(QRELS[QRELS.qid.isin(TOPICS.qid)], cut, ["Accuracy"], by_query=True)["Accuracy"].dropna()
+        assert row["Accuracy"] == pytest.approx(values.mean())
+        low, high = intervals(values.to_numpy()[None], lambda means: means, 0.95, 10_000, 0)
+        assert row[["Accuracy low", "Accuracy high"]].tolist() == pytest.approx([low[0], high[0]])
+        counts.add(len(values))
+    assert len(counts) > 1
 
 
 def test_a_stage_is_counted_but_not_the_whole_pipeline(pipeline, reranker):
