@@ -282,7 +282,7 @@ def agreement(
 def judges(
     judged: JudgedRuns,
     *,
-    machines: list[Path],
+    machine: list[Path],
     measures: list[str] | None = None,
     threshold: list[str] | None = None,
     chosen: Annotated[
@@ -301,8 +301,8 @@ def judges(
     named, read = _named(measures or _OF_SYSTEMS, given)
     lowest = _threshold(threshold) if threshold else None
     people, files = judged.judgments, judged.files
-    by_machine = {name: judgments_of(path, judged.split) for name, path in runs_by_name(machines).items()}
-    with report.cached([*judged.inputs, *machines, *read]):
+    by_machine = {name: judgments_of(path, judged.split) for name, path in runs_by_name(machine).items()}
+    with report.cached([*judged.inputs, *machine, *read]):
         report.write(judge_agreement(people, by_machine, files, named, threshold=lowest, **chosen))
 
 

@@ -51,6 +51,7 @@ FOLDERS = {
 READERS = [
     "evaluate qrels.txt runs/a.txt -m AP --lengths words.tsv --seconds words.tsv",
     "compare qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --seconds words.tsv",
+    "correct qrels.txt runs/a.txt runs/b.txt -m AP --machine qrels.txt --sampled ratings.csv --lengths words.tsv --seconds words.tsv",
     "rbo runs/a.txt runs/b.txt",
     "pages runs/a.txt costs.txt -o new",
     "explain qrels.txt runs/a.txt runs/b.txt -q q1 -m AP --lengths words.tsv --seconds words.tsv",
@@ -138,11 +139,23 @@ def test_all_commands_and_their_options_are_tried():
     options = {f"--{name.replace('_', '-')}" for _, name in options_that_are_paths()}
     assert options - tried == {"--cache-dir", "--output", "--pictures", "--plot", "--save", "--table"}
     assert len(READERS) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
-    read = {"lengths", "seconds", "groups", "sessions", "table", "runs", "qrels", "texts", "predicted"}
+    read = {
+        "lengths",
+        "seconds",
+        "groups",
+        "sessions",
+        "table",
+        "runs",
+        "qrels",
+        "texts",
+        "predicted",
+        "machine",
+        "sampled",
+    }
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
-    tried = {("evaluate", "output"), ("compare", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
+    tried = {("evaluate", "output"), ("compare", "output"), ("correct", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),
-             ("agreement", "output"), ("users", "output"), ("fit", "output"), ("next_documents", "output"), ("demo", "save"),
+             ("agreement", "output"), ("judges", "output"), ("users", "output"), ("fit", "output"), ("next_documents", "output"), ("demo", "save"),
              ("pages", "output"), ("rbo", "output")}  # fmt: skip
     assert {(command, option) for command, option in options_that_are_paths() if option not in read} == tried | kept
 
