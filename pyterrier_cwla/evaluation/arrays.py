@@ -245,6 +245,11 @@ class _GradedLists:
     def refuse_uncertain(self) -> None:
         """Accept the lists: they have grades."""
 
+    @property
+    def possible(self) -> _GradedLists:
+        """The lists themselves, since their grades are certain."""
+        return self
+
     def rankings(self, all_judged: bool = False, with_pool: bool = True) -> Rankings:
         """Return the rankings with their relevant items, or with all judged items."""
         given = self.given

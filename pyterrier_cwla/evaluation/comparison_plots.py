@@ -107,7 +107,8 @@ def _draw_scores(ax: Axes, found: Any, rows: pd.DataFrame, middles: Any, measure
         (~marked & ~of_baseline, ax.get_facecolor(), "o"),
         (of_baseline, colour, "|"),
     ):
-        ax.plot(score[chosen], middles[chosen], marker, color=colour, markerfacecolor=face, markersize=5)
+        if chosen.any():
+            ax.plot(score[chosen], middles[chosen], marker, color=colour, markerfacecolor=face, markersize=5)
     ax.locator_params(axis="x", nbins=3)
     ax.margins(x=0.08)
     ax.tick_params(axis="x", labelsize=8)

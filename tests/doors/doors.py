@@ -420,7 +420,12 @@ def ranked(data: Data) -> pd.DataFrame:
 
 
 def is_of_lists(measure: Measure) -> bool:
-    """Whether grades and lengths in rank order define a measure; parameters by topic name topics, and lists have none."""
+    """Whether grades and lengths in rank order define a measure.
+
+    Parameters by topic, and samples of labels, depend on the ids of topics, which lists do not have.
+    """
+    if not getattr(measure, "is_exact", True):
+        return False
     needs = needs_of(measure)
     known = needs.lengths in ("none", "run", "default") and not (needs.intents or needs.scores or needs.judged_lengths)
     return known and needs.duplicates == needs.seconds == "none" and "parameters" not in measure.params

@@ -15,6 +15,7 @@ from matplotlib.colors import to_rgb
 
 import pyterrier_cwla
 from pyterrier_cwla import CWLAError
+from pyterrier_cwla.evaluation import Comparison
 from tests.rendering.test_figures import luminance
 from tests.support.drawn_figures import FIGURES, NOT_REAL, Generated, Real
 from tests.support.messages import refused
@@ -55,7 +56,11 @@ def public_figures():
             for name in (alias.asname or alias.name for alias in getattr(node, "names", [])):
                 value = getattr(package, name, None)
                 if isinstance(value, type):
-                    found |= {f"{name}.{one}": getattr(value, one) for one in dir(value) if one.startswith("plot")}
+                    of_comparison = (
+                        {*dir(Comparison)} if issubclass(value, Comparison) and value is not Comparison else {}
+                    )
+                    plots = [one for one in dir(value) if one.startswith("plot") and one not in of_comparison]
+                    found |= {f"{name}.{one}": getattr(value, one) for one in plots}
                 elif name.startswith("plot"):
                     found[name] = value
     return found

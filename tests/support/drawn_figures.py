@@ -9,7 +9,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pyterrier_cwla import TBG, behaviour, compare, demo, explain, studies
-from pyterrier_cwla.evaluation import plot_stops, stop_distribution
+from pyterrier_cwla.evaluation import corrected, plot_stops, stop_distribution
 from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.pipelines import Cost, OptunaSearch
 from tests.behaviour.clicks.test_click_models import simulated as simulated_clicks
@@ -78,6 +78,7 @@ FIGURES = {
     "Simulation.plot of runs": lambda given, ax, _: given.simulated_runs.plot("gain", ax=ax),
     "Comparison.plot": lambda given, _, width: given.comparison.plot(width=width),
     "Comparison.plot with a baseline": lambda given, _, width: given.compared_with_baseline.plot(width=width),
+    "Comparison.plot of corrected": lambda given, _, width: given.corrected.plot(width=width),
     "Comparison.plot_topics": lambda given, ax, _: given.comparison.plot_topics(*given.comparison.runs[:2], ax=ax),
     "Comparison.plot_pairs": lambda given, ax, _: given.all_pairs.plot_pairs(ax=ax),
     "Comparison.plot_pairs of many": lambda given, ax, _: given.many_pairs.plot_pairs(ax=ax),
@@ -249,6 +250,15 @@ class Inputs:
     def compared_with_baseline(self):
         some = dict(list(self.runs.items())[:12])
         return compare(self.qrels, some, long_names()[::7], baseline=next(iter(some)))
+
+    @cached_property
+    def corrected(self):
+        qrels, some = self.qrels, dict(list(self.runs.items())[:12])
+        if isinstance(qrels, dict):
+            people = dict(list(qrels.items())[::2])
+        else:
+            people = qrels[qrels["query_id"].isin(qrels["query_id"].unique()[::2])]
+        return corrected(people, qrels, some, SIX)
 
     @cached_property
     def all_pairs(self):
