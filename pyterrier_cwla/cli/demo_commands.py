@@ -104,7 +104,7 @@ def _print(found: Comparison, notes: Sequence[str]) -> None:
     if with_p:
         p = found.table.set_index(["run", "measure"])["p_t_corrected"].dropna()
         for place, value in p.items():
-            cells[place] = replace(cells[place], below=p_value(value, "p").replace(" ", ""))
+            cells[place] = replace(cells[place], below=p_value(value, "p").replace(" ", "").replace("1.000", "1"))
     rows = []
     for run in found.runs:
         tag = "baseline" if with_p and run == found.about["baseline"] else ""

@@ -42,7 +42,10 @@ def test_lengths_that_the_mean_of_a_table_replaces_are_counted(name, tmp_path):
     (message,) = warned(name, TBG(lengths=some, missing="mean"), tmp_path)
     lacking = int((~JUDGED.doc_id.isin(some)).sum())
     assert message.startswith(f"{lacking:,} of {len(JUDGED):,} documents of ")
-    assert f"({100 * lacking / len(JUDGED):.1f} %) have no length in the table of lengths, such as 'd" in message
+    assert (
+        f"({100 * lacking / len(JUDGED):.1f}\N{NO-BREAK SPACE}%) have no length in the table of lengths, such as 'd"
+        in message
+    )
     assert message.endswith(": they have the mean.")
     assert not warned(name, TBG(lengths=WORDS, missing="mean"), tmp_path)
     with pytest.raises(MissingLength, match=rf"none of {len(JUDGED)} documents of .* is in the table of lengths, such"):

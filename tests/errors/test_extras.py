@@ -105,7 +105,7 @@ def calls_of_needed():
 def test_every_extra_that_the_code_names_exists_and_is_documented():
     used = {extra for _, extra in calls_of_needed()}
     assert used == {"cli", "cluster", "demo", "duplicates", "explorer", "lightgbm", "parallel", "plots", "studies",
-                    "tune"}  # fmt: skip
+                    "torch", "tune"}  # fmt: skip
     assert used <= EXTRAS.keys()
     text = (Path(__file__).parents[2] / "docs" / "start.rst").read_text()
     users = EXTRAS.keys() - {"benchmarks", "docs", "mutation", "test"}

@@ -86,8 +86,8 @@ def judge_agreement(
       need one scale: the highest labels are equal, or ``threshold`` makes them so. Intervals as for orders.
     * Labels that are probabilities (``p_relevant``, or ``p_0``, ``p_1``, …) or decimals are calibrated: ``bins`` of
       equal width, and the share of documents in each that people call relevant, which is a label above 0 after the
-      threshold. ``calibration_error`` of probabilities is the mean of |share − mean probability| of the bins, weighted
-      by documents. Where a machine has no grades, runs have :doc:`expected scores </probabilities>`.
+      threshold. ``calibration_error`` of probabilities is the mean over bins, weighted by documents, of the distance
+      between this share and the mean probability. Where a machine has no grades, runs have :doc:`expected scores </probabilities>`.
 
     Parameters
     ----------
