@@ -87,7 +87,8 @@ def judge_agreement(
     * Labels that are probabilities (``p_relevant``, or ``p_0``, ``p_1``, …) or decimals are calibrated: ``bins`` of
       equal width, and the share of documents in each that people call relevant, which is a label above 0 after the
       threshold. ``calibration_error`` of probabilities is the mean over bins, weighted by documents, of the distance
-      between this share and the mean probability. Where a machine has no grades, runs have :doc:`expected scores </probabilities>`.
+      between this share and the mean probability. Where a machine has no grades, runs have :doc:`expected scores
+      </probabilities>`.
 
     Parameters
     ----------
