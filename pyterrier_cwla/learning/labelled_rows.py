@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -367,7 +366,9 @@ def prepared(X: Any, y: Any, given: Known) -> Samples:
         for values in columns.values()
     )
     if samples.judgments.qids and all(comparable):
-        _keep(key, copy.deepcopy(columns), samples)
+        # NumPy 2.0 ends the process if an array of StringDType is copied by copy.deepcopy.
+        own = {name: of.copy(deep=True) if isinstance(of, pd.Index) else of.copy() for name, of in columns.items()}
+        _keep(key, own, samples)
     return samples
 
 
