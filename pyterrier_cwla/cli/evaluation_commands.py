@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,6 +31,7 @@ from .paths import check_exists, check_outputs
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..evaluation.comparison import Comparison
     from ..files.table_writers import TableData
 
 DEFAULTS = ("nDCG@10", "AP", "RR")
@@ -131,19 +132,11 @@ def compare(
     bound = given.bind(wanted, computed_somewhere)
     results.check([*judged.inputs, *bound.files])
     _check_needs_of_baseline(context, baseline, no_baseline, chosen["pairs"])
-    baselines: Any = list(dict.fromkeys(baseline or ()))
-    if len(baselines) < 2:
-        baselines = baselines[0] if baselines else False if no_baseline else None
+    baselines = _baselines(baseline, no_baseline)
     with busy("Reading, scoring and comparing …"), warnings_as_sentences() as warned:
         found = compared(judged.judgments, judged.files, bound.by_name, baselines, **chosen)
     found.about.update(**judged.origin, **bound.origin)
-    first = found.about["baseline"]
-    if baselines is None and first is not None:
-        about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
-    notes = [*warned, *bound.notes, *judged.notes, *about]
-    if results.format not in (Format.table, Format.latex):
-        notes = [*found.of_topics, *notes]
-    results.write(found, found.about, notes)
+    _write(results, found, baselines, [*warned, *bound.notes, *judged.notes], about)
 
 
 @command()
@@ -177,9 +170,7 @@ def correct(
     bound, others = given.bind(wanted), given.bind(machine_measures) if machine_measures else None
     results.check([*judged.inputs, *bound.files, machine, sampled])
     _check_needs_of_baseline(context, baseline, no_baseline, chosen["pairs"])
-    baselines: Any = list(dict.fromkeys(baseline or ()))
-    if len(baselines) < 2:
-        baselines = baselines[0] if baselines else False if no_baseline else None
+    baselines = _baselines(baseline, no_baseline)
     with busy("Reading, scoring and correcting …"), warnings_as_sentences() as warned:
         found = corrected(
             judged.judgments,
@@ -192,11 +183,24 @@ def correct(
             **chosen,
         )
     found.about.update(**judged.origin, machine=displayed(str(machine)), **bound.origin)
-    first, of_others = found.about["baseline"], [] if others is None else others.notes
-    if baselines is None and first is not None:
-        about = [f"The baseline is {first}, the first run; --baseline NAME chooses another.", *about]
+    of_others = [] if others is None else others.notes
     warned = [text for text in warned if text not in found.about["cautions"]]
-    notes = list(dict.fromkeys([*warned, *bound.notes, *of_others, *judged.notes, *about]))
+    _write(results, found, baselines, dict.fromkeys([*warned, *bound.notes, *of_others, *judged.notes]), about)
+
+
+def _baselines(baseline: list[str] | None, no_baseline: bool) -> Any:
+    """Return the baselines of ``--baseline`` and ``--no-baseline`` as the functions in Python take them."""
+    baselines = list(dict.fromkeys(baseline or ()))
+    if len(baselines) > 1:
+        return baselines
+    return baselines[0] if baselines else False if no_baseline else None
+
+
+def _write(results: ResultFile, found: Comparison, baselines: Any, notes: Iterable[str], about: Sequence[str]) -> None:
+    """Write a comparison with notes, and with one on its baseline if none was chosen."""
+    first = found.about["baseline"]
+    chosen = [f"The baseline is {first}, the first run; --baseline NAME chooses another."]
+    notes = [*notes, *chosen * (baselines is None and first is not None), *about]
     if results.format not in (Format.table, Format.latex):
         notes = [*found.of_topics, *notes]
     results.write(found, found.about, notes)

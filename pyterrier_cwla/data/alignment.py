@@ -338,9 +338,14 @@ class Judgments:
     def possible(self) -> Judgments:
         """Judgments with the highest possible grades in place of the grades that stand beside probabilities."""
         columns = self.pool.columns
-        if columns is None or columns.chances is None or not columns.graded:
-            return self
-        return Judgments(replace(self.columns, value=highest_possible(columns.chances)), qids=self.qids)
+        both = columns is not None and columns.chances is not None and columns.graded
+        return self._by_highest_possible if both else self
+
+    @cached_property
+    def _by_highest_possible(self) -> Judgments:
+        """The judgments with other grades, made once for all measures."""
+        assert self.columns.chances is not None
+        return Judgments(replace(self.columns, value=highest_possible(self.columns.chances)), qids=self.qids)
 
     def check_grades(self, max_rel: float, way_out: str = "") -> None:
         """Raise BadJudgments if a grade is above `max_rel`; the way out is a larger ``max_rel`` by default."""

@@ -20,7 +20,7 @@ from ..rendering.numbers import decimals, fixed_point, interval_of, p_value, per
 from ..rendering.tables import Table, TableCell, TableColumn, floating_table, typeset
 from ..rendering.terminal import as_text, other_than_means
 from .comparison_plots import plot_pairs, plot_scores, plot_topics, plot_wins
-from .significance import CORRECTIONS, PAIRED_TESTS, TESTS, Array, SignificanceTest, unit_of, without_noise
+from .significance import CORRECTIONS, PAIRED_TESTS, TESTS, Array, SignificanceTest, rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -267,7 +267,7 @@ class Comparison:
             raise BadParameter(f"{a!r} is given twice: there is no difference to show. Give two runs.")
         values = self.by_query[measure]
         found = pd.DataFrame({a: values.loc[a], b: values.loc[b]})
-        found["difference"] = without_noise(found[a] - found[b], values) * unit_of(values)
+        found["difference"] = rounded(found[a] - found[b], values)
         return found.sort_values("difference", ascending=False, kind="stable")
 
     # ---- sentences

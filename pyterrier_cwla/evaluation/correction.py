@@ -22,9 +22,8 @@ from .significance import (
     SignificanceTest,
     check_correction,
     effect_sizes,
-    unit_of,
+    rounded,
     wins_ties_losses,
-    without_noise,
 )
 from .significance import corrected as corrected_p
 
@@ -320,15 +319,16 @@ def corrected(
     of_runs, of_pairs, effects, differ = [], [], [], []
     for (name, _), other in zip(wanted.items(), others, strict=True):
         h, m = (
-            _rounded(frame[of].to_numpy(float).reshape(len(names), -1))
+            rounded(scores, scores)
             for frame, of in ((by_people, name), (by_machine, other))
+            for scores in [frame[of].to_numpy(float).reshape(len(names), -1)]
         )
         weight = _common_weight(h, m[:, at], share) if common else None
         scores = estimate(h, m[:, at], m, weight=weight)
         low, high = scores.interval(confidence)
         of_runs.append(pd.DataFrame({"run": called, "measure": name, "score": scores.mean, "score_low": low,
                                      "score_high": high, "topics": scores.worth}))  # fmt: skip
-        d_h, d_m = (_rounded(of[first] - of[second], of) for of in (h, m))
+        d_h, d_m = (rounded(of[first] - of[second], of) for of in (h, m))
         one_pair = len(names) == 2  # whose difference has the common weight, and the error of this weight
         found = estimate(d_h, d_m[:, at], d_m, weight=None if one_pair else weight)
         low, high = found.interval(confidence)
@@ -355,16 +355,11 @@ def _kept(run: Any) -> Any:
     return list(run) if isinstance(run, Iterator) else run
 
 
-def _rounded(values: Array, scores: Array | None = None) -> Array:
-    """Return scores, or differences of scores, without rounding errors, so that equal ones are equal."""
-    scores = values if scores is None else scores
-    return without_noise(values, scores) * unit_of(scores)
-
-
 def _common_weight(people: Array, machine: Array, share: Array | None) -> float:
     """Return one λ for all differences: that of the scores of runs less the mean over runs of each topic."""
     h, m = (scores - scores.mean(axis=0) if len(scores) > 1 else scores for scores in (people, machine))
-    h, m = (_rounded(scores - np.average(scores, 1, share, keepdims=True)) for scores in (h, m))
+    h, m = (scores - np.average(scores, 1, share, keepdims=True) for scores in (h, m))
+    h, m = (rounded(scores, scores) for scores in (h, m))
     covariance, spread = (float(np.average(h_or_m * m, 1, share).sum()) for h_or_m in (h, m))
     return covariance / spread if spread > 0 else 0.0
 

@@ -39,6 +39,11 @@ def without_noise(differences: Any, scores: Any) -> Array:
     return np.round(differences / unit_of(scores), 13)
 
 
+def rounded(differences: Any, scores: Any) -> Any:
+    """Return differences in the unit of the scores, rounded as by :func:`without_noise`."""
+    return without_noise(differences, scores) * unit_of(scores)
+
+
 def unit_of(scores: Any) -> float:
     """Return the power of 2 above all scores, or above one number; division by it is exact."""
     return float(np.ldexp(1.0, int(np.frexp(np.abs(np.asarray(scores)).max(initial=0))[1])))

@@ -580,9 +580,8 @@ class _Expected(Wrapper):
     @property
     def is_exact(self) -> bool:
         """Whether the value is computed without samples."""
-        parts = self.inner.parts.values() if isinstance(self.inner, Combination | _IntentAware) else ()
-        if parts:
-            return all(self(measure=part).is_exact for part in parts)
+        if (inside := self.inside) is not self:
+            return all(cast(_Expected, part).is_exact for part in inside.parts.values())
         return self["what"] in ("mean", "error") and is_exact(self.metric)
 
     def computation(self) -> Computation:
