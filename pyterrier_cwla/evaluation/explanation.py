@@ -808,7 +808,7 @@ class ExplainedPair(_Explained):
 
     @property
     def contributions(self) -> pd.DataFrame:
-        """What each rank adds to the score of each run, and ``difference``, the second run minus the first."""
+        """Return what each rank adds to the score of each run, and ``difference``, the second run minus the first."""
         adds = pd.DataFrame({name: one.contributions for name, one in self.explanations.items()}).fillna(0.0)
         first, second = adds
         return adds.assign(difference=adds[second] - adds[first])

@@ -181,7 +181,7 @@ def test_sampled_scores_are_near_those_of_all_labelings(C, A):
 
 @pytest.mark.nightly
 def test_sampled_scores_are_within_four_standard_errors():
-    """Of a thousand cases, 99.9 % are within four standard errors, as those of a normal distribution are."""
+    """At least 99.9 % of a thousand cases are within four standard errors, as expected of a normal distribution."""
     far, cases = 0, 0
     for C, A, seed in itertools.product(CONTINUATIONS, AGGREGATIONS, range(1, 4)):
         measure = CWLA(C=C, A=A, end="stop", max_rel=2)
