@@ -45,7 +45,14 @@ class Commands(TyperGroup):
 
 
 class Command(TyperCommand):
-    """Command whose help shows arguments by their names."""
+    """Command that always ends on Ctrl-C and SIGTERM, and whose help shows arguments by their names."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; pyarrow, whose own handlers lose a signal now and then, leaves signals to Python."""
+        import pyarrow as pa
+
+        pa.enable_signal_handlers(False)
+        return super().invoke(ctx)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the words of the line of usage, with optional arguments in brackets."""

@@ -357,6 +357,8 @@ def read_csv(
     """
     with_header, quote = names is None, '"' if delimiter == "," or names == list(_OF_BEIR) else False
     options = pa.csv.ReadOptions(column_names=names)
+    # One block needs no threads. A thread that frees `data` while Python exits would end the process (SIGABRT).
+    options.use_threads = len(data) > options.block_size
     read = partial(
         pa.csv.read_csv,
         parse_options=pa.csv.ParseOptions(
