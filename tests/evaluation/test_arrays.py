@@ -116,24 +116,21 @@ def test_unjudged_items_gain_nothing_and_count_in_the_residual():
     assert residual([1, None, 0], **RBP) == pytest.approx(0.25 + 0.125)
 
 
-@pytest.mark.parametrize(
-    ("gains", "options", "message"),
-    [
-        ([1, -1], RBP, "gains must be finite numbers of 0 or more"),
-        ([1, np.inf], RBP, "gains must be finite numbers of 0 or more"),
-        (["a"], RBP, "gains must be numbers"),
-        (np.zeros((2, 3, 4)), RBP, "gains must be one list, or a list of lists, not 3 dimensions"),
-        ([4], {**RBP, "max_rel": 3}, "a grade of 4 is above max_rel=3"),
-        ([1], {**RBP, "judged": [4], "max_rel": 3, "norm": "ideal"}, "a grade of 4 is above max_rel=3"),
-        ([1], {**RBP, "efforts": [1], "effort": "unit"}, "not both"),
-        ([1], {**RBP, "efforts": [1, 2]}, "one number for each item"),
-        ([1], {**RBP, "judged": [1, 1], "efforts": [2], "norm": "ideal"}, "leave judged= out"),
-        ([1], {**RBP, "effort": "time"}, "give efforts="),
-        ([1], {**RBP, "k": 3}, "no option 'k'"),
-        ([2], {"C": "rr", "A": "err"}, "for gains of at most 1, and a gain is 2: use gain="),
-        ([[1], [1]], {**RBP, "judged": [[1]]}, "judged has 1 lists for 2 rankings"),
-    ],
-)
+@pytest.mark.parametrize(("gains", "options", "message"), [
+    ([1, -1], RBP, "gains must be finite numbers of 0 or more"),
+    ([1, np.inf], RBP, "gains must be finite numbers of 0 or more"),
+    (["a"], RBP, "gains must be numbers"),
+    (np.zeros((2, 3, 4)), RBP, "gains must be one list, or a list of lists, not 3 dimensions"),
+    ([4], {**RBP, "max_rel": 3}, "a grade of 4 is above max_rel=3"),
+    ([1], {**RBP, "judged": [4], "max_rel": 3, "norm": "ideal"}, "a grade of 4 is above max_rel=3"),
+    ([1], {**RBP, "efforts": [1], "effort": "unit"}, "not both"),
+    ([1], {**RBP, "efforts": [1, 2]}, "one number for each item"),
+    ([1], {**RBP, "judged": [1, 1], "efforts": [2], "norm": "ideal"}, "leave judged= out"),
+    ([1], {**RBP, "effort": "time"}, "give efforts="),
+    ([1], {**RBP, "k": 3}, "no option 'k'"),
+    ([2], {"C": "rr", "A": "err"}, "for gains of at most 1, and a gain is 2: use gain="),
+    ([[1], [1]], {**RBP, "judged": [[1]]}, "judged has 1 lists for 2 rankings"),
+])  # fmt: skip
 def test_what_cannot_be_scored(gains, options, message):
     refused(lambda: score(gains, **options), message)
 
@@ -193,25 +190,22 @@ def test_lists_without_results_score_0_by_a_measure():
     assert score([[], [1]], "nDCG", judged=[[1], [1]]).tolist() == [0, 1]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({}, "give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A="),
-        ({"C": "rr"}, "A= is missing: give a measure"),
-        ({"measure": "AP", "C": "rr"}, "give a measure, or C= and A=, not both"),
-        ({"measure": "AP", "max_rel": 3}, "max_rel= belongs to C= and A=: give the measure its parameters"),
-        ({"measure": "TBG", "length": [3]}, "no option 'length'. Near: 'lengths'"),
-        ({"C": "rr", "A": "err", "lengths": [5]}, "lengths= needs a measure that reads them"),
-        ({"measure": "TBG"}, "TBG needs lengths=, the number of words of each item"),
-        ({"measure": "TBG", "lengths": [5, 6]}, "lengths must have one number for each item"),
-        ({"measure": "TBG", "lengths": [None]}, "lengths must have one number for each item"),
-        ({"measure": "TBG(norm='ideal')", "lengths": [5], "judged": [1, 1]}, "leave judged= out"),
-        ({"measure": "alpha_nDCG@5"}, "is not defined by lists of grades: it reads intents, scores, or a table"),
-        ({"measure": TBG(lengths={"a": 5}), "lengths": [5]}, "pass lengths= to score, not to the measure"),
-        ({"measure": "NERR8(max_rel=1)@5", "judged": [[1], [1]]}, "judged has 2 lists for 1 rankings"),
-        ({"measure": "INST(max_rel=1)", "judged": [1, 2]}, "a grade of 2 is above max_rel=1: give max_rel=2"),
-        ({"measure": "nDCGG"}, "no measure 'nDCGG'. Near: 'nDCG'"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    ({}, "give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A="),
+    ({"C": "rr"}, "A= is missing: give a measure"),
+    ({"measure": "AP", "C": "rr"}, "give a measure, or C= and A=, not both"),
+    ({"measure": "AP", "max_rel": 3}, "max_rel= belongs to C= and A=: give the measure its parameters"),
+    ({"measure": "TBG", "length": [3]}, "no option 'length'. Near: 'lengths'"),
+    ({"C": "rr", "A": "err", "lengths": [5]}, "lengths= needs a measure that reads them"),
+    ({"measure": "TBG"}, "TBG needs lengths=, the number of words of each item"),
+    ({"measure": "TBG", "lengths": [5, 6]}, "lengths must have one number for each item"),
+    ({"measure": "TBG", "lengths": [None]}, "lengths must have one number for each item"),
+    ({"measure": "TBG(norm='ideal')", "lengths": [5], "judged": [1, 1]}, "leave judged= out"),
+    ({"measure": "alpha_nDCG@5"}, "is not defined by lists of grades: it reads intents, scores, or a table"),
+    ({"measure": TBG(lengths={"a": 5}), "lengths": [5]}, "pass lengths= to score, not to the measure"),
+    ({"measure": "NERR8(max_rel=1)@5", "judged": [[1], [1]]}, "judged has 2 lists for 1 rankings"),
+    ({"measure": "INST(max_rel=1)", "judged": [1, 2]}, "a grade of 2 is above max_rel=1: give max_rel=2"),
+    ({"measure": "nDCGG"}, "no measure 'nDCGG'. Near: 'nDCG'"),
+])  # fmt: skip
 def test_measures_that_lists_of_grades_do_not_define(given, message):
     refused(lambda: score([1], **given), message)

@@ -72,15 +72,12 @@ def test_rounding_errors_are_ties():
     assert found.differences("one", "other")["difference"].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (("sistem 1", "system 2"), "no run 'sistem 1' in the comparison. Near: 'system 1'"),
-        (("system 1", "other"), "no run 'other' in the comparison."),
-        (("system 1", "system 2", "nDCG"), "no measure 'nDCG' in the comparison. Near: 'nDCG@10'"),
-        (("system 1", "system 1"), "'system 1' is given twice"),
-    ],
-)
+@pytest.mark.parametrize(("given", "message"), [
+    (("sistem 1", "system 2"), "no run 'sistem 1' in the comparison. Near: 'system 1'"),
+    (("system 1", "other"), "no run 'other' in the comparison."),
+    (("system 1", "system 2", "nDCG"), "no measure 'nDCG' in the comparison. Near: 'nDCG@10'"),
+    (("system 1", "system 1"), "'system 1' is given twice"),
+])  # fmt: skip
 def test_unknown_names_have_near_ones(found, given, message):
     for method in (found.differences, found.plot_topics):
         refused(partial(method, *given), BadParameter, message)
@@ -262,15 +259,12 @@ TEXTS = {str(q): f"a long question of the kind that people ask, number {q}" for 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "topics",
-    [
-        TEXTS,
-        pd.Series(TEXTS),
-        pd.DataFrame({"qid": TEXTS.keys(), "query": TEXTS.values()}),
-        pd.DataFrame({"query_id": [*map(int, TEXTS)], "query": TEXTS.values()}),
-    ],
-)
+@pytest.mark.parametrize("topics", [
+    TEXTS,
+    pd.Series(TEXTS),
+    pd.DataFrame({"qid": TEXTS.keys(), "query": TEXTS.values()}),
+    pd.DataFrame({"query_id": [*map(int, TEXTS)], "query": TEXTS.values()}),
+])  # fmt: skip
 def test_topics_have_names_in_all_forms(found, topics):
     ax = found.plot_topics("system 2", "system 1", topics=topics)
     shown = texts(ax)
@@ -279,14 +273,11 @@ def test_topics_have_names_in_all_forms(found, topics):
     assert_readable(ax.figure)
 
 
-@pytest.mark.parametrize(
-    ("topics", "message"),
-    [
-        ({"q99": "text"}, "topics= has none of the queries of the comparison"),
-        (pd.DataFrame({"qid": ["1"], "text": ["x"]}), "needs qid and query"),
-        (["x"], "topics= takes texts by query id"),
-    ],
-)
+@pytest.mark.parametrize(("topics", "message"), [
+    ({"q99": "text"}, "topics= has none of the queries of the comparison"),
+    (pd.DataFrame({"qid": ["1"], "text": ["x"]}), "needs qid and query"),
+    (["x"], "topics= takes texts by query id"),
+])  # fmt: skip
 def test_topics_that_do_not_fit_are_an_error(found, topics, message):
     refused(lambda: found.plot_topics("system 2", "system 1", topics=topics), BadParameter, message)
 

@@ -142,28 +142,25 @@ def test_the_effective_discounts_of_every_adaptive_row(effort):
     )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "GradedTBG",
-        "GradedTBG(credit='smeared')",
-        "UMeasure(T=150,max_rel=2)",
-        "Cascade(gamma=0.9,phi='log2',max_rel=2)",
-        "Cascade(gamma=0.9,phi='table(1,0.2,0.4)',max_rel=2)",
-        "DynamicBPM(T=1.2,K=6.3,max_rel=2)",
-        "DynamicBPM(T=0.4,K=2.5,max_rel=2,effort='ratio(4)')",
-        "IFTGoal(T=1,R1=2,max_rel=2)",
-        "IFTRate(A=0.2,max_rel=2,effort='ratio(4)')",
-        "IFT(T=1,A=0.2,max_rel=2)",
-        "ExpectedUtility(C='rbp(0.8)',max_rel=2)",
-        "ExpectedTotalUtility(C='dcg(7)',max_rel=2)",
-        "ExpectedAverageUtility(C='ap2',gain='binary')",
-        "CWLA(C='product(rr,insq(1))',A='erg',max_rel=2,judged_only=True)",
-        "CWLA(C='fixed(0.9,1,0.5,0.7)',A='avg',max_rel=2,effort='ratio(2)')",
-        "NERR8(max_rel=2)@5",
-        "NERR11(max_rel=2)",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "GradedTBG",
+    "GradedTBG(credit='smeared')",
+    "UMeasure(T=150,max_rel=2)",
+    "Cascade(gamma=0.9,phi='log2',max_rel=2)",
+    "Cascade(gamma=0.9,phi='table(1,0.2,0.4)',max_rel=2)",
+    "DynamicBPM(T=1.2,K=6.3,max_rel=2)",
+    "DynamicBPM(T=0.4,K=2.5,max_rel=2,effort='ratio(4)')",
+    "IFTGoal(T=1,R1=2,max_rel=2)",
+    "IFTRate(A=0.2,max_rel=2,effort='ratio(4)')",
+    "IFT(T=1,A=0.2,max_rel=2)",
+    "ExpectedUtility(C='rbp(0.8)',max_rel=2)",
+    "ExpectedTotalUtility(C='dcg(7)',max_rel=2)",
+    "ExpectedAverageUtility(C='ap2',gain='binary')",
+    "CWLA(C='product(rr,insq(1))',A='erg',max_rel=2,judged_only=True)",
+    "CWLA(C='fixed(0.9,1,0.5,0.7)',A='avg',max_rel=2,effort='ratio(2)')",
+    "NERR8(max_rel=2)@5",
+    "NERR11(max_rel=2)",
+])  # fmt: skip
 def test_gains_times_discounts_are_the_score_of_other_rows(text):
     explained(text, "")
 

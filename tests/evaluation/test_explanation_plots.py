@@ -58,17 +58,14 @@ def last_rank(ax):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("measure", "documents", "last"),
-    [
-        ("nDCG@20", 100, 20),  # the cutoff
-        ("CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 100, 21),  # 0.8^20 = 0.0115
-        ("CWLA(C='rbp(0.1)',A='erg',max_rel=3)", 100, 10),  # 3 ranks are seen
-        ("nDCG", 100, 50),
-        ("nDCG", 7, 7),
-        ("RR", 1, 1),
-    ],
-)
+@pytest.mark.parametrize(("measure", "documents", "last"), [
+    ("nDCG@20", 100, 20),  # the cutoff
+    ("CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 100, 21),  # 0.8^20 = 0.0115
+    ("CWLA(C='rbp(0.1)',A='erg',max_rel=3)", 100, 10),  # 3 ranks are seen
+    ("nDCG", 100, 50),
+    ("nDCG", 7, 7),
+    ("RR", 1, 1),
+])  # fmt: skip
 def test_the_ranks_that_matter(measure, documents, last):
     assert last_rank(explained(measure, documents).plot()) == last
 
@@ -126,15 +123,11 @@ def test_users_below_the_list_are_mentioned():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("measure", "label"),
-    [
-        (TBG(seconds_per_word=0), "time before the rank (minutes)"),
-        (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
-        ("CWLA(C='rbp(0.8)',A='erg',max_rel=3,effort='ratio(4)')", "effort before the rank (relevant documents)"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("measure", "label"), [
+    (TBG(seconds_per_word=0), "time before the rank (minutes)"),
+    (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
+    ("CWLA(C='rbp(0.8)',A='erg',max_rel=3,effort='ratio(4)')", "effort before the rank (relevant documents)"),
+], ids=str)  # fmt: skip
 def test_effort_is_above_the_users(measure, label):
     found = explained(measure)
     *_, above = panels(found.plot())

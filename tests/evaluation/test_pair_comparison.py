@@ -382,24 +382,21 @@ def test_less_is_better_changes_wins_and_not_differences():
 # ---- errors
 
 
-@pytest.mark.parametrize(
-    "more,says",
-    [
-        (dict(pairs=True, baseline="a"), "give baseline= or pairs=True, not both"),
-        (dict(pairs=True, least=-1), "least=-1"),
-        (dict(pairs=True, least=float("nan")), "least=nan must be a number of 0 or more"),
-        (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
-        (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True, or choose another test."),
-        (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
-        (dict(baseline=["a", "q"]), "baseline='q' is no run"),
-        (dict(baseline=RUNS["a"]), "baseline= is a DataFrame, and must be the name of a run, or several names"),
-        (dict(baseline={"a": RUNS["a"]}), "baseline= is a dict, and must be the name of a run, or several names"),
-        (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
-        (dict(pairs=True, test="hsd"), f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}"),
-        (dict(pairs="yes"), "pairs='yes' must be True or False"),
-        (dict(runs={"a": RUNS["a"]}, pairs=True), "at least two runs"),
-    ],
-)
+@pytest.mark.parametrize("more,says", [
+    (dict(pairs=True, baseline="a"), "give baseline= or pairs=True, not both"),
+    (dict(pairs=True, least=-1), "least=-1"),
+    (dict(pairs=True, least=float("nan")), "least=nan must be a number of 0 or more"),
+    (dict(pairs=True, least="x"), "least='x' must be a number of 0 or more"),
+    (dict(test="tukey"), "test='tukey' tests all pairs of runs together: give pairs=True, or choose another test."),
+    (dict(baseline=["a"], test="randomised_hsd"), "test='randomised_hsd' tests all pairs of runs together"),
+    (dict(baseline=["a", "q"]), "baseline='q' is no run"),
+    (dict(baseline=RUNS["a"]), "baseline= is a DataFrame, and must be the name of a run, or several names"),
+    (dict(baseline={"a": RUNS["a"]}), "baseline= is a dict, and must be the name of a run, or several names"),
+    (dict(baseline=[]), "there is no pair of runs to compare: give at least one baseline"),
+    (dict(pairs=True, test="hsd"), f"test='hsd' is no test. Available: {', '.join(sorted(significance.TESTS))}"),
+    (dict(pairs="yes"), "pairs='yes' must be True or False"),
+    (dict(runs={"a": RUNS["a"]}, pairs=True), "at least two runs"),
+])  # fmt: skip
 def test_errors(more, says):
     refused(lambda: compare(QRELS, **{"runs": RUNS, **more}, measures=["AP"]), BadParameter, says)
 

@@ -465,26 +465,24 @@ def test_what_to_report_stands_in_about(found):
     json.dumps(about)
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"baseline": "A"}, BadParameter, "baseline='A' is no run. Near: 'a'."),
-        ({"baseline": "x"}, BadParameter, "baseline='x' is no run. Available: a, b, c."),
-        ({"test": "wilcoxson"}, BadParameter, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
-        ({"correction": "Holms"}, BadParameter, "correction='Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
-        ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
-        ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number from 100"),
-        ({"seed": None}, BadParameter, "seed=None must be a whole number"),
-        ({"qrels": RUNS, "runs": QRELS}, BadJudgments, "the judgments are runs by name: judgments are given first"),
-        ({"qrels": RUNS}, BadJudgments, "the judgments are tables by name, as runs are: judgments are given first"),
-        ({"measures": []}, BadParameter, "measures is empty"),
-        ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
-        ({"runs": {}}, BadRun, "there is no run"),
-        ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
-        ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun,
-         "x: none of the 19 judged topics … Are their ids the same"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("given", "error", "message"), [
+    ({"baseline": "A"}, BadParameter, "baseline='A' is no run. Near: 'a'."),
+    ({"baseline": "x"}, BadParameter, "baseline='x' is no run. Available: a, b, c."),
+    ({"test": "wilcoxson"}, BadParameter, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
+    ({"correction": "Holms"}, BadParameter,
+     "correction='Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
+    ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
+    ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number from 100"),
+    ({"seed": None}, BadParameter, "seed=None must be a whole number"),
+    ({"qrels": RUNS, "runs": QRELS}, BadJudgments, "the judgments are runs by name: judgments are given first"),
+    ({"qrels": RUNS}, BadJudgments, "the judgments are tables by name, as runs are: judgments are given first"),
+    ({"measures": []}, BadParameter, "measures is empty"),
+    ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
+    ({"runs": {}}, BadRun, "there is no run"),
+    ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
+    ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun,
+     "x: none of the 19 judged topics … Are their ids the same"),
+])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 def test_what_is_wrong_is_said(given, error, message):
     refused(
@@ -835,21 +833,16 @@ def test_the_command_binds_lengths_and_keeps_the_names_of_measures(ask):
     assert (origin["queries"], origin["lengths"]["path"], origin["qrels"]) == (19, "words.tsv", "qrels.txt")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("--baseline", "d"), "--baseline d is no run. Available: a, b, c.\n"),
-        (
-            ("--correction", "holms"),
-            "Invalid value for '--correction': 'holms' is not one of 'holm', 'bonferroni', 'sidak', 'holm-sidak',"
-            " 'simes-hochberg', 'hommel', 'fdr_bh', 'fdr_by', 'none'.\n",
-        ),
-        (
-            ("-m", "TBG"),
-            "a: TBG: the lengths of documents are needed: give --lengths FILE, or a column doc_length in the run.\n",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "line"), [
+    (("--baseline", "d"), "--baseline d is no run. Available: a, b, c.\n"),
+    (
+        ("--correction", "holms"),
+        "Invalid value for '--correction': 'holms' is not one of 'holm', 'bonferroni', 'sidak', 'holm-sidak',"
+        " 'simes-hochberg', 'hommel', 'fdr_bh', 'fdr_by', 'none'.\n",
+    ),
+    (("-m", "TBG"),
+     "a: TBG: the lengths of documents are needed: give --lengths FILE, or a column doc_length in the run.\n"),
+])  # fmt: skip
 def test_the_command_says_in_one_line_what_is_wrong(ask, arguments, line):
     code, out, err = ask(*(("-m", "AP") if "-m" not in arguments else ()), *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
@@ -927,13 +920,10 @@ def test_what_no_provider_computes_is_refused(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.real_data
-@pytest.mark.parametrize(
-    ("folder", "names", "suffix", "queries"),
-    [
-        ("dl19", ["BM25", "BM25_RM3", "D_BERT_KD_TASB"], ".txt", 43),
-        ("trec-covid-r1", ["BM25R2", "BERT", "sab20.1.meta.docs"], ".gz", 30),
-    ],
-)
+@pytest.mark.parametrize(("folder", "names", "suffix", "queries"), [
+    ("dl19", ["BM25", "BM25_RM3", "D_BERT_KD_TASB"], ".txt", 43),
+    ("trec-covid-r1", ["BM25R2", "BERT", "sab20.1.meta.docs"], ".gz", 30),
+])  # fmt: skip
 def test_real_runs(data, folder, names, suffix, queries):
     """p-values equal those of single scipy calls, and every interval contains its score."""
     runs = {name: data / folder / "runs" / f"{name}{suffix}" for name in names}

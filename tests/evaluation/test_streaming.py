@@ -358,17 +358,14 @@ MEANS = ["TBG(missing='mean')", "AP"]
 ROWS = pd.DataFrame({"query_id": ["q"] * 6, "doc_id": list("abcdef"), "score": np.arange(6.0)})
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (lambda f: f.assign(score=f["score"].where(f.index != 4)), "row 5: score is null for query 'q', document 'e'"),
-        (lambda f: f.assign(doc_id=f["doc_id"].where(f.index != 3)), "row 4: doc_id is null"),
-        (lambda f: f.assign(query_id=1), "ids must be strings"),
-        (lambda f: f.drop(columns="doc_id"), "no column doc_id or docno"),
-        (lambda f: f.assign(doc_id=list("abcdea")), "'a' is retrieved twice"),
-        (lambda f: f[:0], "empty"),
-    ],
-)
+@pytest.mark.parametrize(("change", "says"), [
+    (lambda f: f.assign(score=f["score"].where(f.index != 4)), "row 5: score is null for query 'q', document 'e'"),
+    (lambda f: f.assign(doc_id=f["doc_id"].where(f.index != 3)), "row 4: doc_id is null"),
+    (lambda f: f.assign(query_id=1), "ids must be strings"),
+    (lambda f: f.drop(columns="doc_id"), "no column doc_id or docno"),
+    (lambda f: f.assign(doc_id=list("abcdea")), "'a' is retrieved twice"),
+    (lambda f: f[:0], "empty"),
+])  # fmt: skip
 def test_what_is_wrong_is_said(tmp_path, small, change, says):
     small(2)
     path = _write(change(ROWS), tmp_path / "x.parquet", 2)
@@ -384,16 +381,13 @@ def test_a_part_without_a_column_is_named(tmp_path):
     refused(lambda: evaluate({"q": {"a": 1}}, parts, ["AP"]), MalformedFile, "1.parquet: no column score")
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("q Q0 z 1 high tag", "x.run:41: score 'high' is no number"),
-        ("q Q0 z 1 nan tag", "x.run:41: score is NaN for query 'q', document 'z'"),
-        ("q Q0 z 1", "x.run:41: expected 6 fields"),
-        ("q Q0 z 1 2 " + "t" * 700, "a line of more than 300 bytes"),
-        ("q Q0 d1 1 2 tag", "'d1' is retrieved twice"),
-    ],
-)
+@pytest.mark.parametrize(("line", "says"), [
+    ("q Q0 z 1 high tag", "x.run:41: score 'high' is no number"),
+    ("q Q0 z 1 nan tag", "x.run:41: score is NaN for query 'q', document 'z'"),
+    ("q Q0 z 1", "x.run:41: expected 6 fields"),
+    ("q Q0 z 1 2 " + "t" * 700, "a line of more than 300 bytes"),
+    ("q Q0 d1 1 2 tag", "'d1' is retrieved twice"),
+])  # fmt: skip
 def test_what_is_wrong_in_text_is_said_with_its_line(tmp_path, small, line, says):
     small(10, 300)
     lines = [f"q Q0 d{n} 1 {n} tag" for n in range(40)]

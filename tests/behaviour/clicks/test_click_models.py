@@ -389,17 +389,14 @@ def test_err_with_interpolated_relevance():
     assert evaluate(exact, run, [measure]).iloc[0, 0] == pytest.approx(err([line[d] for d in "cexafzy"]), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("measure", "error", "words"),
-    [
-        ("AP", BadParameter, "measure='AP': gain='binary' has no grade with gain 0.05, the predicted relevance"),
-        ("nDCG", BadParameter, "measure='nDCG': gain='raw' needs max_rel="),
-        ("CWLA(C='dcg(5)',A='etg',gain='burges',max_rel=2)", BadParameter, "gain='burges' is 3 for grade 2"),
-        ("CWLA(C='rr',A='err',gain='table({1:0.3,2:0.7})')", BadJudgments, "table({1:0.3,2:0.7},interpolate)"),
-        ("AdaptiveGAP", BadJudgments, "it accepts integer grades only"),
-        ("Bpref", BadParameter, "Bpref follows no user model"),
-    ],
-)
+@pytest.mark.parametrize(("measure", "error", "words"), [
+    ("AP", BadParameter, "measure='AP': gain='binary' has no grade with gain 0.05, the predicted relevance"),
+    ("nDCG", BadParameter, "measure='nDCG': gain='raw' needs max_rel="),
+    ("CWLA(C='dcg(5)',A='etg',gain='burges',max_rel=2)", BadParameter, "gain='burges' is 3 for grade 2"),
+    ("CWLA(C='rr',A='err',gain='table({1:0.3,2:0.7})')", BadJudgments, "table({1:0.3,2:0.7},interpolate)"),
+    ("AdaptiveGAP", BadJudgments, "it accepts integer grades only"),
+    ("Bpref", BadParameter, "Bpref follows no user model"),
+])  # fmt: skip
 def test_measures_whose_gain_is_no_relevance(measure, error, words):
     message = refused(lambda: from_clicks().judgments(JUDGED, measure=measure), error, words)
     assert measure == "Bpref" or "Without measure=, grades are interpolated" in message

@@ -204,15 +204,12 @@ def test_correlations_of_tiny_and_huge_numbers_are_found():
     assert weighted_correlation(x * 1e-200, y * 1e200, n) == pytest.approx(weighted_correlation(x, y, n), abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    "columns, message",
-    [
-        (([1, 2], [1, 2], [1]), "columns of equal length"),
-        (([[1, 2]], [[1, 2]], [[1, 1]]), "columns of equal length"),
-        (([1, UNJUDGED], [1, 2], [1, 1]), "must be finite"),
-        (([1, 2], [1, 2], [1, -1]), "not be negative"),
-    ],
-)
+@pytest.mark.parametrize("columns, message", [
+    (([1, 2], [1, 2], [1]), "columns of equal length"),
+    (([[1, 2]], [[1, 2]], [[1, 1]]), "columns of equal length"),
+    (([1, UNJUDGED], [1, 2], [1, 1]), "must be finite"),
+    (([1, 2], [1, 2], [1, -1]), "not be negative"),
+])  # fmt: skip
 def test_what_has_no_weighted_correlation(columns, message):
     with pytest.raises(BadParameter, match=message):
         weighted_correlation(*columns)

@@ -62,15 +62,11 @@ CALIBRATION = calibrate(SMALL, resamples=200)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "parameters,seed,more",
-    [
-        (TABLE_1, 0, dict(sessions=2, depth=60)),
-        (OTHER, 0, dict(sessions=2, depth=50, precision=0.3, words=300.0)),
-        (TABLE_1, 0, dict(sessions=2, depth=100, spread=0.3, limit=600.0)),
-    ],
-    ids=["Table 1", "other values", "users of different speeds"],
-)
+@pytest.mark.parametrize("parameters,seed,more", [
+    (TABLE_1, 0, dict(sessions=2, depth=60)),
+    (OTHER, 0, dict(sessions=2, depth=50, precision=0.3, words=300.0)),
+    (TABLE_1, 0, dict(sessions=2, depth=100, spread=0.3, limit=600.0)),
+], ids=["Table 1", "other values", "users of different speeds"])  # fmt: skip
 def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
     """Each parameter lies in its interval in at least 90 % of 200 repetitions with 100 users.
 
@@ -389,28 +385,19 @@ def test_clicks_in_an_unknown_order_are_excluded_and_counted():
         assert any(said in note for note in found.notes), said
 
 
-@pytest.mark.parametrize(
-    "change,name,why",
-    [
-        (lambda rows: rows.drop(columns="words"), "length_correlation", "the log has no column 'words'"),
-        (lambda rows: rows.drop(columns="grade"), "grade_correlation", "the log has no grades"),
-        (lambda rows: rows.drop(columns="document_seconds"), "grade_correlation", "no column 'document_seconds'"),
-        (lambda rows: rows.assign(words=7), "length_correlation", "have the same length, or took the same seconds"),
-        (lambda rows: rows.assign(document_seconds=8.0 * rows["clicked"]), "grade_correlation", "the same seconds"),
-        (
-            lambda rows: rows.assign(words=rows["words"].where(rows.index.isin(rows.index[rows["clicked"]][:2]))),
-            "length_correlation",
-            "documents of known length have 2 views with known seconds, fewer than 3",
-        ),
-        (
-            lambda rows: rows.assign(clicked=False, saved=False, document_seconds=np.where(rows["rank"] == 0, 1, np.nan)),
-            "length_correlation",
-            "no column 'document_seconds'",
-        ),
-        (lambda rows: rows.drop(columns="time"), "share_forward_clicks", "the order of clicks is unknown"),
-        (lambda rows: rows.assign(time=3.0), "share_forward_clicks", "no session has two clicks at different known"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("change,name,why", [
+    (lambda rows: rows.drop(columns="words"), "length_correlation", "the log has no column 'words'"),
+    (lambda rows: rows.drop(columns="grade"), "grade_correlation", "the log has no grades"),
+    (lambda rows: rows.drop(columns="document_seconds"), "grade_correlation", "no column 'document_seconds'"),
+    (lambda rows: rows.assign(words=7), "length_correlation", "have the same length, or took the same seconds"),
+    (lambda rows: rows.assign(document_seconds=8.0 * rows["clicked"]), "grade_correlation", "the same seconds"),
+    (lambda rows: rows.assign(words=rows["words"].where(rows.index.isin(rows.index[rows["clicked"]][:2]))),
+     "length_correlation", "documents of known length have 2 views with known seconds, fewer than 3"),
+    (lambda rows: rows.assign(clicked=False, saved=False, document_seconds=np.where(rows["rank"] == 0, 1, np.nan)),
+     "length_correlation", "no column 'document_seconds'"),
+    (lambda rows: rows.drop(columns="time"), "share_forward_clicks", "the order of clicks is unknown"),
+    (lambda rows: rows.assign(time=3.0), "share_forward_clicks", "no session has two clicks at different known"),
+])  # fmt: skip
 def test_why_a_log_has_no_correlation_or_order_of_clicks(change, name, why):
     found = calibrate(change(SMALL.rows), shapes=(), resamples=20)
     assert name not in set(found.table["name"])
@@ -475,16 +462,13 @@ def test_without_lengths_reading_takes_the_mean_time_of_first_views():
     refused(found.plot_reading_times, BadParameter, "no reading times to draw")
 
 
-@pytest.mark.parametrize(
-    "columns,lacking,why",
-    [
-        (["saved"], ["p_save"], "no column 'saved'"),
-        (["grade"], ["p_click_relevant", "p_click_nonrelevant", "p_save"], "no grades"),
-        (["summary_seconds"], ["summary_seconds"], "no column 'summary_seconds'"),
-        (["document_seconds"], ["seconds_per_word", "seconds_per_document"], "no column 'document_seconds'"),
-        (["time", "summary_seconds"], ["half_life", "summary_seconds"], "no column 'time'"),
-    ],
-)
+@pytest.mark.parametrize("columns,lacking,why", [
+    (["saved"], ["p_save"], "no column 'saved'"),
+    (["grade"], ["p_click_relevant", "p_click_nonrelevant", "p_save"], "no grades"),
+    (["summary_seconds"], ["summary_seconds"], "no column 'summary_seconds'"),
+    (["document_seconds"], ["seconds_per_word", "seconds_per_document"], "no column 'document_seconds'"),
+    (["time", "summary_seconds"], ["half_life", "summary_seconds"], "no column 'time'"),
+])  # fmt: skip
 def test_what_a_log_lacks_is_absent_and_has_to_be_given(columns, lacking, why):
     found = without(*columns)
     assert [name for name in TBG_PARAMETERS if name not in found.parameters()] == lacking
@@ -537,22 +521,19 @@ def test_what_is_left_out_is_counted():
     assert any("have no seconds on the summary" in note for note in calibrate(rows, resamples=10, shapes=()).notes)
 
 
-@pytest.mark.parametrize(
-    "asked,error,said",
-    [
-        (dict(depth="click"), BadParameter, "depth='click' is no choice of summaries. Near: 'clicked'"),
-        (dict(until="clicks"), BadParameter, "until='clicks' is no time of leaving. Near: 'click'"),
-        (dict(beyond="drop"), BadParameter, "beyond='drop' is no treatment"),
-        (dict(shapes=["gamma"]), BadParameter, "no shape 'gamma'"),
-        (dict(confidence=95), BadParameter, "confidence=95 must be between 0 and 1"),
-        (dict(resamples=0), BadParameter, "resamples=0 must be a whole number"),
-        (dict(rel=0), BadParameter, "rel=0 must be a grade above 0"),
-        (dict(max_seconds=-1), BadParameter, "max_seconds=-1 must be above 0"),
-        (dict(by="topics"), BadParameter, "no column 'topics' to group by. Near: 'topic'"),
-        (dict(by={"u0000": "a"}), BadParameter, "no class for 11 users: 'u0001'"),
-        (dict(by=3), BadParameter, "must be a column of the log, or a dict or Series"),
-    ],
-)
+@pytest.mark.parametrize("asked,error,said", [
+    (dict(depth="click"), BadParameter, "depth='click' is no choice of summaries. Near: 'clicked'"),
+    (dict(until="clicks"), BadParameter, "until='clicks' is no time of leaving. Near: 'click'"),
+    (dict(beyond="drop"), BadParameter, "beyond='drop' is no treatment"),
+    (dict(shapes=["gamma"]), BadParameter, "no shape 'gamma'"),
+    (dict(confidence=95), BadParameter, "confidence=95 must be between 0 and 1"),
+    (dict(resamples=0), BadParameter, "resamples=0 must be a whole number"),
+    (dict(rel=0), BadParameter, "rel=0 must be a grade above 0"),
+    (dict(max_seconds=-1), BadParameter, "max_seconds=-1 must be above 0"),
+    (dict(by="topics"), BadParameter, "no column 'topics' to group by. Near: 'topic'"),
+    (dict(by={"u0000": "a"}), BadParameter, "no class for 11 users: 'u0001'"),
+    (dict(by=3), BadParameter, "must be a column of the log, or a dict or Series"),
+])  # fmt: skip
 def test_what_cannot_be_asked_is_an_error(asked, error, said):
     with pytest.raises(error, match=said):
         calibrate(SMALL, **asked)
@@ -565,18 +546,15 @@ def test_groups_do_not_split_sessions_and_every_user_has_a_class():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda file: file["table"][0].update(n=10**30),
-        lambda file: file["table"][0].update(n=-5),
-        lambda file: file["table"][0].update(low=9, high=1),
-        lambda file: file["about"].update(last_rank=True),
-        lambda file: file["about"].update(users=-1),
-        lambda file: file["shapes"][0].update(shape="odd"),
-        lambda file: file["shapes"][0].update(parameters=[]),
-    ],
-)
+@pytest.mark.parametrize("change", [
+    lambda file: file["table"][0].update(n=10**30),
+    lambda file: file["table"][0].update(n=-5),
+    lambda file: file["table"][0].update(low=9, high=1),
+    lambda file: file["about"].update(last_rank=True),
+    lambda file: file["about"].update(users=-1),
+    lambda file: file["shapes"][0].update(shape="odd"),
+    lambda file: file["shapes"][0].update(parameters=[]),
+])  # fmt: skip
 def test_a_file_with_numbers_that_cannot_be_is_refused(change, tmp_path):
     file = calibrate(SMALL, resamples=10).as_dict()
     change(file)
@@ -731,33 +709,30 @@ def broken(**changes):
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize(
-    "content,said",
-    [
-        ("no json at all", "not valid JSON"),
-        ([1, 2], "this is not a calibration"),
-        ({"half_life": 224}, "this is not a calibration"),
-        (broken(version=2), "of version 2; this package reads version 1"),
-        (broken(extra=1), "extra is not a field of a calibration"),
-        ({k: v for k, v in broken().items() if k != "table"}, "table is missing"),
-        (broken(table={}), "table must be of type list, not"),
-        (broken(table__0__value="224"), r"table\[0\].value must be a number, not '224'"),
-        (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
-        (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
-        (broken(table__0__name="p_save", table__0__value=1.5), "p_save is 1.5, out of its range"),
-        (broken(table__0__name="grade_correlation", table__0__value=-1.1), "grade_correlation is -1.1, out of its"),
-        (broken(table__0__name="halflife"), "a calibration has no quantity 'halflife'. Near: 'half_life'"),
-        (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
-        (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
-        (broken(about__seed="0"), "about.seed must be of type int, not '0'"),
-        (broken(reading__extra=1), "reading.extra is not a field of a calibration"),
-        (broken(reading__slope=True), "reading.slope must be a number, not True"),
-        (broken(shapes__0__parameters=["x"]), "shapes.parameters must be a number, not 'x'"),
-        (broken(notes=[3]), "notes must be of type str"),
-        (broken(excluded={"from the log": []}), "excluded.from the log must be an object"),
-        (broken(curve__0={}), r"curve\[0\].seconds is missing"),
-    ],
-)
+@pytest.mark.parametrize("content,said", [
+    ("no json at all", "not valid JSON"),
+    ([1, 2], "this is not a calibration"),
+    ({"half_life": 224}, "this is not a calibration"),
+    (broken(version=2), "of version 2; this package reads version 1"),
+    (broken(extra=1), "extra is not a field of a calibration"),
+    ({k: v for k, v in broken().items() if k != "table"}, "table is missing"),
+    (broken(table={}), "table must be of type list, not"),
+    (broken(table__0__value="224"), r"table\[0\].value must be a number, not '224'"),
+    (broken(table__0__value=None), r"table\[0\]: half_life is nan, out of its range"),
+    (broken(table__0__value=0), r"table\[0\]: half_life is 0, out of its range"),
+    (broken(table__0__name="p_save", table__0__value=1.5), "p_save is 1.5, out of its range"),
+    (broken(table__0__name="grade_correlation", table__0__value=-1.1), "grade_correlation is -1.1, out of its"),
+    (broken(table__0__name="halflife"), "a calibration has no quantity 'halflife'. Near: 'half_life'"),
+    (broken(table__1__used=True), r"table\[1\]: half_life is used twice"),
+    (broken(table__0__used=1), r"table\[0\].used must be of type bool"),
+    (broken(about__seed="0"), "about.seed must be of type int, not '0'"),
+    (broken(reading__extra=1), "reading.extra is not a field of a calibration"),
+    (broken(reading__slope=True), "reading.slope must be a number, not True"),
+    (broken(shapes__0__parameters=["x"]), "shapes.parameters must be a number, not 'x'"),
+    (broken(notes=[3]), "notes must be of type str"),
+    (broken(excluded={"from the log": []}), "excluded.from the log must be an object"),
+    (broken(curve__0={}), r"curve\[0\].seconds is missing"),
+])  # fmt: skip
 def test_a_file_that_is_no_calibration_is_one_clear_error(tmp_path, content, said):
     path = tmp_path / "calibration.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))

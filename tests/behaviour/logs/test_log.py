@@ -730,20 +730,17 @@ def test_dates_seconds_grades_and_foreign_columns():
     assert told(plain) == told(by_seconds)
 
 
-@pytest.mark.parametrize(
-    "change, message",
-    [
-        (dict(time=None), "row 5 has no time"),
-        (dict(time="yesterday"), "row 5: time 'yesterday' is neither a date nor a number"),
-        (dict(rank=1), r"row 6 \(user 'ann', session 'q at 0.0', rank 1\): a rank twice in a session"),
-        (dict(docno="a"), r"row 6 .*a document twice in a session"),
-        (dict(clicked=None), r"row 5 .*clicked is missing"),
-        (dict(clicked=0), "user 'ann', query 'q', rank 1: a click time without a click; 1 rows"),
-        (dict(click_time=-1.0), "rank 1: a click before the impression"),
-        (dict(query=3), "query of the results shown must be strings"),
-        (dict(user=3), "user of the log must be strings"),
-    ],
-)
+@pytest.mark.parametrize("change, message", [
+    (dict(time=None), "row 5 has no time"),
+    (dict(time="yesterday"), "row 5: time 'yesterday' is neither a date nor a number"),
+    (dict(rank=1), r"row 6 \(user 'ann', session 'q at 0.0', rank 1\): a rank twice in a session"),
+    (dict(docno="a"), r"row 6 .*a document twice in a session"),
+    (dict(clicked=None), r"row 5 .*clicked is missing"),
+    (dict(clicked=0), "user 'ann', query 'q', rank 1: a click time without a click; 1 rows"),
+    (dict(click_time=-1.0), "rank 1: a click before the impression"),
+    (dict(query=3), "query of the results shown must be strings"),
+    (dict(user=3), "user of the log must be strings"),
+])  # fmt: skip
 def test_what_a_search_engine_cannot_have_seen(change, message):
     frame = pd.DataFrame(showing(0.0, "ab", {"a": 3.0}), index=[5, 6]).astype(object)
     for column, value in change.items():

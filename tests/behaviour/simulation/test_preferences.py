@@ -124,18 +124,15 @@ def test_one_query_has_no_interval():
     assert "nan" not in str(found)
 
 
-@pytest.mark.parametrize(
-    "runs, more, message",
-    [
-        ({"A": {}}, {}, "compares two systems"),
-        ({"A": {}, "B": {}, "C": {}}, {}, "compares two systems"),
-        ("run.txt", {}, "compares two systems"),
-        ({"A": {}, "B": {}}, {"what": "time"}, "what='time'"),
-        ({"A": {}, "B": {}}, {"confidence": 95}, "confidence=95"),
-        ({"A": {}, "B": {}}, {"resamples": 0}, "resamples=0"),
-        ({"A": {}, "B": {}}, {"users": 0}, "users=0"),
-    ],
-)
+@pytest.mark.parametrize("runs, more, message", [
+    ({"A": {}}, {}, "compares two systems"),
+    ({"A": {}, "B": {}, "C": {}}, {}, "compares two systems"),
+    ("run.txt", {}, "compares two systems"),
+    ({"A": {}, "B": {}}, {"what": "time"}, "what='time'"),
+    ({"A": {}, "B": {}}, {"confidence": 95}, "confidence=95"),
+    ({"A": {}, "B": {}}, {"resamples": 0}, "resamples=0"),
+    ({"A": {}, "B": {}}, {"users": 0}, "users=0"),
+])  # fmt: skip
 def test_what_cannot_be_compared_says_why(runs, more, message):
     with pytest.raises(BadParameter, match=message):
         quietly({"q": {"a": 1}}, runs, "RR", **more)

@@ -79,15 +79,12 @@ def test_a_cutoff_ends_the_list_and_other_efforts_have_other_units():
     assert condensed.loc["q"].to_list() == pytest.approx([0, 1, np.nan], nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("what", "says"),
-    [
-        ({"times": [3, 1]}, "must increase"),
-        ({"times": [-1, 1]}, "must increase"),
-        ({"qid": "nine"}, "no topic 'nine'"),
-        ({"measure": "Bpref"}, "no user model"),
-    ],
-)
+@pytest.mark.parametrize(("what", "says"), [
+    ({"times": [3, 1]}, "must increase"),
+    ({"times": [-1, 1]}, "must increase"),
+    ({"qid": "nine"}, "no topic 'nine'"),
+    ({"measure": "Bpref"}, "no user model"),
+])  # fmt: skip
 def test_what_cannot_be_walked_is_an_error(what, says):
     with pytest.raises(CWLAError, match=says):
         progress({"q": {"a": 1}}, {"q": {"a": 1.0}}, **{"measure": "TBG(seconds_per_word=0)", **what})

@@ -196,15 +196,12 @@ def slow_user(grades, words, rng, half_life=60.0, draw=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "reading, draw",
-    [
-        ("fixed", lambda rng: lambda mean: mean),
-        ("exponential", lambda rng: rng.exponential),
-        ("gamma(2)", lambda rng: lambda mean: rng.gamma(2, mean / 2)),
-        ("lognormal(0.8)", lambda rng: lambda mean: mean * math.exp(rng.normal(-0.32, 0.8))),
-    ],
-)
+@pytest.mark.parametrize("reading, draw", [
+    ("fixed", lambda rng: lambda mean: mean),
+    ("exponential", lambda rng: rng.exponential),
+    ("gamma(2)", lambda rng: lambda mean: rng.gamma(2, mean / 2)),
+    ("lognormal(0.8)", lambda rng: lambda mean: mean * math.exp(rng.normal(-0.32, 0.8))),
+])  # fmt: skip
 def test_users_of_time_biased_gain_against_users_in_loops(reading, draw):
     """Gain, time and items have the same distributions as those of 4,000 users simulated one by one."""
     qrels, run, words = one_ranking()
@@ -506,23 +503,20 @@ def test_the_table_is_that_of_the_users():
     assert "<table" in found._repr_html_()
 
 
-@pytest.mark.parametrize(
-    "more, message",
-    [
-        ({"users": 0}, "users=0: give a number"),
-        ({"users": 2.5}, "users=2.5: give a number"),
-        ({"users": 3, "sampling": "antithetic"}, "pairs"),
-        ({"seed": -1}, "seed=-1"),
-        ({"sampling": "sobol"}, "no sampling 'sobol'"),
-        ({"reading": "gama(2)"}, "no distribution.*Near: 'gamma'"),
-        ({"reading": "gamma"}, "takes a shape"),
-        ({"reading": "gamma(nan)"}, "takes a shape"),
-        ({"reading": "lognormal(9)"}, "takes a sigma"),
-        ({"reading": "exponential(2)"}, "takes no number"),
-        ({"reading": 3}, "no distribution"),
-        ({"quantiles": (2,)}, "shares from 0 to 1"),
-    ],
-)
+@pytest.mark.parametrize("more, message", [
+    ({"users": 0}, "users=0: give a number"),
+    ({"users": 2.5}, "users=2.5: give a number"),
+    ({"users": 3, "sampling": "antithetic"}, "pairs"),
+    ({"seed": -1}, "seed=-1"),
+    ({"sampling": "sobol"}, "no sampling 'sobol'"),
+    ({"reading": "gama(2)"}, "no distribution.*Near: 'gamma'"),
+    ({"reading": "gamma"}, "takes a shape"),
+    ({"reading": "gamma(nan)"}, "takes a shape"),
+    ({"reading": "lognormal(9)"}, "takes a sigma"),
+    ({"reading": "exponential(2)"}, "takes no number"),
+    ({"reading": 3}, "no distribution"),
+    ({"quantiles": (2,)}, "shares from 0 to 1"),
+])  # fmt: skip
 def test_what_cannot_be_simulated_says_why(more, message):
     with pytest.raises(BadParameter, match=message):
         quietly({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RBP(rel=1,p=0.5)", **more)

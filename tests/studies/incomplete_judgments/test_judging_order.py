@@ -273,25 +273,22 @@ def test_no_unjudged_document():
     assert study.findings()[0] == "0 of 0 unjudged documents can change a comparison."
 
 
-@pytest.mark.parametrize(
-    "more, says",
-    [
-        ({"pairs": "some"}, "pairs='some': give 'open' or 'all'"),
-        ({"depth": 0}, "depth=0"),
-        ({"topics": "none"}, "topics='none': give 'judged' or 'all'"),
-        ({"baseline": "AA"}, "baseline='AA' is no run"),
-        ({"measure": "NumRel"}, "sum over topics"),
-        ({"measure": "IntentAware(measure='AP')"}, "intents"),
-        ({"measure": TBG(lengths=LENGTHS, norm="ideal")}, "Choose norm='none'"),
-        ({"measure": {"one": "AP", "two": "RR"}}, "one measure orders the documents, not 2"),
-        ({"runs": {"A": {"1": {"a": 1.0}}}}, "at least 2 by name, not 1 run"),
-        ({"runs": {"1": {"a": 1.0}}}, "at least 2 by name, not 1 run"),
-        ({"measure": "ByTopic(measure='RBP(rel=1)',parameters={'1':{'p':0.5}})"}, "parameters by topic"),
-        ({"max_rel": 0}, "max_rel=0: give the highest grade"),
-        ({"max_rel": 5, "measure": "ERR"}, "max_rel=5 is above the highest grade of ERR, 4"),
-        ({"predicted": {"1": {"b": 3}}}, "topic '1': 'b' has grade 3, above the highest grade, 1"),
-    ],
-)
+@pytest.mark.parametrize("more, says", [
+    ({"pairs": "some"}, "pairs='some': give 'open' or 'all'"),
+    ({"depth": 0}, "depth=0"),
+    ({"topics": "none"}, "topics='none': give 'judged' or 'all'"),
+    ({"baseline": "AA"}, "baseline='AA' is no run"),
+    ({"measure": "NumRel"}, "sum over topics"),
+    ({"measure": "IntentAware(measure='AP')"}, "intents"),
+    ({"measure": TBG(lengths=LENGTHS, norm="ideal")}, "Choose norm='none'"),
+    ({"measure": {"one": "AP", "two": "RR"}}, "one measure orders the documents, not 2"),
+    ({"runs": {"A": {"1": {"a": 1.0}}}}, "at least 2 by name, not 1 run"),
+    ({"runs": {"1": {"a": 1.0}}}, "at least 2 by name, not 1 run"),
+    ({"measure": "ByTopic(measure='RBP(rel=1)',parameters={'1':{'p':0.5}})"}, "parameters by topic"),
+    ({"max_rel": 0}, "max_rel=0: give the highest grade"),
+    ({"max_rel": 5, "measure": "ERR"}, "max_rel=5 is above the highest grade of ERR, 4"),
+    ({"predicted": {"1": {"b": 3}}}, "topic '1': 'b' has grade 3, above the highest grade, 1"),
+])  # fmt: skip
 def test_errors(more, says):
     runs = {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}
     given = {"qrels": {"1": {"a": 1}}, "runs": runs, "measure": "AP", **more}

@@ -99,17 +99,14 @@ def test_judgments_needed():
     assert_readable(plot_judging(found).figure)
 
 
-@pytest.mark.parametrize(
-    "more, says",
-    [
-        ({"orders": ["ranks"]}, "'ranks' is no order of judging. Near: 'rank'"),
-        ({"orders": []}, "orders is empty"),
-        ({"tau": "c"}, "tau='c' is no kind of τ"),
-        ({"batch": 0}, "batch=0"),
-        ({"seed": -1}, "seed=-1"),
-        ({"qrels": {"0": {"unknown": 1}}}, "no document of these runs is judged"),
-    ],
-)
+@pytest.mark.parametrize("more, says", [
+    ({"orders": ["ranks"]}, "'ranks' is no order of judging. Near: 'rank'"),
+    ({"orders": []}, "orders is empty"),
+    ({"tau": "c"}, "tau='c' is no kind of τ"),
+    ({"batch": 0}, "batch=0"),
+    ({"seed": -1}, "seed=-1"),
+    ({"qrels": {"0": {"unknown": 1}}}, "no document of these runs is judged"),
+])  # fmt: skip
 def test_errors(more, says):
     qrels, runs = generated()
     given = {"qrels": qrels, "runs": runs, "measure": MEASURE, **more}

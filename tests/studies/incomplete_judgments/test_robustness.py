@@ -680,19 +680,16 @@ def test_groups_by_loops():
     assert len(found.findings()) == 1 + len(MEASURES)
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"seeds": 0}, "seeds=0 must be a whole number"),
-        ({"tau": "c"}, "tau='c' is no kind of τ"),
-        ({"pool": "all"}, "pool='all'"),
-        ({"fractions": (2,)}, "the fraction 2"),
-        ({"alpha": 0}, "alpha=0 must be between"),
-        ({"pairs": -1}, "pairs=-1 must be"),
-        ({"complete": 2}, "complete=2"),
-        ({"measures": "IntentAware(measure='AP')"}, "judgments with intents"),
-    ],
-)
+@pytest.mark.parametrize(("given", "says"), [
+    ({"seeds": 0}, "seeds=0 must be a whole number"),
+    ({"tau": "c"}, "tau='c' is no kind of τ"),
+    ({"pool": "all"}, "pool='all'"),
+    ({"fractions": (2,)}, "the fraction 2"),
+    ({"alpha": 0}, "alpha=0 must be between"),
+    ({"pairs": -1}, "pairs=-1 must be"),
+    ({"complete": 2}, "complete=2"),
+    ({"measures": "IntentAware(measure='AP')"}, "judgments with intents"),
+])  # fmt: skip
 def test_what_cannot_be_studied(given, says):
     refused(lambda: robustness(QRELS, RUNS, **given | {"progress": False}), says, BadParameter)
     refused(lambda: robustness(QRELS, {"run0": RUNS["run0"]}), "give at least 2 by name, not 1 run", BadParameter)

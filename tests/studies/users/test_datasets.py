@@ -44,16 +44,13 @@ def test_sessions_are_read_with_their_ratings_and_properties(sessions):
     assert rated.scores(["RR"])["RR"].tolist() == [0.5, 0.5, 1.0]  # a query without results counts as 0
 
 
-@pytest.mark.parametrize(
-    ("name", "lines", "says"),
-    [
-        ("qrels", ["SessionID\tURL", "1\ta"], "no column 'Relevance'"),
-        ("qrels", ["SessionID\tURL\tRelevance", "1\ta\tgood"], r"qrels:2: Relevance is 'good'"),
-        ("results", ["SessionID\tQno\trank\tURL", "1\t1\t1\ta", "1\tx\t2\tb"], r"results:3: Qno is 'x'"),
-        ("results", ["SessionID\tQno\trank\tURL", "1\t1\t1\ta\tb\tc\td"], "results"),
-        ("session", [], "session: cannot be read"),
-    ],
-)
+@pytest.mark.parametrize(("name", "lines", "says"), [
+    ("qrels", ["SessionID\tURL", "1\ta"], "no column 'Relevance'"),
+    ("qrels", ["SessionID\tURL\tRelevance", "1\ta\tgood"], r"qrels:2: Relevance is 'good'"),
+    ("results", ["SessionID\tQno\trank\tURL", "1\t1\t1\ta", "1\tx\t2\tb"], r"results:3: Qno is 'x'"),
+    ("results", ["SessionID\tQno\trank\tURL", "1\t1\t1\ta\tb\tc\td"], "results"),
+    ("session", [], "session: cannot be read"),
+])  # fmt: skip
 def test_a_malformed_file_is_named(sessions, name, lines, says):
     write(sessions, **{name: lines}) if lines else (sessions / name).write_text("")
     refused(lambda: jiang_ratings(sessions), says, MalformedFile)
@@ -136,16 +133,14 @@ def test_the_ideal_knows_all_that_is_relevant_for_the_topic(tmp_path):
     assert counts.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize(
-    ("damage", "says"),
-    [
-        (lambda folder: (folder / "serp_annotation.csv.gz").unlink(), "no serp_annotation.csv"),
-        (lambda folder: (folder / "topic_annotation.csv.gz").write_bytes(b"no gzip"), "topic_annotation.csv.gz: is not packed"),
-        (lambda folder: Study.write(folder, "query_feedback", [(1, "7")]), "no column 'qid'"),
-        (lambda folder: Study.write(folder, "topic_annotation", [(1, "7", "1", "{'x'")]), "as JSON"),
-        (lambda folder: Study.write(folder, "serp_annotation", [(1, "7", "1", "d", "top", 1)]), "rank is 'top'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("damage", "says"), [
+    (lambda folder: (folder / "serp_annotation.csv.gz").unlink(), "no serp_annotation.csv"),
+    (lambda folder: (folder / "topic_annotation.csv.gz").write_bytes(b"no gzip"),
+     "topic_annotation.csv.gz: is not packed"),
+    (lambda folder: Study.write(folder, "query_feedback", [(1, "7")]), "no column 'qid'"),
+    (lambda folder: Study.write(folder, "topic_annotation", [(1, "7", "1", "{'x'")]), "as JSON"),
+    (lambda folder: Study.write(folder, "serp_annotation", [(1, "7", "1", "d", "top", 1)]), "rank is 'top'"),
+])  # fmt: skip
 def test_tables_that_are_not_what_they_should_be_are_named(tmp_path, damage, says):
     Study(tmp_path, users=2)
     damage(tmp_path)
@@ -178,23 +173,20 @@ def test_pages_are_read_with_their_ratings_and_properties(tmp_path, packed):
     assert scores.to_numpy() == pytest.approx(np.array([[1 / 2, 1], [1 / 6, 1 / 2], [0, 0], [1 / 2, 1]]))
 
 
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("K\t[0]\t[0, x]\t0", r"pages:4: usefulness is '[0, x]', and must be a list of whole numbers"),
-        ("K\t[0]\t[0, -1]\t0", "pages:4: usefulness"),
-        ("K\t[0]\t[]\t0", "pages:4: usefulness"),
-        ("K\t0\t[0]\t0", "pages:4: clicks is '0'"),
-        ("K\t[0]\t[0]\tgood", "pages:4: satisfaction is 'good'"),
-        ("K\t[0]\t[0]", "pages:4: a line needs four tab-separated fields"),
-        ("K\t[0]\t[4]\t1", "pages:4: usefulness is 4, and must be 0 to 3"),
-        ("K\t[0]\t[0]\t5", "pages:4: satisfaction is 5, and must be 0 to 4"),
-        ("K\t[0]\t[0]\t-1", "pages:4: satisfaction is -1"),
-        ("K\t[0, 1]\t[0]\t1", "pages:4: clicks and usefulness must have one value for each result"),
-        ("K\t[0]\t[0]\t1\t2", "pages: cannot be read as tab-separated fields"),
-        ("", "pages:4: a line needs four tab-separated fields"),
-    ],
-)
+@pytest.mark.parametrize(("line", "says"), [
+    ("K\t[0]\t[0, x]\t0", r"pages:4: usefulness is '[0, x]', and must be a list of whole numbers"),
+    ("K\t[0]\t[0, -1]\t0", "pages:4: usefulness"),
+    ("K\t[0]\t[]\t0", "pages:4: usefulness"),
+    ("K\t0\t[0]\t0", "pages:4: clicks is '0'"),
+    ("K\t[0]\t[0]\tgood", "pages:4: satisfaction is 'good'"),
+    ("K\t[0]\t[0]", "pages:4: a line needs four tab-separated fields"),
+    ("K\t[0]\t[4]\t1", "pages:4: usefulness is 4, and must be 0 to 3"),
+    ("K\t[0]\t[0]\t5", "pages:4: satisfaction is 5, and must be 0 to 4"),
+    ("K\t[0]\t[0]\t-1", "pages:4: satisfaction is -1"),
+    ("K\t[0, 1]\t[0]\t1", "pages:4: clicks and usefulness must have one value for each result"),
+    ("K\t[0]\t[0]\t1\t2", "pages: cannot be read as tab-separated fields"),
+    ("", "pages:4: a line needs four tab-separated fields"),
+])  # fmt: skip
 def test_a_malformed_page_is_named(tmp_path, line, says):
     path = tmp_path / "pages"
     path.write_text("\n".join([*PAGES, line, PAGES[0]]) + "\n")

@@ -86,17 +86,14 @@ def test_another_canonical_metric_or_one_for_ones_own():
     assert grid(["rbp(0.8)"], ["max"], max_rel=1).canonical == {}
 
 
-@pytest.mark.parametrize(
-    "arguments, options, error, message",
-    [
-        (["rbp(0.8)"], {}, BadParameter, "C of a grid must be a list: write C=['rbp(0.8)', …]."),
-        ([["rbp(.8)", "rbp(0.8)"]], {}, BadParameter, "C has 'rbp(0.8)' twice."),
-        ([["rbp(0.8)"], []], {}, BadParameter, "the grid has no A."),
-        ([["rpb(0.8)"]], {}, UnknownSpec, "Near: 'rbp'"),
-        ([["rbp(0.8)"]], {"canonical": {"rr": "err"}}, BadParameter, "the grid has no C='rr'"),
-        ([["rbp(0.8)"], ["erg"]], {"canonical": {"rbp": "max"}}, BadParameter, "the grid has no A='max'; there is 'erg'."),
-        ([["rbp(0.8)"]], {"max_rel": None}, BadParameter, "needs max_rel="),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("arguments, options, error, message", [
+    (["rbp(0.8)"], {}, BadParameter, "C of a grid must be a list: write C=['rbp(0.8)', …]."),
+    ([["rbp(.8)", "rbp(0.8)"]], {}, BadParameter, "C has 'rbp(0.8)' twice."),
+    ([["rbp(0.8)"], []], {}, BadParameter, "the grid has no A."),
+    ([["rpb(0.8)"]], {}, UnknownSpec, "Near: 'rbp'"),
+    ([["rbp(0.8)"]], {"canonical": {"rr": "err"}}, BadParameter, "the grid has no C='rr'"),
+    ([["rbp(0.8)"], ["erg"]], {"canonical": {"rbp": "max"}}, BadParameter, "the grid has no A='max'; there is 'erg'."),
+    ([["rbp(0.8)"]], {"max_rel": None}, BadParameter, "needs max_rel="),
+])  # fmt: skip
 def test_what_is_no_grid(arguments, options, error, message):
     refused(lambda: grid(*arguments, **{"max_rel": 1, **options}), message, error)

@@ -204,16 +204,13 @@ def test_a_part_of_the_pairs_has_its_own_numbers_of_labels():
     assert counts["opposed"] == counts["preferences"] == len(part) < len(rated)
 
 
-@pytest.mark.parametrize(
-    ("table", "one_per", "error", "message"),
-    [
-        (labels(), "pairs", BadParameter, "one_per='pairs' must be 'pair', 'user' or 'label'"),
-        (labels(), "user", BadRatings, "one_per='user' needs a column 'user'"),
-        (labels(each=30, pairs=2), "pair", BadRatings, "2 pairs with 60 labels: a correlation needs at least three"),
-        (labels().assign(mean=0, opposed=0), "pair", BadRatings, "have 'mean', 'opposed': rename them, or give"),
-        (labels().assign(labels=0), "pair", BadRatings, "already have 'labels': rename it, or give one_per='label'"),
-    ],
-)
+@pytest.mark.parametrize(("table", "one_per", "error", "message"), [
+    (labels(), "pairs", BadParameter, "one_per='pairs' must be 'pair', 'user' or 'label'"),
+    (labels(), "user", BadRatings, "one_per='user' needs a column 'user'"),
+    (labels(each=30, pairs=2), "pair", BadRatings, "2 pairs with 60 labels: a correlation needs at least three"),
+    (labels().assign(mean=0, opposed=0), "pair", BadRatings, "have 'mean', 'opposed': rename them, or give"),
+    (labels().assign(labels=0), "pair", BadRatings, "already have 'labels': rename it, or give one_per='label'"),
+])  # fmt: skip
 def test_labels_that_cannot_be_reduced(table, one_per, error, message):
     refused(lambda: preferences(table, one_per), message, error)
 

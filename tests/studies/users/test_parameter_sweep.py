@@ -92,17 +92,14 @@ def test_one_user_tells_nothing_of_others_and_weights_are_said():
     refused(lambda: unweighted.curves("weighted_pearson"), "no 'weighted_pearson'", BadParameter)
 
 
-@pytest.mark.parametrize(
-    ("values", "more", "says"),
-    [
-        ({"e": [1, 2], "f": [1, 2]}, {}, "one parameter, not 2 parameters"),
-        ({"e": [1]}, {}, "two values or more"),
-        ({"f": [1, 2]}, {}, "has $e, but no range"),
-        ({"e": [1, 2]}, {"resamples": 5}, "resamples=5"),
-        ({"e": [1, 2]}, {"confidence": 95}, "confidence=95"),
-        ({"e": [1, -2]}, {}, "with e=-2"),
-    ],
-)
+@pytest.mark.parametrize(("values", "more", "says"), [
+    ({"e": [1, 2], "f": [1, 2]}, {}, "one parameter, not 2 parameters"),
+    ({"e": [1]}, {}, "two values or more"),
+    ({"f": [1, 2]}, {}, "has $e, but no range"),
+    ({"e": [1, 2]}, {"resamples": 5}, "resamples=5"),
+    ({"e": [1, 2]}, {"confidence": 95}, "confidence=95"),
+    ({"e": [1, -2]}, {}, "with e=-2"),
+])  # fmt: skip
 def test_what_does_not_go_together_is_an_error(values, more, says):
     refused(lambda: quick(RATIO, values, made(), **more), says, BadParameter)
     refused(lambda: quick(RATIO, {"e": [1, 2]}, preferred()), "objective='agreement'", BadParameter)

@@ -86,22 +86,20 @@ def test_a_list_without_results_scores_0_and_is_counted():
     assert Rated.sessions(session_qrels(*"stu"), {"1": {"a": 1.0}}, sessions, dict(s=1, t=2, u=3)).empty == 2
 
 
-@pytest.mark.parametrize(
-    "ratings, message",
-    [
-        ([1, 2, 3], "ratings must be a DataFrame with the columns query_id, rating, not list."),
-        (frame(query_id=list("123"), stars=[1, 2, 3]), "the ratings have no column 'rating'; there is 'query_id', 'stars'."),
-        (frame(query_id=[], rating=[]), "there are no ratings."),
-        (frame(query_id=[1, 2, 3], rating=[1, 2, 3]), "query_id of the ratings must be strings"),
-        (frame(query_id=list("129"), rating=[1, 2, 3]), "no judgments for 1 rated list ('9')"),
-        (frame(query_id=list("123"), rating=[1, None, 3]), "1 row of the ratings has no usable 'rating'"),
-        (frame(query_id=list("123"), rating=["good", "bad", 3]), "2 rows of the ratings have no usable 'rating'"),
-        (frame(query_id=list("123"), rating=[1, np.inf, 3]), "no usable 'rating'"),
-        (frame(query_id=list("123"), rating=[1, 2, 3], n=[1, 0, 1]), "no usable 'n'"),
-        (frame(query_id=list("123"), rating=[1, 2, 3], user=["x", None, "y"]), "1 rating of 3 have no 'user'"),
-        (frame(query_id=list("12"), rating=[1, 2]), "2 ratings: a correlation needs at least three."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("ratings, message", [
+    ([1, 2, 3], "ratings must be a DataFrame with the columns query_id, rating, not list."),
+    (frame(query_id=list("123"), stars=[1, 2, 3]),
+     "the ratings have no column 'rating'; there is 'query_id', 'stars'."),
+    (frame(query_id=[], rating=[]), "there are no ratings."),
+    (frame(query_id=[1, 2, 3], rating=[1, 2, 3]), "query_id of the ratings must be strings"),
+    (frame(query_id=list("129"), rating=[1, 2, 3]), "no judgments for 1 rated list ('9')"),
+    (frame(query_id=list("123"), rating=[1, None, 3]), "1 row of the ratings has no usable 'rating'"),
+    (frame(query_id=list("123"), rating=["good", "bad", 3]), "2 rows of the ratings have no usable 'rating'"),
+    (frame(query_id=list("123"), rating=[1, np.inf, 3]), "no usable 'rating'"),
+    (frame(query_id=list("123"), rating=[1, 2, 3], n=[1, 0, 1]), "no usable 'n'"),
+    (frame(query_id=list("123"), rating=[1, 2, 3], user=["x", None, "y"]), "1 rating of 3 have no 'user'"),
+    (frame(query_id=list("12"), rating=[1, 2]), "2 ratings: a correlation needs at least three."),
+])  # fmt: skip
 def test_ratings_that_cannot_be_used(ratings, message):
     refused(lambda: Rated.lists(QRELS, RUN, ratings), message, BadRatings)
 
@@ -173,18 +171,14 @@ def of_sessions(*lists):
     return session_qrels(*"stu"), RUN, dict(zip("stu", lists)), dict(s=1, t=2, u=3)
 
 
-@pytest.mark.parametrize(
-    ("what", "one", "other"),
-    [
-        ("lists", (swapped(TWO), swapped(RUN), dict.fromkeys("123", 1.0)), (TWO, RUN, dict.fromkeys("123", 1.0))),
-        ("sessions", of_sessions(["1", "2"], ["3"], ["4"]), of_sessions(["1"], ["2", "3"], ["4"])),
-        ("lists", (QRELS, FRAME.assign(doc_length=10)), (QRELS, FRAME.assign(doc_length=range(12)))),
-        ("lists", (QRELS, FRAME.assign(duplicate_of=None)), (QRELS, FRAME.assign(duplicate_of=["a", *[None] * 11]))),
-        ("lists", (session_qrels(*"1234"), RUN), ({q: {"z": 1} for q in "1234"}, RENAMED)),
-        ("lists", (QRELS, RUN, THREE), (QRELS, RUN, THREE.assign(n=2.0))),
-    ],
-    ids=["names of queries", "sessions", "lengths", "duplicates", "ids of documents", "counts"],
-)
+@pytest.mark.parametrize(("what", "one", "other"), [
+    ("lists", (swapped(TWO), swapped(RUN), dict.fromkeys("123", 1.0)), (TWO, RUN, dict.fromkeys("123", 1.0))),
+    ("sessions", of_sessions(["1", "2"], ["3"], ["4"]), of_sessions(["1"], ["2", "3"], ["4"])),
+    ("lists", (QRELS, FRAME.assign(doc_length=10)), (QRELS, FRAME.assign(doc_length=range(12)))),
+    ("lists", (QRELS, FRAME.assign(duplicate_of=None)), (QRELS, FRAME.assign(duplicate_of=["a", *[None] * 11]))),
+    ("lists", (session_qrels(*"1234"), RUN), ({q: {"z": 1} for q in "1234"}, RENAMED)),
+    ("lists", (QRELS, RUN, THREE), (QRELS, RUN, THREE.assign(n=2.0))),
+], ids=["names of queries", "sessions", "lengths", "duplicates", "ids of documents", "counts"])  # fmt: skip
 def test_the_fingerprint_tells_all_apart_that_measures_read(what, one, other):
     prints = [getattr(Rated, what)(*of, *[RATINGS][len(of) - 2 :]).fingerprint() for of in (one, one, other)]
     assert prints[0] == prints[1] != prints[2]

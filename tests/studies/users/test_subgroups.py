@@ -165,19 +165,16 @@ def test_clicks_are_split_as_ratings_are():
         assert found.parts.set_index("part").loc[part, "correlation"] == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        ({"by": "kidn"}, "no column 'kidn' to split by. Near: 'kind'"),
-        ({"by": "rating"}, "no column 'rating'"),
-        ({"by": "kind", "bins": 3}, "is not a column of numbers"),
-        ({"by": "length", "bins": 1}, "bins=1"),
-        ({"by": "kind", "coefficient": "weighted_pearson"}, "needs a column 'n'"),
-        ({"by": "kind", "coefficient": "nrmse"}, "parts of the ratings have correlations only. Give one of pearson"),
-        ({"by": "kind", "resamples": 1}, "resamples=1"),
-        ({"by": "kind", "confidence": 1}, "confidence=1"),
-    ],
-)
+@pytest.mark.parametrize(("more", "says"), [
+    ({"by": "kidn"}, "no column 'kidn' to split by. Near: 'kind'"),
+    ({"by": "rating"}, "no column 'rating'"),
+    ({"by": "kind", "bins": 3}, "is not a column of numbers"),
+    ({"by": "length", "bins": 1}, "bins=1"),
+    ({"by": "kind", "coefficient": "weighted_pearson"}, "needs a column 'n'"),
+    ({"by": "kind", "coefficient": "nrmse"}, "parts of the ratings have correlations only. Give one of pearson"),
+    ({"by": "kind", "resamples": 1}, "resamples=1"),
+    ({"by": "kind", "confidence": 1}, "confidence=1"),
+])  # fmt: skip
 def test_what_does_not_go_together_is_an_error(rated, more, says):
     refused(lambda: quick(rated, RBP, **more), says, BadParameter)
     refused(lambda: quick(preferred(), RBP, by="first"), "preferences have no correlation", BadParameter)

@@ -193,21 +193,18 @@ def test_configurations_of_click_metrics_are_compared():
     assert set(found.pictures()) == {"virtual_systems_1", "virtual_systems_2"}
 
 
-@pytest.mark.parametrize(
-    ("values", "more", "error", "says"),
-    [
-        ([1, 2], {}, BadRatings, "a DataFrame, not list"),
-        (made(), {"target": "click"}, BadRatings, "no column 'click'. Near: 'clicks'"),
-        (made(), {"topic": "query"}, BadRatings, "no column 'query'"),
-        (made(), {"measures": []}, BadRatings, "no column of scores"),
-        (made().assign(ERR=np.nan), {}, BadRatings, "'ERR' has 'nan' in row 0"),
-        (made().drop_duplicates("topic"), {}, BadRatings, "no topic"),
-        (pd.concat([made(), made()[["ERR"]]], axis=1), {}, BadRatings, "more than one column 'ERR'"),
-        (pd.concat([made(), made()[["topic"]]], axis=1), {}, BadRatings, "more than one column 'topic'"),
-        (made(), {"repeats": 1}, BadParameter, "repeats=1"),
-        (made(), {"confidence": 95}, BadParameter, "confidence=95"),
-    ],
-)
+@pytest.mark.parametrize(("values", "more", "error", "says"), [
+    ([1, 2], {}, BadRatings, "a DataFrame, not list"),
+    (made(), {"target": "click"}, BadRatings, "no column 'click'. Near: 'clicks'"),
+    (made(), {"topic": "query"}, BadRatings, "no column 'query'"),
+    (made(), {"measures": []}, BadRatings, "no column of scores"),
+    (made().assign(ERR=np.nan), {}, BadRatings, "'ERR' has 'nan' in row 0"),
+    (made().drop_duplicates("topic"), {}, BadRatings, "no topic"),
+    (pd.concat([made(), made()[["ERR"]]], axis=1), {}, BadRatings, "more than one column 'ERR'"),
+    (pd.concat([made(), made()[["topic"]]], axis=1), {}, BadRatings, "more than one column 'topic'"),
+    (made(), {"repeats": 1}, BadParameter, "repeats=1"),
+    (made(), {"confidence": 95}, BadParameter, "confidence=95"),
+])  # fmt: skip
 def test_what_cannot_be_compared_is_an_error(values, more, error, says):
     refused(lambda: virtual_systems(values, **{"target": "clicks", **more}), says, error)
 
