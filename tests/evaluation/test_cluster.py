@@ -39,9 +39,6 @@ def client(tmp_path_factory):
         yield connected
 
 
-# ---- studies, simulations and searches
-
-
 def ranker():
     """Return an estimator that predicts a column of X. Its class is local, so workers cannot import it."""
 
@@ -328,9 +325,6 @@ def test_values_of_earlier_files_stay_after_an_interruption(qrels, runs, client,
     done = {name: path for name, path in files.items() if name != last}
     found = cluster.evaluate(qrels, done, ["AP"], client=client, cache_dir=tmp_path / "kept")
     pd.testing.assert_frame_equal(found, evaluate(qrels, done, ["AP"]), check_exact=True)
-
-
-# ---- errors and killed workers
 
 
 def test_what_is_wrong_is_said_as_in_one_process(qrels, runs, client, tmp_path):

@@ -45,9 +45,6 @@ def ranked(found, measure):
     return rows.run.tolist()
 
 
-# ---- the values behind the pictures
-
-
 def test_scores_by_query_are_those_of_the_table(found):
     for row in found.table.itertuples():
         assert found.by_query.loc[row.run, row.measure].mean() == pytest.approx(row.score, rel=1e-12)
@@ -83,9 +80,6 @@ def test_unknown_names_have_near_ones(found, given, message):
         refused(partial(method, *given), BadParameter, message)
 
 
-# ---- less is better
-
-
 def test_where_less_is_better_the_lowest_is_bold(found):
     for measure in found.measures:
         bold = [run for (run, name), cell in found.cells().items() if name == measure and cell.bold]
@@ -112,9 +106,6 @@ def test_of_many_runs_a_notebook_shows_the_best():
     assert page.count("<tr") - 1 == 30
     assert "Shown are 30 of 35 runs, the best by AP; .table has all." in page
     assert "Shown are" not in generated(3, measures=["AP"])._repr_html_()
-
-
-# ---- systems by measures
 
 
 def texts(ax):
@@ -217,9 +208,6 @@ def test_plots_are_saved_and_return_a_figure_of_panels_or_axes(found, tmp_path, 
     drawn = getattr(found, name)(*runs, path=tmp_path / "plot.png")
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
     assert isinstance(drawn, pyplot.Figure if name == "plot" else pyplot.Axes)
-
-
-# ---- topic by topic
 
 
 @pytest.mark.slow

@@ -1,11 +1,7 @@
 """Caching of results of users' functions: only functions with a version are cached; others are computed each time."""
 
 import functools
-import importlib
-import os
-import sys
 import warnings
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -28,234 +24,37 @@ RUNS = {
 NOTE = "are not cached"
 
 
-_ROLE = {"gain": "gain", "effort": "effort", "continuation": "C", "aggregation": "A"}
-
-
 def scored(measure, cache_dir, **more):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=f".*{NOTE}")
         return evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=cache_dir, **more)
 
 
-# ---- twenty ways in which the results of a function can change
-
-
-def importable(monkeypatch, name, text):
-    """Write a module to the current folder and forget its import, so that it is imported as in a new process."""
-    monkeypatch.syspath_prepend(os.getcwd())
-    path = Path(name.replace(".", "/") + ".py")
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    for known in [known for known in sys.modules if known.split(".")[0] == name.split(".")[0]]:
-        monkeypatch.delitem(sys.modules, known)
-
-
-def changing(worth):
-    """Return a gain with the name `changing`, of the values of a function that may change."""
-
-    @gain
-    def changing(grade):
-        return worth(grade)
-
-    return changing
-
-
-def import_inside(value, monkeypatch):
-    importable(
-        monkeypatch, "mine", f"def worth(grade): return np.where(grade == 4, {value}, 0.1)\nimport numpy as np\n"
-    )
-    return changing(lambda grade: importlib.import_module("mine").worth(grade))
-
-
-def from_import_inside(value, monkeypatch):
-    importable(monkeypatch, "mine", f"def worth(grade): return grade / 4 * {value}\n")
-
-    def imported(grade):
-        from mine import worth
-
-        return worth(grade)
-
-    return changing(imported)
-
-
-def submodule(value, monkeypatch):
-    importable(monkeypatch, "mine.sub", f"def worth(grade): return grade / 4 * {value}\n")
-    import mine.sub
-
-    return changing(lambda grade: mine.sub.worth(grade))
-
-
-def module_that_imports_a_module(value, monkeypatch):
-    importable(monkeypatch, "values", f"WORTH = {value}\n")
-    importable(monkeypatch, "mine", "import values\ndef worth(grade): return grade / 4 * values.WORTH\n")
-    import mine
-
-    return changing(lambda grade: mine.worth(grade))
-
-
-def state_of_a_module(value, monkeypatch):
-    if value == FIRST:
-        importable(monkeypatch, "mine", "T = 1\n")
-    import mine
-
-    mine.T = value
-    return changing(lambda grade: grade / 4 * mine.T)
-
-
-def environment(value, monkeypatch):
-    monkeypatch.setenv("WORTH", str(value))
-    return changing(lambda grade: grade / 4 * float(os.environ["WORTH"]))
-
-
-def data_file(value, monkeypatch):
-    """Return a gain that reads the file for grade 4 only; a trial with other grades would not depend on the file."""
-    Path("worth.txt").write_text(str(value))
-    return changing(lambda grade: np.where(grade == 4, float(Path("worth.txt").read_text()), 0.1))
-
-
-def vectorised(value, monkeypatch):
-    return changing(np.vectorize(lambda grade: grade / 4 * value))
-
-
-def transformer(value, monkeypatch):
-    from sklearn.preprocessing import FunctionTransformer
-
-    return changing(FunctionTransformer(lambda grade: grade / 4 * value).transform)
-
-
-def estimator(value, monkeypatch):
-    from sklearn.linear_model import LinearRegression
-
-    model = LinearRegression().fit([[0], [4]], [0, value])
-    return changing(lambda grade: np.maximum(model.predict(grade.reshape(-1, 1)).reshape(grade.shape), 0))
-
-
-def partial_function(value, monkeypatch):
-    return changing(functools.partial(lambda factor, grade: grade / 4 * factor, value))
-
-
-def closure(value, monkeypatch):
-    @gain
-    def changing(grade):
-        return grade / 4 * value
-
-    return changing
-
-
-def defined(text, **known):
-    """Return the gain `changing` that a text defines."""
-    known["gain"] = gain
-    exec(text, known)
-    return known["changing"]
-
-
-def global_value(value, monkeypatch):
-    return defined("@gain\ndef changing(grade): return grade / 4 * WORTH", WORTH=value)
-
-
-def default(value, monkeypatch):
-    @gain
-    def changing(grade, worth: float = value):
-        return grade / 4 * worth
-
-    return changing
-
-
-def keyword_default(value, monkeypatch):
-    def other(grade, *, worth=value):
-        return grade / 4 * worth
-
-    return changing(lambda grade: other(grade))
-
-
-def body(value, monkeypatch):
-    return defined(f"@gain\ndef changing(grade): return grade / 4 * {value}")
-
-
-def helper(value, monkeypatch):
-    return defined(f"def worth(grade): return grade / 4 * {value}\n@gain\ndef changing(grade): return worth(grade)")
-
-
-def attribute_of_a_class(value, monkeypatch):
-    kind = type("Settings", (), {"worth": staticmethod(lambda grade: grade / 4 * value)})
-    return changing(lambda grade: kind.worth(grade))
-
-
-FIRST = 1.0
-_table = {4: FIRST}
-
-
-def table_changed_in_place(value, monkeypatch):
-    _table[4] = value
-    return changing(lambda grade: np.where(grade == 4, _table[4], 0.1))
-
-
-class Worth:
-    __slots__ = ("value",)
-
-    def __call__(self, grade):
-        return grade / 4 * self.value
-
-
-def callable_object(value, monkeypatch):
-    worth = Worth()
-    worth.value = value
-    return changing(worth)
-
-
-def named_discount(value):
-    @discount
-    def changing(i):
-        return value / i
-
-
-def a_parameter_of_another(value, monkeypatch):
-    named_discount(value)
-    part = aggregation(lambda_of("through", "view, phi", "view.discounted(phi)", phi=Annotated[Any, Named("discount")]))
-    return functools.partial(part, "changing"), "aggregation"
-
-
-def one_of_many_parameters(value, monkeypatch):
-    named_discount(value)
-    of = aggregation(version=1)(
-        lambda_of("through_many", "view, *phi", "sum(view.discounted(one) for one in phi)",
-                  phi=Annotated[Any, Named("discount")])
-    )  # fmt: skip
-    return functools.partial(of, "changing"), "aggregation"
-
-
-def lambda_of(name, takes, gives, **hints):
-    known = {}
-    exec(f"def {name}({takes}): return {gives}", known)
-    known[name].__annotations__ = hints
-    return known[name]
-
-
-WAYS = [
-    import_inside, from_import_inside, submodule, module_that_imports_a_module, state_of_a_module, environment,
-    data_file, vectorised, transformer, estimator, partial_function, closure, global_value, default, keyword_default,
-    body, helper, attribute_of_a_class, table_changed_in_place, callable_object, a_parameter_of_another,
-    one_of_many_parameters,
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-def test_what_changes_is_noticed(way, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    found = []
-    for value in (FIRST, 0.25):
-        made = way(value, monkeypatch)
-        part, kind = made if isinstance(made, tuple) else (made, made.kind)
-        measure = CWLA(**{"C": "rbp(0.5)", "A": "erg", "gain": "linear", "max_rel": 4, _ROLE[kind]: part()})
+@pytest.mark.parametrize("many", [False, True])
+def test_a_function_that_is_a_parameter_has_no_version_either(many, tmp_path):
+    Discount, found = Annotated[Any, Named("discount")], []
+    if many:
+
+        @aggregation(version=1)
+        def through(view, *phi: Discount):
+            return sum(view.discounted(one) for one in phi)
+    else:
+
+        @aggregation
+        def through(view, phi: Discount):
+            return view.discounted(phi)
+
+    for value in (1.0, 0.25):
+
+        @discount
+        def changing(i, value=value):
+            return value / i
+
+        measure = CWLA(C="rbp(0.5)", A=through("changing"), gain="linear", max_rel=4)
         with pytest.warns(UserWarning, match=f"'changing'.*{NOTE}"):
-            kept = evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir="kept")
-        pd.testing.assert_frame_equal(kept, scored(measure, None), check_exact=True)
-        found.append(kept)
+            found.append(evaluate(QRELS, RUNS, [measure], by_query=True, cache_dir=tmp_path))
+        pd.testing.assert_frame_equal(found[-1], scored(measure, None), check_exact=True)
     assert not np.allclose(*found)
-
-
-# ---- versions
 
 
 def in_each_role(version=None, factor=1.0):
@@ -407,6 +206,10 @@ class Anything:
         return True
 
 
+class Worth:
+    value = 1.0
+
+
 def test_parameters_that_are_objects_have_no_version(tmp_path):
     found = []
     for worth in (1.0, 0.5):
@@ -439,9 +242,6 @@ def test_versions_travel_with_pickled_functions(tmp_path):
         known = {"__name__": "__main__", "gain": gain, "version": version}
         exec("@gain(version=version)\ndef travelling(grade): return grade / 4", known)
         assert pickle.loads(pickle.dumps(known["travelling"])).version == version
-
-
-# ---- studies
 
 
 def in_a_study(version, factor):

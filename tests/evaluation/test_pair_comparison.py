@@ -35,9 +35,6 @@ def scores(found, measure):
     return found.by_query[measure].unstack("query_id").loc[found.runs].to_numpy(float)
 
 
-# ---- values
-
-
 @pytest.mark.slow
 def test_each_pair_has_a_row_with_the_tests_of_scipy(every):
     assert len(every.table) == 10 * 3
@@ -151,9 +148,6 @@ def test_wins_ties_and_losses(pairs, least, lower):
     assert wins + ties + losses == len(pairs)
 
 
-# ---- several baselines
-
-
 def test_several_baselines_are_compared_once_each():
     found = compare(QRELS, RUNS, ["AP"], baseline=["b", "a"], resamples=200)
     assert list(zip(found.table["run"], found.table["baseline"], strict=True)) == [
@@ -170,9 +164,6 @@ def test_several_baselines_are_compared_once_each():
 def test_a_list_of_one_baseline_adds_wins_and_losses():
     found = compare(QRELS, RUNS, ["AP"], baseline=["a"], resamples=200)
     assert found.table[["wins", "ties", "losses"]].sum(axis=1).unique().tolist() == [found.about["queries"]]
-
-
-# ---- tables
 
 
 @pytest.mark.slow
@@ -379,9 +370,6 @@ def test_less_is_better_changes_wins_and_not_differences():
     assert row.difference == pytest.approx(gaps.mean())
 
 
-# ---- errors
-
-
 @pytest.mark.parametrize("more,says", [
     (dict(pairs=True, baseline="a"), "give baseline= or pairs=True, not both"),
     (dict(pairs=True, least=-1), "least=-1"),
@@ -407,9 +395,6 @@ def test_errors_of_tables():
     refused(lambda: found.wide(["AP"]), BadParameter, "measure=['AP'] must be one measure here, such as 'AP'")
     refused(lambda: found.to_latex(layout="runs"), BadParameter, "layout='runs' is for one baseline or none")
     refused(lambda: compare(QRELS, RUNS, ["AP"], test=["t"]), BadParameter, "test=['t'] is no test")
-
-
-# ---- the command
 
 
 @pytest.mark.slow

@@ -67,9 +67,6 @@ def found():
     return compare(QRELS, RUNS, MEASURES, baseline="a", seed=7)
 
 
-# ---- the numbers
-
-
 def test_scores_are_those_of_evaluate():
     """Means, sums of counts and geometric means are equal to the last bit."""
     measures = [*MEASURES, "NumRel", "NumRet", "GeometricMean(measure='AP')"]
@@ -167,18 +164,6 @@ def test_where_the_mean_difference_is_0_every_sign_is_as_large(n, seed):
         assert significance.randomisation_test(differences, 150, seed).tolist() == [1.0] * 3
 
 
-@pytest.mark.slow
-def test_random_signs_come_near_to_all_signs():
-    """Tolerance: 4 standard errors for each of 40 comparisons."""
-    d = np.random.default_rng(5).normal(0.2, 1, (40, 14))
-    exact = np.array([loop_over_signs(one) for one in np.round(d[:3] * 64) / 64])
-    d[:3] = np.round(d[:3] * 64) / 64
-    every = significance.randomisation_test(d, 2**14, seed=0)
-    assert every[:3] == pytest.approx(exact, abs=1e-15)
-    random = significance.randomisation_test(d, 2**13, seed=1)
-    assert (np.abs(random - every) <= 4 * np.sqrt(every * (1 - every) / 2**13) + 1 / 2**13).all()
-
-
 @pytest.mark.parametrize("digit", [5, 15, 25])
 def test_equal_sums_tie_wherever_they_are_cut_off(digit):
     """Equal sums whose last digit is 5 are rounded alike, whatever the order of addition."""
@@ -210,24 +195,6 @@ def test_wilcoxon_decides_between_exact_and_approximate_for_each_comparison_alon
     assert p[2] == stats.wilcoxon(clean[:17], **exact).pvalue
 
 
-def holm(p):
-    """Return p-values corrected by the step-down procedure of Holm (1979)."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    corrected, highest = [0.0] * len(p), 0.0
-    for step, i in enumerate(order):
-        highest = max(highest, min(1.0, (len(p) - step) * p[i]))
-        corrected[i] = highest
-    return corrected
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("test", TESTED)
-def test_the_correction_is_over_runs_and_measures_together(found, test):
-    rows = compared(found.table, "a")
-    assert len(rows) == 2 * len(MEASURES) == found.about["comparisons"]
-    assert rows[f"p_{test}_corrected"].tolist() == pytest.approx(holm(rows[f"p_{test}"].tolist()), abs=1e-15)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("correction", significance.CORRECTIONS)
 @given(
@@ -247,17 +214,20 @@ def test_corrections_are_those_of_statsmodels(correction, p):
 
 def test_corrected_p_values_keep_the_shape_and_need_no_statsmodels(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels.stats.multitest", None)
-    p = np.array([[0.01, 0.04], [0.03, 0.01]])
-    np.testing.assert_allclose(significance.corrected(p, "holm"), [[0.04, 0.06], [0.06, 0.04]])
+    found = significance.corrected(np.array([[0.01, 0.04], [0.03, 0.01]]), "holm")
+    np.testing.assert_allclose(found, [[0.04, 0.06], [0.06, 0.04]])
 
 
 @pytest.mark.slow
-def test_corrections_by_name():
+def test_corrections_are_over_runs_and_measures_together():
     for name in (None, *significance.CORRECTIONS):
-        rows = compared(quickly(QRELS, RUNS, [*MEASURES, "NumRel"], baseline="a", correction=name).table, "a")
-        with np.errstate(divide="ignore"):
-            expected = rows.p_t if name is None else multipletests(rows.p_t, method=name)[1]
-        assert rows.p_t_corrected.tolist() == pytest.approx([*expected], abs=1e-12)
+        found = quickly(QRELS, RUNS, [*MEASURES, "NumRel"], baseline="a", correction=name)
+        rows = compared(found.table, "a")
+        assert len(rows) == 2 * (len(MEASURES) + 1) == found.about["comparisons"]
+        for test in TESTED:
+            with np.errstate(divide="ignore"):
+                expected = rows[f"p_{test}"] if name is None else multipletests(rows[f"p_{test}"], method=name)[1]
+            assert rows[f"p_{test}_corrected"].tolist() == pytest.approx([*expected], abs=1e-12)
 
 
 @pytest.mark.slow
@@ -274,13 +244,6 @@ def test_intervals_are_those_of_a_plain_loop_over_the_same_resamples():
             means = [np.mean([one[q] - base[q] for q in queries]) for queries in drawn]
             found = (row.difference_low, row.difference_high)
             assert found == pytest.approx(tuple(np.quantile(means, [0.05, 0.95])), abs=1e-9)
-
-
-def test_intervals_cover_what_they_should():
-    """With 40 queries, the coverage of the 95 % percentile bootstrap is about 94 %. Tolerance: 4 standard errors."""
-    scores = np.random.default_rng(2).normal(0.3, 0.2, (1000, 40))
-    low, high = significance.intervals(scores, lambda means: means, 0.95, 1000, seed=1)
-    assert ((low <= 0.3) & (0.3 <= high)).mean() == pytest.approx(0.94, abs=4 * sqrt(0.94 * 0.06 / 1000))
 
 
 @pytest.mark.slow
@@ -311,9 +274,6 @@ def test_geometric_means_are_compared_on_their_logarithms():
     assert row.p_t == pytest.approx(stats.ttest_rel(logs["b"], logs["a"]).pvalue)
 
 
-# ---- invariants
-
-
 @pytest.mark.slow
 def test_swapping_the_runs_negates_the_difference():
     one, other = (
@@ -336,16 +296,6 @@ def test_the_order_of_queries_changes_nothing_that_is_not_random():
     one, other = (compare(q, runs, MEASURES, baseline="a").table for q in (qrels, moved))
     exact = ["score", "effect", "p_t", "p_wilcoxon", "p_randomisation"]
     pd.testing.assert_frame_equal(one[exact], other[exact], rtol=1e-12)
-
-
-def test_a_constant_moves_scores_and_no_difference():
-    """Scores are multiples of 1/4, which floats represent exactly."""
-    scores = np.random.default_rng(0).integers(0, 5, (2, 25)) / 4
-
-    moved, ends = (significance.intervals(s, lambda means: means, 0.95, 500, seed=0) for s in (scores + 0.5, scores))
-    assert np.subtract(moved, ends) == pytest.approx(np.full((2, 2), 0.5), abs=1e-12)
-    d, moved = scores[:1] - scores[1:], (scores[:1] + 0.5) - (scores[1:] + 0.5)
-    assert significance.t_test(d) == significance.t_test(moved)
 
 
 @pytest.mark.slow
@@ -444,14 +394,17 @@ def test_two_queries_are_enough_and_one_is_not():
 def test_runs_come_in_all_forms(tmp_path):
     """Runs may be results of PyTerrier, files, or a single run without a name."""
     path = tmp_path / "a.run"
-    RUNS["a"].assign(q0="Q0", rank=0, tag="a")[["query_id", "q0", "doc_id", "rank", "score", "tag"]].to_csv(
-        path, sep=" ", header=False, index=False
-    )
+    written(RUNS["a"], path, "a")
     expected = quickly(QRELS, {"a": RUNS["a"], "b": RUNS["b"]}, ["AP"], baseline="a").table
     found = quickly(as_pyterrier(QRELS), {"a": path, "b": as_pyterrier(RUNS["b"])}, ["AP"], baseline="a").table
     pd.testing.assert_frame_equal(found, expected)
     alone = quickly(QRELS, RUNS["a"], "AP").table
     assert alone[["run", "measure"]].to_numpy().tolist() == [["run", "AP"]]
+
+
+def written(run, path, tag):
+    """Write a run in TREC format."""
+    path.write_text("".join(f"{r.query_id} Q0 {r.doc_id} 1 {r.score} {tag}\n" for r in run.itertuples()))
 
 
 def test_what_to_report_stands_in_about(found):
@@ -469,8 +422,7 @@ def test_what_to_report_stands_in_about(found):
     ({"baseline": "A"}, BadParameter, "baseline='A' is no run. Near: 'a'."),
     ({"baseline": "x"}, BadParameter, "baseline='x' is no run. Available: a, b, c."),
     ({"test": "wilcoxson"}, BadParameter, "test='wilcoxson' is no test. Near: 'wilcoxon'."),
-    ({"correction": "Holms"}, BadParameter,
-     "correction='Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
+    ({"correction": "Holms"}, BadParameter, "'Holms' is no correction. Near: 'holm', 'holm-sidak', 'hommel'."),
     ({"confidence": 95}, BadParameter, "confidence=95 must be between 0 and 1"),
     ({"resamples": 10}, BadParameter, "resamples=10 must be a whole number from 100"),
     ({"seed": None}, BadParameter, "seed=None must be a whole number"),
@@ -480,14 +432,11 @@ def test_what_to_report_stands_in_about(found):
     ({"measures": ["AQ"]}, CWLAError, "no measure 'AQ'"),
     ({"runs": {}}, BadRun, "there is no run"),
     ({"runs": {"a": RUNS["a"]}, "baseline": "a"}, BadParameter, "'a' is the only run"),
-    ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun,
-     "x: none of the 19 judged topics … Are their ids the same"),
+    ({"runs": {"a": RUNS["a"], "x": {"301": {"d1": 1.0}}}}, BadRun, "x: none of the 19 judged topics"),
 ])  # fmt: skip
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 def test_what_is_wrong_is_said(given, error, message):
-    refused(
-        lambda: compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given}), error, *message.split(" … ")
-    )
+    refused(lambda: compare(**{"qrels": QRELS, "runs": RUNS, "measures": ["AP"], **given}), error, message)
 
 
 @pytest.mark.slow
@@ -510,11 +459,10 @@ def test_measures_by_which_no_document_is_relevant():
 
 @pytest.mark.slow
 def test_importing_it_imports_nothing_heavy():
-    code = "import sys, pyterrier_cwla.evaluation.run_comparison; print([m for m in ('statsmodels', 'scipy.stats') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"
-
-
-# ---- output formats
+    code = (
+        "import sys, pyterrier_cwla.evaluation.run_comparison; print({'statsmodels', 'scipy.stats'} & {*sys.modules})"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "set()"
 
 
 @pytest.fixture(scope="module")
@@ -693,14 +641,11 @@ def test_latex_compiles(tmp_path):
     names = ["[x] a_b & c", "<b>be|st</b>~^\\", "*worst#1 {$%}"]
     found = quickly(QRELS, dict(zip(names, RUNS.values())), {"nDCG_@5": "nDCG@5", "#": "NumRet"}, baseline=names[0],
                     correction="sidak")  # fmt: skip
-    tables = "".join(
-        found.to_latex(interval=interval, label=f"t{interval}") for interval in ("difference", "score", None)
-    )
+    tables = "".join(found.to_latex(interval=kind, label=f"t{kind}") for kind in ("difference", "score", None))
     document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{tables}\\end{{document}}"
     (tmp_path / "t.tex").write_text(document)
-    done = subprocess.run(
-        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"], cwd=tmp_path, capture_output=True
-    )
+    command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -710,9 +655,6 @@ def test_only_the_highest_is_bold(clear):
         assert bold == set(of_measure[1].run[of_measure[1].score == of_measure[1].score.max()])
     same = quickly(QRELS, {"a": RUNS["a"], "b": RUNS["a"]}, ["AP", "NumRel"])
     assert not any(cell.bold for cell in same.cells().values())
-
-
-# ---- the terminal
 
 
 def printed(found, width):
@@ -736,14 +678,11 @@ def test_wide_terminals_show_everything(clear):
     text = printed(clear, 200)
     assert "Left out" not in text
     row = clear.table.set_index(["run", "measure"]).loc["worst#1", "AP_%"]
-    p = {
-        name: "<.001" if row[f"p_{name}_corrected"] < 0.001 else f"{row[f'p_{name}_corrected']:.3f}"[1:]
-        for name in TESTED
-    }
+    p = [row[f"p_{name}_corrected"] for name in TESTED]
     expected = (
         f"worst#1 {row.score:.3f}▼ [{row.score_low:.3f}, {row.score_high:.3f}] {row.difference:+.3f}"
-        f" [{row.difference_low:+.3f}, {row.difference_high:+.3f}] {row.effect:+.2f} {' '.join(p.values())}"
-    )
+        f" [{row.difference_low:+.3f}, {row.difference_high:+.3f}] {row.effect:+.2f} "
+    ) + " ".join("<.001" if value < 0.001 else f"{value:.3f}"[1:] for value in p)
     assert expected.replace(" -", " −").replace("[-", "[−") in [" ".join(line.split()) for line in text.split("\n")]
 
 
@@ -770,9 +709,6 @@ def test_without_a_baseline_there_are_scores_and_intervals():
     assert "In brackets 95\N{NO-BREAK SPACE}% confidence intervals" in text
 
 
-# ---- the command line
-
-
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     """Folder with judgments and three runs as files; the working directory of the commands."""
@@ -781,9 +717,7 @@ def files(tmp_path, monkeypatch):
     (tmp_path / "runs").mkdir()
     QRELS.assign(i=0)[["query_id", "i", "doc_id", "relevance"]].to_csv("qrels.txt", sep=" ", header=False, index=False)
     for name, run in RUNS.items():
-        run.assign(q0="Q0", rank=0, tag=name)[["query_id", "q0", "doc_id", "rank", "score", "tag"]].to_csv(
-            f"runs/{name}.txt", sep=" ", header=False, index=False
-        )
+        written(run, tmp_path / "runs" / f"{name}.txt", name)
     words = pd.concat(RUNS.values())[["doc_id", "doc_length"]].drop_duplicates("doc_id")
     words.to_csv("words.tsv", sep="\t", header=["docno", "words"], index=False)
     return tmp_path
@@ -849,9 +783,6 @@ def test_the_command_says_in_one_line_what_is_wrong(ask, arguments, line):
     assert err == line
 
 
-# ---- measures of other providers
-
-
 def test_float_grades_and_measures_of_other_providers():
     """Whole grades of a float column are passed on as integers, and others are named."""
     runs = {name: {"q": {"a": 1.0, "b": at}, "r": {"a": 1.0}} for name, at in (("one", 2.0), ("other", 0.5))}
@@ -880,10 +811,9 @@ def test_measures_of_other_providers_are_compared_like_ours(tmp_path):
             assert row.score_low <= row.score <= row.score_high
     named = compare(qrels, runs, {"F": "SetF", "P": "P@5"}, baseline="one", resamples=200).table
     assert named.set_index(["measure", "run"]).loc["F", "other"].p_t == table.loc["SetF", "other"].p_t
-    for name, run in runs.items():
-        lines = (f"{r.query_id} Q0 {r.doc_id} 1 {r.score} x\n" for r in run.itertuples())
-        (tmp_path / f"{name}.txt").write_text("".join(lines))
     files = {name: tmp_path / f"{name}.txt" for name in runs}
+    for name, run in runs.items():
+        written(run, files[name], name)
     assert compare(qrels, files, names, baseline="one", resamples=200).table.equals(found.table)
 
 
@@ -915,34 +845,6 @@ def test_what_no_provider_computes_is_refused(monkeypatch):
     refused(lambda: compare(judged, run, [SIZE]), UnknownSpec, "Size: no installed provider computes it")
 
 
-# ---- real runs
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-@pytest.mark.parametrize(("folder", "names", "suffix", "queries"), [
-    ("dl19", ["BM25", "BM25_RM3", "D_BERT_KD_TASB"], ".txt", 43),
-    ("trec-covid-r1", ["BM25R2", "BERT", "sab20.1.meta.docs"], ".gz", 30),
-])  # fmt: skip
-def test_real_runs(data, folder, names, suffix, queries):
-    """p-values equal those of single scipy calls, and every interval contains its score."""
-    runs = {name: data / folder / "runs" / f"{name}{suffix}" for name in names}
-    qrels = data / folder / "qrels.txt"
-    found = quickly(qrels, runs, ["nDCG@10", "AP", "RR"], baseline=names[0])
-    assert found.about["queries"] == queries
-    scores = by_query(qrels, runs, ["nDCG@10", "AP", "RR"])
-    for row in found.table.itertuples():
-        assert row.score_low <= row.score <= row.score_high
-        if row.run != names[0]:
-            one, base = (scores[run][row.measure].to_numpy() for run in (row.run, names[0]))
-            d = np.round(one - base, 12)
-            assert row.p_t == pytest.approx(stats.ttest_rel(one, base).pvalue, rel=1e-9)
-            assert row.p_wilcoxon == pytest.approx(stats.wilcoxon(d[d != 0]).pvalue, rel=1e-9)
-            assert row.difference_low <= row.difference <= row.difference_high
-    better = {row.run for row in found.table.itertuples() if row.measure == "AP" and row.p_t_corrected < 0.05}
-    assert names[-1] in better
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("correction", "says"), [("holm", True), ("hommel", False), ("simes-hochberg", False)])
 def test_what_randomisation_cannot_reach_is_said_where_it_is_known(correction, says):
@@ -964,8 +866,8 @@ def test_json_has_no_infinite_numbers(files, prints):
     assert np.isinf(compare(judged, {"x": run, "y": better}, ["RR"], baseline="x").table["effect"]).any()
     (files / "all.txt").write_text("".join(f"{q} 0 a 1\n{q} 0 b 0\n" for q in run))
     for name, scores in {"x": run, "y": better}.items():
-        lines = [f"{q} Q0 {d} 1 {score} {name}\n" for q, of_q in scores.items() for d, score in of_q.items()]
-        (files / f"{name}.run").write_text("".join(lines))
+        rows = [(q, d, score) for q, of_q in scores.items() for d, score in of_q.items()]
+        written(pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]), files / f"{name}.run", name)
     out = prints("compare", "all.txt", "x.run", "y.run", "-m", "RR", "--baseline", "x", "--format", "jsonl")
     assert [json.loads(line, parse_constant=pytest.fail)["effect"] for line in out.splitlines()] == [None] * 2
 

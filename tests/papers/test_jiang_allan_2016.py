@@ -209,9 +209,6 @@ def of_queries(metric, e):
     return lambda lists, judged: mean(lambda grades: metric(grades, judged, e), lists)
 
 
-# ---- sessions
-
-
 class Log(NamedTuple):
     """Judgments, run and sessions as frames, and the rating, lists of grades and judged grades of each session."""
 
@@ -278,9 +275,6 @@ def nrmse(table, ratings, seed):
         slope = ((x[train] - x0) * (y[train] - y0)).sum(axis=0) / ((x[train] - x0) ** 2).sum(axis=0)
         errors.append(np.sqrt(((y0 + slope * (x[test] - x0) - y[test]) ** 2).mean(axis=0)))
     return np.mean(errors, axis=0) / 4
-
-
-# ---- data of the paper
 
 
 @pytest.fixture(scope="module")
@@ -353,9 +347,6 @@ def test_gain_per_item_agrees_with_ratings_and_total_gain_does_not(log):
     assert round(mean, 2) == 0.41
 
 
-# ---- generated data of the same form
-
-
 @pytest.fixture
 def twin(tmp_path):
     """Write files of the same form: up to seven queries per session, some without results, grades of −1, a quote."""
@@ -399,9 +390,6 @@ def test_the_carried_table_is_the_sum_over_all_ways(twin):
         for discount in ("none", "log2"):
             slow = slow_esndcg(lists[:2], twin.judged[session], discount=discount)
             assert expected_ndcg(lists[:2], twin.judged[session], discount) == pytest.approx(slow, abs=1e-12)
-
-
-# ---- equations
 
 
 def test_the_efforts_of_dcg_and_of_its_ideal():

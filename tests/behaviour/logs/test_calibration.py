@@ -638,7 +638,6 @@ def test_groups_are_calibrated_apart():
 
 
 def test_a_calibration_is_a_measure():
-
     parameters = CALIBRATION.parameters()
     assert list(parameters) == TBG_PARAMETERS
     assert all(type(value) is float for value in parameters.values())
@@ -852,7 +851,6 @@ def test_the_study_of_presentations_and_satisfaction(data):
 
 
 def test_a_file_has_the_fields_of_what_it_is_made_of():
-
     assert calibration_files.CURVES.keys() == SHAPES.keys()
     assert list(calibration_files._READING) == [field.name for field in fields(estimators.ReadingTimeLine)]
     assert list(calibration_files._FIT) == [field.name for field in fields(estimators.StayDistribution)]

@@ -97,7 +97,6 @@ def test_means_are_scores_where_only_stopping_is_random(C, end):
 
 
 def test_what_users_of_all_continuations_are_tested_on():
-
     built_in = {name for name, part in TABLES["continuation"].items() if part.built_in}
     assert built_in == {C.split("(")[0] for C in STOPPING}
     assert {name for name, part in TABLES["aggregation"].items() if part.built_in} == {A.split("(")[0] for A in FELT}
@@ -630,7 +629,6 @@ def test_pictures_show_all_users_and_the_mean(what):
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_users_of_the_deep_learning_runs_gain_what_is_exact(data):
-
     runs = {path.stem: path for path in find_runs(data / "dl19" / "runs")[:2]}
     measure = TBG(lengths=data / "dl19" / "doclens.tsv", missing="mean")
     found = quietly(data / "dl19" / "qrels.txt", runs, measure, users=1000, reading="exponential").by_query
