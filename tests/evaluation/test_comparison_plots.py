@@ -332,16 +332,6 @@ def test_texts_of_users_are_harmless():
 
 
 @pytest.mark.slow
-def test_real_runs_can_be_read(data):
-    folder = data / "dl19"
-    runs = {path.stem: path for path in sorted((folder / "runs").glob("*.txt"))}
-    found = compare(folder / "qrels.txt", runs, ["nDCG@10", "AP(rel=2)", "RR(rel=2)"], "BM25", resamples=100)
-    for width in (3.3, 7):
-        assert_readable(found.plot(width=width))
-    assert_readable(found.plot_topics("SPLADE_P_P_ENSEMBLE_DISTIL", "BM25").figure)
-
-
-@pytest.mark.slow
 def test_small_figures_without_layout_are_laid_out():
     made = collection(0, queries=8)
     names = ["the_system_with_a_long_name_A", "the_system_with_a_long_name_B"]

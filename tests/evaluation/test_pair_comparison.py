@@ -91,22 +91,6 @@ def test_tukeys_hsd_is_computed_when_it_is_shown(monkeypatch):
     assert len(calls) == 6
 
 
-@pytest.mark.slow
-def test_without_differences_between_topics_tukeys_hsd_is_that_of_scipy():
-    """One-way: topics whose means are equal explain nothing; their degrees of freedom alone differ."""
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(4, 400))
-    values -= values.mean(axis=0)
-    first, second = np.triu_indices(4, 1)
-    ours, _ = tukey_hsd(values + 0.05 * np.arange(4)[:, None], first, second, 0.95)
-    # Blocks take one degree of freedom in four of the errors, and none of their sum of squares.
-    shrunk = values * np.sqrt(4 / 3) + 0.05 * np.arange(4)[:, None] - values.mean(axis=1, keepdims=True) * (
-        np.sqrt(4 / 3) - 1
-    )  # fmt: skip
-    theirs = stats.tukey_hsd(*shrunk).pvalue[first, second]
-    assert ours == pytest.approx(theirs, abs=5e-4)
-
-
 def test_randomised_hsd_by_loops():
     rng = np.random.default_rng(1)
     values = np.round(rng.random((3, 4)), 1) + np.array([[0.0], [0.1], [0.6]])

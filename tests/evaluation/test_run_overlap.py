@@ -137,20 +137,6 @@ def test_errors():
         refused(partial(rbo, ONE, OTHER, depth=depth), BadParameter, f"depth={depth!r} must be a whole number from 1")
 
 
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_runs_of_dl19(data):
-    from pyterrier_cwla.files.formats import find_runs, read_run
-
-    files = list(find_runs(data / "dl19" / "runs"))[:3]
-    runs = {path.name: read_run(path).to_pandas() for path in files}
-    found = rbo(runs, p=0.9, by_query=True)
-    for (one, other), some in found.groupby(level=[0, 1]):
-        expected = slow(runs[one], runs[other], 0.9, None)
-        for (_, _, query), values in some.iterrows():
-            assert values.tolist() == pytest.approx(expected[query], abs=1e-9)
-
-
 @pytest.fixture
 def folder(tmp_path):
     folder = tmp_path / "runs"

@@ -11,7 +11,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import RepeatedKFold, cross_val_score
 
-from pyterrier_cwla import evaluate_sessions, explain_gains, score
+from pyterrier_cwla import evaluate_sessions
 from tests.measures.test_session_users import slow_session
 from tests.measures.test_sessions import best_first, slow_esndcg, slow_nsdcg, slow_sdcg
 
@@ -404,26 +404,3 @@ def test_the_efforts_of_dcg_and_of_its_ideal():
     found = evaluate_sessions(qrels, run, {"s": ["q"]}, measures).loc["s"]
     dcg = gain / effort
     assert found.tolist() == pytest.approx([dcg, dcg / (ideal_gain / ideal_effort)], abs=1e-12)
-
-
-@pytest.mark.parametrize("ratio", [1, 4])
-def test_the_effective_discount(ratio):
-    """Eq. 8: P_examine(i)/E(effort) for M1, Σ_{j≥i} P_stop(j)/e_stop(j) for M2."""
-    b, e = [0, 0, 1, 1, 0], [1 / ratio, 1 / ratio, 1, 1, 1 / ratio]
-    examine = [0.6 ** (i - 1) for i in range(1, 6)]
-    rbp = explain_gains(b, efforts=e, C="rbp(0.6)", A="erg", end="stop")
-    expected = sum(p * cost for p, cost in zip(examine, e))
-    assert rbp.table["discount"].tolist() == pytest.approx([p / expected for p in examine], abs=1e-12)
-    ap = explain_gains(b, efforts=e, C="ap2", A="avg", end="stop")
-    discounts = [sum(b[j] / 2 / sum(e[: j + 1]) for j in range(i, 5)) for i in range(5)]
-    assert ap.table["discount"].tolist() == pytest.approx(discounts, abs=1e-12)
-    for found in (rbp, ap):
-        assert found.score == pytest.approx(sum(g * d for g, d in zip(b, found.table["discount"])), abs=1e-12)
-
-
-def test_a_relevant_result_does_not_come_for_free():
-    """Section 3.2: a relevant result in place of a non-relevant one costs effort, so the score grows by less than its
-    gain.
-    """
-    more = {"C": "prec(2)", "A": "erg", "gain": "binary", "effort": "ratio(4)", "end": "stop"}
-    assert score([1, 1], **more) - score([1, 0], **more) == pytest.approx(1 - 1 / 1.25)

@@ -4,8 +4,6 @@ import ir_measures
 import pandas as pd
 import pyterrier as pt
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pyterrier_cwla import TBG, evaluate
 from pyterrier_cwla.errors import MissingLength
@@ -118,19 +116,3 @@ def test_deeper_is_never_worse_and_unknown_lengths_are_the_mean(generated):
     by_depth = evaluate(qrels, runs, [TBG(lengths=words) @ k for k in (1, 5, 20, 100)] + [TBG(lengths=words)])
     assert by_depth.diff(axis=1).iloc[:, 1:].ge(0).all(axis=None)
     assert by_depth.iloc[:, -1].equals(by_depth.iloc[:, -2])
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5000)), min_size=1, max_size=30))
-def test_time_biased_gain_by_hand(documents):
-    """Smucker and Clarke (2012), Eq. 3: Σ 0.64·0.77·2^(−T/224) over relevant documents, with 4.4 s per summary in T."""
-    elapsed, expected = 0.0, 0.0
-    for relevant, words in documents:
-        expected += relevant * 0.64 * 0.77 * 2 ** (-elapsed / 224)
-        elapsed += 4.4 + (0.64 if relevant else 0.39) * (0.018 * words + 7.8)
-    names = [f"d{i}" for i in range(len(documents))]
-    run = {"1": {name: -float(i) for i, name in enumerate(names)}}
-    qrels = {"1": {name: int(relevant) for name, (relevant, _) in zip(names, documents)}}
-    lengths = {name: words for name, (_, words) in zip(names, documents)}
-    assert TBG(lengths=lengths).calc_aggregate(qrels, run) == pytest.approx(expected, abs=1e-9)
-    unlimited = TBG(lengths=lengths, norm="unlimited").calc_aggregate(qrels, run)
-    assert unlimited == pytest.approx(expected / 17.204, rel=1e-4)

@@ -512,27 +512,6 @@ def test_examination_falls_with_rank_as_it_did():
 
 
 @pytest.mark.slow
-def test_the_position_model_is_the_most_probable_one():
-    """Compared with an optimiser of Σ c·ln(ab) + (n − c)·ln(1 − ab), click by click."""
-    log_, _ = positions(3, [1.0, 0.6, 0.35], sessions=60, users=10, documents=4, attract=[0.3, 0.5, 0.6, 0.8])
-    model = position_model(log_, resamples=20)
-    cells = log_.rows.groupby(["docno", "rank"])["clicked"].agg(["sum", "size"])
-    documents = sorted(log_.rows["docno"].unique())
-
-    def loss(x):
-        total = 0.0
-        for (docno, rank), (c, n) in cells.iterrows():
-            eta = x[documents.index(docno)] + (x[3 + rank - 1] if rank > 1 else 0.0)
-            total -= c * eta + (n - c) * log(max(1 - np.exp(eta), 1e-12))
-        return total
-
-    best = minimize(loss, [-0.5] * 4 + [-0.5, -1.0], bounds=[(-5, -1e-6)] * 4 + [(-5, 1)] * 2)
-    assert model.log_likelihood[-1] == pytest.approx(-best.fun, abs=1e-4)
-    assert model.table["b"].tolist() == pytest.approx([1, *np.exp(best.x[4:])], abs=1e-3)
-    assert model.attraction["a"].tolist() == pytest.approx(np.exp(best.x[:4]), abs=1e-3)
-
-
-@pytest.mark.slow
 def test_intervals_of_the_position_model_are_from_resampled_users():
     log_, _ = positions(5, [1.0, 0.6, 0.35], sessions=200, users=40, documents=8)
     model = position_model(log_, resamples=2000)
@@ -676,6 +655,7 @@ def test_position_model_is_the_maximum_if_an_attraction_is_1():
         best = minimize(loss, np.full(7, -0.5), method="L-BFGS-B", bounds=[(-20, 0)] * 7, options={"ftol": 1e-14})
         model = position_model(InteractionLog.of(rows), resamples=2)
         assert model.log_likelihood[-1] == pytest.approx(-best.fun, abs=1e-4)
+        assert model.table["b"].tolist() == pytest.approx(np.exp(best.x[4:] - best.x[4]), abs=0.05)
 
 
 def test_estimates_on_the_border_have_no_interval():

@@ -40,26 +40,13 @@ def logs(draw):
         for rank, document in zip(ranks, documents):
             seen = draw(st.booleans())
             clicked = seen and draw(st.booleans())
-            rows.append(
-                dict(
-                    user=user,
-                    session=f"s{number}",
-                    topic=f"t{topic}",
-                    rank=rank,
-                    docno=f"00{document}",
-                    clicked=clicked,
-                    grade=grades[8 * topic + document],
-                    seen=seen,
-                    saved=clicked and draw(st.booleans()),
-                    summary_seconds=draw(seconds),
-                    document_seconds=draw(seconds) if clicked else UNKNOWN,
-                    words=float(words[document]),
-                    duplicate=draw(st.booleans()),
-                    time=draw(seconds) if clicked else UNKNOWN,
-                    cut_off=cut_off,
-                    layout=draw(st.sampled_from(["list", "007"])),
-                )
-            )
+            rows.append(dict(
+                user=user, session=f"s{number}", topic=f"t{topic}", rank=rank, docno=f"00{document}", clicked=clicked,
+                grade=grades[8 * topic + document], seen=seen, saved=clicked and draw(st.booleans()),
+                summary_seconds=draw(seconds), document_seconds=draw(seconds) if clicked else UNKNOWN,
+                words=float(words[document]), duplicate=draw(st.booleans()),
+                time=draw(seconds) if clicked else UNKNOWN, cut_off=cut_off, layout=draw(st.sampled_from(["list", "007"])),
+            ))  # fmt: skip
     return draw(st.permutations(rows))
 
 
@@ -214,10 +201,8 @@ def test_damage_is_an_error_that_names_the_row_or_leaves_out_sessions(cells, pla
         shown = column != "rank" and value is not None and value != "" and "not known" not in reason
         assert not shown or f"{column}={value!r}" in message
     if sessions == 3:
-        none = refused(
-            lambda: InteractionLog.of(damaged(cells), broken="exclude"), BadLog, "the log has no valid session"
-        )
-        assert "'a document with two lengths': 3" in none
+        says = "the log has no valid session", "'a document with two lengths': 3"
+        refused(lambda: InteractionLog.of(damaged(cells), broken="exclude"), BadLog, *says)
         return
     log = InteractionLog.of(damaged(cells), broken="exclude")
     assert log.excluded == {reason: sessions}
@@ -406,17 +391,11 @@ def slow_sessions(rows):
         clicked = [row for row in of if row["clicked"]]
         times = [row["time"] for row in clicked if not math.isnan(row["time"])]
         yield dict(
-            user=user,
-            session=session,
-            topic=of[0]["topic"],
-            results=sum(row["seen"] for row in of),
-            clicks=len(clicked),
-            depth=max((row["rank"] for row in clicked), default=0),
-            summary_seconds=sum(summary) if summary else UNKNOWN,
+            user=user, session=session, topic=of[0]["topic"], cut_off=of[0]["cut_off"], clicks=len(clicked),
+            results=sum(row["seen"] for row in of), depth=max((row["rank"] for row in clicked), default=0),
+            summary_seconds=sum(summary) if summary else UNKNOWN, last_click=max(times, default=UNKNOWN),
             document_seconds=sum(row["document_seconds"] for row in clicked),
-            last_click=max(times, default=UNKNOWN),
-            cut_off=of[0]["cut_off"],
-        )
+        )  # fmt: skip
 
 
 @pytest.mark.slow
@@ -432,9 +411,7 @@ def test_sessions_are_sums_over_their_rows(rows, random):
         if not known:
             expected["document_seconds"] = UNKNOWN
         for name, value in expected.items():
-            assert (
-                found[name] == pytest.approx(value, nan_ok=True) if isinstance(value, float) else found[name] == value
-            )
+            assert found[name] == (pytest.approx(value, nan_ok=True) if isinstance(value, float) else value)
 
 
 def test_ids_in_files_stay_as_they_are_written(tmp_path):
@@ -551,7 +528,6 @@ def test_a_new_list_begins_where_the_study_shuffled_anew(data):
 def study(folder, opened=True):
     """Write a small study: a list shuffled twice, a document opened under a later query, a click without a result."""
     folder.mkdir(exist_ok=True)
-    columns = ["id", "qid", "rank", "doc_id", "click", "actual_qrel_value"]
     shown = [
         (3, 2, 1, "c", 2, 1),
         (1, 2, 1, "a", 1, 1),
@@ -559,14 +535,13 @@ def study(folder, opened=True):
         (4, 2, 4, "d", 1, 0),
         (5, 3, 1, "e", 0, 0),
     ]
-    pd.DataFrame(shown, columns=columns).assign(
-        user=7, topic_id=31, query="it", time_spent=1.5, interface_type="BASE"
-    ).to_csv(folder / "serp_annotation.csv", index=False)
-    pd.DataFrame(
-        [(2, "a", 1, 20.0, 10.0, 30.0), (3, "c", 0, 700.0, 0.0, 700.0)]
-        + ([] if opened else [(3, "z", 1, 1.0, 1.0, 2.0)]),
-        columns=["qid", "doc_id", "judgement", "doc_decision_time", "doc_mark_item_time", "total_time"],
-    ).assign(user=7, topic_id=31).to_csv(folder / "document_annotation.csv", index=False)
+    columns = ["id", "qid", "rank", "doc_id", "click", "actual_qrel_value"]
+    more = dict(user=7, topic_id=31, query="it", time_spent=1.5, interface_type="BASE")
+    pd.DataFrame(shown, columns=columns).assign(**more).to_csv(folder / "serp_annotation.csv", index=False)
+    read = [(2, "a", 1, 20.0, 10.0, 30.0), (3, "c", 0, 700.0, 0.0, 700.0), (3, "z", 1, 1.0, 1.0, 2.0)]
+    columns = ["qid", "doc_id", "judgement", "doc_decision_time", "doc_mark_item_time", "total_time"]
+    table = pd.DataFrame(read[: 2 if opened else 3], columns=columns).assign(user=7, topic_id=31)
+    table.to_csv(folder / "document_annotation.csv", index=False)
     return folder
 
 
@@ -605,17 +580,9 @@ def test_a_study_with_a_hole_says_which(tmp_path):
 def showing(time, documents, clicks=(), user="ann", query="q", first=1):
     """Return one impression of a list; ``clicks`` maps documents to the times of their clicks."""
     return [
-        dict(
-            user=user,
-            query=query,
-            time=time,
-            rank=rank,
-            docno=doc,
-            clicked=doc in clicks,
-            click_time=dict(clicks).get(doc),
-        )
+        dict(user=user, query=query, time=time, rank=rank, docno=doc, clicked=doc in clicks, click_time=dict(clicks).get(doc))
         for rank, doc in enumerate(documents, first)
-    ]
+    ]  # fmt: skip
 
 
 def told(log):
@@ -666,11 +633,8 @@ def engines(draw):
             for time in draw(st.lists(st.integers(0, 30), unique=True, max_size=5)):
                 first = draw(st.sampled_from([1, 1, 3]))
                 names = draw(st.sampled_from(["xy", "xy", "yx", "xz"] if first == 1 else ["uv", "ux"]))
-                clicks = {
-                    doc: (time + draw(st.sampled_from([0, 0.5, 1, 3.5, 8]))) * 1000.0
-                    for doc in names
-                    if draw(st.booleans())
-                }
+                late = st.sampled_from([0, 0.5, 1, 3.5, 8])
+                clicks = {doc: (time + draw(late)) * 1000.0 for doc in names if draw(st.booleans())}
                 shown += showing(time * 1000.0, names, clicks, user, query, first)
     return shown
 
@@ -687,12 +651,8 @@ def test_search_engine_sessions_equal_a_loop_over_events(shown):
 
 @pytest.mark.slow
 def test_an_hour_of_idleness_ends_a_session():
-    shown = (
-        showing(0, "ab")
-        + showing(3600, "ab", {"b": 3700.0})
-        + showing(7300, "ab", {"a": 7300.0})
-        + showing(10901, "ab")
-    )
+    clicks = {0: (), 3600: {"b": 3700.0}, 7300: {"a": 7300.0}, 10901: ()}
+    shown = [row for time, clicked in clicks.items() for row in showing(time, "ab", clicked)]
     log = click_log(shown)
     assert told(log) == {
         ("ann", "q/1"): [(1, "a", True), (2, "b", True)],

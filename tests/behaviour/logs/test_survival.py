@@ -84,18 +84,6 @@ def test_no_half_life_without_leavers_or_of_improper_stays():
     assert np.isfinite(half_life(Stays.from_seconds([10.0, 30.0, 95.0], limit=100)))
 
 
-@pytest.mark.parametrize("limit", [np.inf, 400.0])
-def test_entries_and_limits_are_taken_out_of_the_half_life(limit):
-    """Sessions are observed only if longer than their entry and shorter than the limit.
-
-    Without this correction the half-life is biased.
-    """
-    found = [half_life(mixed(seed, 1000, limit)) for seed in range(12)]
-    assert np.mean(found) == pytest.approx(300 * LN2, abs=4 * np.std(found, ddof=1) / math.sqrt(12))
-    naive = [half_life(Stays.from_seconds(s.lower, s.upper)) for s in (mixed(seed, 1000, limit) for seed in range(12))]
-    assert abs(np.mean(naive) - 300 * LN2) > 8 * np.std(naive, ddof=1) / math.sqrt(12)
-
-
 def test_half_life_of_a_resample_is_that_of_its_sessions():
     sample = mixed(limit=500.0)
     at, of_users = grid(sample, 40, half_life(sample))

@@ -98,12 +98,3 @@ def test_forty_runs_with_long_names_and_half_a_column():
     assert_readable(found.plot("time").figure)
     _, ax = pyplot.subplots(figsize=(3.3, 3), layout="constrained")
     assert_readable(simulated(["one", "a-rather-long-name_of.a-run"], users=20).plot("time", ax=ax).figure)
-
-
-@pytest.mark.slow
-def test_real_runs_can_be_read(data):
-    runs = {name: data / "dl19" / "runs" / f"{name}.txt" for name in ("BM25", "SPLADE_P_P_ENSEMBLE_DISTIL")}
-    measure = TBG(lengths=data / "dl19" / "doclens.tsv", missing="mean")
-    found = simulate(data / "dl19" / "qrels.txt", runs, measure, users=50, keep=True, progress=False)
-    for what in ("gain", "time", "items", "score"):
-        assert_readable(found.plot(what).figure)

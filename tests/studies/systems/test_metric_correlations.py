@@ -11,7 +11,6 @@ from scipy.stats import kendalltau, t
 
 from pyterrier_cwla import evaluate, studies
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
 from pyterrier_cwla.rendering.figures import label_ends, measure_look
 from pyterrier_cwla.studies import Rated, metric_agreement, plot_correlations, plot_scatter
 from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
@@ -230,15 +229,3 @@ def test_what_cannot_be_is_said(study):
     refused(lambda: study.matrix("tau"), "'tau' is no agreement. Near: 'tau_", BadParameter)
     refused(lambda: study.scatter("MAP", "RR"), "'MAP' is no measure of this study. Near: 'AP'", BadParameter)
     refused(lambda: study.scatter("AP", "RR", k=-1), "k=-1", BadParameter)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_runs_of_trec_covid_correlate_as_scipy_says(data):
-    folder = data / "trec-covid-r1"
-    qrels = read_qrels(folder / "qrels.txt")
-    runs = {path.name: read_run(path) for path in find_runs(folder / "runs")[:20]}
-    found = metric_agreement(qrels, runs, MEASURES, resamples=100).table
-    means = evaluate(qrels, runs, MEASURES).round(10)
-    expected = [kendalltau(means[x], means[y]).statistic for x, y in combinations(MEASURES, 2)]
-    assert found["tau_b"].tolist() == pytest.approx(expected, abs=1e-12)

@@ -15,8 +15,7 @@ from scipy.stats import t, ttest_rel, wilcoxon
 
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
-from pyterrier_cwla.evaluation.significance import randomisation_test, wilcoxon_test, without_noise
-from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
+from pyterrier_cwla.evaluation.significance import randomisation_test, t_test, wilcoxon_test, without_noise
 from pyterrier_cwla.rendering.numbers import percent
 from pyterrier_cwla.studies import discriminative_power
 from pyterrier_cwla.studies.correlation import times_drawn
@@ -68,22 +67,14 @@ def sakai(z, resamples, alpha):
     return p, abs(np.mean(w[resamples[b]]))
 
 
-def test_t_and_wilcoxon_are_those_of_scipy():
-    found, values = pairs_tested(scores(), 0.05, 100, 0), scores()
-    for number, (i, j) in enumerate(combinations(range(6), 2)):
-        if (i, j) == (0, 5):
-            assert [found[f"p_{test}"][number] for test in POWER_TESTS] == [1] * len(POWER_TESTS), "the same run"
-            continue
-        assert found["p_t"][number] == pytest.approx(ttest_rel(values[i], values[j]).pvalue, abs=1e-12)
-        z = values[i] - values[j]
-        assert found["p_wilcoxon"][number] == pytest.approx(wilcoxon(z[z != 0]).pvalue, abs=1e-12)
-
-
-def test_the_randomisation_test_is_that_of_compare():
+def test_tests_of_pairs_are_those_of_compare():
     values = scores()
-    found = pairs_tested(values, 0.05, 500, 3)["p_randomisation"]
-    differences = [without_noise(values[i] - values[j], 1.0)[None] for i, j in combinations(range(6), 2)]
-    assert found.tolist() == [float(randomisation_test(z, 500, 3)[0]) for z in differences]
+    found = pairs_tested(values, 0.05, 500, 3)
+    for number, (i, j) in enumerate(combinations(range(6), 2)):
+        z = without_noise(values[i] - values[j], 1.0)[None]
+        p = [found[f"p_{test}"][number] for test in ("t", "wilcoxon", "randomisation")]
+        assert p == [float(one[0]) for one in (t_test(z), wilcoxon_test(z), randomisation_test(z, 500, 3))]
+        assert (i, j) != (0, 5) or [found[f"p_{test}"][number] for test in POWER_TESTS] == [1] * 4, "the same run"
 
 
 @pytest.mark.slow
@@ -124,17 +115,6 @@ def test_cutting_into_pieces_and_the_scale_change_nothing(monkeypatch):
     thousand = pairs_tested(1000 * scores(), 0.05, 150, 0)
     assert thousand["needed"] == pytest.approx(1000 * one["needed"], nan_ok=True)
     assert thousand["p_bootstrap"].tolist() == one["p_bootstrap"].tolist()
-
-
-@pytest.mark.slow
-def test_noise_has_the_power_of_the_level():
-    """Runs have the same quality: each test rejects about 5 % of the pairs at α = 5 %, and 20 % at α = 20 %."""
-    found = [pairs_tested(np.random.default_rng(seed).normal(size=(16, 25)), 0.05, 400, seed) for seed in range(8)]
-    for test in POWER_TESTS:
-        p = np.concatenate([piece[f"p_{test}"] for piece in found])
-        assert len(p) == 960
-        assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.025), test
-        assert np.mean(p < 0.2) == pytest.approx(0.2, abs=0.05), test
 
 
 @pytest.mark.slow
@@ -263,19 +243,11 @@ def some_differences(least, most):
     return st.lists(st.integers(-500, 500).filter(bool), min_size=least, max_size=most)
 
 
-@given(some_differences(1, 8) | some_differences(14, 30), st.integers(0, 10))
+@given(some_differences(1, 8) | some_differences(14, 30) | some_differences(50, 51), st.integers(0, 10))
 def test_wilcoxon_is_scipy_s_of_differences_that_are_not_0(z, zeros):
     z = np.array(z) / 512
     for differences in (z, np.append(z, np.zeros(zeros))):
         assert wilcoxon_test(differences[None])[0] == pytest.approx(wilcoxon(z).pvalue, abs=1e-12)
-
-
-def test_wilcoxon_stays_exact_where_one_of_30_differences_is_0():
-    z = np.random.default_rng(0).normal(size=30)
-    z[3] = 0
-    found = wilcoxon_test(z[None])[0]
-    assert found == pytest.approx(wilcoxon(z[z != 0], method="exact").pvalue, abs=1e-12)
-    assert found != pytest.approx(wilcoxon(z).pvalue, abs=0.005), "which approximates"
 
 
 def test_no_measure_has_the_most_power_if_none_separates():
@@ -347,22 +319,6 @@ def test_what_cannot_be_is_said():
 def test_questions_that_have_no_answer_are_said(study):
     refused(lambda: study.levels("boot"), "test='boot' is no test", BadParameter)
     refused(lambda: study.differ("MAP", "AP"), "no two measures 'MAP', 'AP'", BadParameter)
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_runs_of_trec_covid_have_the_p_values_of_scipy(data):
-    folder = data / "trec-covid-r1"
-    qrels = read_qrels(folder / "qrels.txt")
-    runs = {path.name: read_run(path) for path in find_runs(folder / "runs")[:6]}
-    found = discriminative_power(qrels, runs, MEASURES, resamples=500, progress=False)
-    by_query = evaluate(qrels, runs, MEASURES, by_query=True)
-    for row in found.pairs.itertuples():
-        one, other = (by_query.loc[name, row.measure].round(12) for name in (row.first, row.second))
-        if (one != other).any():
-            assert row.p_t == pytest.approx(ttest_rel(one, other).pvalue, abs=1e-9)
-            z = np.round(one - other, 11)
-            assert row.p_wilcoxon == pytest.approx(wilcoxon(z[z != 0]).pvalue, abs=1e-12)
 
 
 def test_a_run_that_answers_nothing_is_an_error():

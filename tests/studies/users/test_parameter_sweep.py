@@ -8,7 +8,7 @@ from scipy import stats
 
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import fixed_point
-from pyterrier_cwla.studies import Rated, jiang_ratings, plot_change, plot_sensitivity, sensitivity
+from pyterrier_cwla.studies import Rated, plot_change, plot_sensitivity, sensitivity
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
@@ -134,13 +134,3 @@ def test_findings_say_the_change_with_its_interval():
     best = found.table.loc[found.table["pearson"].idxmax()]
     assert f"a change of {fixed_point(best['pearson_change'], 3, signed=True)}" in found.findings()[0]
     assert "60 rated lists of 12 users" in found.tables()["sensitivity"].caption
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_the_curves_begin_and_go_through_what_table_3_prints(data):
-    """Effort ratios 1 (static) and 4; Figure 1."""
-    kinds = {"GRBP": "p=0.6,", "P": "", "ERR": "max_rel=2,"}
-    templates = {name: f"Adaptive{name}({more}effort='ratio($e)')@9" for name, more in kinds.items()}
-    found = quick(templates, {"e": [1, 4]}, jiang_ratings(data / "jiang-sessions"))
-    assert found.table["pearson"].round(3).tolist() == [0.402, 0.463, 0.326, 0.295, 0.385, 0.427]

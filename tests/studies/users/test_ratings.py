@@ -218,16 +218,6 @@ def rated_of(log):
     return Rated.sessions(log.qrels, log.run, log.sessions, log.ratings)
 
 
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_the_printed_correlations_of_jiang_and_allan(data):
-    """Table 3."""
-    rated, cells = rated_of(read(data / "jiang-sessions")), list(table_3())
-    scores = rated.scores([text for text, *_ in cells])
-    found = [round(np.corrcoef(column, rated.ratings)[0, 1], 3) for _, column in scores.items()]
-    assert found == [r for *_, r, _ in cells]
-
-
 def test_generated_sessions_score_as_the_sessions_do(twin):  # noqa: F811
     texts = [text.format("ratio(4)") for text in list(ADAPTIVE)[:4]]
     expected = evaluate_sessions(twin.qrels, twin.run, twin.sessions, texts).loc[twin.ratings.index]

@@ -9,7 +9,6 @@ from scipy import stats
 from pyterrier_cwla.behaviour.clicks.click_positions import weighted_correlation
 from pyterrier_cwla.errors import BadParameter, BadRatings
 from pyterrier_cwla.studies.users.agreement_variation import _within, plot_splits, splits
-from pyterrier_cwla.studies.users.published_studies import jiang_ratings
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
 from pyterrier_cwla.studies.users.ratings import Rated
 from tests.studies.fitting.test_parameter_fit import made, preferred
@@ -194,13 +193,3 @@ def test_pictures_show_their_data(rated):
         bars = np.concatenate([line for part in axes.collections for line in part.get_segments()])
         assert {*found.parts[["low", "high"]].stack()} <= {*bars[:, "xy".index(at)]}
     assert len(found.tables()["splits"].frame) == 2 * 6
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-def test_sessions_are_split_by_difficulty(data):
-    rated = jiang_ratings(data / "jiang-sessions")
-    measure = "AdaptiveGRBP(p=0.6,effort='ratio(4)')@9"
-    found = quick(rated, [measure], by="difficulty")
-    assert found.matrix()["all"].round(3).tolist() == [0.463]
-    assert found.parts["ratings"].sum() + found.about["in_small_parts"] == 80
