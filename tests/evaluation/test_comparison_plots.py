@@ -281,17 +281,6 @@ def test_of_many_topics_the_outermost_have_names():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [3.3, 7.0])
-def test_topic_names_take_no_room_from_the_title(width):
-    names = [f"neural_cross-encoder-distil_v{number}_k1000_rerank" for number in range(2)]
-    qrels = {f"{q:03}": {"a": 1, "b": 0, "c": 1} for q in range(100)}
-    best, worse = {"a": 3.0, "c": 2.0, "b": 1.0}, [{"b": 3.0, "a": 2.0}, {"b": 2.0, "a": 3.0}]
-    runs = {names[0]: dict.fromkeys(qrels, best), names[1]: {q: worse[int(q) % 2] for q in qrels}}
-    _, ax = pyplot.subplots(figsize=(width, 4), layout="constrained")
-    assert_readable(compare(qrels, runs, ["AP"], resamples=100).plot_topics(*names, ax=ax).figure)
-
-
-@pytest.mark.slow
 def test_half_a_column_is_enough(found):
     for height in (5, 2.5, 1.9):  # fewer names in less height
         _, ax = pyplot.subplots(figsize=(3.3, height), layout="constrained")

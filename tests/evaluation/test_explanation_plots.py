@@ -9,9 +9,10 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from pyterrier_cwla.rendering.numbers import percent
 from tests.support.messages import refused
-from tests.support.readable import assert_readable, drawn_texts
+from tests.support.readable import assert_readable
 
 LONG = "a system with a name of many words (k1=0.9, b=0.4, default)"
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +58,6 @@ def last_rank(ax):
     return round(ax.get_xlim()[1] - 0.6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("measure", "documents", "last"), [
     ("nDCG@20", 100, 20),  # the cutoff
     ("CWLA(C='rbp(0.8)',A='erg',max_rel=3)", 100, 21),  # 0.8^20 = 0.0115
@@ -70,7 +70,6 @@ def test_the_ranks_that_matter(measure, documents, last):
     assert last_rank(explained(measure, documents).plot()) == last
 
 
-@pytest.mark.slow
 def test_the_user_chooses_another_depth():
     found = explained("nDCG")
     assert last_rank(found.plot(depth=80)) == 80
@@ -93,7 +92,6 @@ def test_both_panels_show_the_values_of_the_table():
     assert stops == pytest.approx(table["L"].tolist())
 
 
-@pytest.mark.slow
 def test_texts_say_what_is_shown_and_what_is_left_out():
     found = explained("nDCG")
     upper, lower = panels(found.plot())
@@ -106,7 +104,6 @@ def test_texts_say_what_is_shown_and_what_is_left_out():
     assert legend(lower) == ["see the rank (V)", "stop there (L)"]
 
 
-@pytest.mark.slow
 def test_percentages_above_the_bars_are_the_largest_that_fit():
     found = explained("nDCG@20")
     upper = found.plot()
@@ -122,7 +119,6 @@ def test_users_below_the_list_are_mentioned():
     assert panels(found.plot())[1].get_xlabel() == f"rank (documents)\nranks 1 to 2 add {share} of the score"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("measure", "label"), [
     (TBG(seconds_per_word=0), "time before the rank (minutes)"),
     (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
@@ -142,7 +138,6 @@ def test_no_effort_where_every_document_has_effort_1():
     assert len(panels(explained("nDCG@10").plot())) == 2
 
 
-@pytest.mark.slow
 def test_documents_on_request():
     found = explained("nDCG@5")
     assert not any("doc-" in text.get_text() for text in explained("nDCG@5").plot().texts)
@@ -151,7 +146,6 @@ def test_documents_on_request():
     refused(lambda: explain_gains([1, 0], C="rbp(0.5)", A="erg").plot(docnos=True), BadParameter, "has no document ids")
 
 
-@pytest.mark.slow
 def test_the_documents_that_add_most_are_named_where_not_all_fit():
     found = explained("nDCG")
     table, adds = found.table.head(50), found.contributions.head(50)
@@ -162,20 +156,17 @@ def test_the_documents_that_add_most_are_named_where_not_all_fit():
         assert max(adds[other] for other in (rank - 1, rank + 1) if other in named) >= adds[rank]
 
 
-@pytest.mark.slow
 def test_ranks_without_a_document_are_not_unjudged():
     found = explained("INST(max_rel=3,T=2)", 9)  # this user model has more ranks than the list
     (crosses,) = found.plot().lines
     assert crosses.get_xdata().tolist() == [9]
 
 
-@pytest.mark.slow
 def test_more_than_five_grades_have_one_shade():
     upper = explained("CWLA(C='rbp(0.8)',A='erg',gain='raw')", grades=range(12)).plot()
     assert legend(upper)[0] == "gain"
 
 
-@pytest.mark.slow
 def test_panels_take_the_place_of_given_axes():
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
     assert explained("nDCG@10").plot(left) is left
@@ -191,35 +182,26 @@ def test_panels_take_the_place_of_given_axes():
 
 
 CASES = {
-    "nDCG": lambda ax, **more: explained("nDCG").plot(ax, **more),
-    "TBG": lambda ax, **more: explained(TBG(seconds_per_word=0)).plot(ax, **more),
-    "RR": lambda ax, **more: explained("RR").plot(ax, **more),
-    "one document": lambda ax, **more: explained("AP", 1).plot(ax, **more),
-    "score 0": lambda ax, **more: explained("AP", grades=[0]).plot(ax, **more),
-    "long name": lambda ax, **more: explained(TBG(seconds_per_word=0, label=LONG)).plot(ax, **more),
-    "pair": lambda ax, **more: pair().plot(ax, **more),
-    "pair, users differ": lambda ax, **more: pair("INST(max_rel=3,T=2)", names=(LONG, LONG[::-1])).plot(ax, **more),
-    "pair, one document": lambda ax, **more: pair("AP", 1).plot(ax, **more),
+    "nDCG": lambda: explained("nDCG"),
+    "TBG": lambda: explained(TBG(seconds_per_word=0)),
+    "RR": lambda: explained("RR"),
+    "one document": lambda: explained("AP", 1),
+    "score 0": lambda: explained("AP", grades=[0]),
+    "long name": lambda: explained(TBG(seconds_per_word=0, label=LONG)),
+    "pair": pair,
+    "pair, users differ": lambda: pair("INST(max_rel=3,T=2)", names=(LONG, LONG[::-1])),
+    "pair, one document": lambda: pair("AP", 1),
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("docnos", [False, True])
 @pytest.mark.parametrize("width", [None, 3.3])
 @pytest.mark.parametrize("case", CASES)
 def test_no_text_lies_on_another_or_is_cut(case, width, docnos):
     ax = None if width is None else plt.subplots(figsize=(width, 6), layout="constrained")[1]
-    assert_readable(CASES[case](ax, docnos=docnos).figure)
+    assert_readable(CASES[case]().plot(ax, docnos=docnos).figure)
 
 
-@pytest.mark.slow
-def test_colours_of_texts_are_those_of_the_style():
-    with plt.style.context("dark_background"):
-        texts = drawn_texts(explained("nDCG@10").plot().figure)
-    assert {text.get_color() for text, _ in texts} == {"white", "#d05320"}
-
-
-@pytest.mark.slow
 def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     found = pair("nDCG@20")
     first, second, scores = panels(found.plot())
@@ -232,7 +214,6 @@ def test_a_pair_has_a_panel_per_run_and_one_of_scores():
     assert first.get_title(loc="left").replace("\n", " ") == title
 
 
-@pytest.mark.slow
 def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
     for measure, head in (("nDCG", "adds"), ("CWLA(C='rbp(0.8)',A='max',max_rel=3)", "L·A / N")):
         found = pair(measure)
@@ -248,7 +229,6 @@ def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
         assert f" {head}" in str(found)
 
 
-@pytest.mark.slow
 def test_pictures_are_saved(tmp_path):
     qrels, run, _ = collection()
     explained("nDCG").plot(path=tmp_path / "one.svg")
@@ -258,12 +238,10 @@ def test_pictures_are_saved(tmp_path):
     assert ax.get_title(loc="left").startswith("Where users")
 
 
-@pytest.mark.slow
 def test_a_pair_shows_the_users_where_they_differ():
     assert [len(panels(pair(measure).plot())) for measure in ("INST(max_rel=3,T=2)", "nDCG")] == [4, 3]
 
 
-@pytest.mark.slow
 def test_the_picture_of_a_pair_has_one_scale_of_contributions():
     found = pair("nDCG@20")
     ratios = []
@@ -279,21 +257,12 @@ def test_panels_that_would_be_too_low_name_a_height_that_fits():
     assert_readable(ask(4.1).figure)
 
 
-@pytest.mark.slow
-def test_stops_are_readable_at_half_a_column():
-    qrels, run, _ = collection()
-    _, ax = plt.subplots(figsize=(3.3, 2.5), layout="constrained")
-    assert_readable(plot_stops(stop_distribution(qrels, run, "ERR"), ax).figure)
-
-
-@pytest.mark.slow
 def test_names_that_differ_in_their_middle_are_distinct():
     names = tuple(f"neural_cross-encoder-v{number}_k1000_rerank" for number in range(2))
     for name, ax in zip(names, panels(pair(names=names).plot())):
         assert name in legend(ax)[-1]
 
 
-@pytest.mark.slow
 def test_a_title_says_where_a_difference_is_not_shown():
     ranking = {f"d{i}": 100.0 - i for i in range(60)}
     other = {**ranking, "d59": 41.05, "d58": 41.0}  # the last two change places
