@@ -73,9 +73,8 @@ def test_odd_numbers_of_a_matrix_are_named_by_row():
     for odd in (-1, np.inf, -np.inf):
         gains = np.ones((3, 4))
         gains[1, 2] = odd
-        refused(
-            lambda gains=gains: score(gains, C="rr", A="err"), "finite numbers of 0 or more in rank order; see list 1"
-        )
+        says = "finite numbers of 0 or more in rank order; see list 1"
+        refused(lambda gains=gains: score(gains, C="rr", A="err"), says)
 
 
 def traced(call):

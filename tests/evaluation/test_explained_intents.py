@@ -137,9 +137,8 @@ def test_errors():
         return lambda: explain(qrels, run, query, measure)
 
     refused(ask(run={"one": run, "other": run}), BadParameter, "two runs side by side need")
-    refused(
-        ask(IntentAware(measure=TBG(judged_only=True))), BadParameter, "the users of each intent see another ranking"
-    )
+    condensed = IntentAware(measure=TBG(judged_only=True))
+    refused(ask(condensed), BadParameter, "the users of each intent see another ranking")
     for measure in (IntentAware(measure="Bpref"), "GeometricMean(measure=\"IntentAware(measure='RR')\")"):
         refused(ask(measure), BadParameter, "follows no user model")
     refused(ask(query="33"), BadParameter, "no query '33' in the judgments")

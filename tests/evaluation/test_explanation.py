@@ -236,7 +236,6 @@ def test_a_picture_in_a_notebook_is_small():
     ids=["paths", "three", "one by name"],
 )
 def test_several_runs_are_refused(runs):
-    refused(
-        lambda: explain({"1": {"x": 1}}, runs, "1", "AP"), "takes one run, or a dict of two runs by name, and was given"
-    )
+    says = "takes one run, or a dict of two runs by name, and was given"
+    refused(lambda: explain({"1": {"x": 1}}, runs, "1", "AP"), says)
     refused(lambda: stop_distribution({"1": {"x": 1}}, runs, "AP"), "takes one run, and was given")

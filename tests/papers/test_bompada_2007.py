@@ -23,12 +23,9 @@ def test_table_3_by_loops():
     levels = (0.2, 0.4, 0.6, 0.8)
     order = robustness(qrels, runs, OF_PAPER, fractions=levels, seeds=3, pairs=0, complete=None, **FAST).order
     full = means(qrels, qrels, runs)
+    kept = [[f_qrels(qrels, level, seed) for level in levels] for seed in range(3)]
     taus = [
-        [
-            [kendalltau(x, y).statistic for x, y in zip(means(f_qrels(qrels, f, seed), qrels, runs), full)]
-            for f in levels
-        ]
-        for seed in range(3)
+        [[kendalltau(x, y).statistic for x, y in zip(means(some, qrels, runs), full)] for some in of] for of in kept
     ]
     curves = np.mean(taus, axis=0).T
     assert order.tau[:-1].T == pytest.approx(curves, abs=1e-12)

@@ -115,24 +115,15 @@ ADAPTIVE = {
     "AdaptiveGAP(effort='{}')@9": (GAP, (0.062, 0.061, 0.055), (0.257, 0.257, 0.257)),
     "AdaptiveRBP(p=0.8,effort='{}')@9": (lambda *of: RBP(*of, p=0.8), (0.331, 0.324, 0.201), (0.245, 0.246, 0.253)),
     "AdaptiveRBP(p=0.6,effort='{}')@9": (lambda *of: RBP(*of, p=0.6), (0.305, 0.335, 0.154), (0.247, 0.245, 0.255)),
-    "AdaptiveGRBP(p=0.8,effort='{}')@9": (
-        lambda *of: RBP(*of, shares, p=0.8),
-        (0.405, 0.440, 0.421),
-        (0.237, 0.233, 0.236),
-    ),
-    "AdaptiveGRBP(p=0.6,effort='{}')@9": (
-        lambda *of: RBP(*of, shares, p=0.6),
-        (0.402, 0.463, 0.444),
-        (0.238, 0.230, 0.233),
-    ),
+    "AdaptiveGRBP(p=0.8,effort='{}')@9":
+        (lambda *of: RBP(*of, shares, p=0.8), (0.405, 0.440, 0.421), (0.237, 0.233, 0.236)),
+    "AdaptiveGRBP(p=0.6,effort='{}')@9":
+        (lambda *of: RBP(*of, shares, p=0.6), (0.402, 0.463, 0.444), (0.238, 0.230, 0.233)),
     "AdaptiveERR(max_rel=2,effort='{}')@9": (ERR, (0.385, 0.427, 0.375), (0.240, 0.236, 0.242)),
     "AdaptiveDCG(effort='{}')@9": (DCG, (0.398, 0.424, 0.418), (0.238, 0.235, 0.237)),
-    "AdaptivenDCG(effort='{}')@9": (
-        lambda grades, judged, e: nDCG(grades, best_first(judged)[:K], e),
-        (0.352, 0.398, 0.404),
-        (0.243, 0.238, 0.238),
-    ),
-}
+    "AdaptivenDCG(effort='{}')@9": (lambda grades, judged, e: nDCG(grades, best_first(judged)[:K], e),
+                                    (0.352, 0.398, 0.404), (0.243, 0.238, 0.238)),
+}  # fmt: skip
 
 
 def time_biased_gain(grades):

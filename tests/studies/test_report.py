@@ -140,9 +140,8 @@ def test_existing_files_are_replaced_with_force_only(name, tmp_path):
     (tmp_path / name).write_text('{"files": []}')
     (tmp_path / "more.csv").write_text("of the user")
     before = content(tmp_path)
-    refused(
-        lambda: Plain().report(tmp_path), f"{name}: the file exists. Write", " to another folder, ", " with force=True"
-    )
+    says = f"{name}: the file exists. Write", " to another folder, ", " with force=True"
+    refused(lambda: Plain().report(tmp_path), *says)
     assert content(tmp_path) == before
     Plain().report(tmp_path, force=True)
     assert content(tmp_path)[name] != before[name]

@@ -523,9 +523,8 @@ def test_intervals_of_the_position_model_are_from_resampled_users():
 def test_documents_at_one_rank_each_cannot_tell_ranks_from_documents():
     log_, _ = positions(5, [1.0, 0.6], sessions=100)
     fixed = log_.rows.assign(docno="d" + log_.rows["rank"].astype(str), grade=0.0)
-    refused(
-        lambda: position_model(InteractionLog.of(fixed)), BadLog, "no clicked document was at rank 1 and, in another"
-    )
+    says = "no clicked document was at rank 1 and, in another"
+    refused(lambda: position_model(InteractionLog.of(fixed)), BadLog, says)
     by_grade = position_model(InteractionLog.of(fixed), of=("grade",), resamples=20)
     rates = fixed.groupby("rank")["clicked"].mean()
     assert by_grade.table["b"][1] == pytest.approx(rates[2] / rates[1], abs=1e-6)

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 from statistics import mean
 
 import numpy as np
@@ -26,16 +27,9 @@ def slow_metrics(clicked, grades, good):
     if not clicked:
         return [0.0] * 7
     reciprocal = [1 / rank for rank in clicked]
-    success = any(grades[rank - 1] >= good for rank in clicked)
-    return [
-        len(clicked),
-        1.0,
-        max(reciprocal),
-        mean(reciprocal),
-        min(reciprocal),
-        len(clicked) / max(clicked),
-        float(success),
-    ]
+    success = float(any(grades[rank - 1] >= good for rank in clicked))
+    found = max(reciprocal), mean(reciprocal), min(reciprocal)
+    return [len(clicked), 1.0, *found, len(clicked) / max(clicked), success]
 
 
 @st.composite
@@ -53,14 +47,10 @@ def sessions(draw):
 
 
 def as_log(grades, found):
-    return InteractionLog.of(
-        [
-            dict(user=u, session=s, topic=t, rank=r, docno=d, clicked=r in clicked, grade=grades[t][d])
-            for u, s, t, documents, left_out, clicked in found
-            for r, d in enumerate(documents, 1)
-            if r != left_out
-        ]
-    )
+    return InteractionLog.of([
+        dict(user=u, session=s, topic=t, rank=r, docno=d, clicked=r in clicked, grade=grades[t][d])
+        for u, s, t, documents, left_out, clicked in found for r, d in enumerate(documents, 1) if r != left_out
+    ])  # fmt: skip
 
 
 @pytest.mark.slow
@@ -148,12 +138,8 @@ def test_lengths_go_along_with_the_run():
 
 def test_what_is_left_out_is_said():
     grades = {"q": dict(a=1, b=0, c=UNJUDGED)}
-    found = [
-        ("u", "1", "q", "ab", 0, [1]),
-        ("u", "2", "q", "ac", 0, [1]),
-        ("u", "3", "q", "ab", 1, []),
-        ("v", "1", "q", "a", 0, []),
-    ]
+    found = [("u", "1", "q", "ab", 0, [1]), ("u", "2", "q", "ac", 0, [1])]
+    found += [("u", "3", "q", "ab", 1, []), ("v", "1", "q", "a", 0, [])]
     metrics = click_metrics(as_log(grades, found), depth=2)
     title, *_, remark = repr(metrics).splitlines()
     assert title == "Click metrics of 1 configuration (top 2) of 1 topic in 1 session."
@@ -165,12 +151,9 @@ def test_what_is_left_out_is_said():
 def test_errors_of_click_metrics():
     log = as_log({"q": dict(a=1, b=0)}, [("u", "1", "q", "ab", 0, [1])])
     for depth in (0, 2.5, "2"):
-        with pytest.raises(BadParameter, match="depth="):
-            click_metrics(log, depth)
-    with pytest.raises(
-        BadLog, match=r"no session is left \(1 have not all of the top 3 in the log\): use a smaller depth"
-    ):
-        click_metrics(log, 3)
+        refused(partial(click_metrics, log, depth), BadParameter, "depth=")
+    says = "no session is left (1 have not all of the top 3 in the log): use a smaller depth"
+    refused(lambda: click_metrics(log, 3), BadLog, says)
     plain = InteractionLog.of(log.rows.drop(columns="grade"))
     refused(lambda: click_metrics(plain, 2), BadLog, "judged_only=False")
     refused(lambda: click_metrics(plain, 2, good=1, judged_only=False), BadLog, "good needs grades")
@@ -211,8 +194,7 @@ def test_correlations_of_tiny_and_huge_numbers_are_found():
     (([1, 2], [1, 2], [1, -1]), "not be negative"),
 ])  # fmt: skip
 def test_what_has_no_weighted_correlation(columns, message):
-    with pytest.raises(BadParameter, match=message):
-        weighted_correlation(*columns)
+    refused(lambda: weighted_correlation(*columns), BadParameter, message)
 
 
 @pytest.mark.slow

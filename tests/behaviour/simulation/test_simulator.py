@@ -488,7 +488,7 @@ def test_the_table_is_that_of_the_users():
     ({"users": 3, "sampling": "antithetic"}, "pairs"),
     ({"seed": -1}, "seed=-1"),
     ({"sampling": "sobol"}, "no sampling 'sobol'"),
-    ({"reading": "gama(2)"}, "no distribution.*Near: 'gamma'"),
+    ({"reading": "gama(2)"}, "no distribution … Near: 'gamma'"),
     ({"reading": "gamma"}, "takes a shape"),
     ({"reading": "gamma(nan)"}, "takes a shape"),
     ({"reading": "lognormal(9)"}, "takes a sigma"),
@@ -497,8 +497,8 @@ def test_the_table_is_that_of_the_users():
     ({"quantiles": (2,)}, "shares from 0 to 1"),
 ])  # fmt: skip
 def test_what_cannot_be_simulated_says_why(more, message):
-    with pytest.raises(BadParameter, match=message):
-        quietly({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RBP(rel=1,p=0.5)", **more)
+    says = message.split(" … ")
+    refused(lambda: quietly({"q": {"a": 1}}, {"q": {"a": 1.0}}, "RBP(rel=1,p=0.5)", **more), BadParameter, *says)
 
 
 def test_measures_without_users_and_documents_without_lengths():

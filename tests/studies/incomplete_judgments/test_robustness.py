@@ -599,9 +599,7 @@ def test_more_than_four_measures_have_a_panel_each():
         assert len(panel.lines) == len(named) + 1  # all measures, and the line at 0.9
     chosen = results.plot_order(found, ax=Figure().subplots(), measures=["P at 6"])
     assert chosen.lines[0].get_color() == measure_look(5)["color"]
-    refused(
-        lambda: results.plot_order(found, measures=["P at 7"]), "'P at 7' is no measure of this study", BadParameter
-    )
+    refused(lambda: results.plot_order(found, measures=["P at 7"]), "'P at 7' is no measure", BadParameter)
 
 
 def test_a_knee_that_is_only_reached_by_all_judgments():

@@ -21,19 +21,16 @@ def write(folder, **files):
 @pytest.fixture
 def sessions(tmp_path):
     """Write three sessions; the second has a query without results, and the third a URL with a quotation mark."""
-    return write(
-        tmp_path,
-        session=["SessionID\tUser\tTopic\tPerformance\tDifficulty", "1\tS1\t07\t3\t2", "2\tS1\t08\t1\t5", "3\tS2\t07\t5\t1"],
-        qrels=["SessionID\tURL\tRelevance", "1\ta\t2", "1\tb\t-1", "2\ta\t1", '3\t"q\t1'],
-        results=[
-            "SessionID\tQno\trank\tURL\ttitle\tsnippet",
-            "1\t1\t1\tb\tt\ts",
-            "1\t1\t2\ta\tt\ts",
-            "2\t1\tno results",
-            "2\t2\t1\ta\tt\ts",
-            '3\t1\t1\t"q\tt\ts',
-        ],
-    )  # fmt: skip
+    session = [
+        "SessionID\tUser\tTopic\tPerformance\tDifficulty",
+        "1\tS1\t07\t3\t2",
+        "2\tS1\t08\t1\t5",
+        "3\tS2\t07\t5\t1",
+    ]
+    qrels = ["SessionID\tURL\tRelevance", "1\ta\t2", "1\tb\t-1", "2\ta\t1", '3\t"q\t1']
+    results = ["SessionID\tQno\trank\tURL\ttitle\tsnippet", "1\t1\t1\tb\tt\ts", "1\t1\t2\ta\tt\ts", "2\t1\tno results",
+               "2\t2\t1\ta\tt\ts", '3\t1\t1\t"q\tt\ts']  # fmt: skip
+    return write(tmp_path, session=session, qrels=qrels, results=results)
 
 
 def test_sessions_are_read_with_their_ratings_and_properties(sessions):
