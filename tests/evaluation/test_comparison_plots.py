@@ -45,12 +45,6 @@ def ranked(found, measure):
     return rows.run.tolist()
 
 
-def test_scores_by_query_are_those_of_the_table(found):
-    for row in found.table.itertuples():
-        assert found.by_query.loc[row.run, row.measure].mean() == pytest.approx(row.score, rel=1e-12)
-    assert found.by_query.index.get_level_values("query_id").unique().tolist() == found.about["query_ids"]
-
-
 def test_differences_are_sorted_and_add_up_to_that_of_the_table(found):
     apart = found.differences("system 2", "system 1", "AP")
     row = found.table[(found.table.run == "system 2") & (found.table.measure == "AP")].iloc[0]

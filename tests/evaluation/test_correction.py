@@ -61,22 +61,6 @@ def test_equals_prediction_powered_inference_on_disjoint_topics():
     assert ours.mean[0] == pytest.approx(float(np.ravel(theirs)[0]), rel=1e-12)
 
 
-def test_where_the_machine_is_people_all_topics_count():
-    rng = np.random.default_rng(3)
-    m = rng.normal(size=(1, 50))
-    found = estimated(m[:, :15], m[:, :15], m)
-    assert (found.weight[0], found.mean[0]) == pytest.approx((1, m.mean()))
-    assert found.error[0] == pytest.approx(m.std(ddof=1) / math.sqrt(50))
-    assert estimated(m[:, :15], m[:, :15], m, these=True).error[0] == pytest.approx(0, abs=1e-12)
-
-
-def test_where_people_judged_all_topics_these_have_no_error():
-    h, m, _ = scores(n=30, N=30)
-    found = estimated(h, m, m, these=True)
-    assert found.mean == pytest.approx(h.mean(axis=1))
-    assert found.error == pytest.approx(0, abs=1e-7)
-
-
 def test_a_machine_that_says_nothing_has_no_weight():
     h, _, _ = scores(rows=1)
     constant = np.ones((1, 40))

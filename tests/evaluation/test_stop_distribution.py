@@ -79,14 +79,14 @@ def test_a_mixture_is_the_mean_of_its_classes(depth):
     assert deepest == (depth or 30)
 
 
-def test_nobody_stays_beyond_the_rank_where_everybody_leaves():
-    found = stop_distribution({"q": {"a": 1}}, {"q": {"a": 1.0}}, "CWLA(C='rbp(0.5)',A='erg',max_rel=1,end=3)", depth=5)
-    assert found.loc["q"].tolist() == [0, 0.5, 0.25, 0.25, 0, 0, 0]
-
-
-def test_a_query_that_the_run_does_not_answer_has_no_row():
-    found = stop_distribution({"q": {"a": 1}, "lost": {"a": 1}}, {"q": {"a": 1.0}}, "RR")
+@pytest.mark.parametrize(("measure", "depth", "shares"), [
+    ("CWLA(C='rbp(0.5)',A='erg',max_rel=1,end=3)", 5, [0, 0.5, 0.25, 0.25, 0, 0, 0]),  # everybody leaves at the end
+    ("UMeasure(T=4,max_rel=1,effort='unit')", 4, [0.25, 0.25, 0.25, 0.25, 0, 0]),  # some leave before the first
+])  # fmt: skip
+def test_shares_by_hand_of_answered_queries(measure, depth, shares):
+    found = stop_distribution({"q": {"a": 1}, "lost": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, measure, depth=depth)
     assert found.index.tolist() == ["q"]
+    assert found.loc["q"].tolist() == pytest.approx(shares)
 
 
 def test_the_picture_says_of_whom_it_is():
@@ -126,12 +126,6 @@ def test_rows_sum_to_one_and_are_what_explain_shows():
         query = found.index[3]
         table = explain(frames.qrels, frames.run, query, measure).table
         np.testing.assert_allclose(found.loc[query, list(table["rank"])], table["L"], atol=1e-12)
-
-
-def test_who_has_no_patience_leaves_before_the_first():
-    qrels, run = {"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}
-    found = stop_distribution(qrels, run, "UMeasure(T=4,max_rel=1,effort='unit')", depth=4)
-    assert found.loc["q"].tolist() == pytest.approx([0.25, 0.25, 0.25, 0.25, 0, 0])
 
 
 @pytest.mark.parametrize(

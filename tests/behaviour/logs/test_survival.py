@@ -52,18 +52,6 @@ def test_half_life_of_known_times_is_ln_2_exposure_over_events():
     assert found == pytest.approx(LN2 * (time - entry).sum() / (~there).sum(), rel=1e-10)
 
 
-def test_regular_looks_give_a_half_life_in_closed_form():
-    """Users observed every w seconds leave in the first interval, the second, and so on.
-
-    The distribution is geometric with e^(−λw) = 1 − n / Σ intervals.
-    """
-    rng = np.random.default_rng(2)
-    w = 20.0
-    number = rng.geometric(0.1, 500)  # number of the interval, from 1, in which each user left
-    found = half_life(Stays.from_seconds((number - 1) * w, number * w))
-    assert found == pytest.approx(-LN2 * w / math.log(1 - len(number) / number.sum()), rel=1e-9)
-
-
 @pytest.mark.parametrize("limit", [np.inf, 500.0])
 def test_scores_are_the_derivative_of_the_log_likelihood(limit):
     sample = mixed(limit=limit)
@@ -151,25 +139,6 @@ def test_fits_are_those_of_scipy_where_scipy_has_them(shape):
     assert found.parameters == pytest.approx((*start, scale), rel=2e-3)
     assert found.half_life == pytest.approx(distribution(*start, scale=scale).median(), rel=2e-3)
     assert found.aic == pytest.approx(2 * len(found.parameters) - 2 * found.log_likelihood)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "shape,parameters",
-    [("Weibull", (0.7, 300)), ("log-logistic", (1.5, 150)), ("log-normal", (1.0, 150)), ("hyperbolic", (2.0, 300))],
-)
-def test_the_shape_that_made_the_times_fits_them_best(shape, parameters):
-    *more, scale = parameters
-    rng = np.random.default_rng(4)
-    time = getattr(stats, SHAPES[shape])(*more, scale=scale).rvs(6000, random_state=rng)
-    entry = rng.uniform(0, 60, 6000)
-    seen = (time > entry) & (time < 5000)
-    sample = Stays.from_seconds(time[seen], entry=entry[seen], limit=5000)
-    fits = {name: fit(sample, name) for name in SHAPES}
-    assert min(fits.values(), key=lambda one: one.aic).shape == shape
-    assert fits[shape].half_life == pytest.approx(getattr(stats, SHAPES[shape])(*more, scale=scale).median(), rel=0.12)
-    assert fits[shape].distance < fits["exponential"].distance
-    assert fits[shape].r_squared > 0.995
 
 
 @pytest.mark.parametrize("shape", SHAPES)

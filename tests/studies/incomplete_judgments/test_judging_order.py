@@ -22,7 +22,7 @@ LENGTHS = {f"d{d}": 40.0 + 9 * d for d in range(20)}
 MEASURES = [
     "RBP(rel=1,p=0.7)", "nDCG@4", "AP(rel=2)", "ERR", "Bpref", "infAP", "AP(judged_only=True)", "Rprec", "P@3",
     "CWLA(C='inst(2)',A='erg',max_rel=2)", "CWLA(C='rr',A='erg',max_rel=2)", "QMeasure", "GeometricMean(measure='AP')",
-    "Mixture(measures={'one':'RBP(rel=1)','two':'RBP(rel=2,p=0.5)'})",
+    "Mixture(measures={'one':'RBP(rel=1)','two':'RBP(rel=2,p=0.5)'})", TBG(lengths=LENGTHS, half_life=60),
 ]  # fmt: skip
 
 
@@ -89,16 +89,6 @@ def test_changes_are_those_of_scoring_again(measure):
         if row.change > 0:
             assert abs(by_grade[row.grade][row.first, row.second]) == pytest.approx(row.change, abs=1e-9)
     assert (found.change.diff().dropna() <= 0).all()
-
-
-@pytest.mark.slow
-def test_measures_that_read_lengths():
-    qrels, runs = generated(3)
-    measure = TBG(lengths=LENGTHS, half_life=60)
-    expected = slow(qrels, runs, measure, (1, 2))
-    found = next_judgments(qrels, runs, measure, pairs="all").documents
-    changes = [largest(expected[q, d]) for q, d in zip(found.query_id, found.doc_id)]
-    assert found.change.tolist() == pytest.approx(changes, abs=1e-9)
 
 
 def test_the_change_is_the_weight_of_residuals():

@@ -1,9 +1,7 @@
 """Tests of the robustness to missing judgments, against loops that remove judgments and score the runs again."""
 
 import json
-import pickle
 from dataclasses import replace
-from itertools import combinations
 from math import inf, log2, sqrt
 
 import matplotlib as mpl
@@ -205,29 +203,6 @@ def test_the_best_rank_of_each_judged_document():
     first = [min([of[q].index(d) + 1 for of in orders if d in of.get(q, ())], default=inf) for q, d in pool]
     found = best_ranks(masking_of().whole).astype(float)
     assert np.where(found > 1e6, inf, found).tolist() == first
-
-
-@pytest.mark.slow
-def test_the_order_of_runs_by_loops(study):
-    """τ_a and the number of discordant pairs of every seed, after removing rows of the judgments."""
-    frame = left(QRELS, slice(None))
-    names, found = list(RUNS), study.order.table().set_index(["level", "measure"])
-    full = evaluate(QRELS, RUNS, MEASURES.values()).loc[names].to_numpy()
-    for level in FEW:
-        taus, discordant = [], []
-        for seed in range(3):
-            thin = f_qrels(frame, level, seed)
-            scores = evaluate(thin, RUNS, MEASURES.values()).loc[names].to_numpy()
-            pairs = combinations(range(len(names)), 2)
-            two = [[np.sign(np.round(of[i] - of[j], 10)) for of in (scores, full)] for i, j in pairs]
-            signs = np.prod(two, axis=1)
-            taus.append(np.mean(signs, axis=0))
-            discordant.append((signs < 0).sum(axis=0))
-        for number, name in enumerate(MEASURES):
-            if name == "infAP":  # infAP needs the whole pool; the loops above test it
-                continue
-            assert found.tau[level, name] == pytest.approx(np.mean(taus, axis=0)[number], abs=1e-12)
-            assert found.discordant_pairs[level, name] == pytest.approx(np.mean(discordant, axis=0)[number])
 
 
 def test_intervals_hold_the_estimate_and_differences_are_paired(study):
@@ -470,15 +445,6 @@ def test_started_again_or_at_once_it_is_the_same(study, tmp_path, monkeypatch):
     assert (other.tests.rejected != study.tests.rejected).any()
     other = robustness(QRELS, RUNS, **how | {"pairs": 0})
     np.testing.assert_array_equal(other.order.resampled, study.order.resampled)
-
-
-def test_work_is_the_same_in_another_process(study):
-    """Work is pickled for other processes."""
-    work = Work(masking_of(), Fractions(FEW), np.array([[0, 1], [2, 5]]))
-    resampling = Resampling(study.order.scores, "b", 5, 0)
-    for task, name in ((work, "scores 1"), (work, "pairs 1"), (resampling, "resamples 2")):
-        one, other = task(name), pickle.loads(pickle.dumps(task))(name)
-        assert all(np.array_equal(one[what], other[what]) for what in one)
 
 
 @pytest.mark.slow

@@ -72,20 +72,6 @@ def test_a_perfect_judge_agrees_in_everything():
     )
 
 
-def test_a_judge_that_guesses_agrees_by_chance_only():
-    guesses = relabelled(PEOPLE, lambda q, d, grade, rng: int(rng.choice(4, p=[0.55, 0.2, 0.15, 0.1])))
-    found = judge_agreement(PEOPLE, {"noisy": NOISY, "guess": guesses}, RUNS, MEASURES, resamples=100)
-    noisy, guess = found.labels.itertuples()
-    assert abs(guess.kappa) < 0.05
-    assert guess.kappa_low < 0 < guess.kappa_high
-    assert guess.kappa_linear_low < 0 < guess.kappa_linear_high
-    assert 0.5 < noisy.kappa < noisy.kappa_linear < 0.9
-    taus = found.orders.pivot_table("tau_b", "judge", "measure")
-    assert (taus.loc["guess"].abs() < 0.5).all()
-    assert (taus.loc["noisy"] > 0.8).all()
-    assert found.headline().startswith("Of 2 judges, noisy agrees most with people on the order of 20 runs by nDCG@10")
-
-
 def test_a_judge_that_favours_one_run_is_found():
     """Each run has documents of its own; the judge raises those of one run, and errs a little on all."""
     rng = np.random.default_rng(3)

@@ -139,22 +139,6 @@ def test_influences_are_derivatives_by_repeated_ratings():
     assert influence(x[0], y, "pearson", n) == pytest.approx((np.array(steps[0]) - steps[1]) / (2 * h), abs=1e-8)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("coefficient", list(SCIPY))
-def test_standard_errors_are_about_the_jackknife_s_and_bootstrap_s(coefficient):
-    """Compared with a jackknife in loops, and with a bootstrap of 2,000 resamples."""
-    x, y = ratings_and_scores(4, n=80)
-    without = [[SCIPY[coefficient](np.delete(row, i), np.delete(y, i))[0] for i in range(len(y))] for row in x]
-    left_out = np.subtract(*without)
-    jackknife = np.sqrt((len(y) - 1) * ((left_out - left_out.mean()) ** 2).mean())
-    counts = resample_counts(len(y), None, 2000, seed=1)
-    bootstrap = np.std(np.subtract(*(np.ravel(resampled(coefficient, row, y, counts)) for row in x)))
-    moved = influence(x, y, coefficient)
-    found = clustered_error(moved[0] - moved[1])
-    assert found == pytest.approx(jackknife, rel=0.05)
-    assert found == pytest.approx(bootstrap, rel=0.08)
-
-
 @pytest.mark.parametrize("coefficient", list(SCIPY))
 def test_standard_errors_over_users_are_about_the_bootstrap_s(coefficient):
     rng = np.random.default_rng(5)
