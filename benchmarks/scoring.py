@@ -131,7 +131,7 @@ def _of_arrays(measure: str, grades: np.ndarray, words: np.ndarray) -> Callable[
     choices = {name: getattr(metric, name) for name in names}
     options: dict[str, Any] = {name: value if isinstance(value, int) else str(value) for name, value in choices.items()}
     if not metric.unit_effort:
-        options["efforts"] = metric.costs(Documents(grades, lambda: words))
+        options["efforts"] = metric.efforts(Documents(grades, lambda: words))
     return partial(score, grades, **options)
 
 

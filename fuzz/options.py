@@ -26,12 +26,12 @@ _FILES = {
     "ratings.csv": b"query_id,rating\nq1,4\nq2,2\nq3,3\n",
     "rated.csv": b"session,rating\n1,4\n2,2\n3,3\n",
 }
-_SECONDS = "CWLA(C='rbp(0.5)',A='etg',effort='seconds',gain='binary')"
+_KNOWN = "CWLA(C='rbp(0.5)',A='etg',effort='cost',gain='binary')"
 _EVALUATE, _STUDY = ("evaluate", "qrels.txt", "run.txt", "--format", "csv", "-m"), ("-o", "study", "--force")
 _COMMANDS: dict[str, Sequence[str]] = {
     "lengths": (*_EVALUATE, "TBG", "--lengths", "FILE"),
     "mean": (*_EVALUATE, "TBG", "--lengths", "FILE", "--missing", "mean"),
-    "seconds": (*_EVALUATE, _SECONDS, "--seconds", "FILE"),
+    "known": (*_EVALUATE, _KNOWN, "--costs", "FILE"),
     "table": (*_EVALUATE, "TBG(lengths='FILE')"),
     "duplicates": (*_EVALUATE, "TBG(duplicates='FILE')", "--lengths", "words.tsv"),
     "calibration": (*_EVALUATE, "TBG(calibration='FILE')", "--lengths", "words.tsv"),
@@ -62,7 +62,7 @@ _TABLES = {
     "ratings": [_FILES["ratings.csv"], b"first,second,preference\nq1,q2,1\nq2,q3,0\nq3,q1,-1\nq1,q3,1\n"], "groups": [b"run,group\nrun,x\nother,y\n"],
     "predicted": [_FILES["qrels.txt"]],
 }  # fmt: skip
-for _same in ("mean", "seconds", "table", "explain", "simulate"):
+for _same in ("mean", "known", "table", "explain", "simulate"):
     _TABLES[_same] = _TABLES["lengths"]
 EXAMPLES = [name.encode() + b"\n" + text for name, examples in _TABLES.items() for text in examples]
 TOKENS = [*texts.IDS, *texts.NUMBERS, *texts.BLANKS, *texts.ENDS, *(name.encode() for name in ("q1", "q2", "a", "session", "order", "rating",

@@ -47,7 +47,7 @@ from .model.aggregations import aggregation as aggregation
 from .model.continuations import continuation as continuation
 from .model.efforts import effort as effort
 from .model.gains import gain as gain
-from .pipelines.transformers import DocLength as DocLength, DocSeconds as DocSeconds, DuplicateOf as DuplicateOf
+from .pipelines.transformers import DocLength as DocLength, DocCost as DocCost, DuplicateOf as DuplicateOf
 from .pipelines.transformers import LearnedRanker as LearnedRanker
 from .pipelines.optuna_search import Cost as Cost, KFoldOptunaSearch as KFoldOptunaSearch, OptunaSearch as OptunaSearch
 from .pipelines.table_artifacts import DuplicatesArtifact as DuplicatesArtifact, LengthsArtifact as LengthsArtifact

@@ -28,7 +28,7 @@ GENERIC = """
     aggregation compare continuation effort evaluate evaluate_sessions explain explain_gains explore find_duplicates gain
     lengths_of_index lengths_of_texts out_of_fold rbo register_scorers score scorer stream
 """
-PIPELINES = "DocLength DocSeconds DuplicateOf DuplicatesArtifact LearnedRanker LengthsArtifact OptunaSearch"
+PIPELINES = "DocLength DocCost DuplicateOf DuplicatesArtifact LearnedRanker LengthsArtifact OptunaSearch"
 PIPELINES += " Cost KFoldOptunaSearch"
 COMMAND = "import sys; sys.argv = ['bin/pyterrier-cwla', '--help']"  # what the script of the command does
 PICKLED = pickle.dumps(pyterrier_cwla.TBG @ 5)

@@ -156,7 +156,7 @@ class BoundMeasures:
     notes : sequence of str
         Sentences about the options for readers of the results.
     tables : dict of str to Path
-        Files of ``lengths`` and ``seconds`` that a measure uses.
+        Files of ``lengths`` and ``costs`` that a measure uses.
     given : sequence of Path or None
         Files of these options.
     """
@@ -195,14 +195,14 @@ class MeasureOptions:
     """Options for all measures of a command: the lowest relevant grade, and tables of documents."""
 
     lengths: Path | None = None
-    seconds: Path | None = None
+    costs: Path | None = None
     missing: WhereMissing = None
     rel: int | None = None
 
     @property
     def files(self) -> list[Path | None]:
         """Files of the tables, None for those that are not given."""
-        return [self.lengths, self.seconds]
+        return [self.lengths, self.costs]
 
     def bind(self, texts: Sequence[str], parsed: Callable[[list[Any]], list[Measure]] | None = None) -> BoundMeasures:
         """Parse and bind measures, of which one text may contain several; duplicates are dropped.
@@ -223,7 +223,7 @@ class MeasureOptions:
             wanted = list(by_name((parsed or computed_here)(each)).values())
         if self.rel is not None and not any(old is not new for old, new in zip(plain, each, strict=True)):
             notes.append("None of these measures takes rel from the command line: --rel has no effect.")
-        lengths, seconds = lengths_from(self.lengths), lengths_from(self.seconds, "Seconds")
+        lengths, costs = lengths_from(self.lengths), lengths_from(self.costs, "Costs")
 
         def known(inner: Measure) -> dict[str, Any]:
             """Return the parameters of an inner measure that the options give."""
@@ -231,17 +231,17 @@ class MeasureOptions:
             values: dict[str, Any] = {}
             if lengths is not None and needs.lengths in ("run", "default"):
                 values["lengths"] = lengths
-            if self.missing is not None and (needs.lengths, needs.seconds) != ("none", "none"):
+            if self.missing is not None and (needs.lengths, needs.costs) != ("none", "none"):
                 values["missing"] = self.missing
-            if seconds is not None and needs.seconds == "run":
-                values["doc_seconds"] = seconds
+            if costs is not None and needs.costs == "run":
+                values["costs"] = costs
             return values
 
         read = {str(measure): {*chain.from_iterable(map(known, innermost_measures(measure)))} for measure in wanted}
         changed = [name for name, values in read.items() if values & {"lengths", "missing"}]
-        costly = [name for name, values in read.items() if "doc_seconds" in values]
+        costly = [name for name, values in read.items() if "costs" in values]
         measures = [_under_one_name(measure, known) for measure in wanted]
-        used = {"lengths": self.lengths if changed else None, "seconds": self.seconds if costly else None}
+        used = {"lengths": self.lengths if changed else None, "costs": self.costs if costly else None}
         notes += self._notes(changed, costly)
         tables = {name: path for name, path in used.items() if path is not None}
         return BoundMeasures(wanted, measures, notes, tables, self.files)
@@ -269,9 +269,9 @@ class MeasureOptions:
             notes = [f"None of these measures uses the lengths of {displayed(str(self.lengths))}."]
         elif self.missing is not None:
             notes = ["None of these measures uses document lengths or known costs: --missing has no effect."]
-        if self.seconds is not None:
+        if self.costs is not None:
             users = f"{', '.join(costly)}: with" if costly else "None of these measures uses"
-            notes.append(f"{users} the costs of {displayed(str(self.seconds))}.")
+            notes.append(f"{users} the costs of {displayed(str(self.costs))}.")
         return notes
 
 
@@ -293,7 +293,7 @@ def _under_one_name(measure: Measure, of_inner: Callable[[Measure], dict[str, An
 
 
 def lengths_from(path: Path | None, kind: str = "Lengths") -> Any:
-    """Read a table of lengths, or one of known costs ("Seconds"), before the first run is scored; None without path."""
+    """Read a table of lengths, or one of known costs ("Costs"), before the first run is scored; None without path."""
     from ..data import lengths
 
     if path is None:

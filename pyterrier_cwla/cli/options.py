@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import near
 
 #: Parameters of measures that are also options of some commands; `with_tables` replaces those of tables.
-_OF_MEASURES = {"measure", "measures", "lengths", "seconds", "missing", "output"}
+_OF_MEASURES = {"measure", "measures", "lengths", "costs", "missing", "output"}
 
 #: Options under names that earlier versions or the functions in Python have.
 _EARLIER = {"keep": "--cache-dir", "kept": "--cache-dir", "n_jobs": "--jobs", "query_id": "--query", "qid": "--query",
@@ -30,7 +30,7 @@ _OF_TREC_EVAL = {
 _OUTSIDE, _BEFORE_VALUE = r"(?<![\w(,$'\"=-])", r"(?=[\w'\"-])"
 """Patterns for the place before a parameter that is no part of a measure, and for that before its value."""
 
-_OF_TABLES = {"lengths": "--lengths FILE", "doc_seconds": "--seconds FILE", "missing": "--missing mean"}
+_OF_TABLES = {"lengths": "--lengths FILE", "costs": "--costs FILE", "missing": "--missing mean"}
 """Options of tables of documents, by parameters of measures."""
 _IN_PYTHON = r" \(in PyTerrier, .*? adds it\)|, or set a table for all measures with register_lengths\(words\)"
 """Pattern for ways to give lengths or costs that the command line does not have."""
@@ -80,12 +80,13 @@ def unknown_option(error: Any, group: Any) -> str:
     options = options_of(error.ctx.command)
     meant = options.get(python) or options.get(f"{python}=") or _EARLIER.get(python)
     hint = f"Near: {meant!r}." if meant in known else near(name, known)
+    others = [command for command, options in _by_command(group) if (meant or name) in options]
     if name in _OF_TREC_EVAL and "--measure" in known:
         hint = _OF_TREC_EVAL[name]
+    elif others and meant not in known:
+        hint = f"{meant or name} is an option of {', '.join(others)}."
     elif not hint.startswith("Near"):
-        others = [command for command, options in _by_command(group) if (meant or name) in options]
         hint = f"`{error.ctx.command_path} -h` lists all."
-        hint = f"{meant or name} is an option of {', '.join(others)}." if others else hint
     return f"No such option: {name}. {hint}"
 
 

@@ -17,5 +17,5 @@ from .result_pages import (
     with_element_costs as with_element_costs,
     with_element_gains as with_element_gains,
 )
-from .lengths import Seconds as Seconds, register_doc_seconds as register_doc_seconds
+from .lengths import Costs as Costs, register_costs as register_costs
 from .resources import without_files as without_files

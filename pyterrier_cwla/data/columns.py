@@ -80,7 +80,7 @@ class Columns:
         Original of each document of a run; null for documents that are no duplicates.
     iteration : Arrow array of str, optional
         Intent of each judgment.
-    doc_seconds : ndarray, optional
+    doc_cost : ndarray, optional
         Known costs of the documents of a run, in seconds.
     chances : ndarray, shape (n_rows, n_grades), optional
         Probabilities of the grades 0, 1, … of each judgment.
@@ -94,7 +94,7 @@ class Columns:
     doc_length: Array | None = None
     duplicate_of: Ids | None = None
     iteration: Ids | None = None
-    doc_seconds: Array | None = None
+    doc_cost: Array | None = None
     chances: Array | None = None
     graded: bool = True
 
@@ -226,7 +226,7 @@ def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Column
         optional("doc_length"),
         None if originals is None else strings(originals, "duplicate_of", what, error, holes=True),
         None if intents is None else _as_text(intents, error),
-        optional("doc_seconds"),
+        optional("doc_cost"),
         chances,
         value in named,
     )
@@ -541,5 +541,5 @@ def of_columns(columns: Columns) -> str:
     """Return a hash of the columns of a run or of judgments."""
     ids = (columns.query_id, columns.doc_id, columns.duplicate_of, columns.iteration)
     numbers = [columns.value, columns.doc_length]
-    numbers += [more for more in (columns.doc_seconds, columns.chances) if more is not None]
+    numbers += [more for more in (columns.doc_cost, columns.chances) if more is not None]
     return fingerprint([None if c is None else of_strings(c) for c in ids], numbers)

@@ -162,6 +162,11 @@ class DocumentTable(Resource):
             pyarrow.parquet.write_table(rows, place, write_page_checksum=True)
 
     @property
+    def function(self) -> Callable[[str], Any] | None:
+        """Function from a document id to its value that stands for a table, or None."""
+        return self._given if callable(self._given) else None
+
+    @property
     def about(self) -> dict[str, Any]:
         """Origin of the table: tokeniser, number of documents, and other settings; empty for tables of users."""
         return self.current._read_about
@@ -181,8 +186,9 @@ class DocumentTable(Resource):
 
     def __sizeof__(self) -> int:
         """Return the size with the columns that are read; Dask sends large objects to each worker once."""
-        columns = vars(self).get("_loaded", self._given) or ()
-        return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in columns)
+        columns = vars(self).get("_loaded", self._given)
+        read = columns if isinstance(columns, tuple) else ()
+        return super().__sizeof__() + sum(getattr(column, "nbytes", 0) for column in read)
 
     def __repr__(self) -> str:
         return f"<{self._parameter} {self.name!r}>"
@@ -354,10 +360,15 @@ TOKENISERS: dict[str, Split] = {"whitespace": str.split, "words": words_of}
 """Tokenisers by name; "whitespace" splits at blanks and changes nothing else."""
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name of a function, or of the class of another callable object."""
+    return getattr(function, "__qualname__", type(function).__name__)
+
+
 def tokeniser_named(tokeniser: str | Split) -> tuple[str, Split]:
     """Return the name of a tokeniser, for saved tables, and the function."""
     if callable(tokeniser):
-        return getattr(tokeniser, "__qualname__", type(tokeniser).__name__), tokeniser
+        return name_of(tokeniser), tokeniser
     if tokeniser not in TOKENISERS:
         raise BadParameter(f"no tokeniser {tokeniser!r}. {near(str(tokeniser), TOKENISERS)} Or give a function.")
     return tokeniser, TOKENISERS[tokeniser]

@@ -1,33 +1,35 @@
-"""Tables of a number of each document: lengths in words, and known costs in seconds."""
+"""Tables of a number of each document: lengths in words, and known costs."""
 
 from __future__ import annotations
 
+import pickle
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, ClassVar, Self, cast, overload
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..errors import BadParameter, CWLAError, MissingLength, MissingSeconds, shown
+from ..errors import BadParameter, CWLAError, MissingCost, MissingLength, shown
 from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
 from ..files.formats import read_pisa_index, read_table
 from ..files.id_columns import Ids, places
-from ..files.table_readers import LENGTHS, SECONDS
+from ..files.table_readers import COSTS, LENGTHS
 from ..rendering.numbers import percent
 from ..tasks.progress import bar
 from .columns import Floats, numbers, strings
-from .document_tables import DocumentTable, Split, documents, lengths_html, tokeniser_named
+from .document_tables import DocumentTable, Split, documents, lengths_html, name_of, tokeniser_named
 
 
 class NumberTable(DocumentTable):
-    """Numbers of 0 or more by document id: lengths in words, or known costs in seconds.
+    """Numbers of 0 or more by document id: lengths in words, or known costs.
 
     The classes of tables also stand for the number itself, which efforts read from a table or from a column of runs.
     """
@@ -64,7 +66,7 @@ class NumberTable(DocumentTable):
             mean = self.mean if number else np.nan
         except CWLAError:  # the file is missing or is not a table
             return f"<{self._nouns} {self.name!r}: the file cannot be read>"
-        of_mean = f", mean {mean:,.1f} {self._unit}" if number else ""
+        of_mean = f", mean {mean:,.1f} {self._unit}".rstrip() if number else ""
         tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
         content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
         return f"<{self._nouns} {self.name!r}: {content}>"
@@ -77,6 +79,10 @@ class NumberTable(DocumentTable):
     @cached_property
     def _mean(self) -> float:
         return float(self.loaded[1].mean())
+
+    def given(self, document: str, value: float) -> str:
+        """Return the number of a document, for errors, as it is given."""
+        return f"{value:g}"
 
     def of_documents(self, doc_id: Ids) -> Floats:
         """Return the numbers of documents.
@@ -102,8 +108,7 @@ class NumberTable(DocumentTable):
         if len(found) and not (np.isfinite(found).all() and found.min() >= 0):
             odd = int(np.flatnonzero(~(np.isfinite(found) & (found >= 0)))[0])
             raise BadParameter(
-                f"the {cls._noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls._nouns} are {cls._unit}, 0 or"
-                " more."
+                f"the {cls._noun} of {doc_id[odd].as_py()!r} is {found[odd]:g}: {cls._nouns} are numbers, 0 or more."
             )
         return doc_id, found
 
@@ -360,55 +365,126 @@ def _counted(words: Iterable[tuple[str, int]], tokeniser: str) -> Lengths:
     return Lengths.of(table, about={"tokeniser": tokeniser, "documents": len(ids)})
 
 
-class Seconds(NumberTable):
-    """Costs of documents in seconds by document id, for ``doc_seconds=`` of measures.
+class Costs(NumberTable):
+    """Known costs of documents by document id, for ``costs=`` of measures: tokens, money, joules, seconds.
+
+    The costs of a function are asked for when they are needed, once for each document.
 
     Examples
     --------
-    >>> from pyterrier_cwla.data import Seconds
-    >>> Seconds.of({"d1": 10, "d2": 35}).mean
+    >>> from pyterrier_cwla.data import Costs
+    >>> Costs.of({"d1": 10, "d2": 35}).mean
     22.5
     """
 
-    _parameter, _kind, _column = "doc_seconds", SECONDS, "doc_seconds"
-    _noun, _nouns, _unit, _readers, _error = "cost", "costs", "seconds", "an effort of known seconds", MissingSeconds
-    _ways = "or a column doc_seconds in the run (in PyTerrier, pt.cwla.DocSeconds(table) adds it)."
+    _parameter, _kind, _column = "costs", COSTS, "doc_cost"
+    _noun, _nouns, _unit, _readers, _error = "cost", "costs", "", "an effort of known costs", MissingCost
+    _ways = "or a column doc_cost in the run (in PyTerrier, pt.cwla.DocCost(table) adds it)."
+
+    @classmethod
+    def of(cls, table: Any, name: str | None = None, about: dict[str, Any] | None = None) -> Self:
+        """Return costs from a table in any of its forms, from lengths, or from a function of a document id."""
+        if callable(table):
+            return cls(name or f"function_{token_hex(8)}", table)
+        lengths = Lengths._held(table)
+        if isinstance(lengths, Lengths):
+            return cls(name or cls._content_name(lengths.loaded), lengths.loaded, about=about or lengths.about)
+        return super().of(table, name, about)
+
+    @classmethod
+    def _from_content(cls, content: Any) -> Self:
+        same = (one for one in cls._named.values() if callable(content) and one.anonymous and one.function == content)
+        found = next(same, None)
+        return cls.of(content) if found is None else cast(Self, found)
+
+    @cached_property
+    def _loaded(self) -> Any:
+        if self.function is not None:
+            raise BadParameter(f"{self}: the costs of a function are no table. Give a table, such as a dict.")
+        return super()._loaded
+
+    def __len__(self) -> int:
+        return super().__len__() if self.function is None else 0
+
+    def __repr__(self) -> str:
+        if self.function is None:
+            return super().__repr__()
+        return f"<costs {self.name!r}: function {name_of(self.function)}>"
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.function is None:
+            return super().__reduce_ex__(protocol)
+        import cloudpickle
+
+        return _with_function, (self.name, cloudpickle.dumps(self.function))
+
+    def of_documents(self, doc_id: Ids) -> Floats:
+        """Return the costs of documents; NaN for documents that are not in the table, and for what is no number."""
+        if self.function is None:
+            return super().of_documents(doc_id)
+        ids = doc_id.to_pylist()
+        for one in ids:
+            if one not in self._asked:
+                try:
+                    self._asked[one] = self.function(one)
+                except Exception as error:
+                    raise BadParameter(f"{self} fails for document {shown(one)}: {error!r}.") from error
+        return np.array([_number(self._asked[one]) for one in ids], float)
+
+    def given(self, document: str, value: float) -> str:
+        """Return the cost of a document, for errors, as it is given."""
+        return super().given(document, value) if self.function is None else shown(self._asked[document])
+
+    @cached_property
+    def _asked(self) -> dict[str, Any]:
+        """Results of the function by document."""
+        return {}
 
 
-def register_doc_seconds(name: str, table: Any) -> Seconds:
-    """Register a table of known costs under a name, for ``doc_seconds=`` of measures.
+def _with_function(name: str, pickled: bytes) -> Costs:
+    return Costs(name, pickle.loads(pickled))
 
-    A measure whose effort reads seconds takes them from its own table (``doc_seconds=``), else from the column
-    ``doc_seconds`` of the run. All costs of a run have one source.
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else np.nan
+
+
+def register_costs(name: str, table: Any) -> Costs:
+    """Register known costs of documents under a name, for ``costs=`` of measures.
+
+    A measure whose effort reads costs takes them from its own table or function (``costs=``), else from the column
+    ``doc_cost`` of the run. All costs of a run have one source.
 
     Parameters
     ----------
     name : str
         Name that measures use, an identifier.
-    table : path, dict, Series, DataFrame, or Seconds
-        Path of a CSV, TSV or Parquet file with docno and seconds; seconds by document id; a Series indexed by document
-        id; or a frame with the columns doc_id (or docno) and doc_seconds (or seconds).
+    table : path, dict, Series, DataFrame, Lengths, Costs, or callable
+        Path of a CSV, TSV or Parquet file with docno and cost; costs by document id; a Series indexed by document id; a
+        frame with the columns doc_id (or docno) and doc_cost (or cost, or seconds); lengths, such as the tokens that
+        :func:`lengths_of_texts` counts; or a function from a document id to its cost, which is called once for each
+        document that is needed. Results that depend on a function are not cached in ``cache_dir=``.
 
     Returns
     -------
-    Seconds
-        Registered table.
+    Costs
+        Registered costs.
 
     Raises
     ------
     BadParameter
         If the name or the table cannot be used.
     MalformedFile
-        If the file is not a table of seconds. Nothing is registered then.
+        If the file is not a table of costs. Nothing is registered then.
 
     Examples
     --------
-    >>> from pyterrier_cwla import CWLA, evaluate
-    >>> from pyterrier_cwla.data import register_doc_seconds
-    >>> register_doc_seconds("videos", {"d1": 30, "d2": 90})
-    <costs 'videos': 2 documents, mean 60.0 seconds>
-    >>> measure = CWLA(C="decay(60)", A="etg", gain="raw", effort="seconds", unseen=60, doc_seconds="videos")
-    >>> evaluate({"q": {"d2": 1}}, {"q": {"d1": 2.0, "d2": 1.0}}, [measure]).iloc[0, 0].round(4)
-    np.float64(0.7071)
+    >>> from pyterrier_cwla import CWLA, evaluate, lengths_of_texts
+    >>> from pyterrier_cwla.data import register_costs
+    >>> register_costs("prompts", lengths_of_texts({"d1": "three short words", "d2": "one-two"}, tokeniser="words"))
+    <costs 'prompts': 2 documents, mean 2.5 (words)>
+    >>> measure = CWLA(C="decay(3)", A="etg", gain="raw", effort="cost(tokens)", unseen=3, costs="prompts")
+    >>> evaluate({"q": {"d2": 1}}, {"q": {"d1": 2.0, "d2": 1.0}}, [measure]).iloc[0, 0]
+    np.float64(0.5)
     """
-    return Seconds.register(name, table)
+    return Costs.register(name, table)

@@ -88,7 +88,7 @@ def read_element_costs(path: AnyPath) -> dict[str, float]:
     {'web': 12.5, 'image': 2.0}
     """
     table = read_table(path, ELEMENT_COSTS)
-    return dict(zip(table["doc_id"].to_pylist(), table["doc_seconds"].to_pylist(), strict=True))
+    return dict(zip(table["doc_id"].to_pylist(), table["doc_cost"].to_pylist(), strict=True))
 
 
 def read_element_gains(path: AnyPath, max_gain: float = 1.0) -> pd.DataFrame:
@@ -139,7 +139,7 @@ def read_element_gains(path: AnyPath, max_gain: float = 1.0) -> pd.DataFrame:
 
 
 def with_element_costs(run: pd.DataFrame, costs: Mapping[str, float], elements: Any = None) -> pd.DataFrame:
-    """Add the column ``doc_seconds`` to a run: the cost of the type of each element.
+    """Add the column ``doc_cost`` to a run: the cost of the type of each element.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def with_element_costs(run: pd.DataFrame, costs: Mapping[str, float], elements: 
     Returns
     -------
     DataFrame
-        Same rows with the column ``doc_seconds``. Measures read it with ``effort="seconds"``.
+        Same rows with the column ``doc_cost``. Measures read it with ``effort="cost"``.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def with_element_costs(run: pd.DataFrame, costs: Mapping[str, float], elements: 
     >>> from pyterrier_cwla.data import with_element_costs
     >>> page = pd.DataFrame({"query_id": "1", "doc_id": ["a", "b"], "score": [2.0, 1.0], "element": ["ad", "web"]})
     >>> run = with_element_costs(page, {"ad": 1, "web": 9})
-    >>> measure = CWLA(C="prec(2)", A="erg", gain="raw", effort="seconds", end="stop")
+    >>> measure = CWLA(C="prec(2)", A="erg", gain="raw", effort="cost", end="stop")
     >>> evaluate({"1": {"b": 1}}, run, [measure]).iloc[0, 0]
     np.float64(0.1)
     """
@@ -180,7 +180,7 @@ def with_element_costs(run: pd.DataFrame, costs: Mapping[str, float], elements: 
     for row, kind in enumerate(types):
         if kind not in costs:
             raise BadRun(f"{_pair(run, row)} has the element type {kind!r}, without a cost. {near(kind, costs)}")
-    return run.assign(doc_seconds=[float(costs[kind]) for kind in types])
+    return run.assign(doc_cost=[float(costs[kind]) for kind in types])
 
 
 def with_element_gains(

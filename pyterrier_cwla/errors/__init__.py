@@ -77,8 +77,8 @@ class MissingLength(CWLAError):
     """Missing length of a document."""
 
 
-class MissingSeconds(MissingLength):
-    """Missing cost of a document, in seconds. The treatment is that of a missing length."""
+class MissingCost(MissingLength):
+    """Missing cost of a document. The treatment is that of a missing length."""
 
 
 class NoFiniteValue(CWLAError):
@@ -187,7 +187,7 @@ _PARAMETERS_ELSEWHERE = {  # names in other packages, by name here
     "max_rel": ("max_grade", "max_relevance", "max_label", "max_gain"),
     "p": ("phi", "persistence", "patience"),
     "lengths": ("doc_length", "doc_lengths", "words"),
-    "doc_seconds": ("costs", "cost"),
+    "costs": ("cost", "doc_cost", "doc_costs", "doc_seconds"),
     "qid": ("groups", "group", "query", "query_id", "queries", "qids"),
     "docno": ("doc_id", "docid", "doc_ids", "docnos"),
     "doc_length": ("doc_lengths", "words"),
@@ -220,7 +220,15 @@ RENAMED = {
     "Comparison.of_queries": "Comparison.of_topics",
     "Comparison.out_of_reach, Comparison.correction": "Comparison.notes()",
     "compare(qrels, runs, measures) without a baseline": "compare(qrels, runs, measures, baseline=False)",
-    "Lengths.bind(table), Seconds.bind(table)": "Lengths.bind(value), Seconds.bind(value)",
+    "Lengths.bind(table), Seconds.bind(table)": "Lengths.bind(value), Costs.bind(value)",
+    "data.Seconds": "data.Costs",
+    "data.register_doc_seconds": "data.register_costs",
+    "pt.cwla.DocSeconds": "pt.cwla.DocCost",
+    "errors.MissingSeconds": "errors.MissingCost",
+    "doc_seconds=, of measures": "costs=",
+    "the column doc_seconds": "doc_cost",
+    "documents.seconds, in efforts": "documents.cost",
+    "--seconds, for known costs": "--costs",
     "measure.explore()": "explore(measure=…)",
     "score(gains=…)": "score(grades=…)",
     "keep=, for folders of results": "cache_dir=",

@@ -181,7 +181,7 @@ def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
             own = [] if part.built_in else [part.__module__, part.version, sorted(part.facts.stated)]
             values = [[name, _identity(one, lacking, f"parameter {name} of {what}")] for name, one in value.values]
             return [part.kind, part.name, *own, values]
-        case DocumentTable() if _is_ours(value):
+        case DocumentTable() if _is_ours(value) and value.function is None:
             return [value._parameter, value.name, value.content]
         case IntentWeights() if _is_ours(value):
             return [value.name, sorted((*key, weight) for key, weight in (value.loaded or {}).items())]

@@ -15,7 +15,7 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Overlap
 from ..data.columns import Array, Columns, distinct
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Costs, Lengths
 from ..data.rows import Rows
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
@@ -73,7 +73,7 @@ def extras_of(measures: Iterable[Measure]) -> list[str]:
     extras = {
         "doc_length": any(need.lengths in ("run", "default") for need in needs),
         "duplicate_of": any(need.duplicates == "run" for need in needs),
-        "doc_seconds": any(need.seconds == "run" for need in needs),
+        "doc_cost": any(need.costs == "run" for need in needs),
     }
     return [name for name, read in extras.items() if read]
 
@@ -96,7 +96,7 @@ def _read_whole(
 
 
 def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored]:
-    if any(needs.mean_length or needs.mean_seconds for needs in map(needs_of, evaluator.measures)):
+    if any(needs.mean_length or needs.mean_cost for needs in map(needs_of, evaluator.measures)):
         for source in files:
             runs = runs_of(source, extras_of(evaluator.measures))
             yield from in_groups(evaluator, ((run, table, str(source)) for run, table in runs))
@@ -385,14 +385,14 @@ def _columns(table: pa.Table) -> Columns:
         (id_columns.of_one_dictionary if id_columns.are_encoded(column) else id_columns.written)(column)
         for column in (table["query_id"], table["doc_id"])
     )
-    has_length, has_original, has_seconds = (name in table.column_names for name in EXTRAS)
+    has_length, has_original, has_cost = (name in table.column_names for name in EXTRAS)
     return Columns(
         query_id,
         doc_id,
         to_numpy(table["score"]),
         to_numpy(table["doc_length"]) if has_length else None,
         id_columns.written(table["duplicate_of"]) if has_original else None,
-        doc_seconds=to_numpy(table["doc_seconds"]) if has_seconds else None,
+        doc_cost=to_numpy(table["doc_cost"]) if has_cost else None,
     )
 
 
@@ -415,8 +415,8 @@ def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
     """Raise MissingLength for a measure that needs the mean length, or the mean cost, of a whole run."""
     for measure in measures:
         needs = needs_of(measure)
-        if needs.mean_length or needs.mean_seconds:
-            quantity = Lengths if needs.mean_length else Seconds
+        if needs.mean_length or needs.mean_cost:
+            quantity = Lengths if needs.mean_length else Costs
             raise quantity._error(
                 f"{measure} needs the mean {quantity._noun} of a whole run, and runs are read in parts here: give"
                 f" {quantity._parameter}=, a table, or evaluate the run as a frame."

@@ -33,7 +33,7 @@ _FEW = {"rel": 4, "min_rel": 2, "max_rel": 10}  # highest values of sliders of g
 _WIDE = 1e6  # an interval with a higher end is treated as one without an end
 _SYMBOLS = {"phi": "φ", "gamma": "γ", "theta": "θ", "delta": "δ", "beta": "β"}
 _LEFT_OUT = frozenset(
-    {"lengths", "doc_seconds", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"}
+    {"lengths", "costs", "duplicates", "duplicate_gain", "calibration", "judged_only", "missing", "gains"}
 )
 #: Values of required parameters when a function or measure is chosen, and centres of sliders without an upper end.
 START: dict[str, Any] = {

@@ -89,7 +89,7 @@ def read_run(path: AnyPath, split: str | None = None) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        Columns query_id, doc_id and score, in the order of the file; also doc_length, duplicate_of and doc_seconds if a
+        Columns query_id, doc_id and score, in the order of the file; also doc_length, duplicate_of and doc_cost if a
         Parquet file has them.
 
     Raises
@@ -231,7 +231,7 @@ def read_table(path: AnyPath, kind: TableKind, check: bool = True) -> pa.Table:
     path : path
         Text file, plain or compressed by gzip or zstd, Parquet file, or JSON file of runs or judgments.
     kind : TableKind
-        Kind of table, such as ``PAGES`` or ``SECONDS``.
+        Kind of table, such as ``PAGES`` or ``COSTS``.
     check : bool, default=True
         Whether to search for pairs of query and document in two rows.
 

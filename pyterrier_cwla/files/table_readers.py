@@ -78,7 +78,7 @@ TYPES = {
     "score": pa.float64(),
     "relevance": pa.int64(),
     "doc_length": pa.float64(),
-    "doc_seconds": pa.float64(),
+    "doc_cost": pa.float64(),
     "duplicate_of": pa.string(),
     "cluster": pa.string(),
     "element": pa.string(),
@@ -92,7 +92,7 @@ def type_of(column: str) -> pa.DataType:
     return TYPES.get(column, pa.float64())
 
 
-_EXTRAS = ("doc_length", "duplicate_of", "doc_seconds")
+_EXTRAS = ("doc_length", "duplicate_of", "doc_cost")
 _IDS = {"query_id": "query_id", "doc_id": "doc_id", "qid": "query_id", "docno": "doc_id"}
 RUN = TableKind(
     fields={"topic": "query_id", "Q0": "", "docno": "doc_id", "rank": "", "score": "score", "tag": ""},
@@ -115,10 +115,10 @@ LENGTHS = TableKind(
     least=("doc_length", 0.0),
     twice="document {doc_id!r} has a second length",
 )
-SECONDS = TableKind(
-    fields={"docno": "doc_id", "seconds": "doc_seconds"},
-    names=_DOCUMENTS | dict.fromkeys(("doc_seconds", "seconds"), "doc_seconds"),
-    least=("doc_seconds", 0.0),
+COSTS = TableKind(
+    fields={"docno": "doc_id", "cost": "doc_cost"},
+    names=_DOCUMENTS | dict.fromkeys(("doc_cost", "cost", "seconds"), "doc_cost"),
+    least=("doc_cost", 0.0),
     twice="document {doc_id!r} has a second cost",
 )
 PAGES = TableKind(
@@ -126,9 +126,9 @@ PAGES = TableKind(
     names=_IDS | {"element": "element"},
 )
 ELEMENT_COSTS = TableKind(
-    fields={"element": "doc_id", "cost": "doc_seconds"},
-    names={"element": "doc_id", "cost": "doc_seconds"},
-    least=("doc_seconds", 0.0),
+    fields={"element": "doc_id", "cost": "doc_cost"},
+    names={"element": "doc_id", "cost": "doc_cost"},
+    least=("doc_cost", 0.0),
     twice="element type {doc_id!r} has a second cost",
 )
 DUPLICATES = TableKind(
@@ -213,7 +213,7 @@ def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, Place
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
     uncertain = fields == QRELS.fields and re.match(rb"[^\r\n]*\bp_(relevant|\d)", data)
-    if uncertain or kind in (LENGTHS, SECONDS, DUPLICATES):
+    if uncertain or kind in (LENGTHS, COSTS, DUPLICATES):
         fields, delimiter, data = _without_header(path, data, kind)
     elif fields == QRELS.fields and (header := _HEADER_OF_BEIR.match(data)):
         fields, delimiter = _OF_BEIR, "\t"

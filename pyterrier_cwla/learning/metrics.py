@@ -148,9 +148,9 @@ def _check_known(measure: Measure, needs: Needs, samples: Samples, by_level: boo
         )
     if needs.duplicates == "run":
         raise BadParameter(f"{measure}: rows have no clusters of duplicates: give duplicates= a table and pass docno=.")
-    if needs.seconds == "run":
-        raise BadParameter(f"{measure}: rows have no known costs: give doc_seconds= a table and pass docno=.")
-    if needs.lengths == "default" and (needs.duplicates, needs.seconds) == ("none", "none"):  # rows have lengths or ids
+    if needs.costs == "run":
+        raise BadParameter(f"{measure}: rows have no known costs: give costs= a table and pass docno=.")
+    if needs.lengths == "default" and (needs.duplicates, needs.costs) == ("none", "none"):  # rows have lengths or ids
         return
     if needs.tables and not by_id:
         raise NotPassed(f"{measure} needs the ids of documents for its table: pass {docno}, the document of each row.")

@@ -13,9 +13,9 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Judgments
 from ..data.columns import Array
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Costs, Lengths
 from ..data.rankings import Pool
-from ..errors import BadJudgments, BadParameter, MissingLength, MissingSeconds, shown, some
+from ..errors import BadJudgments, BadParameter, MissingCost, MissingLength, shown, some
 from ..files import id_columns
 from ..files.inputs import loaded
 from ..measures.declarations import followed
@@ -87,13 +87,13 @@ class TrainingRows:
             raise BadParameter(
                 f"{measure}: LambdaMART takes no efforts that depend on ranks, such as {metric.effort.keyword}."
             )
-        if metric.needs_seconds and (metric.doc_seconds is None or docno is None):
-            raise MissingSeconds(
-                f"{measure} needs the cost of every training row: give it a table as doc_seconds=, and pass docno=."
+        if metric.needs_cost and (metric.costs is None or docno is None):
+            raise MissingCost(
+                f"{measure} needs the cost of every training row: give it a table as costs=, and pass docno=."
             )
         if not metric.unit_effort:
-            words, seconds = (partial(words_of_rows, metric, rows, of) for of in (Lengths, Seconds))
-            documents = Documents(grade, words, seconds)
+            words, costs = (partial(words_of_rows, metric, rows, of) for of in (Lengths, Costs))
+            documents = Documents(grade, words, costs)
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort

@@ -13,7 +13,7 @@ from ir_measures.measures import Measure
 
 from ..data.columns import Array
 from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Costs, Lengths
 from ..data.rankings import Rankings
 from ..data.resources import Resource
 from ..errors import BadParameter, UnknownSpec
@@ -52,7 +52,7 @@ KINDS_OF_ROLES = {"C": "continuation", "A": "aggregation", "gain": "gain", "effo
 #: The fields of a metric besides its functions, which parameters of rows give.
 OPTIONS = (
     *("norm", "end", "unseen", "judged_only", "cutoff", "max_rel"),
-    *("lengths", "doc_seconds", "missing", "duplicates", "duplicate_gain"),
+    *("lengths", "costs", "missing", "duplicates", "duplicate_gain"),
 )
 _C_GIVEN, _A_GIVEN, _GAIN_GIVEN, _EFFORT_GIVEN = map(itemgetter, KINDS_OF_ROLES)
 OtherGrades = tuple[Measure, Callable[[Array], Array], Hashable]
@@ -221,7 +221,7 @@ def kind_of(resource: type[Resource], says: str) -> Kind:
 
 _FORMS = "a name, a path, a dict, a Series or a DataFrame"
 LENGTHS = kind_of(Lengths, f"a table of document lengths: {_FORMS}")
-KNOWN_COSTS = kind_of(Seconds, f"a table of seconds of documents: {_FORMS}")
+KNOWN_COSTS = kind_of(Costs, f"known costs of documents: {_FORMS}, Lengths, or a function of document ids")
 CLUSTERS = kind_of(Duplicates, f"a table of duplicates: {_FORMS}, or 'run' for the run's column")
 CALIBRATION = kind_of(BoundCalibration, "a calibration from a log: a saved file, or an object that calibrate returned")
 
@@ -250,7 +250,7 @@ _FRAME = (
     Parameter("duplicate_gain", OneOf("keep", "none"), "keep"),
     CUTOFF,
 )
-_DOC_SECONDS = Parameter("doc_seconds", KNOWN_COSTS, None)
+_COSTS = Parameter("costs", KNOWN_COSTS, None)
 REL = Parameter("rel", In("[1, inf)", whole=True), 1)
 REL_OR_0 = Parameter("rel", In("[0, inf)", whole=True), 1)  # of measures of ir_measures; 0 is any judged document
 
@@ -274,7 +274,7 @@ CWLA = Row(
         _LINEAR,
         _EFFORT,
         *_FRAME,
-        _DOC_SECONDS,
+        _COSTS,
     ),
 )
 
@@ -309,7 +309,7 @@ TBG = Row(
 
 _BY_GRADE = ("summary_seconds", "p_click", "seconds")
 _PER_EFFORT, _PER_DOCUMENT = "gain per unit of effort", "gain per document"
-_ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")), _DOC_SECONDS)
+_ADAPTIVE = (_EFFORT, *(p for p in _FRAME if p.name in ("unseen", "lengths", "missing", "judged_only")), _COSTS)
 _MAX_REL = Parameter("max_rel", _HIGHEST)
 _P = Parameter("p", In("[0, 1)"), 0.8)
 _K = Parameter("cutoff", In("[1, inf)", whole=True))
@@ -337,7 +337,7 @@ _rate_of_gain = partial(
     Row, A="erg", gain=_GAIN_GIVEN, effort=_EFFORT_GIVEN, units=_PER_EFFORT, range=_PER_LEAST
 )  # of users who choose gain and effort
 _IFT_SOURCE = "Azzopardi, Thomas and Craswell (2018)"
-_IFT = (_LINEAR, _EFFORT, *_FRAME, _DOC_SECONDS)
+_IFT = (_LINEAR, _EFFORT, *_FRAME, _COSTS)
 _GOAL = _of_part("continuation", "ift_goal", ("T", "b1", "R1"))
 _RATE = _of_part("continuation", "ift_rate", ("A", "b2", "R2"))
 _CARTERETTE = "Carterette (2011)"
@@ -373,7 +373,7 @@ _OURS = (
     Row("UMeasure", "Expected gain before patience runs out: users gain from the items that they read to the end.",
         "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
         parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", Named("effort"), "grade_time"), _GAIN,
-                    *_FRAME, _DOC_SECONDS)),
+                    *_FRAME, _COSTS)),
     _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
               "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K),
     _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",
@@ -415,7 +415,7 @@ _OURS = (
     _rate_of_gain("SET", "Search economic theory: gain of the first k documents, with diminishing returns.",
                   "Azzopardi (2014), as cwl_eval computes it", "economic(beta, cutoff)",
                   parameters=(Parameter("beta", In("(0, 1]"), 0.5), _LINEAR, _EFFORT,
-                              *(p for p in _FRAME if p.name != "cutoff"), _DOC_SECONDS, _K)),
+                              *(p for p in _FRAME if p.name != "cutoff"), _COSTS, _K)),
     Row("TrAP", "Average precision over the relevant documents that are retrieved.",
         "Harman (1992), as cwl_eval computes AP", "ap2(R='ranking', rel=rel)", "avg", "binary(rel)",
         units=_PER_DOCUMENT, parameters=(REL, JUDGED_ONLY, CUTOFF)),

@@ -41,14 +41,14 @@ class Needs:
         default table.
     duplicates : {"none", "run", "table"}
         The source of clusters of duplicates.
-    seconds : {"none", "run", "table"}
+    costs : {"none", "run", "table"}
         The source of known costs of documents.
     judged_lengths : bool
         The lengths of all judged documents in the run, for an ideal ranking.
     mean_length : bool
         The mean length over a whole run, if the run has the lengths. The value of a query then depends on other
         queries.
-    mean_seconds : bool
+    mean_cost : bool
         The mean known cost over a whole run, if the run has the costs.
     tables : tuple of DocumentTable
         The tables of lengths, of known costs and of duplicates, including a default table that may be read.
@@ -66,10 +66,10 @@ class Needs:
     pooled: bool = False
     lengths: OriginOfLengths = "none"
     duplicates: Origin = "none"
-    seconds: Origin = "none"
+    costs: Origin = "none"
     judged_lengths: bool = False
     mean_length: bool = False
-    mean_seconds: bool = False
+    mean_cost: bool = False
     tables: tuple[DocumentTable, ...] = ()
     intents: bool = False
     ties: bool = False
@@ -87,18 +87,18 @@ class Needs:
         duplicates: Origin = "none"
         if metric.duplicates is not None:
             duplicates = "run" if metric.duplicates.name == "run" else "table"
-        seconds: Origin = "none"
-        if metric.needs_seconds:
-            seconds = "run" if metric.doc_seconds is None else "table"
-        tables = (metric.lengths, metric.default_lengths, metric.duplicates, metric.doc_seconds)
+        costs: Origin = "none"
+        if metric.needs_cost:
+            costs = "run" if metric.costs is None else "table"
+        tables = (metric.lengths, metric.default_lengths, metric.duplicates, metric.costs)
         return cls(
             all_judged=metric.judged_only,
             lengths=lengths,
             duplicates=duplicates,
-            seconds=seconds,
+            costs=costs,
             judged_lengths=run_lengths and metric.norm == "ideal",
             mean_length=run_lengths and metric.missing == "mean",
-            mean_seconds=seconds == "run" and metric.missing == "mean",
+            mean_cost=costs == "run" and metric.missing == "mean",
             tables=tuple(table for table in tables if table is not None),
             user_model=True,
         )

@@ -30,7 +30,7 @@ from .declarations import declaration_of, metric_of, row_of
 _FILE = Path(__file__).with_name("descriptions.toml")
 _RANKS = 20  # ranks of the chart
 _WORDS = 500  # length of the documents of the chart
-_SECONDS = 30  # known cost of all documents
+_COST = 30  # known cost of all documents
 _ROLES = {"gain": "gain of a grade", "effort": "effort", "C": "continuation C", "A": "aggregation A"}
 
 
@@ -128,7 +128,7 @@ def discounts(metric: Metric) -> Floats:
     CWLAError
         If the metric has no such score.
     """
-    metric = replace(metric, lengths=None, default_lengths=None, duplicates=None, doc_seconds=None)
+    metric = replace(metric, lengths=None, default_lengths=None, duplicates=None, costs=None)
     grade = 1.0
     with suppress(CWLAError):  # no highest grade
         grade = metric.best[1]
@@ -140,7 +140,7 @@ def discounts(metric: Metric) -> Floats:
     ]
     import pandas as pd
 
-    known = pd.DataFrame(lists).assign(doc_seconds=float(_SECONDS))
+    known = pd.DataFrame(lists).assign(doc_cost=float(_COST))
     found = scoring.score(metric, judged.align(known, all_judged=True))
     relative: Floats = found / found[0]
     return relative
@@ -163,7 +163,7 @@ def _chart(metric: Metric) -> str:
         small_axes(ax, "rank of the only relevant document", "score, relative\nto rank 1")
 
     words = f" Documents have {_WORDS} words." if metric.needs_words else ""
-    words += f" Documents cost {_SECONDS} seconds." if metric.needs_seconds else ""
+    words += f" Documents cost {_COST} {metric.effort_unit}." if metric.needs_cost else ""
     said = ", ".join(f"{weights[rank - 1]:.2f} at rank {rank}" for rank in (1, 5, 10, 20))
     label = f"Score of a list with one relevant document, relative to that at rank 1: {said}."
     picture = notebook_picture(draw, (4.2, 1.5), label)

@@ -182,7 +182,7 @@ class CWLAProvider(providers.Provider):
         -------
         list of str
             ``query_id``, ``doc_id`` and ``score``; ``doc_length`` if a measure reads lengths from the run and there is
-            no default table; and ``duplicate_of`` and ``doc_seconds`` if a measure reads duplicates or known costs from
+            no default table; and ``duplicate_of`` and ``doc_cost`` if a measure reads duplicates or known costs from
             the run.
         """
         measures = list(measures)
@@ -191,7 +191,7 @@ class CWLAProvider(providers.Provider):
         self._here.order = {name: -place for place, name in enumerate(asked) if name in own}
         self._here.asked.clear()
         needs = [needs_of(measure) for measure in measures]
-        columns = {"doc_length": "lengths", "duplicate_of": "duplicates", "doc_seconds": "seconds"}
+        columns = {"doc_length": "lengths", "duplicate_of": "duplicates", "doc_cost": "costs"}
         of_run = [column for column, of in columns.items() if any(getattr(need, of) == "run" for need in needs)]
         return ["query_id", "doc_id", "score", *of_run]
 
@@ -226,7 +226,7 @@ def naming(measure: Measure) -> Iterator[None]:
     except MissingLength as error:
         # These errors name parameters of the measure, which are no parameters of the call.
         inner = innermost_measures(measure)
-        reading = [one for one in inner if (needs_of(one).lengths, needs_of(one).seconds) != ("none", "none")]
+        reading = [one for one in inner if (needs_of(one).lengths, needs_of(one).costs) != ("none", "none")]
         name = (reading or inner)[0].NAME
         text = re.sub(r"(?<=[Gg]ive )(\w+)=('mean')?", lambda way: f"{name}({way[1]}={way[2] or '…'})", str(error))
         raise type(error)(f"{measure}: {text}") from None
@@ -309,7 +309,7 @@ class CWLAEvaluator(providers.Evaluator):
     @cached_property
     def reads_ranks_only(self) -> bool:
         """Whether the measures read neither lengths, known costs nor duplicates; these may depend on the whole run."""
-        return all(need.lengths == need.seconds == need.duplicates == "none" for need in self._needs)
+        return all(need.lengths == need.costs == need.duplicates == "none" for need in self._needs)
 
     @cached_property
     def unanswered(self) -> ByMeasure:

@@ -56,9 +56,7 @@ def _unit_of_sum(metric: Metric) -> str:
     unit: str = metric.A.fact("unit") or f"aggregation {metric.A.name!r}"
     gain = metric.gain.fact("unit") or f"gain {metric.gain.name!r}"
     effort = metric.effort_unit
-    if effort not in ("documents", "seconds", "words", "relevant documents"):
-        effort = f"effort {metric.effort.name!r}"
-    return unit.format(gain=gain, effort=effort)
+    return unit.format(gain=gain, effort=f"effort {metric.effort.name!r}" if effort == "effort" else effort)
 
 
 _ROUNDING = 1e-6  # of the sum of shares

@@ -11,6 +11,7 @@ from ..data.lengths import Lengths, NumberTable, ReplacedLengths
 from ..data.rankings import Rankings, remembered
 from ..data.rows import Rows
 from ..errors import MissingLength, shown, some, warn
+from ..files.arrow_arrays import of_booleans, of_numbers
 from .metric import Metric
 
 
@@ -37,12 +38,12 @@ def words_of_items(
 ) -> Floats:
     """Return the words of items at ranks 1..width of some queries; 0 for duplicates and below the last item.
 
-    Known seconds are those of the item, also if it is a duplicate.
+    Known costs are those of the item, also if it is a duplicate.
 
     Returns
     -------
     ndarray of shape (n_queries, width)
-        Numbers of words, or of seconds.
+        Numbers of words, or costs.
     """
     return rankings.at_ranks(_words_of_rows(metric, rankings, quantity), queries, width)
 
@@ -63,18 +64,19 @@ def _words_of_rows(metric: Metric, rankings: Rankings, quantity: type[NumberTabl
 
 
 def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
-    """Return the words, or the seconds, of all documents, grouped by query in rank order.
+    """Return the words, or the costs, of all documents, grouped by query in rank order.
 
     Below the last rank that the metric reads, documents of a run may have no length. Their words are then 0. Labelled
     rows need all lengths, so that it does not depend on the scores whether these can be evaluated.
     """
-    key = quantity._key(metric)
-    last = None if metric.judged_only or metric.missing == "mean" else metric.last_that_counts
-    try:
-        return remembered(rows.in_order, key, lambda: rows.in_rank_order(words_of_rows(metric, rows, quantity)))
-    except MissingLength:
-        if last is None or rows.order is not None:
-            raise
+    key, table = quantity._key(metric), quantity._of_metric(metric)
+    last = None if metric.judged_only or _by_mean(metric, table) else metric.last_that_counts
+    if table is None or table.function is None or last is None or rows.order is not None:
+        try:
+            return remembered(rows.in_order, key, lambda: rows.in_rank_order(words_of_rows(metric, rows, quantity)))
+        except MissingLength:
+            if last is None or rows.order is not None:
+                raise
 
     def words() -> Floats:
         row = rows.in_rank_order(np.arange(len(rows.columns)))
@@ -85,6 +87,11 @@ def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] 
     return remembered(rows.in_order, (*key, "up to", last), words)
 
 
+def _by_mean(metric: Metric, table: NumberTable | None) -> bool:
+    """Return whether the mean replaces missing numbers; a function misses none."""
+    return metric.missing == "mean" and (table is None or table.function is None)
+
+
 def _ranks(rows: Rows) -> Array:
     """Return the ranks of documents in rank order, from 1."""
     ranks: Array = np.arange(len(rows.columns)) - np.repeat(rows.starts, rows.sizes) + 1
@@ -92,23 +99,23 @@ def _ranks(rows: Rows) -> Array:
 
 
 def words_of_rows(metric: Metric, rows: Rows, quantity: type[NumberTable] = Lengths) -> Floats:
-    """Return the words, or the seconds, of all documents in the order of the rows.
+    """Return the words, or the costs, of all documents in the order of the rows.
 
     They come from the table of the metric, else from the run's column doc_length, else from the default table. All
-    lengths of a run have one source. Seconds come from the table of the metric, else from the column doc_seconds.
+    lengths of a run have one source. Costs come from the table of the metric, else from the column doc_cost.
 
     Raises
     ------
     MissingLength
         If a length is missing and ``metric.missing`` is "error", or if a length is negative or infinite.
-    MissingSeconds
-        The same for seconds.
+    MissingCost
+        The same for costs.
     """
     return remembered(rows.memory, quantity._key(metric), lambda: _words_of_columns(metric, rows, quantity))
 
 
 def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], read: Array | None = None) -> Floats:
-    """Return the words, or the seconds, of all documents; those outside the mask `read` may be missing."""
+    """Return the words, or the costs, of all documents; those outside the mask `read` may be missing."""
     needed = np.repeat(rows.query >= 0, rows.sizes)
     if read is not None:
         needed &= read
@@ -119,7 +126,11 @@ def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], r
     if table is None and column is None:
         table = quantity._of_metric(metric, "default_")
     if table is not None:
-        words = np.full(len(needed), np.nan) if doc_id is None else table.of_documents(doc_id)
+        words = np.full(len(needed), np.nan)
+        if doc_id is not None and table.function is None:
+            words = table.of_documents(doc_id)
+        elif doc_id is not None:
+            words[needed] = table.of_documents(doc_id.filter(of_booleans(needed)))
     elif column is not None:
         words = np.asarray(column, float)
     else:
@@ -127,9 +138,10 @@ def _words_of_columns(metric: Metric, rows: Rows, quantity: type[NumberTable], r
             f"the {quantity._nouns} of documents are needed: give {quantity._parameter}=, a table, a path or a name,"
             f" {quantity._ways}"
         )
-    if metric.missing == "mean" and read is None:
+    by_mean = _by_mean(metric, table)
+    if by_mean and read is None:
         _note_replaced(rows, np.isnan(words) & needed, int(needed.sum()), table, quantity)
-    if metric.missing != "mean" and not needed.all():  # lengths of unjudged queries are not used
+    if not by_mean and not needed.all():  # lengths of unjudged queries are not used
         words = np.where(needed, words, 0.0)
 
     def known_to(lacking: Array) -> int:
@@ -155,7 +167,7 @@ def _note_replaced(
 
 
 def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:
-    """Return the words, or the seconds, of all judged documents in the order of the pool, for ideal rankings.
+    """Return the words, or the costs, of all judged documents in the order of the pool, for ideal rankings.
 
     Raises
     ------
@@ -176,12 +188,12 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable
     if table is None or columns.doc_id is None:
         words = words_of_rows(metric, rankings.rows[0], quantity)[pool.rows]
     else:
-        words = table.of_documents(columns.doc_id)[pool.rows]
+        words = table.of_documents(columns.doc_id.take(of_numbers(pool.rows)))
     duplicates = None if columns.doc_id is None else metric.duplicates
     if duplicates is not None and metric.duplicate_gain == "keep" and quantity is Lengths:
         repeated = duplicates.repeated(columns.doc_id)[pool.rows]
         words = np.where(repeated, 0.0, words)  # an upper bound: copies take no time
-    if metric.missing == "mean" and table is not None and len(words) and np.isnan(words).all():
+    if _by_mean(metric, table) and table is not None and len(words) and np.isnan(words).all():
         raise quantity._error(
             f"no judged document is in the table of {quantity._nouns}. Is the table of another collection?"
         )
@@ -204,17 +216,18 @@ def _without_holes(
     """Return the words with missing ones replaced as ``metric.missing`` requires; `needed` masks required lengths."""
     if words.min(initial=0) >= 0 and words.max(initial=0) < np.inf:  # false if a number is NaN
         return words
-    odd = np.flatnonzero((words < 0) | np.isinf(words))
+    holes, by_function = np.isnan(words), table is not None and table.function is not None
+    odd = np.flatnonzero((words < 0) | np.isinf(words) | (by_function & holes & needed))
     if len(odd):
         topic, document = describe(int(odd[0]))
+        given = f"{words[odd[0]]:g}" if table is None else table.given(document, words[odd[0]])
         raise quantity._error(
-            f"topic {topic!r}: the {quantity._noun} of {document!r} is {words[odd[0]]:g}: {quantity._nouns} are"
-            f" {quantity._unit}, 0 or more."
+            f"topic {topic!r}: the {quantity._noun} of {document!r} is {given}: {quantity._nouns} are numbers, 0 or"
+            " more."
         )
-    holes = np.isnan(words)
     if not holes.any():
         return words
-    if metric.missing == "mean":
+    if _by_mean(metric, table):
         known = words[~holes]
         mean = table.mean if table is not None else known.mean() if len(known) else np.nan
         if np.isnan(mean):

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import BadParameter
 from .gains import P_CLICK, looked_up
 from .introspection import effort_reads
-from .language import Grade, Grades, Named, NotNegative, Positive, Probabilities, Probability, Spec, decorator
+from .language import WORD, Grade, Grades, Named, NotNegative, Positive, Probabilities, Probability, Spec, decorator
 from .view import Documents, UnknownEffort, Values
 
 effort = decorator(
@@ -18,9 +18,9 @@ effort = decorator(
 
     Use it as ``@effort`` or with keyword arguments, ``@effort(version=1)``. The function is called with
     ``documents``, which has the arrays ``documents.grade`` (0 for unjudged documents), ``documents.words``,
-    ``documents.seconds`` (known costs) and ``documents.rank`` (from 1, of a shape that broadcasts). It returns the
+    ``documents.cost`` (known costs) and ``documents.rank`` (from 1, of a shape that broadcasts). It returns the
     effort of each document, at least 0. Its other arguments are parameters of the effort. If the function does not read
-    ``words``, document lengths are not needed, and the same holds for ``seconds``. Without both, unseen documents have
+    ``words``, document lengths are not needed, and the same holds for ``cost``. Without both, unseen documents have
     the effort of grade 0, at their rank.
 
     Parameters
@@ -224,8 +224,33 @@ def reading(
 
 
 @effort
+def cost(documents: Documents, unit: Annotated[str, WORD] = "cost") -> Values:
+    """Return the known cost of each document, from ``costs=`` of the measure or the run's column ``doc_cost``.
+
+    e = cost. Unit: as given.
+
+    Parameters
+    ----------
+    unit : str, default="cost"
+        Unit of the costs, a word such as tokens, money or joules. It labels results and changes no number.
+
+    References
+    ----------
+    Azzopardi, Thomas and Moffat (2019).
+
+    Examples
+    --------
+    >>> from pyterrier_cwla import CWLA, evaluate
+    >>> rate = CWLA(C="prec(2)", A="erg", gain="raw", effort="cost(tokens)", end="stop", costs={"a": 120, "b": 80})
+    >>> evaluate({"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, [rate]).iloc[0, 0]
+    np.float64(0.005)
+    """
+    return documents.cost
+
+
+@effort
 def seconds(documents: Documents) -> Values:
-    """Return the known cost of each document, from the table ``doc_seconds=`` or the run's column ``doc_seconds``.
+    """Return the known cost of each document in seconds, as ``cost(seconds)`` does.
 
     e = seconds. Unit: seconds.
 
@@ -233,7 +258,7 @@ def seconds(documents: Documents) -> Values:
     ----------
     Azzopardi, Thomas and Moffat (2019).
     """
-    return documents.seconds
+    return documents.cost
 
 
 @effort(constant_from=lambda costs: max(len(costs), 1))

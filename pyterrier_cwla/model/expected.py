@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..data.columns import Array, Floats, distinct
-from ..data.lengths import Lengths, NumberTable, Seconds
+from ..data.lengths import Costs, Lengths, NumberTable
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..files.arrow_arrays import to_numpy
 from ..files.id_columns import taken
@@ -323,7 +323,7 @@ def _costs(metric: Metric, rankings: Rankings, grade: Array) -> Floats:
         return lambda: np.broadcast_to(words_of_hits(metric, rankings, quantity), grade.shape)
 
     rank = np.broadcast_to(rankings.rank.astype(float), grade.shape)
-    e = metric.costs(Documents(grade, known(Lengths), known(Seconds), rank))
+    e = metric.efforts(Documents(grade, known(Lengths), known(Costs), rank))
     metric.refuse_odd_efforts(e)
     return e
 

@@ -74,7 +74,7 @@ def reads(spec: Spec) -> frozenset[str]:
 
 @cached
 def effort_reads(spec: Spec) -> frozenset[str]:
-    """Return the names of the attributes of documents (grade, words, seconds, rank) that an effort reads."""
+    """Return the names of the attributes of documents (grade, words, cost, rank) that an effort reads."""
     seen: set[str] = set()
 
     class Watched(Documents):

@@ -233,6 +233,14 @@ def _numbers_by_grade(highest: float, value: Any) -> dict[float, float] | None:
 #: Kind of True and False.
 FLAG = Kind("True or False", lambda value: value if isinstance(value, bool) else None)
 
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and getattr(tree_of(value), "id", None) == value else None
+
+
+#: Kind of a word, such as the unit of a cost.
+WORD = Kind("a word, such as tokens", _word)
+
 Probabilities = Annotated[dict[float, float], Grades("probabilities", 1)]
 Probability = Annotated[float, In("[0, 1]")]
 BelowOne = Annotated[float, In("[0, 1)")]

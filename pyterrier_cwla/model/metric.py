@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data.columns import Array, Floats
 from ..data.duplicates import Duplicates
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Costs, Lengths
 from ..errors import BadParameter, UnknownSpec, near
 from .efforts import unit
 from .fact_trials import check_facts
@@ -26,6 +26,18 @@ NORMS = ("none", "ideal", "all", "mean", "unlimited")
 FARTHEST = 1 << 22  # largest number of explicit ranks, which limits the memory
 _BEYOND = 1 << 53  # largest integer that floats represent exactly; no list is that long
 _GRADES = 1 << 12  # number of grades that are tried for the highest gain
+
+
+def _unit_of(effort: Spec) -> str:
+    """Return the unit of an effort: its parameter ``unit``, that of all its parts, or what its docstring states."""
+    values = dict(effort.values)
+    if isinstance(values.get("unit"), str):
+        return str(values["unit"])
+    if parts := {_unit_of(value) for value in values.values() if isinstance(value, Spec)}:
+        known = parts - {"effort"}
+        return known.pop() if len(known) == 1 else "effort"
+    found = re.search(r"Unit: ([^.]+)\.", effort.part.__doc__ or "")
+    return found.group(1) if found and found.group(1) != "as given" else "effort"
 
 
 @dataclass(frozen=True)
@@ -47,7 +59,7 @@ class Metric:
         Highest grade.
     unseen : float, optional
         Effort of an unseen item, if the effort function cannot compute it.
-    lengths, doc_seconds, missing
+    lengths, costs, missing
         Tables of document lengths and of known costs, and treatment of documents without: "error" or "mean".
     default_lengths
         Table for runs without a column ``doc_length``, if `lengths` is None.
@@ -83,7 +95,7 @@ class Metric:
     judged_only: bool = False
     duplicates: Duplicates | None = field(default=None, compare=False)
     duplicate_gain: str = "keep"
-    doc_seconds: Seconds | None = field(default=None, compare=False)
+    costs: Costs | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         if self.norm not in NORMS:
@@ -223,12 +235,12 @@ class Metric:
         return self.effort_depends_on("words")
 
     @property
-    def needs_seconds(self) -> bool:
+    def needs_cost(self) -> bool:
         """Whether efforts depend on known costs of documents."""
-        return self.effort_depends_on("seconds")
+        return self.effort_depends_on("cost")
 
     def effort_depends_on(self, name: str) -> bool:
-        """Return whether efforts read an attribute of documents: "grade", "words", "seconds" or "rank"."""
+        """Return whether efforts read an attribute of documents: "grade", "words", "cost" or "rank"."""
         return not self.unit_effort and name in effort_reads(self.effort)
 
     @cached_property
@@ -242,11 +254,10 @@ class Metric:
 
     @property
     def effort_unit(self) -> str:
-        """Unit of the efforts, which the docstring of the effort function states: seconds, words, documents."""
-        found = re.search(r"Unit: ([^.]+)\.", self.effort.part.__doc__ or "")
-        return found.group(1) if found else "effort"
+        """Unit of the efforts, such as documents, seconds or tokens; "effort" if it is not known."""
+        return "documents" if self.unit_effort else _unit_of(self.effort)
 
-    def costs(self, documents: Documents) -> Floats:
+    def efforts(self, documents: Documents) -> Floats:
         """Return the effort of each document."""
         found, shape = self.effort(documents), np.shape(documents.grade)
         found = np.asarray(found, float) if self.effort.built_in else checked_numbers(self.effort, found, shape)
@@ -268,7 +279,7 @@ class Metric:
             If the length or the known cost is needed and not given, or if efforts change with all ranks.
         """
         rank = None if self.constant_from is None else np.array([float(self.constant_from)])
-        return float(np.max(self.costs(Documents(np.array([grade]), known, known, rank))))
+        return float(np.max(self.efforts(Documents(np.array([grade]), known, known, rank))))
 
     def costs_by_rank(self, rank: Floats) -> Floats:
         """Return the efforts of unseen items at some ranks, in an array of the shape of `rank`.
@@ -280,13 +291,13 @@ class Metric:
         """
         if self.unseen is not None:
             return np.full(rank.shape, float(self.unseen))
-        e = self.costs(Documents(np.zeros(rank.shape), rank=rank))
+        e = self.efforts(Documents(np.zeros(rank.shape), rank=rank))
         self.refuse_odd_efforts(e)
         return e
 
     def effort_of(self, grade: Array) -> Floats:
         """Return the efforts of documents by grade, for efforts that depend on grades only."""
-        e = self.costs(Documents(np.maximum(grade, 0)))
+        e = self.efforts(Documents(np.maximum(grade, 0)))
         self.refuse_odd_efforts(e)
         return e
 

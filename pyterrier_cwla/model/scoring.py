@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..data.columns import Array, Floats, distinct
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Costs, Lengths
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import NoFiniteValue
 from .aggregations import erg, etg
@@ -198,8 +198,8 @@ def pool_efforts(metric: Metric, rankings: Rankings, order: Array | None = None)
         return efforts
     rank = None if order is None else places_within(np.bincount(pool.query, minlength=pool.queries)) + 1.0
     which = slice(None) if order is None else order
-    words, seconds = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (Lengths, Seconds))
-    return metric.costs(Documents(np.maximum(pool.grade, 0)[which], words, seconds, rank))
+    words, costs = (lambda of=of: words_of_pool(metric, rankings, of)[which] for of in (Lengths, Costs))
+    return metric.efforts(Documents(np.maximum(pool.grade, 0)[which], words, costs, rank))
 
 
 def _ranked(pool: Pool, query: Array, grade: Array, effort: Floats) -> Rankings:

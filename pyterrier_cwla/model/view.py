@@ -34,8 +34,8 @@ class Documents:
     ----------
     grade : ndarray
         Grades; 0 for unjudged documents and those with a negative grade.
-    words, seconds : callable, optional
-        Functions that return the lengths of the documents in words, and their known costs in seconds.
+    words, cost : callable, optional
+        Functions that return the lengths of the documents in words, and their known costs.
     rank : ndarray, optional
         Ranks of the documents, from 1, which broadcast to the shape of `grade`.
     """
@@ -44,11 +44,11 @@ class Documents:
         self,
         grade: Array,
         words: Callable[[], Array] | None = None,
-        seconds: Callable[[], Array] | None = None,
+        cost: Callable[[], Array] | None = None,
         rank: Array | None = None,
     ) -> None:
         self.grade = grade
-        self._words, self._seconds, self._rank = words, seconds, rank
+        self._words, self._cost, self._rank = words, cost, rank
 
     @cached_property
     def words(self) -> Array:
@@ -58,11 +58,11 @@ class Documents:
         return self._words()
 
     @cached_property
-    def seconds(self) -> Array:
-        """Known costs in seconds, of the shape of `grade`; ``UnknownEffort`` is raised if they are not known."""
-        if self._seconds is None:
+    def cost(self) -> Array:
+        """Known costs, of the shape of `grade`; ``UnknownEffort`` is raised if they are not known."""
+        if self._cost is None:
             raise UnknownEffort
-        return self._seconds()
+        return self._cost()
 
     @property
     def rank(self) -> Array:

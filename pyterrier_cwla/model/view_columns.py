@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ..data.columns import Array, Floats
-from ..data.lengths import Seconds
+from ..data.lengths import Costs
 from ..data.rankings import Pool, Rankings
 from ..errors import BadParameter
 from .document_values import gains_of_hits, grades_of_hits, words_of_items
@@ -98,11 +98,11 @@ def _efforts(
     else:
         grade = np.zeros((len(queries), width))
         grade[row, column] = np.maximum(rankings.grade[at], 0)
-        e = metric.costs(
+        e = metric.efforts(
             Documents(
                 grade,
                 lambda: words_of_items(metric, rankings, queries, width),
-                lambda: words_of_items(metric, rankings, queries, width, Seconds),
+                lambda: words_of_items(metric, rankings, queries, width, Costs),
                 np.arange(1.0, width + 1)[None, :],
             )
         )
@@ -112,7 +112,7 @@ def _efforts(
     if rankings.n[queries].min(initial=width) >= width:
         return e
     if metric.effort_depends_on("rank"):
-        with suppress(UnknownEffort):  # words or seconds of unseen items are not known
+        with suppress(UnknownEffort):  # words or costs of unseen items are not known
             return np.where(listed, e, metric.costs_by_rank(np.arange(1.0, width + 1)[None, :]))
     if metric.unseen_effort is None and _needs_unseen_efforts(metric):
         raise UnknownEffort

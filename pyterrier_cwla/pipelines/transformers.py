@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyterrier as pt
 
 from ..data.columns import strings
-from ..data.document_tables import DocumentTable, Split, tokeniser_named
+from ..data.document_tables import DocumentTable, Split, name_of, tokeniser_named
 from ..data.duplicates import RUN, Duplicates, check_similarity, first_alike, shingle_sets
-from ..data.lengths import Lengths, Seconds
+from ..data.lengths import Costs, Lengths
 from ..data.resources import is_by_content
 from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
 from ..files.arrow_arrays import one_chunk
@@ -93,12 +93,14 @@ def _parameters(transformer: pt.Transformer) -> dict[str, Any]:
 
 def _shown(value: Any) -> str:
     """Return the text of a value in one line, without folders of files and without hashes."""
+    if isinstance(value, DocumentTable) and value.function is not None:
+        return name_of(value.function)
     if isinstance(value, DocumentTable):
         name = value.name if value.path is None else os.path.basename(value.path)
         unnamed = is_by_content(value.name) or name == f"{value._parameter}.parquet"  # the file of an artifact
         return f"<{len(value):,} {value._parameter}>" if unnamed else repr(name)
     if callable(value) and hasattr(value, "__qualname__"):
-        return str(value.__qualname__)
+        return name_of(value)
     return " ".join(repr(value).split())
 
 
@@ -107,6 +109,8 @@ def _equal(one: Any, other: Any) -> bool:
         return True
     if not isinstance(one, DocumentTable) or type(one) is not type(other):
         return bool(one == other)
+    if one.function is not None or other.function is not None:
+        return one.name == other.name
     if one.follows_a_file or other.follows_a_file:
         return one.follows_a_file and other.follows_a_file and one.path == other.path
     return len(one) == len(other) and one.content == other.content
@@ -162,15 +166,8 @@ class DocLength(ByParameters):
         table = self.lengths if self.lengths is not None or "text" in inp.columns else Lengths.default
         if table is not None:
             return inp.assign(doc_length=table.current.words(self._docno(inp)))
-        try:
-            pt.validate.columns(inp, includes=["docno", "text"], context=self)
-        except pt.validate.InputValidationError as error:
-            error.add_note("Give DocLength a table, such as DocLength(words), or set one with register_lengths(words).")
-            raise
-        _, split = tokeniser_named(self.tokeniser)
-        texts, place = _different_texts(inp)
-        words = np.array([len(split(text)) for text in texts], float)
-        return inp.assign(doc_length=words[place])
+        way = "Give DocLength a table, such as DocLength(words), or set one with register_lengths(words)."
+        return inp.assign(doc_length=_counted(self, inp, self.tokeniser, way))
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
         """Return an equivalent pipeline for this transformer and ``% k``, in which the cutoff comes first.
@@ -188,46 +185,58 @@ class DocLength(ByParameters):
         return pt.RankCutoff(k) >> self
 
 
-class DocSeconds(ByParameters):
-    """Add the column ``doc_seconds``, the known cost of each document, from a table.
+class DocCost(ByParameters):
+    """Add the column ``doc_cost``, the known cost of each document, or the tokens counted in the column ``text``.
 
     Parameters
     ----------
-    seconds : str, path, dict, Series, DataFrame or Seconds
-        Table of costs in any form that ``doc_seconds=`` of measures accepts. Documents without a cost get NaN, which
-        measures treat as an error or replace by the mean (``missing="mean"``).
+    costs : str, path, dict, Series, DataFrame, Lengths, Costs, or callable, optional
+        Costs in any form that ``costs=`` of measures accepts. Documents without a cost get NaN, which measures treat as
+        an error or replace by the mean (``missing="mean"``).
+    tokeniser : str or callable, optional
+        Tokeniser of texts, as in ``lengths_of_texts``, instead of `costs`.
 
     Raises
     ------
     BadParameter
-        If the table is unknown.
+        If the table or the tokeniser is unknown, or if both or neither is given.
 
     Examples
     --------
     >>> import pandas as pd
     >>> import pyterrier as pt
-    >>> ranking = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"]})
-    >>> pt.cwla.DocSeconds({"d1": 30})(ranking).doc_seconds.tolist()
+    >>> ranking = pd.DataFrame({"qid": ["1", "1"], "docno": ["d1", "d2"], "text": ["a fox jumps", "dogs sleep"]})
+    >>> pt.cwla.DocCost({"d1": 30})(ranking).doc_cost.tolist()
     [30.0, nan]
+    >>> pt.cwla.DocCost(tokeniser=list)(ranking).doc_cost.tolist()
+    [11.0, 10.0]
     """
 
-    def __init__(self, seconds: Any) -> None:
-        self.seconds = Seconds.bind(seconds)
+    def __init__(self, costs: Any = None, tokeniser: str | Split | None = None) -> None:
+        if (costs is None) == (tokeniser is None):
+            raise BadParameter("DocCost takes costs, such as a table, or tokeniser=, which counts tokens of texts.")
+        self.costs = None if costs is None else Costs.bind(costs)
+        self.tokeniser = tokeniser
+        if tokeniser is not None:
+            tokeniser_named(tokeniser)  # an unknown name is an error here
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows with the column ``doc_seconds``.
+        """Return the rows with the column ``doc_cost``.
 
         Parameters
         ----------
         inp : DataFrame
-            Rows with the column ``docno``.
+            Rows with the column ``docno`` and, with a tokeniser, ``text``.
 
         Returns
         -------
         DataFrame
-            Same rows; costs in seconds as floats.
+            Same rows; costs as floats.
         """
-        return inp.assign(doc_seconds=self.seconds.current.of_documents(self._docno(inp)))
+        if self.costs is None:
+            way = "Give DocCost a table, such as DocCost(costs)."
+            return inp.assign(doc_cost=_counted(self, inp, self.tokeniser, way))
+        return inp.assign(doc_cost=self.costs.current.of_documents(self._docno(inp)))
 
     fuse_rank_cutoff = DocLength.fuse_rank_cutoff
 
@@ -329,6 +338,18 @@ class DuplicateOf(ByParameters):
             ranking = order[rows]
             first[ranking] = ranking[first_alike([shingles[place[row]] for row in ranking], self.similarity)]
         return first
+
+
+def _counted(transformer: ByParameters, inp: pd.DataFrame, tokeniser: Any, way: str) -> np.ndarray:
+    """Return the number of words of the text of each row; `way` says in errors what to do without texts."""
+    try:
+        pt.validate.columns(inp, includes=["docno", "text"], context=transformer)
+    except pt.validate.InputValidationError as error:
+        error.add_note(way)
+        raise
+    _, split = tokeniser_named(tokeniser)
+    texts, place = _different_texts(inp)
+    return np.array([len(split(text)) for text in texts], float)[place]
 
 
 def _different_texts(inp: pd.DataFrame) -> tuple[list[str], np.ndarray]:

@@ -736,7 +736,7 @@ def test_commands_that_are_wrong(files, says, arguments, line):
     (("evaluate", "--keep", "x"), "No such option: --keep. Near: '--cache-dir'."),
     (("evaluate", "--by_query"), "No such option: --by_query. Near: '--by-query'."),
     (("evaluate", "--measures", "AP"), "No such option: --measures. Near: '--measure'."),
-    (("evaluate", "--lenghts", "x"), "No such option: --lenghts. Near: '--lengths'."),
+    (("evaluate", "--lenghts", "x"), "No such option: --lenghts. Near: '--lengths', '--costs'."),
     (("evaluate", "--jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
     (("evaluate", "--n-jobs", "2"), "--jobs is an option of study robustness, study power, study fit."),
     (("study", "power", "--n-jobs", "2"), "No such option: --n-jobs. Near: '--jobs'."),

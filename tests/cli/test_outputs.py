@@ -49,17 +49,17 @@ FOLDERS = {
 }
 #: Commands with all their inputs.
 READERS = [
-    "evaluate qrels.txt runs/a.txt -m AP --lengths words.tsv --seconds words.tsv",
-    "compare qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --seconds words.tsv",
-    "correct qrels.txt runs/a.txt runs/b.txt -m AP --machine qrels.txt --sampled ratings.csv --lengths words.tsv --seconds words.tsv",
+    "evaluate qrels.txt runs/a.txt -m AP --lengths words.tsv --costs words.tsv",
+    "compare qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --costs words.tsv",
+    "correct qrels.txt runs/a.txt runs/b.txt -m AP --machine qrels.txt --sampled ratings.csv --lengths words.tsv --costs words.tsv",
     "rbo runs/a.txt runs/b.txt",
     "pages runs/a.txt costs.txt -o new",
-    "explain qrels.txt runs/a.txt runs/b.txt -q q1 -m AP --lengths words.tsv --seconds words.tsv",
+    "explain qrels.txt runs/a.txt runs/b.txt -q q1 -m AP --lengths words.tsv --costs words.tsv",
     "explore qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv --texts words.tsv --no-browser",
-    "sessions qrels.txt runs/a.txt --sessions sessions.csv -m sDCG --lengths words.tsv --seconds words.tsv",
+    "sessions qrels.txt runs/a.txt --sessions sessions.csv -m sDCG --lengths words.tsv --costs words.tsv",
     "demo --runs runs/a.txt --qrels qrels.txt --lengths words.tsv",
     "calibrate log.csv",
-    "simulate qrels.txt runs/a.txt -m TBG --lengths words.tsv --seconds words.tsv",
+    "simulate qrels.txt runs/a.txt -m TBG --lengths words.tsv --costs words.tsv",
     "study robustness qrels.txt runs/a.txt runs/b.txt -m AP --holes groups --groups groups.csv --lengths words.tsv -o new",
     "study next qrels.txt runs/a.txt runs/b.txt -m AP --predicted qrels.txt --lengths words.tsv -o new",
     "study power qrels.txt runs/a.txt runs/b.txt -m AP --lengths words.tsv -o new",
@@ -141,7 +141,7 @@ def test_all_commands_and_their_options_are_tried():
     assert len(READERS) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
     read = {
         "lengths",
-        "seconds",
+        "costs",
         "groups",
         "sessions",
         "table",

@@ -64,9 +64,9 @@ def test_lengths_and_costs_are_bound_to_the_users_of_a_session(files, prints, tm
     costs = {"a": 3.0, "b": 1.0, "c": 2.0, "x": 5.0}
     (tmp_path / "costs.tsv").write_text("".join(f"{doc}\t{cost}\n" for doc, cost in costs.items()))
     text = "SessionCWLA(C='rbp(0.5)',A='erg',rho=0.5,effort='seconds',unseen=4,max_rel=2)"
-    more = ("-m", f"known={text}", "--seconds", "costs.tsv", "--format", "jsonl")
+    more = ("-m", f"known={text}", "--costs", "costs.tsv", "--format", "jsonl")
     (row,) = prints(*GIVEN[:3], *GIVEN[4:], *more).splitlines()
-    known = expected("run.txt", {"known": text.replace("unseen=4", f"unseen=4,doc_seconds={costs}")})
+    known = expected("run.txt", {"known": text.replace("unseen=4", f"unseen=4,costs={costs}")})
     assert json.loads(row)["known"] == pytest.approx(known["known"].mean(), rel=1e-9)
 
 

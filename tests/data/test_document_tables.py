@@ -11,7 +11,7 @@ import pytest
 
 from pyterrier_cwla import TBG, Lengths, Residual, evaluate, explain, register_lengths
 from pyterrier_cwla.behaviour import simulate
-from pyterrier_cwla.data import Duplicates, Seconds
+from pyterrier_cwla.data import Costs, Duplicates
 from pyterrier_cwla.data.resources import _with_digest
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.measures.provider import CWLAEvaluator, prepare
@@ -198,7 +198,7 @@ def test_duplicates_and_transformers_follow_their_files():
     assert loaded(ranking).doc_length.tolist() == [100, 110]
 
 
-@pytest.mark.parametrize("kind", [Lengths, Duplicates, Seconds])
+@pytest.mark.parametrize("kind", [Lengths, Duplicates, Costs])
 @pytest.mark.parametrize("given", [{"d1": 100}, "robust04", None])
 def test_tables_are_not_made_by_their_constructor(kind, given):
     name = kind.__name__

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import CWLA, IntentAware, evaluate, scorer
-from pyterrier_cwla.data import Seconds, register_doc_seconds, without_files
-from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingLength, MissingSeconds, NotPassed
+from pyterrier_cwla.data import Costs, register_costs, without_files
+from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingCost, MissingLength, NotPassed
 from pyterrier_cwla.files.formats import read_run, read_table
-from pyterrier_cwla.files.table_readers import SECONDS
+from pyterrier_cwla.files.table_readers import COSTS as OF_COSTS
 from pyterrier_cwla.learning import LambdaMART, measure_score
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
@@ -18,7 +18,7 @@ QRELS, RUN = (harmless(collection(4, queries=13, depth=40))._asdict()[name] for 
 QRELS = QRELS.assign(relevance=QRELS.relevance.clip(upper=1))
 DOCS = sorted({*RUN.doc_id, *QRELS.doc_id})
 COSTS = {doc_id: (7 * number % 23) / 2 for number, doc_id in enumerate(DOCS)}
-COLUMN = RUN.assign(doc_seconds=RUN.doc_id.map(COSTS))
+COLUMN = RUN.assign(doc_cost=RUN.doc_id.map(COSTS))
 MEASURE = CWLA(C="decay(30)", A="etg", gain="raw", effort="seconds", unseen=6)
 
 
@@ -52,19 +52,19 @@ def value(name, run, measure, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("door", doors_of(MEASURE(doc_seconds=COSTS)))
+@pytest.mark.parametrize("door", doors_of(MEASURE(costs=COSTS)))
 def test_all_doors_read_the_column_and_the_table(door, tmp_path):
     part = DOORS[door].of(Data(RUN, QRELS))
     expected = by_loops(qrels=part.qrels, run=part.run)
-    assert value(door, RUN, MEASURE(doc_seconds=COSTS), tmp_path) == pytest.approx(expected, rel=1e-12)
+    assert value(door, RUN, MEASURE(costs=COSTS), tmp_path) == pytest.approx(expected, rel=1e-12)
     if DOORS[door].columns:
         assert value(door, COLUMN, MEASURE, tmp_path) == pytest.approx(expected, rel=1e-12)
 
 
 def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
-    runs = [COLUMN.assign(doc_seconds=cost) for cost in (3.0, 9.0)]
+    runs = [COLUMN.assign(doc_cost=cost) for cost in (3.0, 9.0)]
     values = [last(evaluate(QRELS, run, [MEASURE], cache_dir=tmp_path)) for run in runs]
-    bound = [MEASURE(doc_seconds=dict.fromkeys(DOCS, cost)) for cost in (3.0, 9.0)]
+    bound = [MEASURE(costs=dict.fromkeys(DOCS, cost)) for cost in (3.0, 9.0)]
     tables = [last(evaluate(QRELS, RUN, [measure], cache_dir=tmp_path)) for measure in bound]
     assert values == pytest.approx(tables, rel=1e-12)
     assert values[0] > values[1]
@@ -75,77 +75,77 @@ def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
 @pytest.mark.parametrize("door", doors_of(MEASURE, whole=True))
 def test_missing_costs_are_errors_or_the_mean_of_a_table(door, tmp_path):
     some = {doc_id: cost for number, (doc_id, cost) in enumerate(COSTS.items()) if number % 3}
-    says = ("needs the cost of every document, and ", " Give ", "doc_seconds=", ", a table")
-    refused(lambda: value(door, RUN, MEASURE(doc_seconds=some), tmp_path), MissingSeconds, *says)
-    with pytest.raises(MissingSeconds, match=r"the costs of documents are needed: give .*doc_seconds="):
+    says = ("needs the cost of every document, and ", " Give ", "costs=", ", a table")
+    refused(lambda: value(door, RUN, MEASURE(costs=some), tmp_path), MissingCost, *says)
+    with pytest.raises(MissingCost, match=r"the costs of documents are needed: give .*costs="):
         value(door, RUN, MEASURE, tmp_path)
     filled = {doc_id: some.get(doc_id, np.mean([*some.values()])) for doc_id in DOCS}
-    mean = MEASURE(doc_seconds=some, missing="mean")
+    mean = MEASURE(costs=some, missing="mean")
     (message,) = DOORS[door].told(Data(RUN, QRELS), [mean], tmp_path)
     assert "have no cost in the table of costs, such as 'd" in message
     assert value(door, RUN, mean, tmp_path) == pytest.approx(by_loops(filled), rel=1e-12)
 
 
 def test_gaps_in_the_column(tmp_path):
-    gaps = COLUMN.assign(doc_seconds=COLUMN.doc_seconds.where(COLUMN.index % 3 > 0))
-    with pytest.raises(MissingSeconds, match="needs the mean cost of a whole run, and runs are read in parts"):
+    gaps = COLUMN.assign(doc_cost=COLUMN.doc_cost.where(COLUMN.index % 3 > 0))
+    with pytest.raises(MissingCost, match="needs the mean cost of a whole run, and runs are read in parts"):
         value("streamed", gaps, MEASURE(missing="mean"), tmp_path)
     whole, file = (value(door, gaps, MEASURE(missing="mean"), tmp_path) for door in ("means", "as_parquet"))
     assert whole == pytest.approx(file, rel=1e-12)
-    assert issubclass(MissingSeconds, MissingLength)
-    with pytest.raises(MissingSeconds, match=r"topic '.*': the cost of '.*' is -1: costs are seconds, 0 or more"):
-        evaluate(QRELS, COLUMN.assign(doc_seconds=-1.0), [MEASURE])
-    with pytest.raises(MissingSeconds, match="norm='ideal' needs the cost of every judged document"):
+    assert issubclass(MissingCost, MissingLength)
+    with pytest.raises(MissingCost, match=r"topic '.*': the cost of '.*' is -1: costs are numbers, 0 or more"):
+        evaluate(QRELS, COLUMN.assign(doc_cost=-1.0), [MEASURE])
+    with pytest.raises(MissingCost, match="norm='ideal' needs the cost of every judged document"):
         evaluate(QRELS, COLUMN, [MEASURE(norm="ideal")])
     ordered = COLUMN.sort_values(["query_id", "score", "doc_id"], ascending=[True, False, False])
     rank = ordered.groupby("query_id").cumcount().reindex(COLUMN.index) + 1
-    gaps = COLUMN.assign(doc_seconds=COLUMN.doc_seconds.where(rank <= 5))
+    gaps = COLUMN.assign(doc_cost=COLUMN.doc_cost.where(rank <= 5))
     assert last(evaluate(QRELS, gaps, [MEASURE @ 5])) == last(evaluate(QRELS, COLUMN, [MEASURE @ 5]))
 
 
 def test_wrappers_and_other_efforts_pass_the_need_on(tmp_path):
     measure = CWLA(C="decay(300)", A="etg", gain="raw", effort="plus(seconds,reading)", unseen=6)
     words = {doc_id: 2 * cost for doc_id, cost in COSTS.items()}
-    found = last(evaluate(QRELS, RUN, [measure(lengths=words, doc_seconds=COSTS)]))
-    thrice = measure(effort="seconds", doc_seconds={doc_id: 3 * cost for doc_id, cost in COSTS.items()})
+    found = last(evaluate(QRELS, RUN, [measure(lengths=words, costs=COSTS)]))
+    thrice = measure(effort="seconds", costs={doc_id: 3 * cost for doc_id, cost in COSTS.items()})
     assert found == pytest.approx(last(evaluate(QRELS, RUN, [thrice])), rel=1e-12)
     qrels = QRELS.assign(iteration="0")
     value = last(evaluate(qrels, COLUMN, [IntentAware(measure=MEASURE)]))
     assert value == pytest.approx(by_loops(), rel=1e-12)
     path = parquet(tmp_path, COLUMN)
     assert last(evaluate(qrels, path, [IntentAware(measure=MEASURE)])) == pytest.approx(value, rel=1e-12)
-    assert "doc_seconds" in read_run(parquet(tmp_path, COLUMN)).column_names
+    assert "doc_cost" in read_run(parquet(tmp_path, COLUMN)).column_names
 
 
 def test_tables_have_names_files_and_errors(tmp_path):
     path = tmp_path / "costs.tsv"
     path.write_text("docno\tseconds\na\t2\nb\t3.5\n")
-    assert read_table(path, SECONDS).to_pydict() == {"doc_id": ["a", "b"], "doc_seconds": [2.0, 3.5]}
-    table = Seconds.load(path)
-    assert (len(table), table.mean, repr(table)) == (2, 2.75, f"<costs {str(path)!r}: 2 documents, mean 2.8 seconds>")
+    assert read_table(path, OF_COSTS).to_pydict() == {"doc_id": ["a", "b"], "doc_cost": [2.0, 3.5]}
+    table = Costs.load(path)
+    assert (len(table), table.mean, repr(table)) == (2, 2.75, f"<costs {str(path)!r}: 2 documents, mean 2.8>")
     table.save(tmp_path / "saved.parquet")
-    assert read_table(tmp_path / "saved.parquet", SECONDS).equals(read_table(path, SECONDS))
-    register_doc_seconds("videos", path)
-    assert MEASURE(doc_seconds="videos").params["doc_seconds"] == "videos"
+    assert read_table(tmp_path / "saved.parquet", OF_COSTS).equals(read_table(path, OF_COSTS))
+    register_costs("videos", path)
+    assert MEASURE(costs="videos").params["costs"] == "videos"
     with pytest.raises(BadParameter, match=r"neither a file nor the name of a table\. Near: 'videos'"):
-        MEASURE(doc_seconds="video")
-    refused(lambda: MEASURE(doc_seconds={"a": -1}), BadParameter, "the cost of 'a' is -1: costs are seconds, 0 or more")
-    for text, says in (("a\t-2\n", "doc_seconds is -2"), ("a\t1\na\t2\n", "has a second cost"), ("a\n", "2 fields")):
+        MEASURE(costs="video")
+    refused(lambda: MEASURE(costs={"a": -1}), BadParameter, "the cost of 'a' is -1: costs are numbers, 0 or more")
+    for text, says in (("a\t-2\n", "doc_cost is -2"), ("a\t1\na\t2\n", "has a second cost"), ("a\n", "2 fields")):
         path.write_text(text)
         with pytest.raises(MalformedFile, match=says):
-            register_doc_seconds("videos", path)
+            register_costs("videos", path)
     with without_files(), pytest.raises(BadParameter, match="files are not read here"):
-        MEASURE(doc_seconds=str(path))
+        MEASURE(costs=str(path))
 
 
 def test_rows_of_learning_need_a_table_and_ids():
-    measure = MEASURE(doc_seconds={"a": 10, "b": 20, "c": 5})
+    measure = MEASURE(costs={"a": 10, "b": 20, "c": 5})
     y, s, ids = [[1, 0, 1]], [[3, 2, 1]], [["a", "b", "c"]]
     assert measure_score(measure, y, s, docno=ids) == pytest.approx(1 + 2 ** (-30 / 30))
     refused(lambda: measure_score(measure, y, s), NotPassed, "needs the ids of documents for its table")
-    with pytest.raises(BadParameter, match="rows have no known costs: give doc_seconds= a table and pass docno="):
+    with pytest.raises(BadParameter, match="rows have no known costs: give costs= a table and pass docno="):
         measure_score(MEASURE, y, s, docno=ids)
-    with pytest.raises(MissingSeconds, match="needs the cost of every training row"):
+    with pytest.raises(MissingCost, match="needs the cost of every training row"):
         LambdaMART(MEASURE).lightgbm(np.zeros(3), _Dataset([1.0, 0, 1], [3]))
     with pytest.raises(BadParameter, match="LambdaMART takes no efforts that depend on ranks"):
         LambdaMART(MEASURE(effort="by_rank(2,1)")).lightgbm(np.zeros(3), _Dataset([1.0, 0, 1], [3]))
@@ -184,16 +184,16 @@ def unwrapped(text):
 def test_commands_take_a_file_of_costs(cli, tmp_path):
     qrels, run, costs = written(tmp_path)
     measure = "known=CWLA(C='decay(30)',A='etg',gain='raw',effort='seconds',unseen=6)"
-    code, out, told = cli("evaluate", qrels, run, "-m", measure, "--seconds", costs, "--format", "csv")
+    code, out, told = cli("evaluate", qrels, run, "-m", measure, "--costs", costs, "--format", "csv")
     assert code == 0, told
     assert float(out.splitlines()[1].split(",")[1]) == pytest.approx(by_loops(), rel=1e-9)
     assert unwrapped(f"known: with the costs of {costs}.") in unwrapped(told)
     code, _, told = cli("evaluate", qrels, run, "-m", measure)
     assert code != 0
-    assert told.endswith("give --seconds FILE, or a column doc_seconds in the run.\n")
-    code, out, told = cli("evaluate", qrels, run, "-m", "AP", "--seconds", costs)
+    assert told.endswith("give --costs FILE, or a column doc_cost in the run.\n")
+    code, out, told = cli("evaluate", qrels, run, "-m", "AP", "--costs", costs)
     assert unwrapped(f"None of these measures uses the costs of {costs}.") in unwrapped(f"{out}{told}")
     query = RUN.query_id[RUN.query_id.isin(QRELS.query_id)].iloc[0]
     for command in (["explain", qrels, run, "-q", query], ["simulate", qrels, run, "--users", "50"]):
-        code, _, told = cli(*command, "-m", measure.partition("=")[2], "--seconds", costs)
+        code, _, told = cli(*command, "-m", measure.partition("=")[2], "--costs", costs)
         assert code == 0, told

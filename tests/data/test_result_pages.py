@@ -138,7 +138,7 @@ def test_gains_by_type_replace_grades():
 
 @pytest.mark.parametrize(("text", "read", "error", "says"), [
     ("web 1\nweb 2\n", read_element_costs, MalformedFile, "element type 'web' has a second cost"),
-    ("web -1\n", read_element_costs, MalformedFile, "doc_seconds is -1"),
+    ("web -1\n", read_element_costs, MalformedFile, "doc_cost is -1"),
     ("web\n", read_element_costs, MalformedFile, "expected 2 fields"),
     ("1 web a 1 2 x\n1 ad a 2 1 x\n", read_result_pages, MalformedFile, "stands twice in the ranking"),
     ("1 web a\n", read_result_pages, MalformedFile, "expected 6 fields"),

@@ -208,7 +208,7 @@ def one_judgment(measure: Measure) -> bool:
 def known_row_by_row(measure: Measure) -> bool:
     """Whether no value depends on other queries of the run, through the mean length or cost of its documents."""
     needs = needs_of(measure)
-    return not (needs.mean_length or needs.mean_seconds)
+    return not (needs.mean_length or needs.mean_cost)
 
 
 #: Forms of data, each with the measures that it can say everything for.
@@ -428,7 +428,7 @@ def is_of_lists(measure: Measure) -> bool:
         return False
     needs = needs_of(measure)
     known = needs.lengths in ("none", "run", "default") and not (needs.intents or needs.scores or needs.judged_lengths)
-    return known and needs.duplicates == needs.seconds == "none" and "parameters" not in measure.params
+    return known and needs.duplicates == needs.costs == "none" and "parameters" not in measure.params
 
 
 def as_lists(data: Data) -> Data:

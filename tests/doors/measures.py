@@ -20,18 +20,18 @@ VALUES = {
     "gain": ["'exponential'", "'binary(2)'"], "effort": ["'by_grade({0: 1, 1: 2, 2: 3.5, 3: 5})'"], "max_rel": ["3"],
     "measure": ["'AP'", "'nDCG@5'", "'TBG'"], "measures": ["{'one': 'TBG@4', 'two': 'TBG(half_life=60)'}"],
     "parameters": ["{'q0': {'half_life': 30}, '0q1': {'half_life': 90}}"], "lengths": ["'words.tsv'"], "missing": ["'mean'"],
-    "duplicates": ["'clusters.tsv'"], "doc_seconds": ["'seconds.tsv'"], "other": ["'measure'"], "b": ["3"],
+    "duplicates": ["'clusters.tsv'"], "costs": ["'cost.tsv'"], "other": ["'measure'"], "b": ["3"],
     "phi": ["0.8"], "gains": ["{1: 0.4, 2: 0.7, 3: 1}"], "efforts": ["{0: 1, 1: 2, 2: 3.5, 3: 5}"], "floor": ["0.01"],
-    "p_click": ["{0: 0.3, 1: 0.6, 2: 0.9}"], "p_save": ["{1: 0.3, 2: 0.9}"], "seconds": ["{0: 9, 1: 25, 2: 70}"],
+    "p_click": ["{0: 0.3, 1: 0.6, 2: 0.9}"], "p_save": ["{1: 0.3, 2: 0.9}"], "unit": ["'tokens'"], "seconds": ["{0: 9, 1: 25, 2: 70}"],
     "dcg": ["'exp-log2'"], "discount": ["'none'"], "R": ["'ranking'"], "others": ["'interpolate'"], "failed": ["50"],
-    "documents": ["500"], "share": ["0.5"], "costs": ["1, 2, 0.5"], "weights": ["0.2, 0.3, 0.5"], "credit": ["'smeared'"],
+    "documents": ["500"], "share": ["0.5"], "weights": ["0.2, 0.3, 0.5"], "credit": ["'smeared'"],
     "first": ["rr"], "second": ["prec(6)"], "values": ["1, 0.7, 0.4"], "shape": ["1.5"], "scale": ["60"], "rho": ["0.6"],
     "prior": ["0.2"], "what": ["'std'", "0.9"], "samples": ["20"], "seed": ["3"], "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [], "label": [],
 }  # fmt: skip
 _OF_FUNCTION = {"phi": {"utility": ["log2", "table(1, 0.6, 0.4)"], "Cascade": ["'log2'"]}, "other": {"SetUtility": ["2"]},
                 "measure": {"ByTopic": ["'TBG'"]}, "dcg": {"SDCG": []}, "p_click": {"clicksave": ["0.5"]},
                 "p_save": {"clicksave": ["0.5"], "TBG": ["0.5"]}, "weights": {"IntentAware": [], "Mixture": []},
-                "first": {"plus": ["unit"]}, "second": {"plus": ["by_rank(1, 2)"]}, "A": {"IFT": ["0.2"], "IFTRate": ["0.2"], "ift_rate": ["0.2"]}}  # fmt: skip
+                "first": {"plus": ["unit"]}, "second": {"plus": ["by_rank(1, 2)"]}, "costs": {"by_rank": ["1, 2, 0.5"]}, "A": {"IFT": ["0.2"], "IFTRate": ["0.2"], "ift_rate": ["0.2"]}}  # fmt: skip
 #: Parameters without which the example of a required one is refused.
 _ALSO = {"ByTopic": "other"}
 _NUMBERS = ("2", "0.6", "1", "20", "0")
@@ -45,7 +45,7 @@ TOGETHER = (
     "CWLA(C='inst(2)',A='max',max_rel=3,gain='exponential')@6", "CWLA(C='rr',A='err',gain='exponential',max_rel=3)@4",
     "CWLA(C='ap2(rel=1)',A='avg',effort='ratio(4)',max_rel=3)", "CWLA(C='decay(60)',A='etg',effort='time',max_rel=3)",
     "CWLA(C='rbp(0.8)',A='avg',effort='time',max_rel=3,unseen=9)", "CWLA(C='rbp(0.8)',A='effort',max_rel=3)",
-    "CWLA(C='rbp(0.9)',A='avg',effort='seconds',doc_seconds='seconds.tsv',max_rel=3,end='stop')",
+    "CWLA(C='rbp(0.9)',A='avg',effort='seconds',costs='cost.tsv',max_rel=3,end='stop')",
     "CWLA(C='rbp(0.9)',A='erg',effort='time',lengths='words.tsv',missing='mean',max_rel=3,unseen=9)",
     "CWLA(C='bpm(1,8)',A='fgt(0.7)',max_rel=3,norm='mean')", "CWLA(C='patience(200)',A='smeared(120)',effort='reading',max_rel=3,end=4)",
     "Residual(measure='TBG(half_life=60,unseen=9)')", "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\")",
@@ -103,12 +103,14 @@ def _combinations(variations: bool) -> list[str]:
     parts = {kind: [text for entry in _of_kind(kind) for text in _texts(entry, variations)]
              for kind in ("gain", "effort", "continuation", "aggregation", "discount", "norm")}  # fmt: skip
     parts["effort"].remove("given")  # efforts that a caller passes as arrays
-    seconds = {"doc_seconds": "seconds.tsv"}
+    costs = {"costs": "cost.tsv"}
     found = [_cwla(C=C, A=A, cutoff=k) for C in parts["continuation"] for A, k in (("etg", None), ("avg", 6))]
     found += [_cwla(C="inst(1)", A=A) for A in parts["aggregation"]]
     found += [_cwla(C="rr", A=f"utility({phi})") for phi in parts["discount"]]
     found += [_cwla(gain=gain) for gain in parts["gain"]]
-    found += [_cwla(A="avg", effort=e, unseen=9, **(seconds if "seconds" in e else {})) for e in parts["effort"]]
+    found += [
+        _cwla(A="avg", effort=e, unseen=9, **(costs if "cost" in e or "seconds" in e else {})) for e in parts["effort"]
+    ]
     found += [_cwla(C="decay(60)", A="etg", norm=norm) for norm in parts["norm"]]
     found += [_cwla(C="dcg", A=A, end=end) for A, end in (("erg", "stop"), ("max", 12), ("etg", "open"))]
     if variations:
@@ -125,7 +127,7 @@ def random_combination(rng: random.Random) -> str:
 
     more: dict[str, str | int | float] = {"gain": one("gain"), "end": rng.choice(("open", "open", "stop", 12))}
     if rng.random() < 0.6:
-        more |= {"effort": one("effort"), "doc_seconds": "seconds.tsv"}
+        more |= {"effort": one("effort"), "costs": "cost.tsv"}
         more |= {"unseen": rng.choice((5, 12.5, 300))} if rng.random() < 0.7 else {}
     more |= {"norm": one("norm")} if rng.random() < 0.3 else {}
     return _cwla(one("continuation"), one("aggregation"), rng.choice((None, None, 4, 15)), **more)

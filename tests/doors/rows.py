@@ -8,7 +8,7 @@ import pandas as pd
 
 DOCUMENTS = [f"d{number}" for number in range(40)]
 WORDS = {document: 1.0 + 37 * number % 900 for number, document in enumerate(DOCUMENTS)}
-SECONDS = {document: 2.0 + 11 * number % 61 for number, document in enumerate(DOCUMENTS)}
+COSTS = {document: 2.0 + 11 * number % 61 for number, document in enumerate(DOCUMENTS)}
 CLUSTERS = {document: f"c{number // 3}" for number, document in enumerate(DOCUMENTS)}
 
 
@@ -22,7 +22,7 @@ class Data:
 
 def write_tables(folder: Path) -> None:
     """Write the tables of documents that measures name to a folder."""
-    tables = {"words": WORDS, "docno\tseconds": SECONDS, "docno\tclusters": CLUSTERS}
+    tables = {"words": WORDS, "docno\tcost": COSTS, "docno\tclusters": CLUSTERS}
     for heading, known in tables.items():
         lines = [heading] * ("\t" in heading) + [f"{document}\t{value}" for document, value in known.items()]
         (folder / f"{heading.split()[-1]}.tsv").write_text("\n".join(lines) + "\n")

@@ -242,7 +242,7 @@ def test_unknown_names_give_the_right_one():
 def test_negative_and_infinite_lengths_name_the_document():
     for odd in (-1, np.inf):
         of_run = complaint(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=[10.0, odd, 3.0]), TBG)
-        assert of_run == f"TBG: topic '301': the length of 'b' is {odd}: lengths are words, 0 or more."
+        assert of_run == f"TBG: topic '301': the length of 'b' is {odd}: lengths are numbers, 0 or more."
     for odd in (-1, np.inf, np.nan):
         assert f"the length of 'b' is {odd}" in complaint_of(BadParameter, TBG, lengths={"a": 3, "b": odd})
     more = pd.concat([GOOD_RUN.assign(doc_length=10.0), run(("302", "z", 1.0), doc_length=np.nan)])

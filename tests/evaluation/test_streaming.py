@@ -110,7 +110,7 @@ def test_every_cut_of_a_dataset_gives_the_values_of_frames(tmp_path_factory, dat
 
 def test_known_costs_of_documents_are_read_from_files(tmp_path, small):
     qrels, runs = _collection(1)
-    run = runs["run 0"].assign(doc_seconds=np.arange(len(runs["run 0"])) % 7 + 1.0)
+    run = runs["run 0"].assign(doc_cost=np.arange(len(runs["run 0"])) % 7 + 1.0)
     _write(run, tmp_path / "run.parquet", 20)
     measures = ["CWLA(C='rbp(0.9)',A='erg',effort='seconds',gain='binary',end='stop')"]
     small(40, 500)
@@ -480,7 +480,7 @@ def test_a_length_that_is_none_matters_where_its_query_is_judged(tmp_path, small
         same(evaluate({"q1": {"d1": 1}}, {"run": path}, ["TBG"], True), expected)
         same(evaluate({"q1": {"d1": 1}}, rows, ["TBG"], True), expected)
         for measure in ("TBG", "TBG(missing='mean')"):
-            with pytest.raises(MissingLength, match="is -1: lengths are words, 0 or more"):
+            with pytest.raises(MissingLength, match="is -1: lengths are numbers, 0 or more"):
                 evaluate({"q1": {"d1": 1}, "q9": {"d2": 1}}, path, [measure])
 
 

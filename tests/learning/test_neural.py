@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pyterrier_cwla import aggregation, register_lengths
-from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingLength, MissingSeconds
+from pyterrier_cwla.errors import BadJudgments, BadParameter, CWLAError, MissingCost, MissingLength
 from pyterrier_cwla.learning import LambdaMART, LambdaScheme, lambda_loss, training_rows
 from pyterrier_cwla.learning.neural import padded_weights
 from pyterrier_cwla.learning.swaps import by_scoring_anew
@@ -203,5 +203,5 @@ def test_errors_name_what_is_missing_or_has_another_shape():
     )
     refused(lambda: padded_weights(tbg, scores[0], grades[0], mask[0]), BadParameter, "(n_lists, n_documents)")
     dear = LambdaMART("CWLA(C='rbp(0.9)',A='avg',effort='seconds',max_rel=3,end='stop')")
-    refused(lambda: padded_weights(dear, scores, grades, mask), MissingSeconds, "docno=")
+    refused(lambda: padded_weights(dear, scores, grades, mask), MissingCost, "docno=")
     assert not padded_weights(tbg, scores, grades, np.zeros(mask.shape, bool)).any()

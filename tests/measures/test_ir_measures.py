@@ -448,7 +448,7 @@ def test_run_inputs():
         assert "doc_length" in provider.run_inputs([CWLA(C="rbp(0.5)", A="etg", gain="raw", effort="time")])
         assert "doc_length" in provider.run_inputs([Residual(measure=TBG)])
         own = CWLA(C="prec(3)", A="erg", gain="binary", effort="seconds", duplicates="run", duplicate_gain="none")
-        assert set(provider.run_inputs([own])) == {"query_id", "doc_id", "score", "duplicate_of", "doc_seconds"}
+        assert set(provider.run_inputs([own])) == {"query_id", "doc_id", "score", "duplicate_of", "doc_cost"}
         without = [GRADED_RBP, TBG(lengths=table), AP, Residual(measure=TBG(lengths=table))]
         assert set(provider.run_inputs(without)) == {"query_id", "doc_id", "score"}
         assert set(provider.qrel_inputs([TBG])) == {"query_id", "doc_id", "relevance"}

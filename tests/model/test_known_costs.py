@@ -88,7 +88,7 @@ def test_random_rankings_score_as_plain_loops(kind, end, C, A):
             if grade is not None:
                 judged.append((str(q), f"d{i}", grade))
         judged.append((str(q), "elsewhere", 0))
-    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length", "doc_seconds"])
+    run = pd.DataFrame(rows, columns=["query_id", "doc_id", "score", "doc_length", "doc_cost"])
     qrels = pd.DataFrame(judged, columns=["query_id", "doc_id", "relevance"])
     form = {"rbp": f"rbp({PHI})", "decay": f"decay({HALF_LIFE})"}[C]
     measure = CWLA(C=form, A=A, gain="raw", effort=text(spec), end=end, unseen=unseen)
@@ -116,11 +116,11 @@ def test_a_sum_of_unit_efforts_counts_documents_twice(gains):
 def test_users_efforts_read_ranks_and_seconds():
     @effort
     def tired(documents, rate: float):
-        return documents.seconds * (1 + rate * (documents.rank - 1))
+        return documents.cost * (1 + rate * (documents.rank - 1))
 
     qrels, run = {"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}
     known = {"a": 10, "b": 20}
-    measure = CWLA(C="prec(2)", A="erg", gain="raw", effort=tired(0.5), end="stop", doc_seconds=known)
+    measure = CWLA(C="prec(2)", A="erg", gain="raw", effort=tired(0.5), end="stop", costs=known)
     assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(1 / (10 + 30))
     with pytest.raises(NoFiniteValue, match="the effort of unseen documents is needed"):
         evaluate(qrels, run, [measure(C="rbp(0.5)", end="open")])
@@ -159,7 +159,7 @@ def test_the_ideal_ranking_pays_the_cost_of_each_rank():
     qrels, run = {"q": {"a": 0, "b": 1, "c": 2}}, {"q": {"a": 3.0, "b": 2.0}}
     measure = CWLA(
         **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "plus(seconds, by_rank(3, 1))", "norm": "ideal"},
-        **{"unseen": 4, "doc_seconds": costs},
+        **{"unseen": 4, "costs": costs},
     )
     ideal = 2 + 2 ** (-(1 + 3) / 10)  # c, then b
     assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(2 ** (-(5 + 3) / 10) / ideal)
@@ -172,7 +172,7 @@ def test_the_ideal_order_by_known_seconds_is_the_best(order):
     run = {"q": {order[0]: 2.0, order[1]: 1.0}}
     measure = CWLA(
         **{"C": "decay(10)", "A": "etg", "gain": "raw", "effort": "seconds", "norm": "ideal", "unseen": 1},
-        doc_seconds=costs,
+        costs=costs,
     )
     score_of = {"a": 1 + 2**-3, "b": 1 + 2**-0.3}
     assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(score_of[order[0]] / score_of["b"])
@@ -194,7 +194,7 @@ def test_errors_name_the_effort(parameters, says):
 
 
 def test_the_explanation_shows_the_costs():
-    columns = {"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]}
+    columns = {"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]}
     measure = CWLA(C="rbp(0.5)", A="erg", gain="raw", effort="plus(seconds,by_rank(2,1))", end="stop")
     found = explain({"q": {"a": 1}}, pd.DataFrame(columns), "q", measure)
     assert found.score == pytest.approx(1 / (12 + 0.5 * 21))
@@ -203,11 +203,9 @@ def test_the_explanation_shows_the_costs():
 
 def test_the_measure_s_table_comes_before_the_run_s_column():
     """They have one source: documents that the table lacks do not have the cost of the column."""
-    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]})
+    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]})
     measure = CWLA(C="decay(10)", A="etg", gain="raw", effort="seconds", unseen=1)
-    values = [
-        evaluate({"q": {"b": 1}}, run, [measure(doc_seconds=table)]).iloc[0, 0] for table in (None, {"a": 20, "b": 1})
-    ]
+    values = [evaluate({"q": {"b": 1}}, run, [measure(costs=table)]).iloc[0, 0] for table in (None, {"a": 20, "b": 1})]
     assert values == pytest.approx([0.5, 0.25])
     assert math.isclose(values[0], 2 ** (-10 / 10))
 
@@ -219,7 +217,7 @@ def test_simulated_users_pay_the_costs(form, C, A):
     costs = {f"d{i}": 3.0 + 2 * (i % 4) for i in range(12)}
     qrels = {"q": {f"d{i}": 1 for i in (1, 2, 6, 9)}}
     run = {"q": {f"d{i}": -float(i) for i in range(12)}}
-    measure = CWLA(C=C, A=A, gain="raw", effort=form, end="stop", doc_seconds=costs)
+    measure = CWLA(C=C, A=A, gain="raw", effort=form, end="stop", costs=costs)
     found = simulate(qrels, run, measure, users=40_000, seed=3)
     if A == "etg":
         assert found.mean["score"].iloc[0] == pytest.approx(evaluate(qrels, run, [measure]).iloc[0, 0], rel=0.03)
@@ -231,6 +229,6 @@ def test_classes_of_users_may_read_seconds():
     known = {"A": "etg", "gain": "binary"}
     parts = {"slow": CWLA(C="decay(5)", effort="seconds", unseen=1, **known), "fast": CWLA(C="decay(50)", **known)}
     measure = Mixture(measures=parts, weights={"slow": 0.25, "fast": 0.75})
-    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_seconds": [10.0, 20.0]})
+    run = pd.DataFrame({"query_id": "q", "doc_id": ["a", "b"], "score": [2.0, 1.0], "doc_cost": [10.0, 20.0]})
     expected = 0.25 * 2**-2 + 0.75 * 2 ** (-1 / 50)
     assert evaluate({"q": {"b": 1}}, run, [measure]).iloc[0, 0] == pytest.approx(expected)

@@ -13,7 +13,7 @@ from pyterrier.testing import transformer_test_class
 from pyterrier_cwla import TBG, register_duplicates, register_lengths
 from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.pipelines import DocLength, DocSeconds, DuplicateOf, LearnedRanker
+from pyterrier_cwla.pipelines import DocCost, DocLength, DuplicateOf, LearnedRanker
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:INFO|You can hide|There are shared")
 
@@ -33,7 +33,7 @@ def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
              "DocLength(tokeniser=characters)": DocLength(tokeniser=characters),
              "DocLength(lengths='named_here')": DocLength("named_here"),
              "DocLength(lengths='words.csv')": DocLength(tmp_path / "words.csv"),
-             "DocLength(lengths=<3 lengths>)": DocLength(WORDS), "DocSeconds(<3 doc_seconds>)": DocSeconds(WORDS),
+             "DocLength(lengths=<3 lengths>)": DocLength(WORDS), "DocCost(costs=<3 costs>)": DocCost(WORDS),
              "DuplicateOf(similarity=0.5, shingle=2)": DuplicateOf(similarity=0.5, shingle=2),
              "DuplicateOf(duplicates='named_here')": DuplicateOf("named_here"),
              "DuplicateOf(duplicates=<2 duplicates>)": DuplicateOf(REPEATED)}  # fmt: skip
@@ -44,7 +44,7 @@ def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
 
 DIFFERENT = [lambda: DocLength(), lambda: DocLength(tokeniser="words"), lambda: DocLength(tokeniser=characters),
              lambda: DocLength(WORDS), lambda: DocLength(WORDS | {"d0": 101}), lambda: DocLength(WORDS | {"d9": 1}),
-             lambda: DocSeconds(WORDS), lambda: DocSeconds(WORDS | {"d0": 101}), lambda: DuplicateOf(),
+             lambda: DocCost(WORDS), lambda: DocCost(WORDS | {"d0": 101}), lambda: DuplicateOf(),
              lambda: DuplicateOf(similarity=0.5), lambda: DuplicateOf(shingle=2), lambda: DuplicateOf(REPEATED),
              lambda: DuplicateOf({"d1": "d0"})]  # fmt: skip
 
@@ -113,7 +113,7 @@ def test_a_grid_search_sets_what_the_transformer_uses():
     length.set_parameter("lengths", WORDS)
     assert length(frame).doc_length.tolist() == [100, 350]
     assert length == DocLength(WORDS, tokeniser="words")
-    assert DocSeconds(WORDS)(frame).doc_seconds.tolist() == [100, 350]
+    assert DocCost(WORDS)(frame).doc_cost.tolist() == [100, 350]
     grid = {length: {"tokeniser": ["whitespace"]}}
     length.set_parameter("tokeniser", "whitespace")
     assert grid[length] == {"tokeniser": ["whitespace"]}
@@ -177,7 +177,7 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn(monkeypatch):
 
 
 CUT = {"words": lambda: DocLength(), "table of words": lambda: DocLength(WORDS),
-       "table of seconds": lambda: DocSeconds(WORDS), "texts": lambda: DuplicateOf(),
+       "table of seconds": lambda: DocCost(WORDS), "texts": lambda: DuplicateOf(),
        "table of duplicates": lambda: DuplicateOf(REPEATED),
        "both": lambda: DocLength(WORDS) >> DuplicateOf(tokeniser="whitespace")}  # fmt: skip
 

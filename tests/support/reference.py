@@ -433,9 +433,9 @@ def reading(grade, length, summary_words=0, share=1, p_click_relevant=1, p_click
     return summary_words + p_click * share * _known(length, "words")
 
 
-def seconds(grade, length, known):
+def cost(grade, length, known):
     """The known cost."""
-    return _known(known, "seconds")
+    return _known(known, "cost")
 
 
 def by_rank(grade, length, rank, costs):
@@ -448,7 +448,9 @@ def plus(grade, length, *efforts):
     return math.fsum(efforts)
 
 
-EFFORTS = {f.__name__: f for f in (unit, time, grade_time, by_grade, ratio, reading, seconds, by_rank, plus)}
+EFFORTS = {f.__name__: f for f in (unit, time, grade_time, by_grade, ratio, reading, cost, by_rank, plus)} | {
+    "seconds": cost
+}
 
 
 def _known(value, name):

@@ -365,7 +365,7 @@ def _efforts(metric: Metric, log: InteractionLog, rankings: Rankings) -> Any:
             f"{metric.effort.keyword} needs the column words for every result; {lacking:,} of {results:,} results"
             " (including missing ranks) have no value."
         )
-    if metric.needs_seconds:
+    if metric.needs_cost:
         raise BadLog(f"{metric.effort.keyword} reads known costs of documents, which logs do not have.")
 
     def efforts(queries: Array, width: int) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...data.alignment import Judgments
 from ...data.columns import Array
-from ...data.lengths import Seconds
+from ...data.lengths import Costs
 from ...data.rankings import Rankings
 from ...errors import BadJudgments, BadParameter, BadRun, check_whole, many, naming, near, shown
 from ...files.inputs import is_runs, loaded, runs_by_name
@@ -646,17 +646,14 @@ class UserModel:
         columns = {"docno": np.array(rows.columns.doc_id.take(places).to_pylist(), object), "grade": grade}
         if self.metric.needs_words:
             (columns["words"],) = words_of_items(self.metric, rankings, one, n)
-        if self.metric.needs_seconds:
-            (columns["doc_seconds"],) = words_of_items(self.metric, rankings, one, n, Seconds)
+        if self.metric.needs_cost:
+            (columns["doc_cost"],) = words_of_items(self.metric, rankings, one, n, Costs)
         return columns
 
     @property
     def unit(self) -> str:
         """Unit of the efforts."""
-        if self.metric.unit_effort:
-            return "documents"
-        known = {"time": "seconds", "grade_time": "seconds", "seconds": "seconds", "reading": "words"}
-        return known.get(self.metric.effort.name, "effort")
+        return self.metric.effort_unit
 
     @cached_property
     def cut(self) -> dict[str, Rankings]:

@@ -339,7 +339,7 @@ def next_judgments(
     ------
     BadParameter
         If there are fewer than two runs, the measure is a sum over topics, needs intents, has parameters by topic or an
-        ideal that depends on the lengths or seconds of documents, or if a parameter is out of range.
+        ideal that depends on the lengths or costs of documents, or if a parameter is out of range.
     BadJudgments
         If no topic is judged (with ``topics="judged"``), or a predicted grade is above the highest grade.
 

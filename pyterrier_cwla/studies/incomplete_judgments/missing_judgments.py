@@ -570,7 +570,7 @@ def copied(pool: Pool, places: Array, queries: int, query: Array, grade: Array) 
 def _reads_rows(measure: Measure) -> bool:
     """Return whether a measure needs the lengths, duplicates, ties or scores of documents."""
     needs = needs_of(measure)
-    return needs.ties or needs.scores or (needs.lengths, needs.duplicates, needs.seconds) != ("none", "none", "none")
+    return needs.ties or needs.scores or (needs.lengths, needs.duplicates, needs.costs) != ("none", "none", "none")
 
 
 TOPICS = ("judged", "all")
@@ -726,9 +726,9 @@ def _check(measure: Measure) -> None:
         raise BadParameter(f"{measure}: parameters by topic are not supported here. Choose one measure for all topics.")
     for part in parts:
         metric, own = _metric(part, None), needs_of(part)
-        if metric is not None and metric.norm == "ideal" and (own.lengths, own.seconds) != ("none", "none"):
+        if metric is not None and metric.norm == "ideal" and (own.lengths, own.costs) != ("none", "none"):
             raise BadParameter(
-                f"{part}: its ideal depends on the lengths or the seconds of all judged documents, which is not"
+                f"{part}: its ideal depends on the lengths or the costs of all judged documents, which is not"
                 " supported here. Choose norm='none'."
             )
 
