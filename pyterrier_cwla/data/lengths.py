@@ -428,7 +428,8 @@ class Costs(NumberTable):
                 try:
                     self._asked[one] = self.function(one)
                 except Exception as error:
-                    raise BadParameter(f"{self} fails for document {shown(one)}: {error!r}.") from error
+                    name = name_of(self.function)
+                    raise BadParameter(f"costs=: {name} fails for document {shown(one)}: {error!r}.") from error
         return np.array([_number(self._asked[one]) for one in ids], float)
 
     def given(self, document: str, value: float) -> str:

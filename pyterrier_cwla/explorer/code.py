@@ -45,10 +45,10 @@ def code_of(measures: Sequence[Measure], topic: Topic, lengths: Lengths | None) 
             f"{' or '.join(map(str, measures))} reads more of the run than its order and lengths: copy the measure, and"
             " give it to evaluate with your own judgments and runs."
         )
-    if any(one.lengths == "table" for one in needs):
+    if any("table" in (one.lengths, one.costs) for one in needs):
         raise BadParameter(
-            "the measure has a table of lengths of its own, which text cannot contain: copy the measure, and give it to"
-            " evaluate where the table is registered."
+            "the measure has a table of lengths or costs of its own, which text cannot contain: copy the measure, and"
+            " give it to evaluate where the table is registered."
         )
     with_words = any(one.lengths != "none" for one in needs)
     words = _words_of(names, topic, lengths) if with_words else {}

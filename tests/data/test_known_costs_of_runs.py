@@ -1,14 +1,22 @@
 """Known costs from the column of a run or a table: all ways to evaluate, gaps, errors, and the command line."""
 
-import numpy as np
-import pytest
+import pickle
+import re
 
-from pyterrier_cwla import CWLA, IntentAware, evaluate, scorer
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ir_measures import parse_measure
+
+from pyterrier_cwla import CWLA, IntentAware, evaluate, lengths_of_texts, scorer
 from pyterrier_cwla.data import Costs, register_costs, without_files
-from pyterrier_cwla.errors import BadParameter, MalformedFile, MissingCost, MissingLength, NotPassed
+from pyterrier_cwla.errors import BadParameter, CWLAWarning, MalformedFile, MissingCost, MissingLength, NotPassed
 from pyterrier_cwla.files.formats import read_run, read_table
 from pyterrier_cwla.files.table_readers import COSTS as OF_COSTS
 from pyterrier_cwla.learning import LambdaMART, measure_score
+from pyterrier_cwla.pipelines import DocCost
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
 from tests.support.generated import collection, harmless
@@ -52,13 +60,130 @@ def value(name, run, measure, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("effort", ["seconds", "cost", "cost(tokens)"])
 @pytest.mark.parametrize("door", doors_of(MEASURE(costs=COSTS)))
-def test_all_doors_read_the_column_and_the_table(door, tmp_path):
-    part = DOORS[door].of(Data(RUN, QRELS))
+def test_all_doors_read_the_column_the_table_and_the_function(door, effort, tmp_path):
+    part, measure = DOORS[door].of(Data(RUN, QRELS)), MEASURE(effort=effort)
     expected = by_loops(qrels=part.qrels, run=part.run)
-    assert value(door, RUN, MEASURE(costs=COSTS), tmp_path) == pytest.approx(expected, rel=1e-12)
+    for costs in (COSTS, COSTS.get):
+        assert value(door, RUN, measure(costs=costs), tmp_path) == pytest.approx(expected, rel=1e-12)
     if DOORS[door].columns:
-        assert value(door, COLUMN, MEASURE, tmp_path) == pytest.approx(expected, rel=1e-12)
+        assert value(door, COLUMN, measure, tmp_path) == pytest.approx(expected, rel=1e-12)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.integers(0, 9), min_size=6), st.sampled_from(["etg", "erg", "avg"])
+)
+def test_all_sources_of_costs_give_equal_scores(costs, A):
+    """A run's column, each form of a table, words of texts and a function; the unit changes no number."""
+    qrels, run = {"q": {"b": 1, "e": 2, "f": 1}}, {"q": {doc_id: -float(i) for i, doc_id in enumerate("adbce")}}
+    measure = CWLA(C="rbp(0.7)", A=A, gain="raw", effort="cost", unseen=2)
+    column = pd.DataFrame({"query_id": "q", "doc_id": list(run["q"]), "score": run["q"].values()})
+    values = [last(evaluate(qrels, column.assign(doc_cost=column.doc_id.map(costs)), [measure]))]
+    series = pd.Series(costs)
+    words = lengths_of_texts({doc_id: "x " * cost for doc_id, cost in costs.items()}, progress=False)
+    for source in (
+        *(costs, series, words, Costs.of(costs), costs.__getitem__),
+        *(series.rename_axis("docno").reset_index(name=name) for name in ("doc_cost", "cost", "seconds")),
+    ):
+        bound = measure(costs=source)
+        values += [last(evaluate(qrels, run, [one])) for one in (bound, bound(effort="cost(joules)"))]
+        values.append(last(evaluate(qrels, run, [bound(effort="seconds")])))
+        values.append(last(evaluate(qrels, run, [parse_measure(repr(bound))])))
+    assert len({*values}) == 1
+    if A == "etg":
+        assert values[0] == pytest.approx(0.7**2 + 2 * 0.7**4)
+
+
+@pytest.mark.parametrize(
+    ("tokeniser", "tokens", "name"),
+    [
+        (str.split, {"d1": 3, "d2": 2, "d3": 0}, "str.split"),
+        (re.compile(r"\w+|[^\w\s]").findall, {"d1": 7, "d2": 3, "d3": 0}, "Pattern.findall"),
+        ("words", {"d1": 4, "d2": 2, "d3": 0}, "words"),
+    ],
+)
+def test_a_tokeniser_counts_the_tokens_of_texts(tokeniser, tokens, name):
+    texts = {"d1": "Ask, don't guess.", "d2": "Read it!", "d3": ""}
+    costs = Costs.bind(lengths_of_texts(texts, tokeniser, progress=False))
+    assert costs.about == {"tokeniser": name, "documents": 3}
+    assert repr(costs) == f"<costs {costs.name!r}: 3 documents, mean {sum(tokens.values()) / 3:.1f} ({name})>"
+    measure = CWLA(C="prec(3)", A="effort", gain="raw", effort="cost(tokens)", end="stop", costs=costs)
+    run = {"q": {"d1": 3.0, "d2": 2.0, "d3": 1.0}}
+    assert last(evaluate({"q": {"d2": 1}}, run, [measure])) == sum(tokens.values())
+    frame = pd.DataFrame({"qid": "q", "docno": list(texts), "text": list(texts.values())})
+    assert DocCost(tokeniser=tokeniser)(frame).doc_cost.tolist() == list(tokens.values())
+    assert DocCost(costs)(frame).doc_cost.tolist() == list(tokens.values())
+
+
+def test_a_function_is_called_once_for_each_document_that_is_needed():
+    asked = []
+
+    def cost(doc_id):
+        asked.append(doc_id)
+        return COSTS[doc_id]
+
+    measure = MEASURE(costs=cost)
+    judged = RUN[RUN.query_id.isin(QRELS.query_id)]
+    found = evaluate(QRELS, {"one": RUN, "two": RUN}, [measure(A="effort"), measure])
+    assert last(found) == pytest.approx(by_loops(), rel=1e-12)
+    assert sorted(asked) == sorted({*judged.doc_id})
+    measure = MEASURE(costs=lambda doc_id: cost(doc_id)) @ 3
+    asked.clear()
+    first = judged.sort_values(["score", "doc_id"], ascending=False).groupby("query_id").head(3)
+    evaluate(QRELS, RUN, [measure, measure(missing="mean")])
+    assert sorted(asked) == sorted({*first.doc_id})
+    evaluate(QRELS, RUN, [measure(norm="ideal")])
+    assert sorted(asked) == sorted({*first.doc_id, *QRELS.doc_id})
+
+
+def test_functions_are_named_and_travel_with_the_measure(tmp_path):
+    one, other = (MEASURE(costs=function) for function in (COSTS.__getitem__, lambda doc_id: 0.0))
+    assert one == MEASURE(costs=COSTS.__getitem__) != other
+    assert re.fullmatch("function_[0-9a-f]{16}", one.params["costs"])
+    assert str(one) == str(MEASURE)
+    copied = pickle.loads(pickle.dumps(one))
+    assert copied == one == parse_measure(repr(one))
+    assert last(evaluate(QRELS, RUN, [copied])) == last(evaluate(QRELS, RUN, [one])) == pytest.approx(by_loops())
+    assert repr(register_costs("price", COSTS.get)) == "<costs 'price': function dict.get>"
+    assert MEASURE(costs="price").params["costs"] == "price"
+    with pytest.warns(CWLAWarning, match="results of Costs <costs 'price': function dict.get> are not cached"):
+        evaluate(QRELS, RUN, [MEASURE(costs="price")], cache_dir=tmp_path)
+    refused(lambda: Costs.bind("price").save(tmp_path / "x"), BadParameter, "the costs of a function are no table")
+
+
+@pytest.mark.parametrize(
+    ("returned", "shown"), [(-1, "-1"), (np.nan, "nan"), (np.inf, "inf"), (None, "None"), ("3", "'3'"), (True, "True")]
+)
+@pytest.mark.parametrize("missing", ["error", "mean"])
+@pytest.mark.parametrize("norm", ["none", "ideal"])
+def test_a_function_that_returns_no_cost_is_an_error(returned, shown, missing, norm):
+    qrels, run = {"q": {"b": 1, "c": 1}}, {"q": {"a": 2.0, "b": 1.0}}
+    document = "b" if norm == "none" else "c"
+    measure = MEASURE(costs=lambda doc_id: returned if doc_id == document else 5, missing=missing, norm=norm)
+    says = f"topic 'q': the cost of '{document}' is {shown}: costs are numbers, 0 or more"
+    refused(lambda: evaluate(qrels, run, [measure]), MissingCost, says)
+
+
+def test_a_function_that_fails_is_an_error_with_the_document():
+    measure = MEASURE(costs={"a": 2}.__getitem__)
+    with pytest.raises(BadParameter, match=r"costs=: dict.__getitem__ fails for document 'b': KeyError\('b'\)"):
+        evaluate({"q": {"b": 1}}, {"q": {"a": 2.0, "b": 1.0}}, [measure])
+
+
+def test_a_run_has_one_column_of_costs_and_a_table_too(tmp_path):
+    """Columns with other names are not read of runs; of a table, two columns must be equal."""
+    old = COLUMN.assign(doc_seconds=1.0, seconds=1.0)
+    assert last(evaluate(QRELS, old, [MEASURE])) == pytest.approx(by_loops())
+    refused(
+        lambda: evaluate(QRELS, old.drop(columns="doc_cost"), [MEASURE]), MissingCost, "or a column doc_cost in the"
+    )
+    table = pd.DataFrame({"docno": ["a", "b"], "doc_cost": [1, 2], "seconds": [1, 2]})
+    assert len(Costs.of(table)) == 2
+    refused(lambda: Costs.of(table.assign(seconds=[1, 3])), BadParameter, "'b'", "Keep one of the two")
+    table.assign(seconds=[1, 3]).to_csv(tmp_path / "costs.csv", index=False)
+    with pytest.raises(MalformedFile, match="Keep one of the two"):
+        Costs.load(tmp_path / "costs.csv")
 
 
 def test_results_are_not_taken_from_the_cache_if_costs_change(tmp_path):
