@@ -16,6 +16,7 @@ import pyterrier_cwla
 from pyterrier_cwla import evaluate, studies
 from pyterrier_cwla.cli import app as command_line
 from pyterrier_cwla.cli.output_formats import _SUFFIXES, Format
+from pyterrier_cwla.data.abstention import Abstention
 from pyterrier_cwla.data.alignment import Aligned, Judgments
 from pyterrier_cwla.errors import BadParameter, MalformedFile
 from pyterrier_cwla.files import formats
@@ -208,6 +209,7 @@ def test_measures_without_a_user_model_state_what_they_need(count):
     made = collection(11, queries=9)
     judgments = Judgments(made.qrels)
     aligned = Aligned(judgments, [judgments.rows(made.run)])
-    given = {"recall": 0.3} if lacking(count.parameters, ()) else {}
+    known = {"recall": 0.3, "abstention": Abstention.bind({"1": {"d1": 0.4, "d2": 0.7}, "2": {"d3": 0.1}})}
+    given = {name: known[name] for name in lacking(count.parameters, ())}
     values = [count.function(aligned.rankings(all_judged), **given) for all_judged in (count.needs.all_judged, True)]
     np.testing.assert_array_equal(*values, err_msg=f"add needs=Needs(all_judged=True) to {count.name}")

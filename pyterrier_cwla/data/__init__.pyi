@@ -1,3 +1,4 @@
+from .abstention import Abstention as Abstention
 from .duplicates import (
     Duplicates as Duplicates,
     find_duplicates as find_duplicates,

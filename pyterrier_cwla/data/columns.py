@@ -148,7 +148,7 @@ def run_columns(run: Any) -> Columns:
     BadRun
         If the run cannot be used, or if a column ``run`` names several runs.
     """
-    return _columns(run, "run", "score", BadRun)
+    return columns_of_pairs(run, "run", "score", BadRun)
 
 
 def judgment_columns(qrels: Any, uncertain: bool = False) -> Columns:
@@ -166,7 +166,7 @@ def judgment_columns(qrels: Any, uncertain: bool = False) -> Columns:
     BadJudgments
         If the judgments cannot be used.
     """
-    columns = _columns(qrels, "judgments", "relevance", BadJudgments)
+    columns = columns_of_pairs(qrels, "judgments", "relevance", BadJudgments)
     if not uncertain:
         refuse_uncertain(columns)
     return columns
@@ -181,7 +181,20 @@ def refuse_uncertain(columns: Columns) -> None:
         )
 
 
-def _columns(data: Any, what: str, value: str, error: type[CWLAError]) -> Columns:
+def columns_of_pairs(data: Any, what: str, value: str, error: type[CWLAError]) -> Columns:
+    """Return the columns of a run, of judgments, or of other numbers by query and document.
+
+    Parameters
+    ----------
+    data : DataFrame, polars or Arrow table, dict of dicts, or iterable of named tuples
+        Ids and numbers.
+    what : str
+        Description of the data, for error messages.
+    value : str
+        Name of the column of numbers; "score" for a run.
+    error : type
+        Class of errors to raise.
+    """
     named = NamedColumns(data, what, value, error)
     of_run = value == "score"
     of_grades = [] if of_run else columns_of_chances(named, error)

@@ -347,6 +347,11 @@ class Rankings:
         places: Array = self._first_rows[self.query] + rank - 1
         return places
 
+    @property
+    def place_of_items(self) -> Array:
+        """Indices of the items of all rankings, one ranking after the other, in all rows in rank order."""
+        return np.repeat(self._first_rows, self.n) + places_within(self.n)
+
     @cached_property
     def _first_rows(self) -> Array:
         """First row of each ranking."""

@@ -23,10 +23,10 @@ _FILES = ContextVar("files", default=True)
 def without_files() -> Iterator[None]:
     """Forbid files in parameters of measures within a context, for measures from untrusted sources.
 
-    Within the context, ``lengths=``, ``duplicates=``, ``calibration=`` and ``parameters=`` of ByTopic accept only names
-    of registered tables. A path raises BadParameter, and no file is looked up. Registered tables and the default table
-    of lengths are read, also from their files. The context applies to the thread or asyncio task that enters it, and to
-    tasks that it starts.
+    Within the context, ``lengths=``, ``duplicates=``, ``calibration=``, ``parameters=`` of ByTopic and ``abstention=``
+    of UDCG accept only names of registered tables. A path raises BadParameter, and no file is looked up. Registered
+    tables and the default table of lengths are read, also from their files. The context applies to the thread or
+    asyncio task that enters it, and to tasks that it starts.
 
     **Threads that are started within the context read files again.** Enter the context in each thread, or run each
     thread in a copy of the context: ``pool.submit(contextvars.copy_context().run, evaluate, qrels, runs, measures)``.

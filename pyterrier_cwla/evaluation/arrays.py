@@ -185,7 +185,13 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
 def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> Any:
     one = measure_of(measure)
     needs = needs_of(one)
-    if needs.intents or needs.scores or {needs.duplicates, needs.costs} != {"none"} or needs.lengths == "table":
+    if (
+        needs.intents
+        or needs.scores
+        or needs.abstention
+        or {needs.duplicates, needs.costs} != {"none"}
+        or needs.lengths == "table"
+    ):
         way_out = (
             "pass lengths= to score, not to the measure" if needs.lengths == "table" else "use evaluate(qrels, run)"
         )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from ir_measures.measures import Measure
 
+from ..data.abstention import Abstention
 from ..data.columns import of_columns
 from ..data.document_tables import DocumentTable
 from ..data.intents import IntentWeights
@@ -183,6 +184,8 @@ def _identity(value: Any, lacking: dict[str, str], where: str = "") -> Any:
             return [part.kind, part.name, *own, values]
         case DocumentTable() if _is_ours(value) and value.function is None:
             return [value._parameter, value.name, value.content]
+        case Abstention():
+            return [value.name, value.content]
         case IntentWeights() if _is_ours(value):
             return [value.name, sorted((*key, weight) for key, weight in (value.loaded or {}).items())]
         case Measure() if _is_ours(value):

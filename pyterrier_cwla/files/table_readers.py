@@ -131,6 +131,12 @@ ELEMENT_COSTS = TableKind(
     least=("doc_cost", 0.0),
     twice="element type {doc_id!r} has a second cost",
 )
+ABSTENTION = TableKind(
+    fields={"topic": "query_id", "docno": "doc_id", "p_abstain": "p_abstain"},
+    names=_IDS | {"topic": "query_id", "p_abstain": "p_abstain"},
+    least=("p_abstain", 0.0),
+    twice="document {doc_id!r} of query {query_id!r} has a second probability",
+)
 DUPLICATES = TableKind(
     fields={"docno": "doc_id", "duplicate_of": "duplicate_of"},
     names=_DOCUMENTS | {"duplicate_of": "duplicate_of", "cluster": "cluster"},
@@ -213,7 +219,7 @@ def text_table(path: str, data: bytes, kind: TableKind) -> tuple[pa.Table, Place
     data = unmarked(path, data)
     fields, delimiter = kind.fields, " "
     uncertain = fields == QRELS.fields and re.match(rb"[^\r\n]*\bp_(relevant|\d)", data)
-    if uncertain or kind in (LENGTHS, COSTS, DUPLICATES):
+    if uncertain or kind in (LENGTHS, COSTS, DUPLICATES, ABSTENTION):
         fields, delimiter, data = _without_header(path, data, kind)
     elif fields == QRELS.fields and (header := _HEADER_OF_BEIR.match(data)):
         fields, delimiter = _OF_BEIR, "\t"

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 from ir_measures.measures import Measure
 
+from ..data.abstention import Abstention
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
 from ..data.document_tables import DocumentTable
@@ -50,8 +51,11 @@ class Needs:
         queries.
     mean_cost : bool
         The mean known cost over a whole run, if the run has the costs.
-    tables : tuple of DocumentTable
-        The tables of lengths, of known costs and of duplicates, including a default table that may be read.
+    abstention : bool
+        Probabilities of abstention by query and document.
+    tables : tuple of DocumentTable or Abstention
+        The tables of lengths, of known costs, of duplicates and of abstention, including a default table that may be
+        read.
     intents : bool
         The intent of each judgment.
     ties : bool
@@ -70,7 +74,8 @@ class Needs:
     judged_lengths: bool = False
     mean_length: bool = False
     mean_cost: bool = False
-    tables: tuple[DocumentTable, ...] = ()
+    abstention: bool = False
+    tables: tuple[DocumentTable | Abstention, ...] = ()
     intents: bool = False
     ties: bool = False
     scores: bool = False

@@ -11,15 +11,18 @@ from typing import Any
 
 import numpy as np
 from ir_measures.measures import Measure
+from scipy.special import expit
 
+from ..data.abstention import Abstention
+from ..data.alignment import Judgments
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import BadParameter, NoFiniteValue
 from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
-from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0
-from .computing import Computation, Declaration, Needs, computation_of_rankings
+from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, kind_of
+from .computing import Computation, Declaration, Needs, Values, computation_of_rankings, of_answered
 
 
 def number_relevant(rankings: Rankings, rel: int) -> Array:
@@ -499,6 +502,57 @@ def set_utility(
     return utility
 
 
+def udcg(
+    rankings: Rankings, abstention: Abstention, harm: float = 1 / 3, rel: int = 1, cutoff: int | None = None
+) -> Array:
+    """Compute the logistic function of the mean utility of the retrieved passages to a reader that may abstain.
+
+    UDCG = 1/(1 + exp(−(1/n)·Σ_i u_i)), a sum over the first n retrieved passages, where u_i = 1 − a_i if the passage is
+    relevant, and −harm·(1 − a_i) if it is not. a_i is the probability that the reader, such as a language model,
+    declines to answer the question given this passage alone. A distracting passage that the reader would answer from
+    is therefore worth less than one that it recognises as useless. The order of the passages does not count.
+
+    Passages without a probability are left out of the sum, and counted in n. Unjudged passages are not relevant: the
+    authors label all passages, so judge all that have a probability. A query without results scores 0, the lowest
+    value; its sum of 0 would score 1/2, more than an answer with harmful passages. Range (0, 1), 1/2 where passages
+    neither help nor harm; 0 without results.
+
+    Parameters
+    ----------
+    abstention : dict of dicts, DataFrame or path
+        The probabilities of abstention by query and document: ``{query: {document: a}}``; a table with the columns
+        query_id (or qid), doc_id (or docno) and p_abstain, such as a run with this column; or the path of such a table.
+    harm : float
+        The cost of a passage that is not relevant, relative to the worth of a relevant one.
+
+    References
+    ----------
+    Trappolini et al. (2025), UDCG with one cost of distracting passages.
+    """
+    cut = rankings if cutoff is None else rankings.first(cutoff)
+    answers = 1 - rankings.of_rows(abstention.in_rank_order)
+    worth = np.full(len(answers), -float(harm))
+    worth[cut.place_of_hits[cut.grade >= rel]] = 1.0
+    utility = np.nan_to_num(worth * answers)[cut.place_of_items]
+    return logistic(share(summed(np.repeat(np.arange(len(cut)), cut.n), utility, len(cut)), cut.n))
+
+
+def logistic(values: Array) -> Array:
+    """Return 1/(1 + exp(−x)) of each value x."""
+    return np.asarray(expit(values))
+
+
+def over_abstention(count: Count, given: dict[str, Any]) -> Computation:
+    """Return what computes a measure whose function takes rankings and probabilities of abstention."""
+    abstention: Abstention = given["abstention"]
+
+    def prepare(judgments: Judgments) -> Values:
+        abstention.refuse_other_topics(judgments.qids)
+        return of_answered(partial(count.function, **given), False)
+
+    return Computation(replace(count.needs, tables=(abstention,)), prepare)
+
+
 def _found(rankings: Rankings, rel: int) -> Array:
     """Return the number of retrieved relevant documents of each query."""
     return summed(rankings.query, rankings.grade >= rel, len(rankings))
@@ -724,6 +778,16 @@ COUNTS = {
             JUDGED_ONLY,
             of_unanswered="the worth of what is missed and spared",
             unanswered_by=("missed", "spared"),
+        ),
+        _count(
+            "UDCG",
+            udcg,
+            Parameter("abstention", kind_of(Abstention, "a dict of dicts, a DataFrame or a path")),
+            Parameter("harm", In("[0, inf)"), 1 / 3),
+            REL,
+            CUTOFF,
+            needs=Needs(abstention=True),
+            computed_by=over_abstention,
         ),
     )
 }

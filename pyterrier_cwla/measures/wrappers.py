@@ -27,6 +27,7 @@ from ..model.scoring import score
 from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
 from .catalogue import kind_of
 from .computing import Better, Computation, Needs, Values, of_answered
+from .counting import logistic
 from .declarations import DECLARATIONS, better_of, computation_of, is_computed_here, metric_of, row_of, user_model_of
 from .labels import renamed
 from .named import CLASSES, CWLA, Change, CWLAMeasure, Parts, Tables, measure_of
@@ -707,6 +708,45 @@ class GeometricMeanOfLogs(MeanAgg):
         return float(np.exp(mean))
 
 
+class _Logistic(Wrapper):
+    """Logistic function of another measure, which maps scores of any sign to values between 0 and 1.
+
+    Logistic = 1/(1 + exp(−M_q)) of the score M_q of each query. It keeps the order of scores, and a score of 0 becomes
+    1/2. A query without results scores 0, so that no answer is not better than a harmful one.
+
+    Parameters
+    ----------
+    measure : str or ir_measures.Measure
+        The inner measure M.
+
+    References
+    ----------
+    Trappolini et al. (2025), who map the mean utility of passages to [0, 1].
+    """
+
+    SHORT_DESC = "Logistic function of another measure, between 0 and 1."
+    TAKES = "a measure computed here of which more is better, not itself a mean over queries, such as 'TBG' or 'AP'"
+
+    def _takes(self, inner: Measure) -> bool:
+        return super()._takes(inner) and not isinstance(inner, _GeometricMean) and better_of(inner) == "higher"
+
+    def computation(self) -> Computation:
+        """Return the computation of the logistic function of the scores."""
+        inner = computation_of(self.inner)
+        needs = inner.needs
+
+        def prepare(judgments: Judgments) -> Values:
+            values = inner.prepare(judgments)
+
+            def logistic_values(aligned: Aligned) -> Array:
+                of_intent = aligned.of_intent(0) if needs.intents and judgments.intents else aligned
+                return np.where(of_intent.rankings(needs.all_judged).n > 0, logistic(values(aligned)), 0.0)
+
+            return logistic_values
+
+        return Computation(replace(needs, user_model=False), prepare)
+
+
 #: Name of the users whose intent has no judgments.
 NO_INTENT = "no judged intent"
 #: Share of users, due to rounding of probabilities, up to which an intent has none.
@@ -944,11 +984,11 @@ def residual_of(measure: Measure) -> _Residual | None:
     return None if isinstance(measure, _Residual) else Residual(measure=measure)
 
 
-Residual, Expected, GeometricMean = _Residual(), _Expected(), _GeometricMean()
+Residual, Expected, GeometricMean, Logistic = _Residual(), _Expected(), _GeometricMean(), _Logistic()
 IntentAware, ByTopic = _IntentAware(), _ByTopic()
 
 
-_OF_MEASURES = (Residual, Expected, GeometricMean, IntentAware, Mixture, ByTopic)
+_OF_MEASURES = (Residual, Expected, GeometricMean, Logistic, IntentAware, Mixture, ByTopic)
 DECLARATIONS.update({one.DECLARATION.name: one.DECLARATION for one in _OF_MEASURES})
 MEASURES: dict[str, CWLAMeasure] = {
     **{name: kind() for name, kind in CLASSES.items()},

@@ -427,7 +427,9 @@ def is_of_lists(measure: Measure) -> bool:
     if not getattr(measure, "is_exact", True):
         return False
     needs = needs_of(measure)
-    known = needs.lengths in ("none", "run", "default") and not (needs.intents or needs.scores or needs.judged_lengths)
+    known = needs.lengths in ("none", "run", "default") and not (
+        needs.intents or needs.scores or needs.judged_lengths or needs.abstention
+    )
     return known and needs.duplicates == needs.costs == "none" and "parameters" not in measure.params
 
 

@@ -26,7 +26,7 @@ VALUES = {
     "dcg": ["'exp-log2'"], "discount": ["'none'"], "R": ["'ranking'"], "others": ["'interpolate'"], "failed": ["50"],
     "documents": ["500"], "share": ["0.5"], "weights": ["0.2, 0.3, 0.5"], "credit": ["'smeared'"],
     "first": ["rr"], "second": ["prec(6)"], "values": ["1, 0.7, 0.4"], "shape": ["1.5"], "scale": ["60"], "rho": ["0.6"],
-    "prior": ["0.2"], "what": ["'std'", "0.9"], "samples": ["20"], "seed": ["3"], "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [], "label": [],
+    "prior": ["0.2"], "what": ["'std'", "0.9"], "samples": ["20"], "abstention": ["'abstention.tsv'"], "harm": ["0.5"], "seed": ["3"], "duplicate_gain": ["'none'"], "cutoff": ["5", "1", "25"], "calibration": [], "label": [],
 }  # fmt: skip
 _OF_FUNCTION = {"phi": {"utility": ["log2", "table(1, 0.6, 0.4)"], "Cascade": ["'log2'"]}, "other": {"SetUtility": ["2"]},
                 "measure": {"ByTopic": ["'TBG'"]}, "dcg": {"SDCG": []}, "p_click": {"clicksave": ["0.5"]},
@@ -50,7 +50,7 @@ TOGETHER = (
     "CWLA(C='bpm(1,8)',A='fgt(0.7)',max_rel=3,norm='mean')", "CWLA(C='patience(200)',A='smeared(120)',effort='reading',max_rel=3,end=4)",
     "Residual(measure='TBG(half_life=60,unseen=9)')", "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=3)\")",
     "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',norm='ideal',max_rel=3)\")", "CWLA(C='patience(30)',A='erg',max_rel=3)",
-    "Expected(measure='RBP(rel=1)',prior=0.2)", "Expected(measure=\"CWLA(C='inst(2)',A='erg',max_rel=3)@5\",prior={0:0.8,2:0.2},samples=20)", "GeometricMean(measure='TBG')", "GeometricMean(measure='Bpref')", "Mixture(measures={'a':'TBG(half_life=60)','b':'TBG'},weights={'a':0.25,'b':0.75})",
+    "Expected(measure='RBP(rel=1)',prior=0.2)", "Expected(measure=\"CWLA(C='inst(2)',A='erg',max_rel=3)@5\",prior={0:0.8,2:0.2},samples=20)", "GeometricMean(measure='TBG')", "UDCG(abstention='abstention.tsv',harm=0.4)@6", "Logistic(measure=\"UDCG(abstention='abstention.tsv')\")", "Logistic(measure='TBG@3')", "GeometricMean(measure='Bpref')", "Mixture(measures={'a':'TBG(half_life=60)','b':'TBG'},weights={'a':0.25,'b':0.75})",
     "ByTopic(measure='TBG',parameters={'q0': {'half_life': 30}, 'q1': {'half_life': 90}},other='measure')",
 )  # fmt: skip
 

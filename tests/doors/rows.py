@@ -9,6 +9,11 @@ import pandas as pd
 DOCUMENTS = [f"d{number}" for number in range(40)]
 WORDS = {document: 1.0 + 37 * number % 900 for number, document in enumerate(DOCUMENTS)}
 COSTS = {document: 2.0 + 11 * number % 61 for number, document in enumerate(DOCUMENTS)}
+QUERIES = [f"{first}q{number}" for first in ("", *range(5)) for number in range(6)]
+#: Probabilities of abstention; some documents have none.
+ABSTENTION = {
+    q: {d: (7 * i + 3 * k) % 20 / 19 for k, d in enumerate(DOCUMENTS) if (i + k) % 5} for i, q in enumerate(QUERIES)
+}
 CLUSTERS = {document: f"c{number // 3}" for number, document in enumerate(DOCUMENTS)}
 
 
@@ -26,6 +31,8 @@ def write_tables(folder: Path) -> None:
     for heading, known in tables.items():
         lines = [heading] * ("\t" in heading) + [f"{document}\t{value}" for document, value in known.items()]
         (folder / f"{heading.split()[-1]}.tsv").write_text("\n".join(lines) + "\n")
+    abstains = [f"{q}\t{d}\t{p}\n" for q in ABSTENTION for d, p in ABSTENTION[q].items()]
+    (folder / "abstention.tsv").write_text("topic\tdocno\tp_abstain\n" + "".join(abstains))
 
 
 def random_data(

@@ -300,6 +300,7 @@ VALUES = {
     "SetUtility(relevant=2,other=0.5,missed=1)": lambda t: (
         2 * found_by(t) - (t.n - found_by(t)) / 2 - (t.R - found_by(t))
     ),
+    "Logistic(measure=AP)": lambda t: 1 / (1 + exp(-average_precision(t, t.b, lambda i: 1, t.R))),
     "GeometricMean(measure=AP)": lambda t: log(max(average_precision(t, t.b, lambda i: 1, t.R), 1e-5)),
     "AP": lambda t: average_precision(t, t.b, lambda i: 1, t.R),
     "P@5": lambda t: sum(map(t.b, ranks(5))) / 5,
@@ -328,10 +329,11 @@ VALUES = {
     "Bpref": bpref,
     "infAP": inf_ap,
 }  # fmt: skip
-#: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_by_topic.py, test_sessions.py and
+#: Measures of other measures and of sessions; test_intents.py, test_mixtures.py, test_udcg.py, test_by_topic.py, test_sessions.py and
 #: test_session_users.py have their formulas.
 OF_INTENTS = {"alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall"}
 ELSEWHERE = OF_INTENTS | {
+    "UDCG",
     "Residual",
     "Expected",
     "IntentAware",

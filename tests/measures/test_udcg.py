@@ -1,0 +1,236 @@
+"""UDCG and Logistic: values by the formula, forms of probabilities of abstention, and errors."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyterrier_cwla import UDCG, GeometricMean, Logistic, Mixture, evaluate, explain, score
+from pyterrier_cwla.data import without_files
+from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
+from pyterrier_cwla.measures.named import measures_of
+from pyterrier_cwla.measures.wrappers import files_of
+from tests.doors.rows import ABSTENTION, DATA
+from tests.support.messages import refused
+
+FRAMES = DATA["together"]
+
+
+def by_query(qrels, run, measure):
+    return evaluate(qrels, run, {"value": measure}, by_query=True).loc["run", "value"].to_dict()
+
+
+def logistic(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def utilities(frames, query, abstention, harm, rel, k):
+    """Return the utility of each of the first k passages, in rank order; None if its probability is not known."""
+    judged = frames.qrels[frames.qrels.query_id == query]
+    grades = dict(zip(judged.doc_id, judged.relevance, strict=True))
+    found = frames.run[frames.run.query_id == query].sort_values(["score", "doc_id"], ascending=False)
+    for document in found.doc_id[:k]:
+        a = abstention.get(query, {}).get(document)
+        yield None if a is None else (1 - a) * (1 if grades.get(document, 0) >= rel else -harm)
+
+
+def slow(frames, abstention=ABSTENTION, harm=1 / 3, rel=1, k=None):
+    """Return UDCG of each judged query by the equation."""
+    values = {}
+    for query in frames.qrels.query_id.unique():
+        u = list(utilities(frames, query, abstention, harm, rel, k))
+        values[query] = logistic(sum(x for x in u if x is not None) / len(u)) if u else 0.0
+    return values
+
+
+@pytest.mark.parametrize("data", DATA)
+@pytest.mark.parametrize("given", [{}, {"harm": 0.5}, {"harm": 0}, {"rel": 2}])
+@pytest.mark.parametrize("k", [None, 1, 5])
+def test_values_by_the_formula(data, given, k):
+    measure = UDCG(abstention=ABSTENTION, **given)
+    found = by_query(DATA[data].qrels, DATA[data].run, measure if k is None else measure @ k)
+    assert found == pytest.approx(slow(DATA[data], k=k, **given), abs=1e-15)
+    assert given == {"harm": 0} or len({*found.values()}) > 1
+
+
+# Generated in the form of the authors' file of examples; tests/real_data/test_udcg.py has these.
+EXAMPLE = {
+    "question": "How long is the river?",
+    "passages": [
+        {"doc_id": "p1", "is_relevant": True, "models_info": {"reader": {"no_res_prob": 0.125}}},
+        {"doc_id": "p2", "is_relevant": False, "models_info": {"reader": {"no_res_prob": 0.96875}}},
+        {"doc_id": "p3", "is_relevant": False, "models_info": {"reader": {"no_res_prob": 0.0078125}}},
+        {"doc_id": "p4", "is_relevant": True, "models_info": {"reader": {"no_res_prob": 0.5}}},
+    ],
+    "udcg": {"reader": 1 / (1 + math.exp(-((0.875 - 0.333 * 0.03125 - 0.333 * 0.9921875 + 0.5) / 4)))},
+}
+
+
+def test_an_example_in_the_form_of_the_authors():
+    check_examples([EXAMPLE])
+
+
+def check_examples(examples):
+    """Check the scores of questions in the form of the authors' file, to all digits."""
+    for example in examples:
+        passages = {passage["doc_id"]: passage for passage in example["passages"]}
+        qrels = {"q": {d: int(passage["is_relevant"]) for d, passage in passages.items()}}
+        run = {"q": {d: -float(rank) for rank, d in enumerate(passages)}}
+        for reader, expected in example["udcg"].items():
+            a = {"q": {d: passage["models_info"][reader]["no_res_prob"] for d, passage in passages.items()}}
+            assert by_query(qrels, run, UDCG(abstention=a, harm=0.333)) == {"q": expected}
+
+
+def test_a_query_without_results_scores_less_than_a_harmful_answer():
+    qrels, run = {"q1": {"d": 0}, "q2": {"d": 1}}, {"q1": {"d": 1.0}}
+    found = by_query(qrels, run, UDCG(abstention={"q1": {"d": 0.0}}, harm=5))
+    assert found == {"q1": logistic(-5), "q2": 0.0}
+    assert 0 < found["q1"] < logistic(0) == 0.5
+
+
+def test_forms_of_probabilities(tmp_path):
+    """A dict, frames with either names of columns, and files have the same values; dicts and frames one name."""
+    rows = [(q, d, p) for q, own in ABSTENTION.items() for d, p in own.items()]
+    frame = pd.DataFrame(rows, columns=["query_id", "doc_id", "p_abstain"])
+    of_pyterrier = frame.rename(columns={"query_id": "qid", "doc_id": "docno"})
+    lines = "".join(f"{q} {d} {p}\n" for q, d, p in rows)
+    (tmp_path / "text.txt").write_text(lines)
+    frame.to_parquet(tmp_path / "table.parquet")
+    of_pyterrier.to_csv(tmp_path / "table.csv", index=False)
+    run = FRAMES.run.merge(frame, how="left")  # a run with this column; NaN where there is none
+    assert run.p_abstain.isna().any()
+    contents = [ABSTENTION, frame, frame[::-1], of_pyterrier, polars.from_pandas(frame)]
+    measures = [UDCG(abstention=one) for one in contents]
+    assert len({*map(repr, measures)}) == 1
+    assert {*map(str, measures)} == {"UDCG"}
+    measures += [UDCG(abstention=tmp_path / name) for name in ("text.txt", "table.parquet", "table.csv")]
+    measures += [UDCG(abstention=run), *measures_of([repr(measures[0])])]
+    measures += [pickle.loads(pickle.dumps(measures[0]))]
+    for measure in measures:
+        assert by_query(FRAMES.qrels, FRAMES.run, measure) == by_query(FRAMES.qrels, FRAMES.run, measures[0])
+    (one,) = measures_of(["UDCG(abstention={'q': {'d': 0.5}})"])
+    assert one == UDCG(abstention={"q": {"d": 0.5}})
+    assert list(files_of(measures[5:6])) == [str(tmp_path / "text.txt")]
+
+
+def test_a_changed_file_is_read_again(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("q d 1\n")
+    measure = UDCG(abstention=path)
+    assert by_query({"q": {"d": 1}}, {"q": {"d": 1.0}}, measure) == {"q": 0.5}
+    path.write_text("q d 0\n")
+    assert by_query({"q": {"d": 1}}, {"q": {"d": 1.0}}, measure) == {"q": logistic(1)}
+
+
+@pytest.mark.parametrize("p", [-0.1, 1.5, math.inf])
+def test_probabilities_outside_their_range_name_topic_and_document(p):
+    message = refused(lambda: UDCG(abstention={"q7": {"d1": 0.5, "d3": p}}), BadParameter)
+    assert message == f"abstention=: topic 'q7': 'd3' has the probability {p:g}: probabilities are from 0 to 1."
+
+
+def test_errors(tmp_path):
+    twice = pd.DataFrame({"qid": ["q", "q"], "docno": ["d", "d"], "p_abstain": [0.5, 0.5]})
+    (tmp_path / "odd.tsv").write_text("q d 1.5\n")
+    (tmp_path / "twice.tsv").write_text("q d .5\nq d .5\n")
+    (tmp_path / "negative.tsv").write_text("q d -.5\n")
+    for error, abstention, message in [
+        (BadParameter, twice, "topic 'q': 'd' has two probabilities: keep one"),
+        (BadParameter, twice.drop(columns="p_abstain"), "have no column 'p_abstain'"),
+        (BadParameter, {"q": {"d": "high"}}, "topic 'q': 'd': p_abstain of the probabilities of abstention must be"),
+        (BadParameter, {"q": 0.5}, "must be a dict of dicts"),
+        (BadParameter, "nowhere.tsv", "abstention='nowhere.tsv' is not a file"),
+        (BadParameter, tmp_path / "odd.tsv", "topic 'q': 'd' has the probability 1.5"),
+        (MalformedFile, tmp_path / "twice.tsv", "twice.tsv:2: document 'd' of query 'q' has a second probability"),
+        (MalformedFile, tmp_path / "negative.tsv", "negative.tsv:1: p_abstain is -0.5 for query 'q', document 'd'"),
+        (BadJudgments, {"Q": {"d": 0.5}}, r"no judged topic \('q'\) has a probability of abstention; .* 'Q'"),
+    ]:
+        with pytest.raises(error, match=message):
+            evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, [UDCG(abstention=abstention)])
+    with without_files():
+        refused(lambda: UDCG(abstention=str(tmp_path / "odd.tsv")), BadParameter, "files are not read here")
+    with pytest.raises(BadParameter, match="not defined by lists of grades"):
+        score([1, 0], UDCG(abstention=ABSTENTION))
+    with pytest.raises(BadParameter, match=r"UDCG\(harm=-1\)"):
+        UDCG(abstention=ABSTENTION, harm=-1)
+
+
+WEIGHTED = "CWLA(C='rbp(0.8)',A='etg',max_rel=3)"
+
+
+@pytest.mark.parametrize(
+    "inner", ["AP", "TBG(missing='mean')", WEIGHTED, "ERR@3", "IntentAware(measure='RR')", "P_IA@3"]
+)
+def test_logistic_of_the_scores(inner):
+    qrels = FRAMES.qrels.assign(iteration=[f"{number % 2}" for number in range(len(FRAMES.qrels))])
+    (plain,) = measures_of([inner])
+    for measure in (Logistic(measure=plain), *measures_of([repr(Logistic(measure=inner))])):
+        found, scores = by_query(qrels, FRAMES.run, measure), by_query(qrels, FRAMES.run, plain)
+        answered = {*FRAMES.run.query_id}
+        assert {*found} - answered
+        assert found == pytest.approx({q: logistic(scores[q]) if q in answered else 0.0 for q in found}, abs=1e-15)
+
+
+def test_udcg_without_abstention_is_the_logistic_function_of_a_mean():
+    """Without harm, the mean utility is the precision of the list."""
+    certain = {q: dict.fromkeys(own, 0.0) for q, own in ABSTENTION.items()}
+    everything = {q: {f"d{number}": 0.0 for number in range(40)} for q in certain}
+    measure, precision = UDCG(abstention=everything, harm=0), Logistic(measure="SetP")
+    assert by_query(FRAMES.qrels, FRAMES.run, measure) == by_query(FRAMES.qrels, FRAMES.run, precision)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.none() | st.floats(0, 1)), min_size=1, max_size=6), st.randoms())
+def test_the_order_of_passages_does_not_count_and_abstaining_reduces_every_effect(passages, random):
+    qrels = {"q": {f"d{number}": int(relevant) for number, (relevant, _) in enumerate(passages)}}
+    a = {"q": {f"d{number}": p for number, (_, p) in enumerate(passages) if p is not None}}
+    run = {"q": {document: random.random() for document in qrels["q"]}}
+    if not a["q"]:
+        return
+    (value,) = by_query(qrels, run, UDCG(abstention=a)).values()
+    (other,) = by_query(qrels, {"q": {d: -s for d, s in run["q"].items()}}, UDCG(abstention=a)).values()
+    assert value == pytest.approx(other, abs=1e-15)
+    for document, relevant in qrels["q"].items():
+        if document in a["q"]:
+            (useless,) = by_query(qrels, run, UDCG(abstention={"q": a["q"] | {document: 1.0}})).values()
+            assert useless <= value + 1e-15 if relevant else useless >= value - 1e-15
+
+
+@pytest.mark.parametrize("inner", ["ESL", "NumRet", "GeometricMean(measure='AP')"])
+def test_logistic_takes_measures_of_which_more_is_better(inner):
+    with pytest.raises(
+        BadParameter, match=r"Logistic\(measure=\) takes a measure computed here of which more is better"
+    ):
+        Logistic(measure=inner)
+
+
+def test_what_takes_them():
+    logistic_of_udcg = Logistic(measure=UDCG(abstention=ABSTENTION))
+    assert GeometricMean(measure=logistic_of_udcg).better == logistic_of_udcg.better == "higher"
+    for refusing in (
+        lambda: Mixture(measures={"all": logistic_of_udcg}),
+        lambda: explain(FRAMES.qrels, FRAMES.run, "0q1", logistic_of_udcg),
+        lambda: explain(FRAMES.qrels, FRAMES.run, "0q1", UDCG(abstention=ABSTENTION)),
+    ):
+        refused(refusing, BadParameter)
+
+
+def test_large_scores_have_a_value():
+    found = by_query(
+        {"q": {"d": 1000}}, {"q": {"d": 1.0}}, "Logistic(measure=\"CWLA(C='prec(1)',A='etg',gain='raw')\")"
+    )
+    assert found == {"q": 1.0}
+
+
+def test_the_command_line_reads_a_path(cli, tmp_path):
+    (tmp_path / "qrels.txt").write_text("q 0 d 1\n")
+    (tmp_path / "run.txt").write_text("q Q0 d 1 2.5 x\n")
+    (tmp_path / "a.tsv").write_text("q\td\t0.25\n")
+    measure = f"UDCG(abstention='{tmp_path / 'a.tsv'}')@5"
+    code, out, _ = cli("evaluate", tmp_path / "qrels.txt", tmp_path / "run.txt", "-m", measure, "--format", "jsonl")
+    assert code == 0
+    assert np.isclose(logistic(0.75), next(v for v in json.loads(out).values() if isinstance(v, float)), atol=1e-12)
