@@ -18,7 +18,7 @@ from ..data.alignment import Judgments
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import BadParameter, NoFiniteValue
-from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec
+from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec, lacking
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
 from .catalogue import CUTOFF, JUDGED_ONLY, PLAIN, REL, REL_OR_0, kind_of
@@ -210,9 +210,11 @@ class Count(Declaration):
         Raises
         ------
         BadParameter
-            If a parameter is out of its range.
+            If a parameter is missing or out of its range.
         """
         given = {**measure.params, **getattr(measure, "bound", {})}
+        if missing := lacking(self.parameters, given):
+            raise BadParameter(f"{self.name} needs {', '.join(f'{name}=' for name in missing)}.")
         for parameter in self.parameters:
             if parameter.name in given and parameter.allowed.interval:
                 value = given[parameter.name]

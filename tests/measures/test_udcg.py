@@ -144,6 +144,7 @@ def test_errors(tmp_path):
         (BadParameter, twice.drop(columns="p_abstain"), "have no column 'p_abstain'"),
         (BadParameter, {"q": {"d": "high"}}, "topic 'q': 'd': p_abstain of the probabilities of abstention must be"),
         (BadParameter, {"q": 0.5}, "must be a dict of dicts"),
+        (BadParameter, None, "UDCG needs abstention="),
         (BadParameter, "nowhere.tsv", "abstention='nowhere.tsv' is not a file"),
         (BadParameter, tmp_path / "odd.tsv", "topic 'q': 'd' has the probability 1.5"),
         (MalformedFile, tmp_path / "twice.tsv", "twice.tsv:2: document 'd' of query 'q' has a second probability"),
@@ -151,7 +152,7 @@ def test_errors(tmp_path):
         (BadJudgments, {"Q": {"d": 0.5}}, r"no judged topic \('q'\) has a probability of abstention; .* 'Q'"),
     ]:
         with pytest.raises(error, match=message):
-            evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, [UDCG(abstention=abstention)])
+            evaluate({"q": {"d": 1}}, {"q": {"d": 1.0}}, [UDCG if abstention is None else UDCG(abstention=abstention)])
     with without_files():
         refused(lambda: UDCG(abstention=str(tmp_path / "odd.tsv")), BadParameter, "files are not read here")
     with pytest.raises(BadParameter, match="not defined by lists of grades"):
