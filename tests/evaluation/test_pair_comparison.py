@@ -272,7 +272,6 @@ def test_judgments_by_intent(how):
 
 @pytest.mark.slow
 def test_the_title_of_the_heat_map_counts_each_pair_once():
-    pytest.importorskip("matplotlib")
     qrels = {f"{q}": {"x": 1} for q in range(12)}
     best, worst = ({q: {"x": -rank, "y": -1.5} for q in qrels} for rank in (1.0, 2.0))
     runs = {"best": best, "worst": worst, "same": best}

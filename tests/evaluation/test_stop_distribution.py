@@ -90,7 +90,6 @@ def test_shares_by_hand_of_answered_queries(measure, depth, shares):
 
 
 def test_the_picture_says_of_whom_it_is():
-    pytest.importorskip("matplotlib", reason="needs the extra [plots]").use("Agg")
     frames = collection(4, queries=8)
     found = stop_distribution(frames.qrels, frames.run, "AdaptiveERR(max_rel=3)", depth=12)
     ax = plot_stops(found)
@@ -103,7 +102,6 @@ def test_the_picture_says_of_whom_it_is():
 
 
 def test_the_picture_ends_where_one_percent_of_the_users_are_left():
-    pytest.importorskip("matplotlib", reason="needs the extra [plots]").use("Agg")
     run = {"q": {f"d{number}": -float(number) for number in range(200)}}
     found = stop_distribution({"q": {"d1": 1}}, run, "CWLA(C='rbp(0.8)',A='erg',max_rel=1)")
     ax = plot_stops(found)

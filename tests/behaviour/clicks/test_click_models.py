@@ -592,7 +592,6 @@ def test_survival_under_time_reads_the_words_of_lists_known_that_far():
 
 @pytest.mark.slow
 def test_pictures_show_what_was_found():
-    pytest.importorskip("matplotlib")
     log_, _ = positions(1, 0.7 ** np.arange(6))
     model = position_model(log_, resamples=20)
     ax = plot_positions(model, ["RBP(p=0.7,rel=1)", "AdaptiveERR(max_rel=1)"], depth=6)

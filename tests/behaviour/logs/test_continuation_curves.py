@@ -141,7 +141,6 @@ def test_what_a_log_cannot_tell_is_an_error():
 
 
 def test_the_picture_has_the_continuations_of_metrics_beside_it():
-    pytest.importorskip("matplotlib")
     found = continuing_from_views(seen_to([1, 2, 3, 3, 4]), resamples=20)
     ax = plot_continuing(found, ["RBP(p=0.8,rel=1)", "AdaptiveERR(max_rel=1)"], depth=4)
     lines = {line.get_color(): line.get_ydata() for line in ax.lines}

@@ -117,7 +117,6 @@ def test_what_is_missing_is_an_error():
 
 @pytest.mark.slow
 def test_the_picture_names_seconds_and_shares():
-    pytest.importorskip("matplotlib")
     ax = plot_grade_efforts(grade_efforts(table_2(), summary_seconds=4.4, resamples=50))
     texts = [text.get_text() for text in ax.texts]
     assert {"9.8 s (0.26)", "37.6 s (1.00)", "summary"} <= {*texts}  # 22.95 s may be rounded up or down

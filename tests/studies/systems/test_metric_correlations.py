@@ -11,8 +11,7 @@ from scipy.stats import kendalltau, t
 
 from pyterrier_cwla import evaluate, studies
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.rendering.figures import label_ends, measure_look
-from pyterrier_cwla.studies import Rated, metric_agreement, plot_correlations, plot_scatter
+from pyterrier_cwla.studies import metric_agreement, plot_correlations, plot_scatter
 from pyterrier_cwla.studies.correlation import rbo, tau, times_drawn
 from pyterrier_cwla.studies.systems.metric_correlations import AGREEMENTS
 from tests.support.messages import refused
@@ -160,26 +159,6 @@ def test_measures_may_be_called_what_columns_are():
     assert list(found.scatter("run_", "measure"))[:3] == ["run", "run_", "measure"]
 
 
-@pytest.mark.slow
-def test_dollars_in_names_are_no_formulas():
-    qrels, runs = systems(runs=3)
-    named = {r"A$\frac$": "AP", "B$_1$": "RR"}
-    found = metric_agreement(qrels, {f"{run}_$x$": of for run, of in runs.items()}, named, resamples=100)
-    power = studies.discriminative_power(qrels, runs, named, resamples=100, correction=None, progress=False)
-    ratings = {query: number % 5 for number, query in enumerate(qrels)}
-    users = studies.user_agreement(Rated.lists(qrels, runs["run2"], ratings), named, resamples=100, cv=2)
-    for picture in [picture for study in (found, power, users) for picture in study.pictures().values()]:
-        figure = Figure(figsize=picture.size, layout="constrained")
-        picture.draw(figure.subplots())
-        figure.draw_without_rendering()
-    drawn = plot_scatter(found, *named, ax=Figure().subplots())
-    assert all(r"_\$x\$" in text.get_text() for text in drawn.texts)
-    assert r"A\$\frac\$" in drawn.get_xlabel()
-    ax = Figure().subplots()
-    label_ends(ax, {"C$_2$": ([0, 1], [0, 1])}, {"C$_2$": measure_look(0)})
-    assert ax.texts[0].get_text() == r"C\$_2\$"
-
-
 def test_dollars_are_no_formulas_in_pictures_of_other_studies():
     numbers = {"low": [0.0], "high": [1.0], "limit": [0.5], "limit_low": [0.0], "limit_high": [1.0], "repeated": [0.4],
                "across": [0.3], "falls": [1.0], "correlation": [0.5], "ratings": [7], "part": ["P$x$"]}  # fmt: skip
@@ -195,15 +174,6 @@ def test_dollars_are_no_formulas_in_pictures_of_other_studies():
         written = [text.get_text() for text in labels]
         assert not [text for text in written if "$" in text.replace(r"\$", "")]
         assert all(any(rf"{name}\$x\$" in text for text in written) for name in names)
-
-
-def test_the_study_says_what_it_found(study):
-    row = study.table.loc[study.table["tau_b"].idxmin()]
-    said, one, other = str(study), row["measure"], row["other"]
-    assert f"{one} and {other} order the runs with τ_b {row['tau_b']:.3f}, 95\N{NO-BREAK SPACE}% interval" in said
-    assert "the least similar of 6 pairs" in said
-    first = study.scatter(one, other).iloc[0]
-    assert f"{first['run']} ({first['rank_x']:g} by {one}, {first['rank_y']:g} by {other})" in said
 
 
 @pytest.mark.slow

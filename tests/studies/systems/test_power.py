@@ -16,7 +16,6 @@ from scipy.stats import t, ttest_rel, wilcoxon
 from pyterrier_cwla import evaluate
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun
 from pyterrier_cwla.evaluation.significance import randomisation_test, t_test, wilcoxon_test, without_noise
-from pyterrier_cwla.rendering.numbers import percent
 from pyterrier_cwla.studies import discriminative_power
 from pyterrier_cwla.studies.correlation import times_drawn
 from pyterrier_cwla.studies.systems import power
@@ -265,16 +264,6 @@ def test_queries_that_runs_do_not_answer_are_counted():
     found = quietly(qrels, runs, ["AP"])
     said = "Topics that a run does not answer score 0: 11 of 48 pairs of run and topic: again (11)."
     assert said in found.limits()
-
-
-def test_the_study_says_what_it_found(study):
-    said, best = str(study), study.shares().iloc[0]
-    share, low, high = (percent(best[name], 1) for name in ("t", "t_low", "t_high"))
-    assert f"{best['measure']} has the most power" in said
-    assert f"{best['measure']} {share} (95\N{NO-BREAK SPACE}% interval [{low}, {high}])" in said
-    assert "After Holm over all pairs" in said
-    assert "count as not significant: nDCG@10 1, AP 1, RR" in said
-    assert "Holm" not in str(quietly(*systems(), ["AP"]))
 
 
 @pytest.mark.slow

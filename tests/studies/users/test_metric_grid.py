@@ -26,19 +26,22 @@ def test_exactly_the_cells_of_the_papers_table_3_are_found(parameters):
 
 
 def test_total_gain_of_the_satisfied_ignores_the_order():
-    """By Eq. 12, rr + etg is 1 − Π(1 − r_i)·(1 + Σ r_i): one cell more than in the paper's Table 3.
-
-    Σ V(i)·r_i = 1 − V(∞). From this, the gain of users who never leave is subtracted, V(∞)·Σ r_i.
-    """
+    """By Eq. 12, rr + etg is 1 − V(∞)·(1 + Σ r_i), V(∞) = Π(1 − r_i): one cell more than in the paper's Table 3."""
     metrics = grid(["rr"], max_rel=4)
     assert (of_kind(metrics, "X"), of_kind(metrics, "XX")) == (set(), {("rr", "etg")})
     gains = [0.25, 0, 0.5, 0.75]
     assert score(gains, C="rr", A="etg") == pytest.approx(1 - 0.75 * 0.5 * 0.25 * (1 + 1.5), abs=1e-12)
 
 
-def test_with_binary_gains_more_cells_are_the_same_for_all_orders():
-    """Users who stop at a gain of 1 leave with the same gain at any rank."""
-    assert of_kind(grid(["ap1('ranking')", "rr"], ["max", "fin", "pe(0.5)"], max_rel=1), "") == set()
+@pytest.mark.parametrize(("C", "A", "more", "cells"), [
+    # users who stop at a gain of 1 leave with the same gain at any rank
+    (["ap1('ranking')", "rr"], ["max", "fin", "pe(0.5)"], {"max_rel": 1}, set()),
+    (["prec(60)"], ["etg"], {"max_rel": 2}, {("prec", "etg")}),  # probed beyond the last rank
+    # 1/E(i) depends on the documents seen
+    (["rbp(0.5)"], ["err"], {"max_rel": 1, "effort": "time", "unseen": 10}, {("rbp", "err")}),
+])  # fmt: skip
+def test_cells_that_distinguish_rankings(C, A, more, cells):
+    assert of_kind(grid(C, A, **more), "") == cells
 
 
 def test_the_grid_of_tables_4_and_5():
@@ -68,15 +71,6 @@ def test_users_own_functions_are_probed_like_the_others():
     kinds = {cell: kind for cell, kind in metrics.kinds.items() if kind}
     constant = dict.fromkeys([("probed_far", "probed_constant"), ("rbp(0.5)", "probed_constant")], "X")
     assert kinds == {("probed_far", "etg"): "XX", **constant}, "k = 60: all 24 probed documents are seen"
-
-
-def test_a_continuation_that_names_its_last_rank_is_probed_beyond_it():
-    assert of_kind(grid(["prec(60)"], ["etg"], max_rel=2), "") == {("prec", "etg")}
-
-
-def test_the_time_that_documents_take_keeps_a_score_from_being_constant():
-    """1/E(i) depends on the documents seen, so rbp + err distinguishes rankings."""
-    assert of_kind(grid(["rbp(0.5)"], ["err"], max_rel=1, effort="time", unseen=10), "") == {("rbp", "err")}
 
 
 def test_another_canonical_metric_or_one_for_ones_own():

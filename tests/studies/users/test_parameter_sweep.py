@@ -7,7 +7,6 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.rendering.numbers import fixed_point
 from pyterrier_cwla.studies import Rated, plot_change, plot_sensitivity, sensitivity
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
@@ -127,10 +126,3 @@ def test_pictures_show_their_data_whatever_the_values_are():
         assert len(axes.collections) == 2  # two confidence bands
     texts = quick("CWLA(C='$C',A='etg',max_rel=2)@3", {"C": ["rr", "rbp(0.5)"]}, made())
     assert [label.get_text() for label in plot_sensitivity(texts).get_xticklabels()] == ["rr", "rbp(0.5)"]
-
-
-def test_findings_say_the_change_with_its_interval():
-    found = quick({"RBP": RATIO}, {"e": [1, 4]}, made())
-    best = found.table.loc[found.table["pearson"].idxmax()]
-    assert f"a change of {fixed_point(best['pearson_change'], 3, signed=True)}" in found.findings()[0]
-    assert "60 rated lists of 12 users" in found.tables()["sensitivity"].caption
