@@ -12,7 +12,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import RepeatedKFold, cross_val_score
 
 from pyterrier_cwla import evaluate_sessions
-from tests.measures.test_session_users import slow_session
 from tests.measures.test_sessions import best_first, slow_esndcg, slow_nsdcg, slow_sdcg
 
 K = 9  # results per page
@@ -354,18 +353,6 @@ def twin(tmp_path):
     for name, lines in (("session", sessions), ("qrels", qrels), ("results", results)):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
     return read(tmp_path)
-
-
-def test_generated_sessions_of_a_user_model_score_as_by_all_paths(twin):
-    """The first two queries of each session, in the files' form."""
-    first = twin.sessions[twin.sessions["order"].groupby(twin.sessions["session"]).rank() <= 2]
-    parameters = {"C": ("rbp", {"phi": 0.8}), "effort": ("unit", {}), "end": "stop", "k": 4}
-    for A in ("etg", "erg"):
-        measure = f"SessionCWLA(C='rbp(0.8)',A='{A}',rho=0.7,delta=0.6,max_rel=3,end='stop')@4"
-        found = evaluate_sessions(twin.qrels, twin.run, first, [measure]).iloc[:, 0]
-        for session, value in found.items():
-            slow = slow_session(twin.lists[session][:2], twin.judged[session], A, 0.7, 0.6, **parameters)
-            assert value == pytest.approx(slow, abs=1e-12)
 
 
 @pytest.mark.slow

@@ -91,18 +91,6 @@ def test_users_without_a_judged_intent_score_nothing_by_a_cost():
     assert (found.by_class.xs("no judged intent", level="class")["score"] == 0).all()
 
 
-@pytest.mark.slow
-def test_users_who_click_and_processes():
-    words = {"a": 900, "b": 300, "c": 100}
-    measure = IntentAware(measure=TBG(lengths=words), weights=SHARES)
-    found = quietly(QRELS, RUNS, measure, users=20_000, reading="exponential")
-    assert (found.unit, found.reading) == ("seconds", "exponential")
-    assert (found.by_query["score"] >= found.by_query["analytic"] - 5 * found.by_query["error"]).all()
-    again = quietly(QRELS, RUNS, measure, users=20_000, reading="exponential", n_jobs=2)
-    assert again.by_query.equals(found.by_query)
-    assert again.by_class.equals(found.by_class)
-
-
 def test_one_intent_is_the_measure_itself():
     qrels = QRELS[QRELS.iteration.isin(["x", "one"])]
     aware, alone = (quietly(qrels, RUNS, one, users=300) for one in (IntentAware(measure=USER), USER))

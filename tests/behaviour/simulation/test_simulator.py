@@ -10,7 +10,6 @@ import pytest
 from scipy import integrate, stats
 
 from pyterrier_cwla import CWLA, TBG, continuation, evaluate
-from pyterrier_cwla.behaviour.logs.log import InteractionLog
 from pyterrier_cwla.behaviour.simulation.expectations import expected_saves, expected_stops
 from pyterrier_cwla.behaviour.simulation.simulator import simulate, simulated_log
 from pyterrier_cwla.behaviour.simulation.user_paths import BLOCK, Luck, Task, reading_of
@@ -470,44 +469,26 @@ def test_measures_without_users_and_documents_without_lengths():
     refused(lambda: found.users(run="C"), BadParameter, "no run 'C'")
 
 
-@pytest.mark.slow
-def test_simulated_logs_have_the_rates_they_were_made_with():
-    frames = collection(6, queries=8, lengths=True, grades=(0, 0, 1))
-    log = simulated_log(frames.qrels, frames.run, TBG, users=3000, reading="exponential")
-    assert isinstance(log, InteractionLog)
-    rows = log.rows
-    relevant = rows["grade"] == 1
-    for mine, p in (
-        (rows["clicked"][relevant], 0.64),
-        (rows["clicked"][~relevant], 0.39),
-        (rows["saved"][relevant & rows["clicked"]], 0.77),
-    ):
-        assert mine.mean() == pytest.approx(p, abs=5 * math.sqrt(p * (1 - p) / len(mine)))
-    assert not rows["saved"][~(relevant & rows["clicked"])].any()
-    np.testing.assert_allclose(rows["summary_seconds"], 4.4, rtol=1e-6)
-    read = rows["document_seconds"] / (0.018 * rows["words"] + 7.8)
-    assert (read.notna() == rows["clicked"]).all()
-    assert read.mean() == pytest.approx(1, abs=5 / math.sqrt(read.count()))
-    assert read.std() == pytest.approx(1, abs=0.05)
-    spent = rows["summary_seconds"] + rows["document_seconds"].fillna(0)
-    before = spent.groupby([rows["user"], rows["session"]]).cumsum() - spent
-    np.testing.assert_allclose(rows["time"], before + 4.4, rtol=1e-5)
-    sessions = rows.groupby(["user", "session"])
-    assert (sessions["rank"].max()[sessions["cut_off"].first()] == 30).all()  # users who would have continued
-    assert (sessions["rank"].max() == sessions["rank"].count()).all()
-
-
 def test_the_log_is_of_the_simulated_users():
     qrels, run, words = one_ranking(n=20)
     measure = TBG(lengths=words, half_life=60)
     found = quietly(qrels, run, measure, users=500, reading="exponential", keep=True)
     users = found.users()
-    sessions = simulated_log(qrels, run, measure, users=500, reading="exponential").rows.groupby("user")
+    rows = simulated_log(qrels, run, measure, users=500, reading="exponential").rows
+    sessions = rows.groupby("user")
     assert sessions["rank"].max().tolist() == users["items"].tolist()
     assert sessions["saved"].sum().tolist() == users["gain"].tolist()
     spent = sessions["summary_seconds"].sum() + sessions["document_seconds"].sum()
     np.testing.assert_allclose(spent, users["time"], rtol=1e-5)
     assert 0 < sessions["cut_off"].first().mean() == pytest.approx(found.by_query["beyond"].iloc[0])
+    np.testing.assert_allclose(rows["summary_seconds"], 4.4, rtol=1e-6)
+    assert (rows["document_seconds"].notna() == rows["clicked"]).all()
+    assert not rows["saved"][(rows["grade"] < 1) | ~rows["clicked"]].any()
+    each = rows["summary_seconds"] + rows["document_seconds"].fillna(0)
+    np.testing.assert_allclose(rows["time"], each.groupby(rows["user"]).cumsum() - each + 4.4, rtol=1e-5)
+    read = rows["document_seconds"] / (0.018 * rows["words"] + 7.8)
+    assert read.mean() == pytest.approx(1, abs=5 / math.sqrt(read.count()))
+    assert (sessions["rank"].max() == sessions["rank"].count()).all()
 
 
 @pytest.mark.slow
