@@ -6,7 +6,6 @@ from matplotlib import pyplot as plt
 
 from pyterrier_cwla import TBG, explain, explain_gains
 from pyterrier_cwla.errors import BadParameter
-from pyterrier_cwla.evaluation import plot_stops, stop_distribution
 from pyterrier_cwla.rendering.numbers import percent
 from tests.support.messages import refused
 from tests.support.readable import assert_readable
@@ -227,15 +226,6 @@ def test_pictures_of_pairs_agree_with_tables_without_weighted_sums():
             read = heights / ax.get_ylim()[1] * own.get_ylim()[1]
             assert read == pytest.approx(one.contributions.to_numpy()[: len(read)])
         assert f" {head}" in str(found)
-
-
-def test_pictures_are_saved(tmp_path):
-    qrels, run, _ = collection()
-    explained("nDCG").plot(path=tmp_path / "one.svg")
-    pair().plot(path=tmp_path / "two.svg")
-    ax = plot_stops(stop_distribution(qrels, run, "ERR"), path=tmp_path / "stops.svg")
-    assert {path.stem for path in tmp_path.iterdir()} == {"one", "two", "stops"}
-    assert ax.get_title(loc="left").startswith("Where users")
 
 
 def test_a_pair_shows_the_users_where_they_differ():

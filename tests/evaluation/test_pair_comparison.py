@@ -250,12 +250,6 @@ def test_without_a_mark_if_ranks_and_means_differ_in_opposite_directions(how):
     assert "Without a mark" not in repr(by_t_test)
 
 
-@pytest.mark.slow
-def test_differences_by_topic_are_those_of_a_comparison(every):
-    of_runs = compare(QRELS, RUNS, MEASURES)
-    pd.testing.assert_frame_equal(*(found.differences("a", "b", "AP") for found in (every, of_runs)))
-
-
 @pytest.mark.parametrize("how", [{}, dict(baseline="one"), dict(baseline=["one"]), dict(pairs=True)], ids=str)
 def test_judgments_by_intent(how):
     """A document with several intents is judged more than once."""

@@ -424,13 +424,12 @@ def test_a_broken_row_of_a_file_is_named_by_its_line(tmp_path):
     InteractionLog.of(base()).save(tmp_path / "log.parquet")
     table = pd.read_parquet(tmp_path / "log.parquet")
     table.assign(rank=[1, 1, 3, 1, 2, 1, 2]).to_parquet(tmp_path / "log.parquet")
-    with pytest.raises(BadLog, match=r"log.parquet: row 2 \(user 'ann'.*, and .*log.parquet: row 1 has rank=1"):
-        InteractionLog.read(tmp_path / "log.parquet")
+    says = "log.parquet: row 2 (user 'ann'", ", and ", "log.parquet: row 1 has rank=1"
+    refused(lambda: InteractionLog.read(tmp_path / "log.parquet"), BadLog, *says)
     log = InteractionLog.read(tmp_path / "log.parquet", broken="exclude")
     assert log.excluded == {"a rank twice in a session": 1}
     table.assign(user=range(7)).to_parquet(tmp_path / "log.parquet")
-    with pytest.raises(BadLog, match=r"user of the log .*log.parquet must be strings"):
-        InteractionLog.read(tmp_path / "log.parquet")
+    refused(lambda: InteractionLog.read(tmp_path / "log.parquet"), BadLog, "user of the log", "must be strings")
 
 
 def test_what_is_no_file_of_a_log_says_so(tmp_path):

@@ -1,5 +1,7 @@
 """Simulated users of intent-aware measures: each draws an intent."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -105,11 +107,9 @@ def test_preferences():
 
 
 def test_errors():
-    refused(lambda: quietly(QRELS, RUNS, IntentAware(measure="Bpref"), users=10), BadParameter, "follows no user model")
-    with pytest.raises(BadParameter, match="follows no user model"):
-        quietly(QRELS, RUNS, Mixture(measures={"a": "IntentAware(measure=RR)"}), users=10)
-    with pytest.raises(BadParameter, match="IntentAware needs measure="):
-        quietly({"1": {"a": 1}}, {"1": {"a": 1.0}}, "IntentAware", users=10)
-    with pytest.raises(BadParameter, match="a log has one class of users"):
-        simulated_log(QRELS, RUNS["one"], IntentAware(measure=TBG(lengths={"a": 1, "b": 1, "c": 1})), users=10)
+    for measure in (IntentAware(measure="Bpref"), Mixture(measures={"a": "IntentAware(measure=RR)"})):
+        refused(partial(quietly, QRELS, RUNS, measure), BadParameter, "follows no user model")
+    refused(lambda: quietly(QRELS, RUNS, "IntentAware"), BadParameter, "IntentAware needs measure=")
+    timed = IntentAware(measure=TBG(lengths={"a": 1, "b": 1, "c": 1}))
+    refused(lambda: simulated_log(QRELS, RUNS["one"], timed), BadParameter, "a log has one class of users")
     refused(lambda: quietly(QRELS, RUNS, IntentAware(measure="RR"), users=0), BadParameter, "give a number of users")

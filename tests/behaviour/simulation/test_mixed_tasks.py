@@ -11,6 +11,7 @@ from pyterrier_cwla.behaviour.simulation.user_paths import Luck
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import percent
 from tests.behaviour.simulation.test_simulator import quietly
+from tests.support.messages import refused
 
 QRELS = {"q": {"a": 1, "c": 1}, "r": {"b": 1, "x": 1}}
 RUNS = {
@@ -157,8 +158,8 @@ def test_calibrations_of_simulated_topics_are_recovered():
 
 
 def test_errors():
-    words = {"a": 900, "b": 300, "c": 100, "x": 50}
-    with pytest.raises(BadParameter, match="a log has one class of users; simulate one log for the measure of each"):
-        simulated_log(QRELS, RUNS["one"], Mixture(measures={"a": TBG(lengths=words)}))
-    with pytest.raises(BadParameter, match="has one class of users; give a Mixture for variances between classes"):
-        _ = quietly(QRELS, RUNS, HASTY, users=10).variance
+    timed = Mixture(measures={"a": TBG(lengths={"a": 900, "b": 300, "c": 100, "x": 50})})
+    says = "a log has one class of users; simulate one log for the measure of each"
+    refused(lambda: simulated_log(QRELS, RUNS["one"], timed), BadParameter, says)
+    says = "has one class of users; give a Mixture for variances between classes"
+    refused(lambda: quietly(QRELS, RUNS, HASTY, users=10).variance, BadParameter, says)

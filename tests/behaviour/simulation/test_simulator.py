@@ -155,11 +155,10 @@ def test_unseen_items_without_effort_are_not_counted(C):
 )
 def test_users_who_would_read_millions_of_results_are_refused(C):
     """The limit is the number of ranks that evaluate takes; shares of users, not the drawn ones, decide."""
-    measure = CWLA(C=C, A="etg", max_rel=1)
-    with pytest.raises(BadParameter, match=r"would inspect more than 4,194,304 .* under C='.*end='stop'"):
-        quietly({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, measure, users=20)
-    measure = CWLA(C=C, A="etg", max_rel=1, end=100)
-    assert quietly({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}, measure).by_query["items"].iloc[0] <= 100
+    given, measure = ({"q": {"a": 1}}, {"q": {"b": 2.0, "a": 1.0}}), CWLA(C=C, A="etg", max_rel=1)
+    says = "would inspect more than 4,194,304 ", " under C='", "end='stop'"
+    refused(lambda: quietly(*given, measure, users=20), BadParameter, *says)
+    assert quietly(*given, measure(end=100)).by_query["items"].iloc[0] <= 100
 
 
 @pytest.mark.slow
@@ -460,8 +459,7 @@ def test_measures_without_users_and_documents_without_lengths():
     refused(lambda: expected_saves(qrels, run, "RR"), BadParameter, "an exact mean is known for")
     for effort in ("time(p_click_relevant=0.5)", "reading(p_click_relevant=0.5)"):
         odd = CWLA(C="decay", A="etg", gain="clicksave(0.9,1)", effort=effort, lengths={"a": 5})
-        with pytest.raises(BadParameter, match="the same probabilities of a click"):
-            quietly(qrels, run, odd)
+        refused(partial(quietly, qrels, run, odd), BadParameter, "the same probabilities of a click")
     refused(quietly(qrels, run, "RR").users, BadParameter, "keep=True")
     found = quietly(qrels, {"A": run, "B": run}, "RR", users=10, keep=True)
     refused(found.users, BadParameter, "several runs")

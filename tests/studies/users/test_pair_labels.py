@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla.errors import BadParameter, BadRatings
-from pyterrier_cwla.studies.fitting.parameter_fit import fit
 from pyterrier_cwla.studies.users.agreement_study import user_agreement
 from pyterrier_cwla.studies.users.ratings import Rated, pair_numbers, reduced, what_was_rated, why_not_all
 from tests.support.messages import refused
@@ -139,18 +138,6 @@ def test_a_label_of_weight_3_is_three_labels():
     one, other = preferences(table).table, preferences(split).table
     pd.testing.assert_frame_equal(one.drop(columns="labels"), other.drop(columns="labels"))
     assert other["labels"].tolist() == one["n"].tolist() == other["n"].tolist()
-
-
-def test_copies_of_labels_change_no_fit():
-    """Labels of one pair are in one fold."""
-    table = labels(1)
-    how = {"default": {"p": 0.8}, "cv": 3, "repeats": 2, "progress": False}
-    tables = table, pd.concat([table] * 3)
-    one, other = (fit("RBP(p=$p,rel=1)", {"p": [0.1, 0.5, 0.9]}, preferences(of), **how) for of in tables)
-    pd.testing.assert_frame_equal(one.folds, other.folds)
-    assert one.gain == other.gain
-    assert "reduced to 20 preferences" in str(one)
-    assert "20 rated pairs from 60 labels" in one.tables()["folds"].caption
 
 
 def test_users_who_labelled_the_same_pairs():
