@@ -7,6 +7,7 @@ import pandas as pd
 import polars
 import pytest
 from ir_measures import ScoredDoc
+from scipy.stats import t
 
 from pyterrier_cwla import CWLAWarning
 from pyterrier_cwla.errors import BadJudgments, BadParameter
@@ -66,13 +67,7 @@ def test_a_machine_that_says_nothing_has_no_weight():
     constant = np.ones((1, 40))
     found = estimated(h, constant[:, :12], constant)
     assert (found.weight[0], found.mean[0]) == (0, pytest.approx(h.mean()))
-    assert found.p[0] == pytest.approx(2 * _t(10).sf(abs(h.mean() / found.error[0])))
-
-
-def _t(freedom):
-    from scipy.stats import t
-
-    return t(freedom)
+    assert found.p[0] == pytest.approx(2 * t(10).sf(abs(h.mean() / found.error[0])))
 
 
 def test_weights_stand_for_probabilities_of_being_sampled():

@@ -285,7 +285,9 @@ def test_pictures_show_the_numbers_that_stand_beside_them(study, width):
             assert {text.get_text() for text in ax.texts} == set(MEASURES)
 
 
-def test_what_cannot_be_is_said():
+def test_what_cannot_be_is_said(study):
+    refused(lambda: study.levels("boot"), "test='boot' is no test", BadParameter)
+    refused(lambda: study.differ("MAP", "AP"), "no two measures 'MAP', 'AP'", BadParameter)
     qrels, runs = systems()
     refused(lambda: quietly(qrels, runs, ["AP"], alpha=1.5), "alpha=1.5 must be between 0 and 1", BadParameter)
     few = "resamples=200 is too few for alpha=0.001: give 1,000 or more"
@@ -295,11 +297,6 @@ def test_what_cannot_be_is_said():
     assert len(quietly({q: qrels[q] for q in "012"}, runs, ["AP"]).table) == 1
     wrong = "correction='holmes' is no correction"
     refused(lambda: quietly(qrels, runs, ["AP"], correction="holmes"), wrong, BadParameter)
-
-
-def test_questions_that_have_no_answer_are_said(study):
-    refused(lambda: study.levels("boot"), "test='boot' is no test", BadParameter)
-    refused(lambda: study.differ("MAP", "AP"), "no two measures 'MAP', 'AP'", BadParameter)
 
 
 def test_a_run_that_answers_nothing_is_an_error():

@@ -104,45 +104,36 @@ def test_ratings_that_cannot_be_used(ratings, message):
     refused(lambda: Rated.lists(QRELS, RUN, ratings), message, BadRatings)
 
 
-def test_what_one_user_rates_twice_is_an_error():
-    """Several ratings of a list are allowed from different users, or if there are no users."""
-    ratings = frame(query_id=list("1213"), rating=[1, 2, 3, 4])
-    assert len(Rated.lists(QRELS, RUN, ratings)) == 4
-    assert len(Rated.lists(QRELS, RUN, ratings.assign(user=list("xxyx")))) == 4
-    says = "list '1' is rated twice by user 'x' (1 such row): keep one rating."
-    refused(lambda: Rated.lists(QRELS, RUN, ratings.assign(user="x")), says, BadRatings)
-    pairs = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
-    assert len(Rated.preferences(QRELS, RUN, pairs, "label")) == 4
-    few = frame(first=list("1212"), second=list("2323"), preference=[1, 0, -1, 1])
-    says = "2 pairs with 4 labels: a correlation needs at least three pairs."
-    refused(lambda: Rated.preferences(QRELS, RUN, few, "pair"), says, BadRatings)
-    turned = pairs.assign(user="x", first=list("1232"), second=list("2311"))
-    assert len(Rated.preferences(QRELS, RUN, turned, "label")) == 4
-    says = "pair '1' and '2' is rated twice by user 'x'"
-    refused(lambda: Rated.preferences(QRELS, RUN, pairs.assign(user="x")), says, BadRatings)
+PAIRS = frame(first=list("1231"), second=list("2312"), preference=[1, 0, -1, 1])
+REPEATED = frame(query_id=list("1213"), rating=[1, 2, 3, 4])
+OF_SESSIONS = dict.fromkeys("stu", QRELS["1"]), RUN, {"s": ["1"], "t": ["2"], "u": ["3"]}
+RATED_TWICE = frame(session=list("stus"), rating=[1, 2, 3, 4])
 
 
-def test_a_session_has_one_rating_unless_several_users_gave_them():
-    sessions = {"s": ["1"], "t": ["2"], "u": ["3"]}
-    ratings = frame(session=list("stus"), rating=[1, 2, 3, 4])
-    qrels = dict.fromkeys(sessions, QRELS["1"])
-    advice = ": keep one rating, or add a column 'user' with the users who rated it"
-    refused(lambda: Rated.sessions(qrels, RUN, sessions, ratings), "session 's' is rated twice ", advice, BadRatings)
-    assert len(Rated.sessions(qrels, RUN, sessions, ratings.assign(user=list("xxxy")))) == 4
-
-
-def test_sessions_that_are_none_and_lists_compared_with_themselves():
-    says = "1 rated session ('z') is not among the sessions, which are 's', 't'"
-    given = session_qrels(*"st"), RUN, {"s": ["1"], "t": ["2"]}, dict(s=1, t=2, z=3)
-    refused(lambda: Rated.sessions(*given), says, BadRatings)
-    pairs = frame(first=list("123"), second=list("134"), preference=[1, 0, 1])
-    refused(lambda: Rated.preferences(QRELS, RUN, pairs), "compares a list with itself", BadRatings)
+def test_ratings_by_several_users_or_without_users_may_repeat():
+    turned = PAIRS.assign(user="x", first=list("1232"), second=list("2311"))
+    rated = [Rated.lists(QRELS, RUN, ratings) for ratings in (REPEATED, REPEATED.assign(user=list("xxyx")))]
+    rated += [Rated.preferences(QRELS, RUN, pairs, "label") for pairs in (PAIRS, turned)]
+    rated += [Rated.sessions(*OF_SESSIONS, RATED_TWICE.assign(user=list("xxxy")))]
+    assert [len(one) for one in rated] == [4] * 5
 
 
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
-def test_a_run_that_has_none_of_the_lists():
-    of_other = QRELS, {"other": RUN["1"]}, {q: int(q) for q in "123"}
-    refused(lambda: Rated.lists(*of_other), "the run has no results for any of the 3 rated lists", BadRatings)
+@pytest.mark.parametrize(("what", "given", "says"), [
+    ("lists", (QRELS, RUN, REPEATED.assign(user="x")),
+     "list '1' is rated twice by user 'x' (1 such row): keep one rating."),
+    ("preferences", (QRELS, RUN, PAIRS.assign(user="x")), "pair '1' and '2' is rated twice by user 'x'"),
+    ("sessions", (*OF_SESSIONS, RATED_TWICE), "session 's' is rated twice … add a column 'user' with the users who"),
+    ("preferences", (QRELS, RUN, frame(first=list("1212"), second=list("2323"), preference=[1, 0, -1, 1]), "pair"),
+     "2 pairs with 4 labels: a correlation needs at least three pairs."),
+    ("sessions", (session_qrels(*"st"), RUN, {"s": ["1"], "t": ["2"]}, dict(s=1, t=2, z=3)),
+     "1 rated session ('z') is not among the sessions, which are 's', 't'"),
+    ("preferences", (QRELS, RUN, frame(first=list("123"), second=list("134"), preference=[1, 0, 1])),
+     "compares a list with itself"),
+    ("lists", (QRELS, {"other": RUN["1"]}, dict.fromkeys("123", 1)), "no results for any of the 3 rated lists"),
+])  # fmt: skip
+def test_lists_pairs_and_sessions_that_cannot_be_used(what, given, says):
+    refused(lambda: getattr(Rated, what)(*given), *says.split(" … "), BadRatings)
 
 
 def test_masks_are_as_long_as_the_ratings_and_leave_three():
