@@ -162,8 +162,6 @@ def test_our_search_retrieves_on_the_workers(collection, client, monkeypatch):
     assert set(client.run(lambda: __import__("os").environ.get("JAVA_WOULD")).values()) == {"run"}
 
 
-# ---- evaluation
-
 QUERIES = [f"q{number:02}" for number in range(24)]
 DOCUMENTS = np.array([f"d{number:03}" for number in range(90)])
 MEASURES = ["nDCG@10", "AP", "ERR@20", "infAP", "ESL(wanted=2)", "Compat", "GMAP", "NumRel", "TBG(lengths='of_the_cluster')",

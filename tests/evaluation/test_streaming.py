@@ -286,22 +286,20 @@ def test_a_file_has_one_name_however_it_is_given(tmp_path):
         assert [*progress(qrels, place, TBG(lengths={"d1": 1}), [1.0]).table.index.unique("run")] == ["bm25"]
 
 
-def test_two_parts_of_a_data_set_are_named(tmp_path):
-    for name in "ab":
-        _write(ROWS.assign(run="bm25"), tmp_path / f"{name}.parquet")
-    says = "'bm25' (in ", "a.parquet and ", "b.parquet): ", " folder ", " ends in .parquet"
-    for runs in (tmp_path, [tmp_path / "a.parquet", tmp_path / "b.parquet"]):
-        refused(lambda runs=runs: evaluate({"q": {"a": 1}}, runs, ["AP"]), BadRun, *says)
-
-
-def test_a_name_in_a_dict_is_the_run_s_name(tmp_path):
+def test_names_in_files_and_in_a_dict(tmp_path):
     one = _write(ROWS.assign(run="theirs"), tmp_path / "one.parquet")
     two = _write(pd.concat([ROWS.assign(run=name) for name in ("a", "b")]), tmp_path / "two.parquet")
     qrels = {"q": {"a": 1}}
     assert [*evaluate(qrels, {"ours": one, "theirs": two}, ["AP"]).index] == ["ours", "a", "b"]
     assert [*pd.concat(stream(qrels, {"ours": one}, ["AP"]))["run"]] == ["ours"]
-    assert [*evaluate(qrels, one, ["AP"]).index] == ["theirs"]
-    assert [*evaluate(qrels, [one], ["AP"]).index] == ["theirs"]
+    for note in ("_SUCCESS", "_metadata", ".x.crc"):  # no runs
+        (tmp_path / note).write_bytes(b"PAR1")
+    for runs, names in ((one, ["theirs"]), ([one], ["theirs"]), (tmp_path, ["theirs", "a", "b"])):
+        assert [*evaluate(qrels, runs, ["AP"]).index] == names
+    again = _write(ROWS.assign(run="theirs"), tmp_path / "two.parquet")
+    says = "'theirs' (in ", "one.parquet and ", "two.parquet): ", " folder ", " ends in .parquet"
+    for runs in (tmp_path, [one, again]):
+        refused(partial(evaluate, qrels, runs, ["AP"]), BadRun, *says)
 
 
 def test_no_runs_are_an_error_and_empty_frames_are_not(tmp_path):
@@ -310,13 +308,6 @@ def test_no_runs_are_an_error_and_empty_frames_are_not(tmp_path):
         for ask in (evaluate, partial(evaluate, cache_dir=tmp_path), lambda *given: list(stream(*given))):
             refused(partial(ask, qrels, none, ["AP"]), BadRun, "there is no run to evaluate")
     assert evaluate(qrels, ROWS[:0], ["AP"]).to_dict() == {"AP": {"run": 0.0}}
-
-
-def test_notes_on_the_data_are_no_runs(tmp_path):
-    _write(ROWS, tmp_path / "x.parquet")
-    for note in ("_SUCCESS", "_metadata", ".x.crc"):
-        (tmp_path / note).write_bytes(b"PAR1")
-    assert [*evaluate({"q": {"a": 1}}, tmp_path, ["AP"]).index] == ["x"]
 
 
 @pytest.mark.slow

@@ -94,27 +94,6 @@ def test_click_metrics_are_those_of_a_loop(given_sessions, depth, good, judged_o
         assert [name.split("/")[1] for name in of_topic.index] == [str(i + 1) for i in range(len(of_topic))]
 
 
-def test_the_metrics_of_one_session_by_hand():
-    """Clicks at ranks 2, 4 and 5 of 6; at depth 4 the click at rank 5 does not count."""
-    grades = {"q": dict(zip("abcdef", [3, 0, 3, 1, 2, 0]))}
-    log = as_log(grades, [("u", "s", "q", "abcdef", 0, [2, 4, 5])])
-    six = click_metrics(log, depth=6, good=2).configurations.iloc[0]
-    assert six[NAMES].tolist() == pytest.approx([3, 1, 1 / 2, 19 / 60, 1 / 5, 3 / 5, 1])
-    four = click_metrics(log, depth=4, good=2).configurations.iloc[0]
-    assert four[NAMES].tolist() == pytest.approx([2, 1, 1 / 2, 3 / 8, 1 / 4, 1 / 2, 0])
-    assert click_metrics(log, depth=4, good=1).configurations.iloc[0]["SS"] == 1
-    assert "SS" not in click_metrics(log, depth=4).configurations
-
-
-def test_the_most_frequent_list_of_a_topic_is_its_first():
-    grades = {"q": dict.fromkeys("abcde", 1)}
-    found = [("u", f"s{i}", "q", documents, 0, []) for i, documents in enumerate(["bacd", "abcd", "abcd", "abce"])]
-    metrics = click_metrics(as_log(grades, found), depth=4)
-    assert metrics.configurations["n"].to_dict() == {"q/1": 2, "q/2": 1, "q/3": 1}
-    assert metrics.sessions["configuration"].tolist() == ["q/2", "q/1", "q/1", "q/3"]
-    assert click_metrics(as_log(grades, found), depth=2).configurations["n"].to_dict() == {"q/1": 3, "q/2": 1}
-
-
 def test_evaluate_scores_the_configurations():
     """ERR@2 with max_rel=4 by hand: 3/16 + 1/2 · 1/16 · 13/16 for grades 2, 1, and accordingly for grades 1, 2."""
     grades = {"q": dict(a=2, b=1, c=2)}
