@@ -44,8 +44,8 @@ def logs(draw):
                 user=user, session=f"s{number}", topic=f"t{topic}", rank=rank, docno=f"00{document}", clicked=clicked,
                 grade=grades[8 * topic + document], seen=seen, saved=clicked and draw(st.booleans()),
                 summary_seconds=draw(seconds), document_seconds=draw(seconds) if clicked else UNKNOWN,
-                words=float(words[document]), duplicate=draw(st.booleans()),
-                time=draw(seconds) if clicked else UNKNOWN, cut_off=cut_off, layout=draw(st.sampled_from(["list", "007"])),
+                words=float(words[document]), duplicate=draw(st.booleans()), cut_off=cut_off,
+                time=draw(seconds) if clicked else UNKNOWN, layout=draw(st.sampled_from(["list", "007"])),
             ))  # fmt: skip
     return draw(st.permutations(rows))
 
@@ -555,10 +555,11 @@ def test_a_study_with_a_hole_says_which(tmp_path):
 
 def showing(time, documents, clicks=(), user="ann", query="q", first=1):
     """Return one impression of a list; ``clicks`` maps documents to the times of their clicks."""
+    clicks = dict(clicks)
     return [
-        dict(user=user, query=query, time=time, rank=rank, docno=doc, clicked=doc in clicks, click_time=dict(clicks).get(doc))
+        dict(user=user, query=query, time=time, rank=rank, docno=doc, clicked=doc in clicks, click_time=clicks.get(doc))
         for rank, doc in enumerate(documents, first)
-    ]  # fmt: skip
+    ]
 
 
 def told(log):

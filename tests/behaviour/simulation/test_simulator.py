@@ -40,7 +40,8 @@ STOPPING = ["prec(4)", "rbp(0.8)", "dcg", "dcg(7)", "insq(2)", "inst(2)", "rr", 
             "ift_goal(2,0.9,1)", "ift_rate(0.2,0.9,1)",
             "bpm(2,9)", "patience(30)", "decay(12)", "product(rr,rbp(0.9))", "fixed(0.5,1,0.25,0.75)",
             "weibull(0.7,12)", "log_logistic(1.5,9)", "log_normal(1,9)", "hyperbolic(1.5,12)"]  # fmt: skip
-FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.7)", "pe(0.4)", "items", "effort", "utility(log2)", "smeared(9)"]  # fmt: skip
+FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.7)", "pe(0.4)", "items", "effort", "utility(log2)",
+        "smeared(9)"]  # fmt: skip
 
 
 #: Σ V(i) is infinite; these aggregations divide by it or return it.
