@@ -195,7 +195,7 @@ def _check(server: ExplorerServer, request: Mapping[str, Any], answer: dict[str,
                 raise Wrong(f"{measure} of {row['topic']!r} is {row['scores']}, and {expected} by evaluate")
         return
     measure = measure_of(answer["measure"]["text"])
-    if needs_of(measure).mean_length:  # of whole runs
+    if needs_of(measure).mean_of:  # of whole runs
         return
     ids, qid = {harmless(d): d for d in _WORDS}, topics[answer["topic"]]
     grades: dict[str, Any] = dict(_QRELS[qid])

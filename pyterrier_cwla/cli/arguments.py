@@ -223,27 +223,23 @@ class MeasureOptions:
             wanted = list(by_name((parsed or computed_here)(each)).values())
         if self.rel is not None and not any(old is not new for old, new in zip(plain, each, strict=True)):
             notes.append("None of these measures takes rel from the command line: --rel has no effect.")
-        lengths, costs = lengths_from(self.lengths), lengths_from(self.costs, "Costs")
+        read = {"lengths": lengths_from(self.lengths), "costs": lengths_from(self.costs, "Costs")}
 
         def known(inner: Measure) -> dict[str, Any]:
             """Return the parameters of an inner measure that the options give."""
             needs = needs_of(inner)
-            values: dict[str, Any] = {}
-            if lengths is not None and needs.lengths in ("run", "default"):
-                values["lengths"] = lengths
-            if self.missing is not None and (needs.lengths, needs.costs) != ("none", "none"):
+            origins = {"lengths": needs.lengths, "costs": needs.costs}
+            values = {name: read[name] for name, origin in origins.items() if origin in ("run", "default")}
+            values = {name: table for name, table in values.items() if table is not None}
+            if self.missing is not None and {*origins.values()} != {"none"}:
                 values["missing"] = self.missing
-            if costs is not None and needs.costs == "run":
-                values["costs"] = costs
             return values
 
-        read = {str(measure): {*chain.from_iterable(map(known, innermost_measures(measure)))} for measure in wanted}
-        changed = [name for name, values in read.items() if values & {"lengths", "missing"}]
-        costly = [name for name, values in read.items() if "costs" in values]
+        given = {str(measure): {*chain.from_iterable(map(known, innermost_measures(measure)))} for measure in wanted}
+        users = {name: [one for one, values in given.items() if name in values] for name in (*read, "missing")}
         measures = [_under_one_name(measure, known) for measure in wanted]
-        used = {"lengths": self.lengths if changed else None, "costs": self.costs if costly else None}
-        notes += self._notes(changed, costly)
-        tables = {name: path for name, path in used.items() if path is not None}
+        notes += self._notes(users)
+        tables = {name: getattr(self, name) for name in read if users[name]}
         return BoundMeasures(wanted, measures, notes, tables, self.files)
 
     def bind_one(self, texts: Sequence[str]) -> BoundMeasures:
@@ -258,20 +254,17 @@ class MeasureOptions:
         stated = "rel" in inner.params or inner.NAME == "NumRet"  # without rel, it counts all documents
         return {"rel": self.rel} if "rel" in inner.SUPPORTED_PARAMS and not stated else {}
 
-    def _notes(self, changed: Sequence[str], costly: Sequence[str]) -> list[str]:
-        """Return sentences about the lengths of these measures, and about the costs of these."""
-        notes = []
-        if changed:
-            given = [f"with the lengths of {displayed(str(self.lengths))}"] if self.lengths else []
-            given += ["documents without a value have the mean"] if self.missing == "mean" else []
-            notes = [f"{', '.join(changed)}: {'; '.join(given)}."] if given else []
-        elif self.lengths is not None:
-            notes = [f"None of these measures uses the lengths of {displayed(str(self.lengths))}."]
-        elif self.missing is not None:
-            notes = ["None of these measures uses document lengths or known costs: --missing has no effect."]
-        if self.costs is not None:
-            users = f"{', '.join(costly)}: with" if costly else "None of these measures uses"
-            notes.append(f"{users} the costs of {displayed(str(self.costs))}.")
+    def _notes(self, users: dict[str, list[str]]) -> list[str]:
+        """Return sentences about the measures that use each option."""
+        notes, using = [], {name: ", ".join(measures) for name, measures in users.items()}
+        for name, path in (("lengths", self.lengths), ("costs", self.costs)):
+            if path is not None:
+                who = f"{using[name]}: with" if using[name] else "None of these measures uses"
+                notes.append(f"{who} the {name} of {displayed(str(path))}.")
+        if self.missing == "mean" and using["missing"]:
+            notes.append(f"{using['missing']}: documents without a value have the mean.")
+        elif self.missing is not None and not using["missing"]:
+            notes.append("None of these measures uses document lengths or known costs: --missing has no effect.")
         return notes
 
 

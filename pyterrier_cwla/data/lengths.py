@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..errors import BadParameter, CWLAError, MissingCost, MissingLength, shown
+from ..errors import BadParameter, CWLAError, MissingCost, MissingLength, many, shown
 from ..errors.sanitise import harmless, sanitised
 from ..files.arrow_arrays import to_numpy
 from ..files.formats import read_pisa_index, read_table
@@ -67,22 +67,19 @@ class NumberTable(DocumentTable):
         except CWLAError:  # the file is missing or is not a table
             return f"<{self._nouns} {self.name!r}: the file cannot be read>"
         of_mean = f", mean {mean:,.1f} {self._unit}".rstrip() if number else ""
-        tokeniser = f" ({harmless(str(self.about['tokeniser']))})" if "tokeniser" in self.about else ""
-        content = f"{number:,} document{'s' * (number != 1)}{of_mean}{tokeniser}"
+        of = [f" ({harmless(str(self.about[key]))})" for key in ("tokeniser", "function") if key in self.about]
+        content = f"{many(number, 'document')}{of_mean}{''.join(of)}"
         return f"<{self._nouns} {self.name!r}: {content}>"
+
+    @cached_property
+    def asked(self) -> dict[str, Any]:
+        """Results of a function by document, of the documents that were needed so far."""
+        return {}
 
     @property
     def mean(self) -> float:
         """Mean of the numbers of all documents of the table."""
-        return self.current._mean
-
-    @cached_property
-    def _mean(self) -> float:
         return float(self.loaded[1].mean())
-
-    def given(self, document: str, value: float) -> str:
-        """Return the number of a document, for errors, as it is given."""
-        return f"{value:g}"
 
     def of_documents(self, doc_id: Ids) -> Floats:
         """Return the numbers of documents.
@@ -385,7 +382,7 @@ class Costs(NumberTable):
     def of(cls, table: Any, name: str | None = None, about: dict[str, Any] | None = None) -> Self:
         """Return costs from a table in any of its forms, from lengths, or from a function of a document id."""
         if callable(table):
-            return cls(name or f"function_{token_hex(8)}", table)
+            return cls(name or f"function_{token_hex(8)}", table, about={"function": name_of(table)})
         lengths = Lengths._held(table)
         if isinstance(lengths, Lengths):
             return cls(name or cls._content_name(lengths.loaded), lengths.loaded, about=about or lengths.about)
@@ -393,23 +390,15 @@ class Costs(NumberTable):
 
     @classmethod
     def _from_content(cls, content: Any) -> Self:
-        same = (one for one in cls._named.values() if callable(content) and one.anonymous and one.function == content)
-        found = next(same, None)
-        return cls.of(content) if found is None else cast(Self, found)
+        same = [one for one in cls._named.values() if callable(content) and one.anonymous and one.function == content]
+        return cast(Self, same[0]) if same else cls.of(content)
 
-    @cached_property
-    def _loaded(self) -> Any:
-        if self.function is not None:
-            raise BadParameter(f"{self}: the costs of a function are no table. Give a table, such as a dict.")
-        return super()._loaded
-
-    def __len__(self) -> int:
-        return super().__len__() if self.function is None else 0
-
-    def __repr__(self) -> str:
+    @property
+    def loaded(self) -> Any:
+        """Present content; of a function, the costs of the documents that were needed so far."""
         if self.function is None:
-            return super().__repr__()
-        return f"<costs {self.name!r}: function {name_of(self.function)}>"
+            return super().loaded
+        return pa.array(list(self.asked), pa.large_string()), np.array(list(map(_number, self.asked.values())))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self.function is None:
@@ -424,26 +413,17 @@ class Costs(NumberTable):
             return super().of_documents(doc_id)
         ids = doc_id.to_pylist()
         for one in ids:
-            if one not in self._asked:
+            if one not in self.asked:
                 try:
-                    self._asked[one] = self.function(one)
+                    self.asked[one] = self.function(one)
                 except Exception as error:
                     name = name_of(self.function)
                     raise BadParameter(f"costs=: {name} fails for document {shown(one)}: {error!r}.") from error
-        return np.array([_number(self._asked[one]) for one in ids], float)
-
-    def given(self, document: str, value: float) -> str:
-        """Return the cost of a document, for errors, as it is given."""
-        return super().given(document, value) if self.function is None else shown(self._asked[document])
-
-    @cached_property
-    def _asked(self) -> dict[str, Any]:
-        """Results of the function by document."""
-        return {}
+        return np.array([_number(self.asked[one]) for one in ids], float)
 
 
 def _with_function(name: str, pickled: bytes) -> Costs:
-    return Costs(name, pickle.loads(pickled))
+    return Costs.of(pickle.loads(pickled), name)
 
 
 def _number(value: Any) -> float:

@@ -15,7 +15,6 @@ from ir_measures.measures import Measure
 
 from ..data.alignment import Overlap
 from ..data.columns import Array, Columns, distinct
-from ..data.lengths import Costs, Lengths
 from ..data.rows import Rows
 from ..errors import BadRun, CWLAError, MalformedFile, naming
 from ..files import id_columns
@@ -96,7 +95,7 @@ def _read_whole(
 
 
 def _values_of_large(evaluator: CWLAEvaluator, files: Iterable[RunFiles], progress: bool) -> Iterator[Scored]:
-    if any(needs.mean_length or needs.mean_cost for needs in map(needs_of, evaluator.measures)):
+    if any(needs.mean_of for needs in map(needs_of, evaluator.measures)):
         for source in files:
             runs = runs_of(source, extras_of(evaluator.measures))
             yield from in_groups(evaluator, ((run, table, str(source)) for run, table in runs))
@@ -414,9 +413,7 @@ def in_words(table: pa.Table) -> pa.Table:
 def refuse_mean_lengths(measures: Iterable[Measure]) -> None:
     """Raise MissingLength for a measure that needs the mean length, or the mean cost, of a whole run."""
     for measure in measures:
-        needs = needs_of(measure)
-        if needs.mean_length or needs.mean_cost:
-            quantity = Lengths if needs.mean_length else Costs
+        if quantity := needs_of(measure).mean_of:
             raise quantity._error(
                 f"{measure} needs the mean {quantity._noun} of a whole run, and runs are read in parts here: give"
                 f" {quantity._parameter}=, a table, or evaluate the run as a frame."

@@ -40,7 +40,7 @@ def code_of(measures: Sequence[Measure], topic: Topic, lengths: Lengths | None) 
             f"this topic has {many(len(names), 'document')}, too many to copy: copy the measure, and give it to"
             " evaluate with your own judgments and runs."
         )
-    if any(one.mean_length or "run" in (one.costs, one.duplicates) for one in needs):
+    if any(one.mean_of or "run" in (one.costs, one.duplicates) for one in needs):
         raise BadParameter(
             f"{' or '.join(map(str, measures))} reads more of the run than its order and lengths: copy the measure, and"
             " give it to evaluate with your own judgments and runs."

@@ -353,7 +353,7 @@ class Exploration:
         want = request.get("want", "state")
         if want == "topics":
             return self._topics(measure)
-        topic = replace(self._chosen(request), whole=needs_of(measure).mean_length)
+        topic = replace(self._chosen(request), whole=needs_of(measure).mean_of is not None)
         if want == "state":
             return state_of(measure, topic, self._notes(measure))
         if want == "sweep":

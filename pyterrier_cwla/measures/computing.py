@@ -14,6 +14,7 @@ from ..data.abstention import Abstention
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
 from ..data.document_tables import DocumentTable
+from ..data.lengths import Costs, Lengths, NumberTable
 from ..data.rankings import Rankings
 from ..model import scoring
 from ..model.language import Given, Parameter
@@ -46,11 +47,9 @@ class Needs:
         The source of known costs of documents.
     judged_lengths : bool
         The lengths of all judged documents in the run, for an ideal ranking.
-    mean_length : bool
-        The mean length over a whole run, if the run has the lengths. The value of a query then depends on other
-        queries.
-    mean_cost : bool
-        The mean known cost over a whole run, if the run has the costs.
+    mean_of : type of NumberTable, optional
+        The number of documents, length or cost, whose mean over a whole run is needed, because the run has the numbers.
+        The value of a query then depends on other queries.
     abstention : bool
         Probabilities of abstention by query and document.
     tables : tuple of DocumentTable or Abstention
@@ -72,8 +71,7 @@ class Needs:
     duplicates: Origin = "none"
     costs: Origin = "none"
     judged_lengths: bool = False
-    mean_length: bool = False
-    mean_cost: bool = False
+    mean_of: type[NumberTable] | None = None
     abstention: bool = False
     tables: tuple[DocumentTable | Abstention, ...] = ()
     intents: bool = False
@@ -102,8 +100,7 @@ class Needs:
             duplicates=duplicates,
             costs=costs,
             judged_lengths=run_lengths and metric.norm == "ideal",
-            mean_length=run_lengths and metric.missing == "mean",
-            mean_cost=costs == "run" and metric.missing == "mean",
+            mean_of=None if metric.missing != "mean" else Lengths if run_lengths else Costs if costs == "run" else None,
             tables=tuple(table for table in tables if table is not None),
             user_model=True,
         )

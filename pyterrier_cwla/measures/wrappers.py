@@ -254,7 +254,7 @@ def needs_of_all(computations: Iterable[Computation]) -> Needs:
             return tuple(dict.fromkeys(table for tables in values for table in tables))
         if isinstance(values[0], str):
             return next(origin for origin in ("run", "default", "table", "none") if origin in values)
-        return any(values)
+        return next(filter(None, values), values[0])
 
     names = [field.name for field in fields(Needs) if field.name != "user_model"]
     return Needs(**{name: together([getattr(one, name) for one in needs]) for name in names})

@@ -220,7 +220,7 @@ def _without_holes(
     odd = np.flatnonzero((words < 0) | np.isinf(words) | (by_function & holes & needed))
     if len(odd):
         topic, document = describe(int(odd[0]))
-        given = f"{words[odd[0]]:g}" if table is None else table.given(document, words[odd[0]])
+        given = shown(table.asked[document]) if table is not None and by_function else f"{words[odd[0]]:g}"
         raise quantity._error(
             f"topic {topic!r}: the {quantity._noun} of {document!r} is {given}: {quantity._nouns} are numbers, 0 or"
             " more."

@@ -14,7 +14,7 @@ import pyterrier as pt
 from ..data.columns import strings
 from ..data.document_tables import DocumentTable, Split, name_of, tokeniser_named
 from ..data.duplicates import RUN, Duplicates, check_similarity, first_alike, shingle_sets
-from ..data.lengths import Costs, Lengths
+from ..data.lengths import Costs, Lengths, NumberTable
 from ..data.resources import is_by_content
 from ..errors import BadJudgments, BadParameter, BadRun, MissingLength, NotPassed, near, some
 from ..files.arrow_arrays import one_chunk
@@ -68,6 +68,19 @@ class ByParameters(pt.Transformer):
         """Return the document ids of rows, as Arrow strings."""
         pt.validate.columns(inp, includes=["docno"], context=self)
         return strings(inp["docno"], "docno", "run", BadRun)
+
+    def _numbers(self, inp: pd.DataFrame, table: NumberTable | None, tokeniser: Any, way: str) -> np.ndarray:
+        """Return the number of each row from a table, or the words of its text; `way` is the advice without texts."""
+        if table is not None:
+            return table.current.of_documents(self._docno(inp))
+        try:
+            pt.validate.columns(inp, includes=["docno", "text"], context=self)
+        except pt.validate.InputValidationError as error:
+            error.add_note(way)
+            raise
+        _, split = tokeniser_named(tokeniser)
+        texts, place = _different_texts(inp)
+        return np.array([len(split(text)) for text in texts], float)[place]
 
     def __repr__(self) -> str:
         given = []
@@ -164,10 +177,8 @@ class DocLength(ByParameters):
             Same rows; lengths in words as floats.
         """
         table = self.lengths if self.lengths is not None or "text" in inp.columns else Lengths.default
-        if table is not None:
-            return inp.assign(doc_length=table.current.words(self._docno(inp)))
         way = "Give DocLength a table, such as DocLength(words), or set one with register_lengths(words)."
-        return inp.assign(doc_length=_counted(self, inp, self.tokeniser, way))
+        return inp.assign(doc_length=self._numbers(inp, table, self.tokeniser, way))
 
     def fuse_rank_cutoff(self, k: int) -> pt.Transformer:
         """Return an equivalent pipeline for this transformer and ``% k``, in which the cutoff comes first.
@@ -233,10 +244,8 @@ class DocCost(ByParameters):
         DataFrame
             Same rows; costs as floats.
         """
-        if self.costs is None:
-            way = "Give DocCost a table, such as DocCost(costs)."
-            return inp.assign(doc_cost=_counted(self, inp, self.tokeniser, way))
-        return inp.assign(doc_cost=self.costs.current.of_documents(self._docno(inp)))
+        way = "Give DocCost a table, such as DocCost(costs)."
+        return inp.assign(doc_cost=self._numbers(inp, self.costs, self.tokeniser, way))
 
     fuse_rank_cutoff = DocLength.fuse_rank_cutoff
 
@@ -338,18 +347,6 @@ class DuplicateOf(ByParameters):
             ranking = order[rows]
             first[ranking] = ranking[first_alike([shingles[place[row]] for row in ranking], self.similarity)]
         return first
-
-
-def _counted(transformer: ByParameters, inp: pd.DataFrame, tokeniser: Any, way: str) -> np.ndarray:
-    """Return the number of words of the text of each row; `way` says in errors what to do without texts."""
-    try:
-        pt.validate.columns(inp, includes=["docno", "text"], context=transformer)
-    except pt.validate.InputValidationError as error:
-        error.add_note(way)
-        raise
-    _, split = tokeniser_named(tokeniser)
-    texts, place = _different_texts(inp)
-    return np.array([len(split(text)) for text in texts], float)[place]
 
 
 def _different_texts(inp: pd.DataFrame) -> tuple[list[str], np.ndarray]:

@@ -207,8 +207,7 @@ def one_judgment(measure: Measure) -> bool:
 
 def known_row_by_row(measure: Measure) -> bool:
     """Whether no value depends on other queries of the run, through the mean length or cost of its documents."""
-    needs = needs_of(measure)
-    return not (needs.mean_length or needs.mean_cost)
+    return needs_of(measure).mean_of is None
 
 
 #: Forms of data, each with the measures that it can say everything for.

@@ -210,7 +210,7 @@ def test_needs_are_those_of_all_parts():
     for texts, origin in cases.items():
         assert needs_of(Mixture(measures=dict(zip("ab", texts, strict=True)))).lengths == origin
     both = needs_of(Mixture(measures={"a": TBG(lengths=lengths), "b": TBG(missing="mean")}))
-    assert (both.lengths, both.mean_length, len(both.tables), both.user_model) == ("run", True, 1, False)
+    assert (both.lengths, both.mean_of, len(both.tables), both.user_model) == ("run", Lengths, 1, False)
     assert needs_of(Mixture(measures={"a": IntentAware(measure="TBG"), "b": TBG})).intents
     seconds = CWLA(C="rbp(0.8)", A="effort", effort="time", max_rel=1, unseen=12)
     assert better_of(Mixture(measures={"a": seconds, "b": seconds(C="rbp(0.5)")})) == "lower"
@@ -223,7 +223,7 @@ def test_every_need_of_a_part_is_one_of_the_whole():
     table = Lengths.of({"a": 1})
     for field in fields(Needs):
         default = getattr(Needs(), field.name)
-        value = {"none": "run", (): (table,), False: True}[default]
+        value = {"none": "run", (): (table,), False: True, None: Lengths}[default]
         parts = [Computation(needs, None) for needs in (Needs(), Needs(**{field.name: value}), Needs())]
         assert getattr(needs_of_all(parts), field.name) == (False if field.name == "user_model" else value)
     same = CWLA(C="prec(3)", A="erg", gain="binary", duplicates={"b": "a"}, duplicate_gain="none")
