@@ -17,7 +17,7 @@ from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.data.rankings import Rankings
 from pyterrier_cwla.model.metric import Metric
 from pyterrier_cwla.model.residuals import residual
-from pyterrier_cwla.model.scoring import highest_raw_score, normalised, raw_score
+from pyterrier_cwla.model.scoring import normalised, raw_score, raw_score_with
 
 CELLS = (("dcg(10)", "etg"), ("dcg(100)", "etg"), ("rbp(0.8)", "erg"))
 
@@ -80,7 +80,7 @@ def in_turns(ways: Sequence[Callable[[], Any]], repeats: int) -> list[list[float
 
 def best_gain_everywhere(metric: Metric, rankings: Rankings) -> Any:
     """Return the change of the score if every unjudged item has the best gain and the ideal stays the same."""
-    return normalised(metric, highest_raw_score(metric, rankings) - raw_score(metric, rankings), rankings)
+    return normalised(metric, raw_score_with(metric, rankings, metric.best) - raw_score(metric, rankings), rankings)
 
 
 if __name__ == "__main__":

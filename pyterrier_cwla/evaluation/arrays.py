@@ -18,6 +18,7 @@ from ..files.arrow_arrays import NotReal, reals, unwrapped
 from ..measures.declarations import computation_of, needs_of
 from ..measures.named import CWLA, measure_of
 from ..model import residuals, scoring
+from ..model.gains import GIVEN
 from ..model.metric import Metric
 from .explanation import Explanation, explained
 
@@ -37,8 +38,8 @@ def score(
     Parameters
     ----------
     grades : list of float, list of lists, or array_like of shape (n_queries, n_ranks)
-        Grades in rank order; with C and A without `max_rel`, gains. None or NaN marks an unjudged item, whose gain is
-        0.
+        Grades in rank order; with C and A without `gain` and `max_rel`, gains, which may be negative. None or NaN marks
+        an unjudged item, whose gain is 0.
     measure : str or Measure, optional
         Measure of this package or of ir_measures, such as ``"nDCG@10"``. A query without results scores 0.
     C : str or continuation
@@ -114,12 +115,11 @@ def score(
         raise BadParameter(f"{missing}give a measure, as in score([1, 0, 1], 'nDCG@10'), or C= and A=.")
     if lengths is not None:
         raise BadParameter("lengths= needs a measure that reads them, such as 'TBG'; with C and A, give efforts=.")
-    metric = _metric(C, A, options)
-    many, rankings = _rankings(grades, options.get("efforts"), judged, metric, all_hits=False)
+    many, metric, rankings = _rankings(grades, _metric(C, A, options), judged, options, all_hits=False)
     return _shaped(scoring.score(metric, rankings), many)
 
 
-def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Any:
+def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, side: residuals.Side = "upper", **options: Any) -> Any:
     """Return how much higher each score would be if all unjudged and unseen items had the best gain.
 
     The best gain is the gain of `max_rel`, or 1 without `max_rel`. With ``norm="ideal"``, and C and A that depend on
@@ -129,6 +129,9 @@ def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) 
     ----------
     gains, C, A, judged, **options
         As for :func:`score`; None or NaN in `gains` marks an unjudged item.
+    side : {"upper", "lower"}, default="upper"
+        With "lower", how much lower each score would be if all these items had the lowest gain of any grade. It needs
+        `gain` or `max_rel`.
 
     Returns
     -------
@@ -144,12 +147,18 @@ def residual(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) 
     --------
     >>> residual([1, None, 0], C="rbp(0.5)", A="erg")
     0.375
+    >>> residual([1, None, 0], C="prec(2)", A="erg", gain="table({0: -0.5, 1: 1})", side="lower")
+    0.25
     """
     metric = _metric(C, A, options)
+    if side not in ("upper", "lower"):
+        raise BadParameter(": give 'upper' or 'lower'.", side=side)
+    if side == "lower" and _are_gains(options):
+        raise BadParameter(" needs gain=, such as 'table({0: -0.5, 1: 1})', for the lowest gain.", side=side)
     if metric.gain.name == "raw" and metric.max_rel is None:
         metric = replace(metric, max_rel=1)
-    many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
-    return _shaped(residuals.residual(metric, rankings), many)
+    many, metric, rankings = _rankings(gains, metric, judged, options)
+    return _shaped(residuals.residual(metric, rankings, side), many)
 
 
 def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: Any) -> Explanation:
@@ -175,8 +184,7 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
     >>> explain_gains([0.7, 0.4, 0.0, 1.0], C="fixed(0.8, 1, 0.5, 0)", A="avg").table["V"].tolist()
     [1.0, 0.8, 0.8, 0.4]
     """
-    metric = _metric(C, A, options)
-    many, rankings = _rankings(gains, options.get("efforts"), judged, metric)
+    many, metric, rankings = _rankings(gains, _metric(C, A, options), judged, options)
     if many:
         raise BadParameter("explain_gains explains one ranking: give one list of gains.")
     return explained(metric, rankings, 0)
@@ -214,11 +222,16 @@ class _GradedLists:
     intents: Sequence[Any] = ()
 
     def __init__(
-        self, given: _FlatLists, judged: Any, lengths: _FlatLists | None = None, any_type: bool = True
+        self,
+        given: _FlatLists,
+        judged: Any,
+        lengths: _FlatLists | None = None,
+        any_type: bool = True,
+        signed: bool = False,
     ) -> None:
         self.given, self._pools, self._any_type = given, given, any_type
         if judged is not None:
-            _, self._pools = _lists(judged, "judged")
+            _, self._pools = _lists(judged, "judged", signed)
             if len(self._pools.n) != len(given.n):
                 raise BadParameter(f"judged has {len(self._pools.n)} lists for {len(given.n)} rankings.")
         self.rows: tuple[Rows, ...] = ()
@@ -233,6 +246,11 @@ class _GradedLists:
     def qids(self) -> list[str]:
         """Numbers of the lists, as ids of queries."""
         return [str(number) for number in range(len(self.given.n))]
+
+    @property
+    def numbers(self) -> tuple[_FlatLists, _FlatLists]:
+        """Numbers of the rankings, and of all judged items."""
+        return self.given, self._pools
 
     @cached_property
     def pool(self) -> Pool:
@@ -294,13 +312,24 @@ def _metric_of_texts(**choices: str | float | None) -> Metric:
     return CWLA(**choices).metric
 
 
-def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: bool = True) -> tuple[bool, Rankings]:
-    """Return whether there are several rankings, and the rankings.
+def _are_gains(options: dict[str, Any]) -> bool:
+    """Return whether the numbers of lists are gains, and not grades."""
+    return options.get("gain") is None and options.get("max_rel") is None
 
-    Without ``all_hits``, their hits are the items of grades above 0, which alone can have a gain.
+
+def _rankings(
+    gains: Any, metric: Metric, judged: Any, options: dict[str, Any], all_hits: bool = True
+) -> tuple[bool, Metric, Rankings]:
+    """Return whether there are several rankings, the metric, with signed gains if one is negative, and the rankings.
+
+    Without ``all_hits``, their hits are the items that can have a gain.
     """
-    many, given = _lists(gains, "gains")
-    lists = _GradedLists(given, judged, any_type=metric.gain.built_in and metric.effort.built_in)
+    signed, efforts = _are_gains(options), options.get("efforts")
+    many, given = _lists(gains, "gains", signed)
+    lists = _GradedLists(given, judged, None, metric.gain.built_in and metric.effort.built_in, signed)
+    if signed and any((numbers.flat < 0).any() for numbers in lists.numbers):
+        metric = replace(metric, gain=GIVEN)
+    all_hits = all_hits or metric.signed
     with_pool = judged is not None or efforts is not None or metric.norm in ("ideal", "mean")
     rankings = lists.rankings(all_hits, with_pool)
     highest = max(rankings.grade.max(initial=0), rankings.pool.grade.max(initial=0))
@@ -313,7 +342,7 @@ def _rankings(gains: Any, efforts: Any, judged: Any, metric: Metric, all_hits: b
             rankings.pool.memory["efforts"] = costs.flat[~np.isnan(given.flat)].astype(float)
         elif metric.norm == "ideal":
             raise BadParameter("norm='ideal' with efforts= needs the efforts of all judged items: leave judged= out.")
-    return many, rankings
+    return many, metric, rankings
 
 
 @dataclass(frozen=True)
@@ -359,8 +388,8 @@ class _FlatLists:
         return np.cumsum(self.n) - self.n
 
 
-def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
-    """Return whether there are several lists, and the lists."""
+def _lists(values: Any, name: str, signed: bool = False) -> tuple[bool, _FlatLists]:
+    """Return whether there are several lists, and the lists, with negative numbers only if `signed`."""
     values = unwrapped(values)
     array = isinstance(values, np.ndarray)
     if array and values.ndim > 2:
@@ -376,9 +405,9 @@ def _lists(values: Any, name: str) -> tuple[bool, _FlatLists]:
         found = _of_rows(values if nested else [values], name, nested)
     low, high = found.flat.min(initial=0), found.flat.max(initial=0)
     if not (low >= 0 and high < np.inf):  # or a number is NaN
-        odd = (found.flat < 0) | (found.flat == np.inf)
+        odd = np.isinf(found.flat) | ((found.flat < 0) & (not signed))
         if odd.any():
-            raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")))
+            raise _odd_numbers(name, int(np.searchsorted(np.cumsum(found.n), odd.argmax(), side="right")), signed)
     return nested, found
 
 
@@ -404,8 +433,9 @@ def _of_rows(rows: Sequence[Any], name: str, nested: bool) -> _FlatLists:
     return _FlatLists(np.concatenate(lists), np.array(list(map(len, lists[1:])), np.int64))
 
 
-def _odd_numbers(name: str, row: int) -> BadParameter:
-    return BadParameter(f"{name} must be finite numbers of 0 or more in rank order; see list {row}.")
+def _odd_numbers(name: str, row: int, signed: bool = False) -> BadParameter:
+    what = "finite numbers" if signed else "finite numbers of 0 or more"
+    return BadParameter(f"{name} must be {what} in rank order; see list {row}.")
 
 
 def _shaped(values: np.ndarray, many: bool) -> Any:

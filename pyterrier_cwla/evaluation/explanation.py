@@ -493,7 +493,7 @@ def stop_distribution(qrels: Any, run: Any, measure: Any, depth: int | None = No
     judgments = judged(loaded(qrels, "qrels"))
     users = list(_classes(judgments, measure))
     rows = Rows.from_run(one_run(run), judgments.index)
-    seen = [seen_part(metric, own.rankings(rows, metric.judged_only)) for _, metric, own in users]
+    seen = [seen_part(metric, own.rankings(rows, metric.all_judged)) for _, metric, own in users]
     depth = depth or max(1, *(int(rankings.n.max(initial=0)) for rankings in seen))
     refuse_beyond_memory(8 * len(judgments.qids) * (depth + 2), f"depth={depth:,} for {len(judgments.qids):,} queries")
     stops = sum(

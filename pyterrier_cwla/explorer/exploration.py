@@ -115,7 +115,7 @@ def _scores(measure: Measure, topic: Topic) -> Floats:
     """Return the score of each ranking, computed rank by rank; NaN where a measure has no finite value."""
     try:
         metric = followed(measure, topic.judgments)
-        rankings = topic.aligned.rankings(metric.judged_only)
+        rankings = topic.aligned.rankings(metric.all_judged)
         return normalised(metric, over_all_ranks(metric, seen_part(metric, rankings))[:, 0], rankings)
     except CWLAError:
         return np.full(len(topic.runs), np.nan)

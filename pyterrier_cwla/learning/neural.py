@@ -69,7 +69,12 @@ class LambdaScheme:
                 " alone, and be the same for unseen documents and those of grade 0. lambda_loss(measure) takes lengths"
                 " and costs."
             )
-        constant = metric.A.fact("constant_without_gain") and "expected_effort" not in reads(metric.A)
+        if metric.signed and metric.gains(np.zeros(1))[0]:
+            raise BadParameter(
+                f"{self.measure}: LambdaLoss pads lists with documents of grade 0, which must have gain 0, and"
+                f" {metric.gain.keyword} gives them another. Use lambda_loss(measure)."
+            )
+        constant = metric.constant_without_gain and "expected_effort" not in reads(metric.A)
         if metric.end == "stop" and not constant:
             raise BadParameter(
                 f"{self.measure}: all users leave at the last document, and LambdaLoss pads lists with documents of"

@@ -45,6 +45,8 @@ class PaddedRankings:
         The judgments.
     dtype : dtype, default=float
         The type of values for pairs. Sums of gains and efforts are float64, since C may be discontinuous in them.
+    signed : bool, default=False
+        Whether items of grade 0 may have a gain.
     """
 
     n: Array
@@ -54,6 +56,7 @@ class PaddedRankings:
     topic: Array
     pool: Pool
     dtype: Any = float
+    signed: bool = False
 
     @cached_property
     def listed(self) -> Array:
@@ -75,7 +78,7 @@ class PaddedRankings:
 
     @cached_property
     def rankings(self) -> Rankings:
-        """Rankings of the relevant items."""
+        """Rankings of the relevant items, or of all items if gains are signed."""
         return self.swapped(np.arange(len(self.n)), None, None)
 
     def swapped(self, query: Array, a: int | None, b: Array | None) -> Rankings:
@@ -86,7 +89,7 @@ class PaddedRankings:
             for values in (grade, e):
                 if values is not None:
                     values[each, a], values[each, b] = values[each, b], values[each, a]
-        row, column = np.nonzero(grade > 0)
+        row, column = np.nonzero(self.listed[query] if self.signed else grade > 0)
         efforts = None if e is None else lambda queries, width: _widened(e, width)[queries]
         return Rankings.of_hits(
             self.n[query], row, column + 1, grade[row, column], self.pool, efforts=efforts, topic=self.topic[query]
@@ -252,7 +255,7 @@ def _forgets_the_order(metric: Metric, longest: int) -> bool:
     """C and A depend on the set of items so far, but not on their order."""
     C, A = metric.C, metric.A
     survival, terms = C.fact("gives_survival"), A.fact("credit_terms") is not None
-    if not reads(C) <= _SET:
+    if not reads(C) <= _SET or metric.reads_signed({"best", "G_before"}):
         return False
     if survival:
         return bool(A.fact("linear_in_gain")) and terms and _everybody_leaves(metric)
@@ -425,7 +428,7 @@ class _PairPaths(Paths):
         self.hits_decide = not self.rate and bool(metric.C.fact("ignores_zero_gain") or metric.C.fact("gives_survival"))
         rows: list[Any] = [slice(None)] * self.last  # in which the item of each rank can contribute or make users leave
         if self.hits_decide:
-            counts = self.seen.grade > 0
+            counts = (self.seen.grade > 0) | (self.seen.r != 0)
             if metric.end != "open":
                 counts |= self.seen.i == self.leaves[:, None]
             rows = [np.flatnonzero(of_rank) for of_rank in counts.T]

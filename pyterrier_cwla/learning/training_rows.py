@@ -75,7 +75,7 @@ class TrainingRows:
         judgments = samples.judgments
         metric = followed(measure, judgments)
         rows = judgments.scored(np.zeros(len(y)))
-        grade = np.maximum(samples.label, 0)
+        grade = samples.label if metric.signed else np.maximum(samples.label, 0)
         effort = None
         by_default = metric.default_lengths is not None and docno is not None
         if metric.needs_words and metric.lengths is None and doc_length is None and not by_default:
@@ -93,7 +93,7 @@ class TrainingRows:
             )
         if not metric.unit_effort:
             words, costs = (partial(words_of_rows, metric, rows, of) for of in (Lengths, Costs))
-            documents = Documents(grade, words, costs)
+            documents = Documents(np.maximum(grade, 0), words, costs)
             effort = np.array(np.broadcast_to(np.asarray(metric.effort(documents), float), grade.shape))
             metric.refuse_odd_efforts(effort)
             judgments.pool.memory["efforts"] = effort
@@ -147,7 +147,8 @@ class TrainingRows:
         """Return the rankings of the rows of a chunk, which are in rank order."""
         gain, grade = (np.asfortranarray(values[rows]) for values in (self.gain, self.grade))
         effort = None if self.effort is None else np.asfortranarray(self.effort[rows])
-        return PaddedRankings(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype)
+        signed = self.metric.signed
+        return PaddedRankings(self.sizes[queries], gain, grade, effort, queries, self.pool, dtype, signed)
 
     def changes(self, ranked: PaddedRankings, depth: int) -> Changes:
         """Yield for each rank a, from 0, the changes of the score if the item is swapped with each later one."""

@@ -439,7 +439,7 @@ def _gains_of_ndcg(given: Mapping[Any, Any]) -> dict[float, float]:
 
 def _ndcg_gain(given: Given) -> str:
     if given["gains"]:
-        table = {grade: max(worth, 0) for grade, worth in _gains_of_ndcg(given["gains"]).items()}
+        table = {grade: max(worth, 0) for grade, worth in _gains_of_ndcg(given["gains"]).items() if grade > 0}
         return f"table({table}, others=grade)"
     return "burges" if given["dcg"] == "exp-log2" else "raw"
 

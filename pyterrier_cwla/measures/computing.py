@@ -16,6 +16,7 @@ from ..data.columns import Array
 from ..data.document_tables import DocumentTable
 from ..data.lengths import Costs, Lengths, NumberTable
 from ..data.rankings import Rankings
+from ..errors import warn
 from ..model import scoring
 from ..model.language import Given, Parameter
 from ..model.metric import Metric
@@ -95,7 +96,7 @@ class Needs:
             costs = "run" if metric.costs is None else "table"
         tables = (metric.lengths, metric.default_lengths, metric.duplicates, metric.costs)
         return cls(
-            all_judged=metric.judged_only,
+            all_judged=metric.all_judged,
             lengths=lengths,
             duplicates=duplicates,
             costs=costs,
@@ -172,7 +173,9 @@ class OfUserModel(Computation):
 
     def _prepare(self, judgments: Judgments) -> Values:
         metric = self.metric_for(judgments)
-        return of_answered(partial(scoring.score, metric), metric.judged_only)
+        if about := scoring.topics_without_gain(metric, judgments.pool):
+            warn(about)
+        return of_answered(partial(scoring.score, metric), metric.all_judged)
 
 
 def of_answered(score: Callable[[Rankings], Array], all_judged: bool) -> Values:

@@ -18,7 +18,7 @@ from ..errors import BadParameter, CWLAError, near_parameter, shown
 from ..model.introspection import same_functions
 from ..model.language import Parameter, Spec, lacking, parse
 from ..model.metric import Metric
-from .catalogue import KINDS_OF_ROLES, OPTIONS, Row
+from .catalogue import KINDS_OF_ROLES, OPTIONS, PLAIN, Row
 from .computing import Better, Computation, Declaration, KindOfMeasure, OfUserModel
 from .declarations import DECLARATIONS, row_of
 from .labels import (
@@ -393,12 +393,17 @@ class CountMeasure(CWLAMeasure):
     """A measure without a user model, from its declaration."""
 
     def validate_params(self) -> None:
-        """Raise an error if the gain function needs ``max_rel``."""
+        """Raise an error if the gain function needs ``max_rel``, or is signed."""
         gain = self.bound.get("gain")
         if gain is not None and gain.part.wants_max_rel:
             raise BadParameter(
                 f"{self}: {gain.keyword} needs max_rel, and {self.__name__} does not have this parameter. Use a gain"
                 " that depends on grades alone, such as 'raw', 'burges' or a table."
+            )
+        if gain is not None and replace(PLAIN, gain=gain).signed:
+            raise BadParameter(
+                f"{self} is defined for gains of 0 or more, and {gain.keyword} is signed: use a measure with a user"
+                " model, such as CWLA(C='rbp(0.8)',A='erg',gain=…)."
             )
 
 

@@ -453,10 +453,10 @@ class _SessionCWLA(SessionMeasure):
         """Return the expected gain of each session, or the gain per effort."""
         metric = self.users.computation().metric_for(of.judgments)
         rate = self.params["A"] == "erg"
-        gain, effort = self._expected(of, *visits(metric, of.aligned.rankings(metric.judged_only), rate))
+        gain, effort = self._expected(of, *visits(metric, of.aligned.rankings(metric.all_judged), rate))
         if not rate:
             return gain
-        return np.divide(gain, effort, out=np.zeros_like(gain), where=gain > 0)
+        return np.divide(gain, effort, out=np.zeros_like(gain), where=gain != 0)
 
     def _expected(self, of: SessionRun, gains: Array, staying: Array, efforts: Array | None) -> tuple[Array, Array]:
         """Return the expected gain and effort of each session, by a recursion over its queries.

@@ -22,7 +22,7 @@ from ..model.expected import expected_score, is_exact, sampled_scores
 from ..model.introspection import reads
 from ..model.language import Grades, In, Kind, OneOf, Parameter, float_or_int
 from ..model.metric import Metric, rels_of
-from ..model.residuals import residual, residual_is_a_bound
+from ..model.residuals import refuse_unknown_case, residual, residual_is_a_bound
 from ..model.scoring import score
 from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
 from .catalogue import kind_of
@@ -406,6 +406,9 @@ class _Residual(Wrapper):
     ----------
     measure : str or ir_measures.Measure
         A measure with a user model and a highest grade.
+    side : {"upper", "lower"}, default="upper"
+        How much higher the score could be, or how much lower it could be if all these items had the lowest gain of any
+        grade, which is 0 without negative gains (:doc:`/signed_gains`).
 
     References
     ----------
@@ -413,6 +416,7 @@ class _Residual(Wrapper):
     """
 
     SHORT_DESC = "Possible increase of the score if all unjudged and unseen items had the best gain."
+    PARAMETERS = (*Wrapper.PARAMETERS, Parameter("side", OneOf("upper", "lower"), "upper"))
     TAKES = f"a measure that follows a user model, such as {_OTHER_RESIDUALS}"
 
     def _takes(self, inner: Measure) -> bool:
@@ -433,6 +437,7 @@ class _Residual(Wrapper):
                 f"no residual of {self.inner}: its score depends on the total gain of the query, which unjudged"
                 f" documents may raise without limit. Use the residual of {_OTHER_RESIDUALS}."
             )
+        refuse_unknown_case(metric, self["side"])
         try:
             metric.best  # noqa: B018  (raises)
         except BadParameter:
@@ -452,7 +457,7 @@ class _Residual(Wrapper):
         inner = user_model_of(self.inner)
 
         def prepare(judgments: Judgments) -> Values:
-            return of_answered(partial(residual, inner.metric_for(judgments)), all_judged=True)
+            return of_answered(partial(residual, inner.metric_for(judgments), side=self["side"]), all_judged=True)
 
         return Computation(replace(inner.needs, all_judged=True, user_model=False), prepare)
 
@@ -462,7 +467,7 @@ class _Residual(Wrapper):
 
     @property
     def is_a_bound(self) -> bool:
-        """Whether no judgment can raise the score by more than the residual; False if that is not known."""
+        """Whether no judgment can raise, or lower, the score by more than the residual; False if that is not known."""
         parts = self._of_parts
         return all(part.is_a_bound for part in parts) if parts else residual_is_a_bound(self.metric)
 
@@ -598,7 +603,7 @@ class _Expected(Wrapper):
 
             certain = prior is None and judgments.pool.chances is None
             if certain and what not in _SPREADS:
-                return of_answered(partial(score, metric), metric.judged_only)
+                return of_answered(partial(score, metric), metric.all_judged)
 
             def values(rankings: Rankings) -> Array:
                 found = np.zeros(len(rankings))

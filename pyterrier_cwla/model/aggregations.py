@@ -139,7 +139,7 @@ def _rate(gain: Values, effort: Values) -> Values:
     if np.min(effort, initial=np.inf) > 0:
         return gain / effort
     nothing = np.zeros(np.broadcast_shapes(np.shape(gain), np.shape(effort)))
-    return np.divide(gain, effort, out=nothing, where=np.asarray(gain) > 0)
+    return np.divide(gain, effort, out=nothing, where=np.asarray(gain) != 0)
 
 
 @aggregation(

@@ -101,7 +101,7 @@ class Walk:
             try:
                 after = self._given(self.metric.C, self.view.beyond([[1.0]]))
             except UnknownEffort:
-                if not self.metric.A.fact("constant_without_gain"):
+                if not self.metric.constant_without_gain:
                     raise
                 after = V[:, -1:]  # nobody is assumed to leave at the last item; A is constant after it
         later = np.concatenate([V[:, 1:], np.broadcast_to(after, (len(V), 1))], axis=1)
@@ -235,7 +235,7 @@ class Walk:
         if not self._open or not (self.reach.any() or (C.fact("items_beyond") and self.items_beyond.any())):
             return np.zeros(self.reach.shape)
         A, background = self.metric.A, bool(self.view.background)
-        keeps = not background and bool(A.fact("constant_without_gain"))
+        keeps = not background and self.metric.constant_without_gain
         steady = keeps or reads(A) <= (_STEADY if background else _STEADY | _SUMMED)
         if not steady:
             self.refuse_free_items()
@@ -289,7 +289,7 @@ class Walk:
                     " decorator, if all users leave in the end."
                 )
             return stay
-        if C.fact("items_beyond") is not None:
+        if C.fact("items_beyond") is not None and self.view.background >= 0:
             return np.isinf(self.items_beyond)
         if not C.fact("vanishes") and self.reach.any():
             return np.isinf(self._sum_from_nodes(None, vanish_only=True))

@@ -145,7 +145,12 @@ def _reciprocal(i: Floats) -> Floats:
     return 1 / i
 
 
-@continuation(constant_beyond_list=True, ignores_zero_gain=True, items_beyond=_ap1_beyond)
+@continuation(
+    constant_beyond_list=True,
+    ignores_zero_gain=True,
+    items_beyond=_ap1_beyond,
+    gains_from_0=lambda R, rel: rel is None,
+)
 def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """Continue with the share of the remaining gain that is after rank i, where each gain is divided by its rank.
 
@@ -179,7 +184,7 @@ def ap1(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
 _OUT_OF_REACH = 1e30  # total gain of queries without any gain, so that nobody stops; also as float32
 
 
-@continuation(constant_beyond_list=True, ignores_zero_gain=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True, gains_from_0=lambda R, rel: rel is None)
 def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     """Choose one unit of the total gain at random, and leave at its item.
 
@@ -216,6 +221,7 @@ def ap2(view: View, R: Total = "judged", rel: Grade | None = None) -> Values:
     ignores_zero_gain=True,
     satisfied_by_gain=True,
     gains_up_to_1=lambda rel: rel is None,
+    gains_from_0=lambda rel: rel is None,
 )
 def rr(view: View, rel: Grade | None = None) -> Values:
     """Leave when satisfied, with the gain as probability.
@@ -239,7 +245,12 @@ def rr(view: View, rel: Grade | None = None) -> Values:
     return 1 - view.at_least(rel).r
 
 
-@continuation(constant_beyond_list=True, satisfied_by_gain=True, gains_up_to_1=lambda gamma, rel: rel is None)
+@continuation(
+    constant_beyond_list=True,
+    satisfied_by_gain=True,
+    gains_up_to_1=lambda gamma, rel: rel is None,
+    gains_from_0=lambda gamma, rel: rel is None,
+)
 def cascade(view: View, gamma: Probability, rel: Grade | None = None) -> Values:
     """Leave when satisfied, and otherwise give up with probability 1 − γ.
 
@@ -537,7 +548,7 @@ def economic(view: View, beta: Annotated[float, In("(0, 1]")], k: Rank) -> Value
     return np.where(view.i < k, np.minimum(w(view.i + 1) / w(view.i), 1.0), 0.0)  # without rounding above 1
 
 
-@continuation(constant_beyond_list=True, last_rank=lambda k, rel: k)
+@continuation(constant_beyond_list=True, last_rank=lambda k, rel: k, gains_from_0=lambda k, rel: rel is None)
 def carterette2(view: View, k: Rank, rel: Grade | None = None) -> Values:
     """Continue after every item without gain, and after others with a probability that rises with the gain found.
 
@@ -563,7 +574,7 @@ def carterette2(view: View, k: Rank, rel: Grade | None = None) -> Values:
     return np.where(view.i < k, np.where(seen.r == 0, 1.0, seen.G / (seen.G + 1)), 0.0)
 
 
-@continuation(constant_beyond_list=True, ignores_zero_gain=True)
+@continuation(constant_beyond_list=True, ignores_zero_gain=True, gains_from_0=lambda theta, rel: rel is None)
 def carterette3(view: View, theta: Probability, rel: Grade | None = None) -> Values:
     """Leave with the same probability at every item with gain, and at no other item.
 
@@ -592,7 +603,7 @@ def _product_of_facts(name: str, first: Spec, second: Spec) -> Any:
     one, other = first.fact(name), second.fact(name)
     if name in ("constant_beyond_list", "ignores_zero_gain"):
         return one and other
-    if name == "gains_up_to_1":
+    if name in ("gains_up_to_1", "gains_from_0"):
         return lambda: any(fact() for fact in (one, other) if fact)
     if name in ("vanishes", "eventually_leaves"):  # users who leave under either factor leave under the product
         return one or other
@@ -692,8 +703,9 @@ def bpm(
     # share of the sum of all amounts, so that the gains before and m count with different factors.
     less, more = 1 - 1e-12, 1 + 1e-12
     lowered = m * more * (view.i - 1)
-    wanted = h_b * less * view.G_before + (T * less - h_b * lowered) > view.G
-    left = h_c * less * view.G_before + (K * less - h_c * lowered) > view.E
+    raised = np.minimum(less * view.G_before, more * view.G_before)  # also if the sum is negative
+    wanted = h_b * raised + (T * less - h_b * lowered) > view.G
+    left = h_c * raised + (K * less - h_c * lowered) > view.E
     return (wanted & left).astype(float)
 
 

@@ -17,8 +17,13 @@ from .metric import Metric
 
 def gains_of_hits(metric: Metric, rankings: Rankings) -> Array:
     """Return the gains of the hits; those of built-in gain functions are cached."""
-    key = ("gains", metric.gain, metric.max_rel, metric.idle_duplicates)
-    return remembered(rankings.views, key, lambda: metric.gains(grades_of_hits(metric, rankings)))
+    copies = metric.idle_duplicates if metric.signed else None  # grade 0 may have a gain
+
+    def gains() -> Array:
+        found = metric.gains(grades_of_hits(metric, rankings))
+        return found if copies is None else np.where(rankings.repeats(copies)[rankings.place_of_hits], 0.0, found)
+
+    return remembered(rankings.views, ("gains", metric.gain, metric.max_rel, metric.idle_duplicates), gains)
 
 
 def grades_of_hits(metric: Metric, rankings: Rankings) -> Array:

@@ -19,7 +19,7 @@ from .aggregations import etg
 from .browsing import Walk
 from .document_values import words_of_hits
 from .efforts import given
-from .gains import raw
+from .gains import GIVEN, raw
 from .introspection import SUMS, check_probabilities, on_ranks, reads
 from .language import Spec
 from .metric import Metric
@@ -40,7 +40,7 @@ class Labels:
     Attributes
     ----------
     grade, p : ndarray
-        Grades of 0 or more and probabilities, which broadcast to [grades × hits].
+        Grades and probabilities, which broadcast to [grades × hits].
     """
 
     grade: Array
@@ -67,7 +67,7 @@ def labelled(metric: Metric, rankings: Rankings, prior: Floats | None) -> tuple[
     rankings = seen_part(metric, rankings)
     chances = rankings.pool.chances
     if chances is None:
-        labels = Labels(np.maximum(rankings.grade, 0)[None, :], np.ones((1, len(rankings.grade))))
+        labels = Labels(rankings.grade[None, :], np.ones((1, len(rankings.grade))))
     else:
         assert rankings.judgment is not None
         p = chances.take(rankings.judgment, axis=0)
@@ -183,16 +183,17 @@ def _of_means(metric: Metric, rankings: Rankings, labels: Labels) -> tuple[Metri
     satisfied = metric.gains(labels.grade) if rel is None else (labels.grade >= rel).astype(float)
     check_probabilities(metric.C, np.zeros(0), satisfied * (labels.p > 0))
     C = replace(metric.C, values=tuple((name, None if name == "rel" else value) for name, value in metric.C.values))
-    return _with_gains(replace(metric, C=C), rankings, labels, satisfied)
+    return _with_gains(replace(metric, gain=raw(), C=C), rankings, labels, satisfied)
 
 
 def _of_mean_gains(metric: Metric, rankings: Rankings, labels: Labels) -> tuple[Metric, Rankings]:
-    return _with_gains(metric, rankings, labels, metric.gains(labels.grade))
+    plain = replace(metric, gain=GIVEN if metric.signed else raw())
+    return _with_gains(plain, rankings, labels, metric.gains(labels.grade))
 
 
 def _with_gains(metric: Metric, rankings: Rankings, labels: Labels, gains: Floats) -> tuple[Metric, Rankings]:
     """Return a metric and rankings in which the hits have the means of some gains and of efforts."""
-    plain = replace(metric, gain=raw(), max_rel=None, norm="none", judged_only=False)
+    plain = replace(metric, max_rel=None, norm="none", judged_only=False)
     efforts = None
     if metric.effort_depends_on("grade"):
         plain = replace(plain, effort=given(), unseen=metric.unseen_effort)
@@ -218,8 +219,8 @@ def _mean_efforts(metric: Metric, rankings: Rankings, labels: Labels) -> Callabl
 
 
 def is_of_the_best(metric: Metric) -> bool:
-    """Efforts and C do not depend on labels, and A is a weighted sum of the highest and the last gain."""
-    independent = not (_efforts_vary(metric) or _reads_labels(metric.C))
+    """Efforts and C do not depend on labels, and A is a weighted sum of the highest and the last gain, of 0 or more."""
+    independent = not metric.signed and not (_efforts_vary(metric) or _reads_labels(metric.C))
     return independent and metric.A.built_in and reads(metric.A) <= {"best", "r"}
 
 
@@ -278,7 +279,8 @@ class _Factors:
         rank, grade = rankings.rank[None, :].astype(float), np.broadcast_to(labels.grade, labels.p.shape)
         e: Floats | float = 1.0 if metric.unit_effort else _costs(metric, rankings, grade)
         if metric.idle_duplicates is not None:
-            grade = np.where(rankings.repeats(metric.idle_duplicates)[rankings.place_of_hits], 0, grade)
+            copies = rankings.repeats(metric.idle_duplicates)[rankings.place_of_hits]
+            grade = np.where(copies, -1 if metric.signed else 0, grade)
         r = metric.gains(grade)
         C = on_ranks(metric.C, View(rank, r, grade, _no_totals, e))
         check_probabilities(metric.C, C, r * (labels.p > 0))
@@ -323,7 +325,7 @@ def _costs(metric: Metric, rankings: Rankings, grade: Array) -> Floats:
         return lambda: np.broadcast_to(words_of_hits(metric, rankings, quantity), grade.shape)
 
     rank = np.broadcast_to(rankings.rank.astype(float), grade.shape)
-    e = metric.efforts(Documents(grade, known(Lengths), known(Costs), rank))
+    e = metric.efforts(Documents(np.maximum(grade, 0), known(Lengths), known(Costs), rank))
     metric.refuse_odd_efforts(e)
     return e
 

@@ -89,9 +89,12 @@ class RandomLists:
         return gains if self.e is None else f"{gains}, efforts {written_list(self.e[row])}, {self.unseen:g} if unseen"
 
 
-@lru_cache(maxsize=1)
-def random_lists() -> tuple[RandomLists, ...]:
-    """Return lists with grade/3 as gain at unit effort, with any gains up to 1, and with the grade as gain."""
+@lru_cache(maxsize=2)
+def random_lists(signed: bool = False) -> tuple[RandomLists, ...]:
+    """Return lists with grade/3 as gain at unit effort, with any gains up to 1, and with the grade as gain.
+
+    With `signed`, the same lists follow with some gains negative.
+    """
     rng = np.random.default_rng(2022)
     made = []
     for number, (short, long) in enumerate([(1, 1), (0.2, 3), (2, 60)]):
@@ -103,7 +106,8 @@ def random_lists() -> tuple[RandomLists, ...]:
         missing[0] = 0
         e = rng.uniform(short, long, shape).round(1) if number else None
         made.append(RandomLists(gain, grade, e, float([1, 0.7, 20][number]), missing))
-    return tuple(made)
+    harm = np.random.default_rng(1).random((ROWS, RANKS)) < 0.4
+    return (*made, *(replace(lists, r=np.where(harm, -lists.r, lists.r)) for lists in made if signed))
 
 
 class CannotTell(Exception):
@@ -349,10 +353,10 @@ def _rises(lists: RandomLists) -> Iterator[tuple[View, View, int | None]]:
     yield seen(lists), seen(lists, background=True), None
 
 
-def check_facts(spec: Spec) -> None:
+def check_facts(spec: Spec, signed: bool = False) -> None:
     """Check the facts that users state about a function and the functions among its parameters.
 
-    Each function is checked once per values of its parameters.
+    Each function is checked once per values of its parameters; with `signed`, also for negative gains.
 
     Raises
     ------
@@ -361,24 +365,24 @@ def check_facts(spec: Spec) -> None:
     """
     for _, value in spec.values:
         if isinstance(value, Spec) and not value.built_in:
-            check_facts(value)
-    if not spec.part.built_in and (says := _objection(spec.part, spec)):
+            check_facts(value, signed)
+    if not spec.part.built_in and (says := _objection(spec.part, spec, signed)):
         raise RefutedFact(says)
 
 
-def holds(spec: Spec, fact: str) -> bool:
-    """Return whether a fact is stated and holds.
+def holds(spec: Spec, fact: str, signed: bool = False) -> bool:
+    """Return whether a fact is stated and holds, with `signed` also for negative gains.
 
     A fact of a built-in function may not hold if one of its parameters is a user's function.
     """
-    return bool(spec.fact(fact)) and (spec.built_in or not refutation(spec.part, spec, fact))
+    return bool(spec.fact(fact)) and (spec.built_in or not refutation(spec.part, spec, fact, signed))
 
 
 @lru_cache(maxsize=1024)
-def _objection(part: Part, spec: Spec) -> str:
+def _objection(part: Part, spec: Spec, signed: bool) -> str:
     """Return the message about the first fact that does not hold, or an empty text."""
     for fact in _TRIALS.get(part.kind, ()):
-        if says := refutation(part, spec, fact):
+        if says := refutation(part, spec, fact, signed):
             return (
                 f"{spec.keyword}: its decorator states {fact}, which does not hold. {says}"
                 f" Correct the function, or leave out {fact}=."
@@ -387,7 +391,7 @@ def _objection(part: Part, spec: Spec) -> str:
 
 
 @lru_cache(maxsize=1024)
-def refutation(part: Part, spec: Spec, fact: str) -> str:
+def refutation(part: Part, spec: Spec, fact: str, signed: bool = False) -> str:
     """Return a text that refutes a fact, or an empty text if the fact is not stated or not refuted.
 
     Parameters
@@ -398,12 +402,14 @@ def refutation(part: Part, spec: Spec, fact: str) -> str:
         Function with parameters.
     fact : str
         Name of the fact.
+    signed : bool, default=False
+        Whether gains may be negative.
     """
     if not spec.fact(fact):
         return ""
     trial = _TRIALS[part.kind][fact]
     with np.errstate(all="ignore"):
-        for lists in random_lists():
+        for lists in random_lists(signed):
             try:
                 different = next(trial(spec, lists), None)
             except CannotTell:
@@ -445,7 +451,7 @@ def _known_grades(spec: Spec, lists: RandomLists) -> Iterator[Difference]:
         grades = np.zeros(1)
     if not grades.size:
         return
-    if not (np.isfinite(grades).all() and grades[0] > 0):
+    if not (np.isfinite(grades).all() and (grades[0] >= 0 if spec.fact("signed") else grades[0] > 0)):
         raise BadParameter(
             f"{spec.keyword}: known_grades= of its decorator gives {known!r:.80}, and must give grades above 0."
         )

@@ -14,7 +14,7 @@ from ..errors import BadParameter, near
 STATED: dict[str, tuple[str, ...]] = {
     "continuation": ("constant_beyond_list", "ignores_zero_gain", "eventually_leaves", "gives_survival", "last_rank"),
     "aggregation": ("linear_in_gain", "monotone_in_gain", "less_is_better"),
-    "gain": ("known_grades",),
+    "gain": ("known_grades", "signed"),
     "effort": ("constant_from",),
     "discount": (),
 }
@@ -33,6 +33,8 @@ class Facts:
         Whether V goes to 0 with the rank, even if only slowly.
     gains_up_to_1 : callable, optional
         Function of the parameters that returns whether C is defined only for gains of at most 1.
+    gains_from_0 : callable, optional
+        Function of the parameters that returns whether C is defined only for gains of 0 or more.
     items_beyond : callable, optional
         Function of the view, V(n+1) and the parameters that returns ΣV(j) over the ranks after the list, where n is
         the last rank.
@@ -58,6 +60,8 @@ class Facts:
     weights_fall : callable, optional
         For aggregations and discounts, function of the parameters that returns whether the weights of ranks never rise:
         φ of `credit_terms`, or of the discount, or the score of a ranking with a single gain at the rank.
+    signed : bool or callable
+        Whether a gain may be negative, or a function of the parameters that returns it.
     given_with_items : bool
         Whether efforts are not computed, but given with the items of rankings in arrays.
     """
@@ -70,6 +74,7 @@ class Facts:
     eventually_leaves: bool = False
     gives_survival: bool = False
     gains_up_to_1: Callable[..., bool] | None = None
+    gains_from_0: Callable[..., bool] | None = None
     last_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None
     items_between: Callable[..., tuple[Floats, Floats]] | None = None
@@ -86,6 +91,7 @@ class Facts:
     unit: str | None = None  # also of gains
     # gains and efforts
     known_grades: Callable[..., Iterable[float] | None] | None = None
+    signed: bool | Callable[..., bool] = False
     unit_effort: bool = False
     given_with_items: bool = False
     constant_from: Callable[..., float | None] | None = None

@@ -1,7 +1,8 @@
-"""Gain functions, which map positive relevance grades to gains; all other documents have gain 0."""
+"""Gain functions, which map relevance grades to gains. Unjudged documents and negative grades have gain 0."""
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import numpy as np
@@ -9,9 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..data.columns import Floats
 from ..errors import BadJudgments, BadParameter
-from .language import Grade, Grades, NotNegative, OneOf, Probabilities, Probability, decorator, written
-
-_LOWEST = float(np.nextafter(0, 1))  # where the line of an interpolated table starts
+from .language import Grade, Grades, NotNegative, OneOf, Part, Probabilities, Probability, decorator, written
 
 gain = decorator(
     "gain",
@@ -30,6 +29,9 @@ gain = decorator(
         Function of the parameters that returns the grades for which the gain is defined, as in
         ``known_grades=lambda: [1, 2]``. In a measure without ``max_rel``, the best gain is the highest gain of these
         grades.
+    signed : bool, default=False
+        Whether gains may be negative, for documents that harm. The function then also gets grade 0, so that documents
+        judged not relevant may have a gain or harm; unjudged documents and negative grades keep gain 0.
 
     Returns
     -------
@@ -161,14 +163,17 @@ def burges(grade: ArrayLike) -> Floats:
 def _grades_of_table(gains: dict[float, float], others: str) -> list[float] | None:
     if others == "grade":
         return None
-    lowest = [_LOWEST] if others == "interpolate" and gains.get(0) else []
-    return lowest + [grade for grade in gains if grade > 0]
+    return [grade for grade in gains if grade > 0]
 
 
-@gain(known_grades=_grades_of_table)
+def _is_signed(gains: dict[float, float], others: str = "error") -> bool:
+    return bool(gains.get(0)) or min(gains.values(), default=0) < 0
+
+
+@gain(known_grades=_grades_of_table, signed=_is_signed)
 def table(
     grade: ArrayLike,
-    gains: Annotated[dict[float, float], Grades()],
+    gains: Annotated[dict[float, float], Grades("gains, of 0 or more for grades below 0", lowest=-sys.float_info.max)],
     others: Annotated[str, OneOf("error", "grade", "interpolate")] = "error",
 ) -> Floats:
     """Return the gain of each grade from a table.
@@ -178,10 +183,14 @@ def table(
     The last is for grades between the grades of the assessors, such as those predicted from clicks. Its line starts
     at gain 0 for grade 0, unless the table has a gain for grade 0. A grade above those of the table raises an error.
 
+    Gains may be negative, for documents that harm (:doc:`/signed_gains`). In a table with a negative gain, or with a
+    gain for grade 0, documents judged 0 have the gain of grade 0 (0 if the table has none). Unjudged documents and
+    those of negative grades have gain 0 in all tables.
+
     Parameters
     ----------
     gains : dict of float
-        Gain of each grade, at least 0.
+        Gain of each grade.
     others : {"error", "grade", "interpolate"}, default="error"
         Treatment of grades that are not in the table.
 
@@ -191,7 +200,11 @@ def table(
     array([1. , 0.2])
     >>> table({1: 0.2, 2: 1}, others="interpolate")([2, 1.5, 0.5])
     array([1. , 0.6, 0.1])
+    >>> table({0: -0.5, 1: 1})([1, 0])
+    array([ 1. , -0.5])
     """
+    if _is_signed(gains):
+        gains = {0: 0, **gains}
     if others == "interpolate":
         return _interpolated(np.asarray(grade, float), {0: 0, **gains})
     if others == "grade":
@@ -341,3 +354,12 @@ def clicksave_by_grade(grade: ArrayLike, p_click: Probabilities = P_CLICK, p_sav
     array([0.1 , 0.44])
     """
     return looked_up(grade, p_click, "p_click=%s") * looked_up(grade, p_save, "p_save=%s")
+
+
+def given(grade: ArrayLike) -> Floats:
+    """Return the numbers, which are gains."""
+    return np.asarray(grade, float)
+
+
+#: Gain of lists whose numbers are gains, also negative ones. Judgments have grades: it has no name in texts.
+GIVEN = Part("gain", given, signed=True)()

@@ -206,7 +206,7 @@ def _function(kind: str, value: Any) -> Spec | None:
     return parse(value, kind) if isinstance(value, str | Spec | Part) else None
 
 
-def Grades(what: str = "gains of 0 or more", highest: float = _MOST) -> Kind:
+def Grades(what: str, highest: float = _MOST, lowest: float = 0) -> Kind:
     """Return the kind of a map from grades to numbers: ``{1: 0.3, 2: 1}``.
 
     Parameters
@@ -214,18 +214,20 @@ def Grades(what: str = "gains of 0 or more", highest: float = _MOST) -> Kind:
     what : str
         Name of the numbers, for errors.
     highest : float
-        Highest number that is allowed; the lowest is 0.
+        Highest number that is allowed.
+    lowest : float, default=0
+        Lowest number that is allowed for grades of 0 or more; for others it is 0.
     """
     says = f"a map from grades to {what}, such as {{1: 0.3, 2: 1}}"
-    return Kind(says, partial(_numbers_by_grade, highest), by_grade=True)
+    return Kind(says, partial(_numbers_by_grade, highest, lowest), by_grade=True)
 
 
-def _numbers_by_grade(highest: float, value: Any) -> dict[float, float] | None:
+def _numbers_by_grade(highest: float, lowest: float, value: Any) -> dict[float, float] | None:
     if not isinstance(value, Mapping):
         return None
     pairs = {_number(grade): _number(number) for grade, number in value.items()}
     numbers = [*pairs, *pairs.values()]
-    if None in numbers or not all(0 <= number <= highest for number in pairs.values()):
+    if None in numbers or not all((0 if g < 0 else lowest) <= number <= highest for g, number in pairs.items()):
         return None
     return dict(sorted(pairs.items()))
 

@@ -17,7 +17,7 @@ from ..data.lengths import Costs, Lengths
 from ..errors import BadParameter, UnknownSpec, near
 from .efforts import unit
 from .fact_trials import check_facts
-from .gains import raw
+from .gains import GIVEN, raw
 from .introspection import effort_reads, reads
 from .language import Spec, checked_numbers, shortened
 from .view import Documents, UnknownEffort
@@ -75,7 +75,8 @@ class Metric:
     UnknownSpec
         If there is no such normaliser.
     BadParameter
-        If there is no such end, or if the gain needs ``max_rel``.
+        If there is no such end, if the gain needs ``max_rel``, or if the gain is signed and C or the normaliser needs
+        gains of 0 or more.
     RefutedFact
         If a user's function does not have a property that its decorator states.
     """
@@ -106,9 +107,25 @@ class Metric:
             raise BadParameter(f"end={end}: end must be 'open', 'stop' or a rank from 1 to {FARTHEST:,}.")
         if self.gain.part.wants_max_rel and self.max_rel is None:
             raise BadParameter(f"{self.gain.keyword} needs max_rel=, the highest grade of the judgments.")
+        if self.signed:
+            self._refuse_signed()
         for spec in (self.C, self.A, self.gain, self.effort):
             if not spec.built_in:
-                check_facts(spec)
+                check_facts(spec, self.signed)
+
+    def _refuse_signed(self) -> None:
+        """Raise BadParameter if C or the normaliser is not defined for negative gains."""
+        from_0 = self.C.fact("gains_from_0")
+        if from_0 and from_0():
+            raise BadParameter(
+                f"{self.C.keyword} is defined for gains of 0 or more, and {self.gain.keyword} is signed: it has"
+                " negative gains, or a gain for grade 0. Give C rel=, the lowest relevant grade, as in C='rr(rel=1)',"
+                " or another C, such as 'rbp(0.8)' or 'inst(1)'."
+            )
+        if self.norm == "mean":
+            raise BadParameter(
+                f"norm='mean' is defined for gains of 0 or more, and {self.gain.keyword} is signed: give norm='none'."
+            )
 
     @cached_property
     def built_in(self) -> bool:
@@ -177,23 +194,48 @@ class Metric:
 
     # ---- gains
 
+    @cached_property
+    def signed(self) -> bool:
+        """Whether gains may be negative, and those of grade 0 may differ from 0."""
+        signed = self.gain.fact("signed")
+        return bool(signed() if callable(signed) else signed)
+
+    @property
+    def all_judged(self) -> bool:
+        """Whether the score depends on documents judged not relevant."""
+        return self.judged_only or self.signed
+
+    @cached_property
+    def constant_without_gain(self) -> bool:
+        """Whether A does not change at an item without gain; the highest gain does after negative ones."""
+        return bool(self.A.fact("constant_without_gain")) and not self.reads_signed({"best"})
+
+    def reads_signed(self, names: set[str]) -> bool:
+        """Return whether gains are signed, and C or A reads one of some attributes of a view."""
+        return self.signed and not names.isdisjoint(reads(self.C) | reads(self.A))
+
     def gains(self, grade: Array) -> Floats:
-        """Return the gain of each grade; grades that are not positive have gain 0.
+        """Return the gain of each grade; negative grades have gain 0, and grade 0 as well if the gain is not signed.
 
         Raises
         ------
         BadParameter
-            If a user's function returns a negative or infinite gain.
+            If a user's function returns an infinite gain, or a negative one and is not signed.
         """
         grade = np.asarray(grade)
-        positive = grade > 0
+        if self.gain.part is GIVEN.part:
+            return self._gained(grade)
+        positive = grade >= 0 if self.signed else grade > 0
         if positive.all():
             r = self._gained(grade)
         else:
             r = np.zeros(grade.shape)
             r[positive] = self._gained(grade[positive])
-        if not self.gain.part.built_in and not (np.isfinite(r).all() and (r >= 0).all()):
-            raise BadParameter(f"{self.gain.keyword} gives a negative or infinite gain.")
+        if not self.gain.part.built_in and not (np.isfinite(r).all() and (self.signed or (r >= 0).all())):
+            raise BadParameter(
+                f"{self.gain.keyword} gives {'an' if self.signed else 'a negative or'} infinite gain"
+                f"{'' if self.signed else ': for negative gains, state @gain(signed=True)'}."
+            )
         return r
 
     def _gained(self, grade: Array) -> Floats:
@@ -205,6 +247,20 @@ class Metric:
     @cached_property
     def best(self) -> tuple[float, float]:
         """Highest possible gain, and the highest grade with this gain."""
+        grades, r = self._possible
+        return float(r.max()), float(grades[r == r.max()].max())
+
+    @cached_property
+    def lowest(self) -> tuple[float, float]:
+        """Lowest possible gain, at most 0, and the highest grade with this gain."""
+        if not self.signed:
+            return 0.0, 0.0
+        grades, r = self._possible
+        return float(r.min()), float(grades[r == r.min()].max())
+
+    @cached_property
+    def _possible(self) -> tuple[Floats, Floats]:
+        """Grades that documents may have, and their gains; if these are signed, with gain 0 for unjudged documents."""
         rels = rels_of(self)
         known = self.gain.fact("known_grades") and self.gain.fact("known_grades")()
         if known:
@@ -219,8 +275,9 @@ class Metric:
             grades = np.array([max(rels)])
         else:
             raise BadParameter(f"{self.gain.keyword} needs max_rel=, the highest grade, for its best gain.")
-        r = self.gains(grades)
-        return float(r.max()), float(grades[r == r.max()].max())
+        if self.signed:
+            grades = np.concatenate([[-1.0, 0.0], grades])
+        return grades, self.gains(grades)
 
     # ---- efforts
 

@@ -1,18 +1,20 @@
-"""Residuals: how much higher scores could be if unjudged documents were judged."""
+"""Residuals: how much higher, or lower, scores could be if unjudged documents were judged."""
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings
-from ..errors import NoFiniteValue
+from ..errors import BadParameter, NoFiniteValue
 from .document_values import gains_of_hits
 from .fact_trials import holds
 from .introspection import cached, effort_reads, reads
 from .language import Spec
 from .metric import Metric, plain_metric
-from .scoring import highest_raw_score, normalised, rank_weights, raw_score, score
+from .scoring import normalised, rank_weights, raw_score, raw_score_with, score
 from .view_columns import power_of_two, seen_part
 
 _CELLS = 1 << 17  # queries × levels × documents at a time
@@ -25,10 +27,15 @@ _EFFORTS = {"e", "E", "expected_effort", "credited"}
 def is_known(metric: Metric) -> bool:
     """Return whether the best case over the ideal is known.
 
-    C must depend on ranks only, and A must be a sum of gains with falling weights.
+    C must depend on ranks only, and A must be a sum of gains of 0 or more with falling weights.
     """
     A = metric.A
-    if metric.norm != "ideal" or not metric.rank_only or not (A.fact("linear_in_gain") and _weights_fall(A)):
+    if (
+        metric.signed
+        or metric.norm != "ideal"
+        or not metric.rank_only
+        or not (A.fact("linear_in_gain") and _weights_fall(A))
+    ):
         return False
     if not metric.unit_effort and (reads(metric.C) | reads(A)) & _EFFORTS:
         return False
@@ -133,7 +140,7 @@ def _sum_of_weights(C: Spec, A: Spec, end: str | int) -> float | None:
     """Return the sum of the weights of all ranks, or None if it does not converge."""
     metric = plain_metric(C, A, end, max_rel=1)
     try:
-        return float(highest_raw_score(metric, Rankings.of_gains([[]]))[0])
+        return float(raw_score_with(metric, Rankings.of_gains([[]]), metric.best)[0])
     except NoFiniteValue:
         return None
 
@@ -222,8 +229,24 @@ def _greatest_ratio(gained: Floats, cost: Floats, sizes: Floats) -> Floats:
 _ROUNDING = 1e-14  # rounding error of a score, relative to the score
 
 
-def residual(metric: Metric, rankings: Rankings) -> Floats:
+Side = Literal["upper", "lower"]
+
+
+def refuse_unknown_case(metric: Metric, side: Side = "upper") -> None:
+    """Raise BadParameter if no best, or no worst, case is computed for a normaliser that depends on the judgments."""
+    if metric.norm not in ("none", "unlimited") and (side == "lower" or metric.signed):
+        what = "side='lower'" if side == "lower" else f"signed gains ({metric.gain.keyword})"
+        raise BadParameter(
+            f"no residual with {what} and norm={metric.norm!r}: judgments change what the score is divided by. Use"
+            " norm='none'."
+        )
+
+
+def residual(metric: Metric, rankings: Rankings, side: Side = "upper") -> Floats:
     """Return the score if every unjudged and unseen item had the best gain, minus the score.
+
+    For the lower side it is the score, minus the score if all these items had the lowest possible gain, which is 0 if
+    no gain is negative.
 
     Efforts stay as they are. With ``norm="ideal"`` judgments change the ideal as well: the residual is then the highest
     score that judgments can lead to, minus the score, if it is known. Otherwise the ideal stays as it is.
@@ -234,23 +257,33 @@ def residual(metric: Metric, rankings: Rankings) -> Floats:
         The metric.
     rankings : Rankings
         Rankings with all judged documents, not only the relevant ones.
+    side : {"upper", "lower"}, default="upper"
+        Whether the residual is how much higher or how much lower the score could be.
 
     Returns
     -------
     ndarray, shape (n_queries,)
         Residuals of at least 0, in the unit of the score. Only a residual that is no bound may be negative.
+
+    Raises
+    ------
+    BadParameter
+        If the side is the lower one or gains are signed, and the score is divided by a number that judgments change.
     """
     metric = metric.fresh
+    refuse_unknown_case(metric, side)
     if is_known(metric):
         return np.maximum(best_scores(metric, rankings) - score(metric, rankings), 0.0)
-    highest = highest_raw_score(metric, rankings)
-    gained = highest - raw_score(metric, rankings)
-    gained[(gained < 0) & (gained > -_ROUNDING * np.abs(highest))] = 0.0
+    extreme = raw_score_with(metric, rankings, metric.best if side == "upper" else metric.lowest)
+    gained = extreme - raw_score(metric, rankings)
+    if side == "lower":
+        gained = 0.0 - gained
+    gained[(gained < 0) & (gained > -_ROUNDING * np.abs(extreme))] = 0.0
     return normalised(metric, gained, rankings)
 
 
 def residual_is_a_bound(metric: Metric) -> bool:
-    """Return whether the residual is known to be an upper bound of what judgments can add to the score.
+    """Return whether the residual is known to bound what judgments can add to the score, or on its lower side take.
 
     It is a bound for pairs of C and A that are monotone in gain. It is not one for condensed lists, in which a judged
     document moves all later ones. With ``norm="ideal"`` it is a bound if the best case is known. No bound is known for
@@ -266,7 +299,7 @@ def residual_is_a_bound(metric: Metric) -> bool:
         return False
     if metric.norm == "ideal":
         return is_known(metric)
-    rises = holds(A, "monotone_in_gain") and metric.norm in ("none", "unlimited")
+    rises = holds(A, "monotone_in_gain", metric.signed) and metric.norm in ("none", "unlimited")
     if metric.rank_only and (metric.unit_effort or "grade" not in effort_reads(metric.effort)):
         return rises
     satisfied = C.fact("satisfied_by_gain") and C.fact("gains_up_to_1")()

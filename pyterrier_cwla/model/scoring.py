@@ -17,7 +17,7 @@ from ..errors import NoFiniteValue
 from .aggregations import erg, etg
 from .browsing import Walk
 from .document_values import gains_of_hits, words_of_pool
-from .introspection import cached, reads
+from .introspection import SUMS, cached, reads
 from .language import Spec
 from .metric import Metric, plain_metric
 from .view import Documents, UnknownEffort
@@ -91,7 +91,7 @@ def fastest(routes: Sequence[Route], slow: Way, *case: Any) -> Way:
 
 
 def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
-    """Return all judged documents of each query by falling gain.
+    """Return the judged documents of each query by falling gain, without those of negative gain.
 
     If C is ``decay`` and A is the total gain, an optimal order is used: by g/(1 − 2^(−e/h)), highest first, where g is
     the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming. If efforts depend on
@@ -110,14 +110,16 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
         One ranking per query of the pool.
     """
     pool = rankings.pool
-    if metric.unit_effort:
+    if metric.unit_effort and not metric.signed:
         key = ("ideal ranking", metric.gain, metric.max_rel)
         return pool.remembered(key, lambda: _by_falling_gain(metric, rankings))
     gains = metric.gains(pool.grade)
+    harmless = gains >= 0
     if metric.effort_depends_on("rank"):
         order = np.lexsort((-pool.grade, -gains, pool.query))
-        effort = pool_efforts(metric, rankings, order)
+        effort = pool_efforts(metric, rankings, order)[harmless[order]]
         metric.refuse_odd_efforts(effort)
+        order = order[harmless[order]]
         return _ranked(pool, pool.query[order], pool.grade[order], effort)
     effort = pool_efforts(metric, rankings)
     worth = gains
@@ -136,6 +138,7 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
                 chosen[order[best_choice(gains[order], stays[order], last)]] = True
             worth = np.where(chosen, worth, -1.0)
     order = np.lexsort((-pool.grade, -worth, pool.query))
+    order = order[harmless[order]]
     return _ranked(pool, pool.query[order], pool.grade[order], effort[order])
 
 
@@ -359,7 +362,7 @@ def _weights(C: Spec, A: Spec, end: str | int, n: int) -> tuple[Floats, float]:
 def hits_decide(metric: Metric, names: Sequence[str]) -> bool:
     """Items without gain cost the same and C is 1 there, or V follows from efforts alone and A is constant there."""
     if metric.C.fact("ignores_zero_gain"):
-        return metric.flat_effort is not None
+        return metric.flat_effort is not None and not metric.reads_signed({"best"})
     by_effort = metric.C.fact("gives_survival") and reads(metric.C) <= {"E", "E_before"} and not metric.unit_effort
     # The number of items that users see, and its sums, are not known from the hits alone.
     of_gains = "expected_effort" not in reads(metric.A) and {"score", "total_gain", "staying"}.issuperset(names)
@@ -386,13 +389,15 @@ def gaps_are_known(metric: Metric, names: Sequence[str] = ("score",)) -> bool:
 
 def _constant_without_gain(metric: Metric) -> bool:
     """Return whether items without gain have the same effort, above 0, and leave A as it is."""
-    return metric.A.built_in and bool(metric.A.fact("constant_without_gain") and metric.flat_effort)
+    return metric.A.built_in and bool(metric.constant_without_gain and metric.flat_effort)
 
 
 @route(ROUTES, when=gaps_are_known, gain="25 % of the time of fifteen measures of 2,000 or 6,980 queries")
 def over_hits_and_gaps(metric: Metric, rankings: Rankings, names: Sequence[str]) -> Floats:
     """Return values from the hits, and from closed forms for the users who leave between them."""
     relevant = rankings.grade > 0
+    if metric.signed:
+        relevant = relevant | (gains_of_hits(metric, rankings) != 0)
     rankings = rankings if relevant.all() else rankings.only(relevant)
     widths = roomy(np.diff(rankings.start) + 2)  # rank 1 and the last item have a column as well
     sparse = RANKS_PER_COLUMN * widths <= ranks_that_matter(metric, rankings)
@@ -466,11 +471,11 @@ def raw_score(metric: Metric, rankings: Rankings) -> Floats:
     return walk_values(metric, seen_part(metric, rankings), ("score",))[:, 0]
 
 
-def highest_raw_score(metric: Metric, rankings: Rankings) -> Floats:
-    """Return Σ L(i)·A(i) per query if every unjudged and unseen item had the best gain."""
-    if not metric.best[0]:
+def raw_score_with(metric: Metric, rankings: Rankings, unjudged: tuple[float, float]) -> Floats:
+    """Return Σ L(i)·A(i) per query if every unjudged and unseen item had a gain and a grade."""
+    if not unjudged[0]:
         return raw_score(metric, rankings)
-    return over_all_ranks(metric, seen_part(metric, rankings), unjudged=metric.best)[:, 0]
+    return over_all_ranks(metric, seen_part(metric, rankings), unjudged=unjudged)[:, 0]
 
 
 def normalised(metric: Metric, raw: Floats, rankings: Rankings) -> Floats:
@@ -498,6 +503,20 @@ def normalised(metric: Metric, raw: Floats, rankings: Rankings) -> Floats:
     return score
 
 
+def topics_without_gain(metric: Metric, pool: Pool) -> str | None:
+    """Return a warning if signed gains are divided by the best that a topic has to gain, and that is nothing."""
+    if not metric.signed or metric.norm not in ("ideal", "all") or not reads(metric.A) & (SUMS | {"r", "best"}):
+        return None
+    of_judged = np.bincount(pool.query, minlength=pool.queries) > 0
+    nothing, topics = int((pool_totals(metric, pool) == 0)[of_judged].sum()), int(of_judged.sum())
+    if not nothing:
+        return None
+    return (
+        f"{nothing:,} of {topics:,} topics have no document of positive gain, so that they score 0 with"
+        f" norm={metric.norm!r}, whatever harm is retrieved: use norm='none' for signed gains."
+    )
+
+
 def divisor(metric: Metric, rankings: Rankings) -> Floats:
     """Return the normaliser N of each query."""
     pool = rankings.pool
@@ -521,7 +540,7 @@ def divisor(metric: Metric, rankings: Rankings) -> Floats:
     unseen = metric.cost_of_one(metric.best[1], lambda: np.zeros(1))
     endless = replace(metric, unseen=unseen, norm="none", end="open", cutoff=None, judged_only=False)
     nothing = Rankings.of_gains([[]], efforts=lambda queries, width: np.zeros((len(queries), width)))
-    return np.full(len(rankings), highest_raw_score(endless, nothing)[0])
+    return np.full(len(rankings), raw_score_with(endless, nothing, endless.best)[0])
 
 
 def _ideal_scores(metric: Metric, rankings: Rankings) -> Floats:

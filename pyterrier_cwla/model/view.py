@@ -117,7 +117,7 @@ class View:
     best
         max_{j≤i} r_j.
     total
-        Total gain of the query over all judgments.
+        Total gain of the query over all judgments, without documents that harm.
     found
         Total gain of the ranking.
     expected_effort
@@ -204,7 +204,7 @@ class View:
 
     def _refuse_endless_gain(self, what: str) -> None:
         if self.background:
-            raise NoFiniteValue(f"with infinitely many unseen documents of the best gain, {what}.")
+            raise NoFiniteValue(f"with infinitely many unseen documents of one gain, {what}.")
 
     @property
     def expected_effort(self) -> Values:
@@ -262,7 +262,7 @@ class View:
         if rel is None:
             return self
         binary = (self.grade >= rel).astype(float)
-        beyond = float(self.background > 0 and self.background_grade >= rel)
+        beyond = float(self.background != 0 and self.background_grade >= rel)
         known = self._e, self.unseen, beyond, self.background_grade, self._E_before
         return type(self)(self.i, binary, self.grade, lambda _: self.totals(rel), *known)
 

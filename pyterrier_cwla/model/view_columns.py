@@ -10,7 +10,7 @@ import numpy as np
 
 from ..data.columns import Array, Floats
 from ..data.lengths import Costs
-from ..data.rankings import Pool, Rankings
+from ..data.rankings import Pool, Rankings, summed
 from ..errors import BadParameter
 from .document_values import gains_of_hits, grades_of_hits, words_of_items
 from .introspection import effort_reads, reads
@@ -217,7 +217,13 @@ def totals_of(metric: Metric, rankings: Rankings, queries: Array) -> Callable[[f
 
 
 def pool_totals(metric: Metric, pool: Pool, rel: float | None = None) -> Floats:
-    """Return the total gain over all judgments per query, or the number of documents of grade ``rel`` or higher."""
+    """Return the total gain over all judgments per query, or the number of documents of grade ``rel`` or higher.
+
+    Documents that harm are left out of the total.
+    """
+    if rel is None and metric.signed:
+        key = ("total", metric.gain, metric.max_rel)
+        return pool.remembered(key, lambda: summed(pool.query, np.maximum(metric.gains(pool.grade), 0.0), pool.queries))
     if rel is None:
         return pool.totals(metric.gains, (metric.gain, metric.max_rel))
     return pool.totals(lambda grade: (np.asarray(grade) >= rel).astype(float), (rel,))
@@ -370,5 +376,5 @@ def ranks_that_matter(metric: Metric, rankings: Rankings, unjudged_gain: float =
 
 def _settled_after_hits(metric: Metric) -> bool:
     """Return whether efforts after the last hit do not matter: all are equal, or A is constant and all users leave."""
-    constant = metric.A.fact("constant_without_gain") and "expected_effort" not in reads(metric.A)
+    constant = metric.constant_without_gain and "expected_effort" not in reads(metric.A)
     return metric.flat_effort is not None or bool(constant and metric.C.fact("eventually_leaves"))

@@ -52,6 +52,8 @@ TOGETHER = (
     "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',norm='ideal',max_rel=3)\")", "CWLA(C='patience(30)',A='erg',max_rel=3)",
     "Expected(measure='RBP(rel=1)',prior=0.2)", "Expected(measure=\"CWLA(C='inst(2)',A='erg',max_rel=3)@5\",prior={0:0.8,2:0.2},samples=20)", "GeometricMean(measure='TBG')", "UDCG(abstention='abstention.tsv',harm=0.4)@6", "Logistic(measure=\"UDCG(abstention='abstention.tsv')\")", "Logistic(measure='TBG@3')", "GeometricMean(measure='Bpref')", "Mixture(measures={'a':'TBG(half_life=60)','b':'TBG'},weights={'a':0.25,'b':0.75})",
     "ByTopic(measure='TBG',parameters={'q0': {'half_life': 30}, 'q1': {'half_life': 90}},other='measure')",
+    "CWLA(C='rbp(0.8)',A='erg',gain='table({0:-0.5,1:0.3,2:1,3:1})')", "CWLA(C='inst(1)',A='max',gain='table({0:-0.5,1:1,2:-1,3:0.5})')@6",
+    "Residual(measure=\"CWLA(C='rbp(0.8)',A='avg',gain='table({0:-0.5,1:0.3,2:1,3:1})')\",side='lower')",
 )  # fmt: skip
 
 

@@ -73,8 +73,7 @@ def test_odd_numbers_of_a_matrix_are_named_by_row():
     for odd in (-1, np.inf, -np.inf):
         gains = np.ones((3, 4))
         gains[1, 2] = odd
-        says = "finite numbers of 0 or more in rank order; see list 1"
-        refused(lambda gains=gains: score(gains, C="rr", A="err"), says)
+        refused(lambda gains=gains: score(gains, "AP"), "finite numbers of 0 or more in rank order; see list 1")
 
 
 def traced(call):
@@ -116,8 +115,11 @@ def test_unjudged_items_gain_nothing_and_count_in_the_residual():
 
 
 @pytest.mark.parametrize(("gains", "options", "message"), [
-    ([1, -1], RBP, "gains must be finite numbers of 0 or more"),
-    ([1, np.inf], RBP, "gains must be finite numbers of 0 or more"),
+    ([1, -1], {**RBP, "max_rel": 1}, "gains must be finite numbers of 0 or more"),
+    ([1, -1], {**RBP, "gain": "raw"}, "gains must be finite numbers of 0 or more"),
+    ([1, np.inf], RBP, "gains must be finite numbers in rank order"),
+    ([1, -np.inf], RBP, "gains must be finite numbers in rank order"),
+    ([1, -1], {"C": "rr", "A": "err"}, "C='rr' is defined for gains of 0 or more"),
     (["a"], RBP, "gains must be numbers"),
     (np.zeros((2, 3, 4)), RBP, "gains must be one list, or a list of lists, not 3 dimensions"),
     ([4], {**RBP, "max_rel": 3}, "a grade of 4 is above max_rel=3"),

@@ -18,7 +18,7 @@ from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.view import UnknownEffort, View
-from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS
+from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS, takes_signed_gains
 from tests.support import reference
 
 LINEAR, EXPONENTIAL = ("linear", {}), ("exponential", {})
@@ -67,6 +67,39 @@ def test_every_continuation_with_every_aggregation(C):
     assert compared > 20
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("C", [C for C, parts in CONTINUATIONS.items() if takes_signed_gains(parts)])
+def test_swaps_with_signed_gains(C):
+    """Documents judged 0 harm, and so do those of grade 3; negative grades have no gain."""
+    rng = random.Random(f"signed {C}")
+    compared = 0
+    for A in AGGREGATIONS:
+        effort = rng.choice(["unit", "unit", "ratio(4)", "time"])
+        options = {
+            "end": rng.choice(["open", "open", "stop", 5, 40]),
+            "norm": rng.choice(["none", "none", "all", "ideal"] if effort == "unit" else ["none", "all"]),
+            "unseen": None if effort == "unit" else 0.25 if effort == "ratio(4)" else 9.0,
+        }
+        k = rng.choice([None, None, 4])
+        grades = [rng.choice([0, 0, -1, 1, 2, 3]) for _ in range(rng.choice([2, 7, 7, 9]))]
+        words = [rng.choice([0, 40, 300, 900]) for _ in grades]
+        given = {name: value for name, value in options.items() if value is not None}
+        gain, slow = "table({0:-0.5,1:0.3,2:1,3:-1})", {0: -0.5, 1: 0.3, 2: 1, 3: -1}
+        objective = LambdaMART(CWLA(C=C, A=A, effort=effort, gain=gain, cutoff=k, **given), doc_length=words)
+        scores = -np.arange(len(grades), dtype=float)
+        try:
+            found = objective.changes(grades, scores, [len(grades)])[0]
+        except CWLAError:  # no finite value; other tests check the error
+            continue
+        setting = {**options, "C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "k": k, "max_rel": None}
+        setting |= {"effort": EFFORTS[effort], "gain": ("signed_table", {"map": slow})}
+        for at in [(0, len(grades) - 1), *(sorted(rng.sample(range(len(grades)), 2)) for _ in range(3))]:
+            expected = changes_by_loops(grades, words, at, **setting)
+            assert found[tuple(at)] == pytest.approx(expected, rel=0, abs=1e-10), (A, setting, grades, at)
+            compared += 1
+    assert compared > 20
+
+
 MEASURES = [
     "nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@5", "AP", "AP(rel=2)@4", "RR(rel=2)", "RR@3", "P@3", "R@4", "Success@2",
     "ERR", "ERR@4", "RBP(p=0.5,rel=1)", "INST(max_rel=3)", "INSQ(max_rel=3)", "BPM(max_rel=3)@5", "NERR8(max_rel=3)@4",
@@ -83,6 +116,9 @@ MEASURES = [
     "CWLA(C='inst(1)',A='fgt(0.5)',max_rel=3)", "Success(rel=2)@3", "CWLA(C='ap1',A='erg',max_rel=3)",
     "CWLA(C='bpm(1,3)',A='max',max_rel=3,effort='ratio(4)')@4", "CWLA(C='inst(1)',A='erg',max_rel=3,end=12)@4",
     "CWLA(C='cascade(0.5)',A='err',max_rel=3)@4",
+    *(f"CWLA(C='{C}',A='{A}',gain='table({{0:-0.5,1:0.3,2:1,3:-1}})',effort='{effort}')@4"
+      for C, A, effort in (("rbp(0.8)", "erg", "unit"), ("inst(1)", "pe(0.5)", "ratio(4)"), ("decay(9)", "avg", "ratio(4)"),
+                           ("bpm(1,9,1,1,0.2)", "etg", "unit"), ("rr(rel=1)", "max", "unit"), ("patience(9)", "erg", "ratio(4)"))),
 ]  # fmt: skip
 
 

@@ -391,11 +391,11 @@ def test_thresholds_take_whole_grades():
 
 
 def test_a_table_between_its_grades():
-    """Gains lie on straight lines from grade 0, where the gain is 0 unless the table has one."""
+    """Gains lie on straight lines from grade 0, where the gain is 0 unless the table has one; then it is signed."""
     grades = [0.5, 1, 1.5, 2.5, 3, 0]
     for gains, expected in (
         ("{1: 0.2, 3: 1}", [0.1, 0.2, 0.4, 0.8, 1, 0]),
-        ("{3: 1, 1: 0.2, 0: 0.1}", [0.15, 0.2, 0.4, 0.8, 1, 0]),
+        ("{3: 1, 1: 0.2, 0: 0.1}", [0.15, 0.2, 0.4, 0.8, 1, 0.1]),
     ):
         each = [score([grade], C="prec(1)", A="etg", gain=f"table({gains}, others='interpolate')") for grade in grades]
         assert each == pytest.approx(expected)

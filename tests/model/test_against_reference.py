@@ -4,6 +4,7 @@ import ast
 import math
 import random
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import signature
 from typing import Any
 
@@ -84,6 +85,14 @@ GAINS = {  # name and parameters of the gain in the reference, and the highest g
         None,
     ),
 }
+SIGNED = {
+    "table({0:-0.5,1:0.3,2:1,3:-1})": (("signed_table", {"map": {0: -0.5, 1: 0.3, 2: 1, 3: -1}}), None),
+    "table({1:-0.25,2:0.5,3:1})": (("signed_table", {"map": {1: -0.25, 2: 0.5, 3: 1}}), None),
+    "table({0:0.2,1:1,2:0,3:0.5})": (("signed_table", {"map": {0: 0.2, 1: 1, 2: 0, 3: 0.5}}), None),
+    "given": (("given", {}), None),  # plain lists of gains
+}
+GAINS |= SIGNED
+NUMBERS = ("raw", "given")  # gains of any number
 # gains of grades between 1, 2 and 3
 SMOOTH = ("linear", "exponential", "table({1:0.2,2:0.7,3:1},interpolate)")
 # "by grade" is a function defined below, "given" passes arrays; the reference uses ``time`` with special parameters
@@ -135,6 +144,7 @@ class Setting:
     norm: str = "none"
     k: int | None = None
     unseen: float | None = None
+    side: str = "upper"
 
     @property
     def sums_an_endless_ideal(self) -> bool:
@@ -161,14 +171,15 @@ class Setting:
             "unseen": 1.0 if self.effort == "by grade" else self.unseen,
         }
         reference.normaliser(case.grades, **same)  # raises its errors also where the score is 0
-        return function(case.grades, **same)
+        return function(case.grades, **same, **({"side": self.side} if function is reference.residual else {}))
 
     def package(self, cases: list[Case], name: str = "score") -> np.ndarray:
         """Return the values of the package, computed in one call."""
-        parts = {"C": self.C, "A": self.A, "gain": self.gain, "norm": self.norm, "end": self.end}
+        gain = None if self.gain == "given" else self.gain
+        parts = {"C": self.C, "A": self.A, "gain": gain, "norm": self.norm, "end": self.end}
         parts |= {"max_rel": GAINS[self.gain][1], "unseen": self.unseen}
         if self.effort in READ:
-            return self.framed(CWLA(**parts, effort=self.effort, cutoff=self.k), cases, name)
+            return self.framed(CWLA(**parts, effort=self.effort, cutoff=self.k), cases, name, self.side)
         if self.effort not in ("by grade", "given"):
             parts["effort"] = self.effort
         if self.effort == "by grade":
@@ -177,11 +188,11 @@ class Setting:
             parts["efforts"] = [case.words for case in cases]
         # The efforts of documents that were not retrieved cannot be passed, so these rankings have none for the ideal.
         judged = None if self.effort == "given" and self.norm == "ideal" else [case.judged for case in cases]
-        function = {"score": score, "residual": residual}[name]
+        function = {"score": score, "residual": partial(residual, side=self.side)}[name]
         return function([case.grades for case in cases], judged=judged, cutoff=self.k, **parts)
 
     @staticmethod
-    def framed(measure: Any, cases: list[Case], name: str) -> np.ndarray:
+    def framed(measure: Any, cases: list[Case], name: str, side: str) -> np.ndarray:
         """Return the values for the same rankings as DataFrames with a table of lengths."""
         qrels, run, lengths = [], [], {}
         for query, case in enumerate(cases):
@@ -193,13 +204,15 @@ class Setting:
             lengths |= {docno: words for (docno, _), words in zip(judged, case.judged_words, strict=True)}
         judgments = Judgments(pd.DataFrame(qrels, columns=["query_id", "doc_id", "relevance"]))
         run = pd.DataFrame(run, columns=["query_id", "doc_id", "score"])
-        compute = {"score": scoring.score, "residual": residuals.residual}[name]
-        return compute(measure(lengths=lengths).metric, judgments.align(run, all_judged=name == "residual"))
+        compute = {"score": scoring.score, "residual": partial(residuals.residual, side=side)}[name]
+        metric = measure(lengths=lengths).metric
+        return compute(metric, judgments.align(run, all_judged=name == "residual" or metric.all_judged))
 
 
-def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str) -> Setting:
-    gain = rng.choice([gain for gain in GAINS if gain != "raw" or effort not in (*READ, *LISTED)])
-    norms = ["none", "none", "all", "ideal", "mean"]
+def random_setting(rng: random.Random, C: str, A: str, end: Any, effort: str, signed: bool = False) -> Setting:
+    gains = [gain for gain in GAINS if (gain in SIGNED) == signed]
+    gain = rng.choice([gain for gain in gains if gain not in NUMBERS or effort not in (*READ, *LISTED)])
+    norms = ["none", "none", "all", "ideal", *["mean"] * (not signed)]
     if effort in ("unit", "by grade", "time") and (CONTINUATIONS[C][0], A) == ("decay", "etg"):
         norms.append("unlimited")
     unseen = rng.choice([None, 0.5, 7, 60]) if effort in ("given", *READ) else None
@@ -216,6 +229,8 @@ def random_case(rng: random.Random, setting: Setting, length: int | None = None)
     def grade() -> float:
         if rng.random() >= rate:
             return rng.choice([0, 0, 0, -1, -2]) if framed else 0
+        if setting.gain == "given":
+            return rng.choice([-0.5, -1.0, 0.25, 1.0, round(2 * rng.random() - 1, 6)])
         if setting.gain == "raw":
             return rng.choice([0.25, 0.5, 1.0, round(rng.random(), 6)])
         if setting.gain in SMOOTH and setting.effort not in LISTED:
@@ -286,6 +301,52 @@ def test_scores(number, C):
             for kind in efforts if every else [efforts[(number + at + 3 * place) % len(efforts)]]:
                 setting = random_setting(rng, C, A, end, kind)
                 assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(3)])
+
+
+def takes_signed_gains(C: tuple) -> bool:
+    """Return whether a continuation takes negative gains: all that read no gain as a probability or a share."""
+    name, given = C
+    if name == "product":
+        return takes_signed_gains(given["first"]) and takes_signed_gains(given["second"])
+    of_gains = ("ap1", "ap2", "rr", "cascade", "carterette2", "carterette3")
+    return name not in of_gains or given.get("rel") is not None
+
+
+@pytest.mark.slow
+@pytest.mark.hypothesis
+@pytest.mark.every_case
+@pytest.mark.parametrize(("number", "C"), [*enumerate(CONTINUATIONS)])
+def test_signed_gains(number, C):
+    """All C × A × end with negative gains, and with gains of documents judged 0, which unjudged ones do not have."""
+    rng, efforts = random.Random(f"signed {C}"), list(EFFORTS)
+    every = settings().max_examples >= 50
+    for at, A in enumerate(AGGREGATIONS):
+        for place, end in enumerate(("open", "stop", rng.choice(ENDS[2:]))):
+            for kind in efforts if every else ["unit", efforts[(number + at + 3 * place) % len(efforts)]]:
+                setting = random_setting(rng, C, A, end, kind, signed=True)
+                cases = [random_case(rng, setting) for _ in range(3)]
+                if takes_signed_gains(CONTINUATIONS[C]):
+                    assert_as_the_reference(setting, cases)
+                elif setting.gain != "given":
+                    refused(lambda s=setting, c=cases: s.package(c), "is defined for gains of 0 or more", "rel=")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("C", [C for C, parts in CONTINUATIONS.items() if takes_signed_gains(parts)])
+def test_both_sides_of_residuals_of_signed_gains(C):
+    rng = random.Random(f"sides {C}")
+    for A in AGGREGATIONS:
+        if CONTINUATIONS[C][0] in CLAIRVOYANT:
+            continue
+        slow = A.startswith("utility") or C.startswith("inst") or (A == "fgt(1)" and CONTINUATIONS[C][0] != "rbp")
+        for side in ("upper", "lower"):
+            ends = ("stop", rng.choice(ENDS[2:]))
+            for end in ends if slow else ("open", *ends):
+                costs = ["unit"] if (C, A) == ("dcg", "avg") else list(EFFORTS)
+                setting = random_setting(rng, C, A, end, rng.choice(costs), signed=True)
+                gain = rng.choice([gain for gain in SIGNED if gain != "given"])
+                setting = replace(setting, gain=gain, norm="none", side=side)
+                assert_as_the_reference(setting, [random_case(rng, setting) for _ in range(4)], "residual")
 
 
 @pytest.mark.slow

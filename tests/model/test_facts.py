@@ -41,9 +41,9 @@ def some_function(view, k: int):
         ("continuation", {"jump_rank": lambda k: k}, "no such fact."),
         ("continuation", {"items_beyond": lambda view, V, k: V}, "All facts of users' functions: continuation: constant_beyond_list, "
          "ignores_zero_gain, eventually_leaves, gives_survival, last_rank; aggregation: linear_in_gain, monotone_in_gain, "
-         "less_is_better; gain: known_grades; effort: constant_from."),
+         "less_is_better; gain: known_grades, signed; effort: constant_from."),
         ("aggregation", {"affine_beyond_list": True}, "no such fact."),
-        ("gain", {"unit_effort": True}, "no such fact. Available: known_grades."),
+        ("gain", {"unit_effort": True}, "no such fact. Available: known_grades, signed."),
         ("effort", {"constant_frm": True}, "Near: 'constant_from'"),
         ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
     ],
@@ -208,17 +208,20 @@ def test_a_fact_that_holds_is_accepted(fact, kind, function, stated, parameters)
 
 
 def test_every_fact_of_users_is_tried():
-    """Except less_is_better, which states what is wanted."""
+    """Except less_is_better and signed, which state what is wanted."""
     tried = {fact for trials in _TRIALS.values() for fact in trials}
     assert tried == set(TOLD)
-    assert {fact for facts in STATED.values() for fact in facts} - tried == {"less_is_better"}
+    assert {fact for facts in STATED.values() for fact in facts} - tried == {"less_is_better", "signed"}
 
 
 def test_every_other_fact_is_checked_here():
-    """Except of_parts, which returns other facts, gains_up_to_1, which forbids a use, and unit, which is a text."""
+    """Except of_parts, which returns other facts, unit, which is a text, and two that forbid a use.
+
+    ``gains_from_0`` is checked in test_signed_gains.
+    """
     internal = {fact.name for fact in fields(Facts)} - {fact for facts in STATED.values() for fact in facts}
     checked = {fact for checks in internal_facts.CHECKS.values() for fact in checks}
-    assert internal - checked == {"of_parts", "gains_up_to_1", "unit"}
+    assert internal - checked == {"of_parts", "gains_up_to_1", "gains_from_0", "unit"}
     assert checked <= internal
 
 

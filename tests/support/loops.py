@@ -157,7 +157,7 @@ def per(gain, effort):
     """Return gain per effort: 0 without gain, infinite for gain without effort."""
     if gain == 0:
         return 0.0
-    return gain / effort if effort else math.inf
+    return gain / effort if effort else math.copysign(math.inf, gain)
 
 
 def walk(view, C, last=None):

@@ -127,10 +127,11 @@ def residual(
     words=None,
     judged_words=None,
     unseen=None,
+    side="upper",
 ):
     """Return the score with the best gain for every unjudged and every unseen item, minus the score.
 
-    Efforts do not change. With a normaliser, the difference is divided by that of the score. Over the ideal, if C depends on ranks only and A
+    The lower side is the score minus that with the lowest gain for these items. Efforts do not change. With a normaliser, the difference is divided by that of the score. Over the ideal, if C depends on ranks only and A
     is a sum of gains, it is the distance to the best score that judgments can give.
     """
     if norm == "ideal" and of_ranks(C, A, effort, end):
@@ -144,7 +145,8 @@ def residual(
     if C[0] in ("ap1", "ap2"):
         raise ValueError(f"no residual for C={C[0]!r}: the score depends on the total gain")
     as_judged = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen), A)
-    at_best = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=True), A)
+    unjudged = {"upper": best_gain, "lower": lowest_gain}[side](gain, max_rel)
+    changed = _value(_walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, unjudged), A)
     bottom = normaliser(
         grades,
         C=C,
@@ -160,7 +162,7 @@ def residual(
         judged_words=judged_words,
         unseen=unseen,
     )
-    return (at_best - as_judged) / bottom if bottom else 0.0
+    return (changed - as_judged if side == "upper" else as_judged - changed) / bottom if bottom else 0.0
 
 
 def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
@@ -237,7 +239,7 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
     if norm == "none":
         return 1.0
     if norm == "all":
-        return math.fsum(gain_of(grade, gain, max_rel) for grade in judged)
+        return math.fsum(max(gain_of(grade, gain, max_rel), 0) for grade in judged)
     if norm == "mean":
         relevant = [grade for grade in judged if grade > 0]
         return math.fsum(gain_of(grade, gain, max_rel) for grade in relevant) / len(relevant) if relevant else 0.0
@@ -258,6 +260,8 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
         cuts = [cut for cut in (k, end) if isinstance(cut, int)]
         return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
     order = sorted(range(len(judged)), key=lambda i: (-gain_of(judged[i], gain, max_rel), -judged[i]))  # stable
+    if gain[0] in SIGNED:  # documents that harm are in no ideal
+        order = [i for i in order if gain_of(judged[i], gain, max_rel) >= 0]
     return score(
         [judged[i] for i in order],
         C=C,
@@ -300,9 +304,10 @@ def _unlimited(C, A, gain, effort, max_rel):
 
 
 def gain_of(grade, gain, max_rel):
-    """Return the gain of a grade; 0 for unjudged documents and grades of 0 or less."""
+    """Return the gain of a grade; 0 for unjudged documents, negative grades, and grade 0 unless gains are signed."""
     name, parameters = gain
-    return float(GAINS[name](grade, max_rel, **parameters)) if grade is not None and grade > 0 else 0.0
+    gains = grade is not None and (grade > 0 or (grade == 0 and name in SIGNED) or name == "given")
+    return float(GAINS[name](grade, max_rel, **parameters)) if gains else 0.0
 
 
 def binary(grade, max_rel, rel=1):
@@ -328,6 +333,19 @@ def raw(grade, max_rel):
 def table(grade, max_rel, map):
     """The value of the map, which must contain every grade above 0."""
     return map[grade]
+
+
+def signed_table(grade, max_rel, map):
+    """The value of the map, which may be negative; 0 for grade 0 if it is not in the map."""
+    return {0: 0, **map}[grade]
+
+
+def given(grade, max_rel):
+    """The number, which is a gain."""
+    return grade
+
+
+SIGNED = ("signed_table", "given")
 
 
 def interpolated(grade, max_rel, map):
@@ -360,7 +378,10 @@ def clicksave_by_grade(grade, max_rel, p_click, p_save):
 
 GAINS = {
     f.__name__: f
-    for f in (binary, linear, exponential, raw, table, interpolated, clicksave, threshold, clicksave_by_grade)
+    for f in (
+        *(binary, linear, exponential, raw, table, interpolated, clicksave, threshold, clicksave_by_grade),
+        *(signed_table, given),
+    )
 }
 
 
@@ -371,6 +392,7 @@ def best_gain(gain, max_rel):
         return gain_of(parameters.get("rel", 1), gain, max_rel), math.inf
     listed = {
         "table": lambda map: [*map],
+        "signed_table": lambda map: [-1, *map],
         "interpolated": lambda map: [*map, min(max(map), max_rel or max(map))],
         "threshold": lambda weights: range(1, len(weights) + 1),
         "clicksave_by_grade": lambda p_click, p_save: [*p_save],
@@ -380,6 +402,13 @@ def best_gain(gain, max_rel):
     else:
         grades = [*range(1, math.ceil(_known(max_rel, "max_rel"))), max_rel]
     return max((gain_of(grade, gain, max_rel), grade) for grade in grades)
+
+
+def lowest_gain(gain, max_rel):
+    """Return the lowest gain of any grade, at most 0, and the highest grade that has it."""
+    values = gain[1]["map"] if gain[0] == "signed_table" else {}
+    lowest = min([0.0, *values.values()])
+    return (lowest, max(grade for grade, r in values.items() if r == lowest)) if lowest < 0 else (0.0, 0)
 
 
 def effort_of(grade, length, effort):
@@ -503,7 +532,7 @@ class Walk:
             self.V.append(self.V[-1] * c)  # Eq. 1
 
 
-def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=False):
+def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, unjudged=None):
     name, parameters = C
     parameters = dict(parameters)
     rel = parameters.pop("rel", None)
@@ -520,8 +549,8 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
     def as_seen(grade):
         return gain_of(grade, gain, max_rel) if rel is None else float(grade is not None and grade >= rel)
 
-    beyond_r, best_grade = best_gain(gain, max_rel) if best else (0.0, 0)
-    beyond_x = beyond_r if rel is None else float(best_grade >= rel)
+    beyond_r, beyond_grade = unjudged or (0.0, 0)
+    beyond_x = beyond_r if rel is None else float(beyond_grade >= rel)
     unretrieved = 0.0
     if name in ("ap1", "ap2") and whose == "judged":
         # fsum does not depend on the order of gains, so the difference is exactly 0 if all gain is retrieved
@@ -529,8 +558,8 @@ def _walk(grades, C, gain, effort, max_rel, end, k, judged, words, unseen, best=
         if unretrieved < 0:
             raise ValueError("judged must include the judged items of the ranking")
     efforts = [effort_of(g, length, effort) for g, length in zip(grades, lengths, strict=True)]
-    x = [beyond_x if best and g is None else as_seen(g) for g in grades]
-    r = [beyond_r if best and g is None else gain_of(g, gain, max_rel) for g in grades]
+    x = [beyond_x if unjudged and g is None else as_seen(g) for g in grades]
+    r = [beyond_r if unjudged and g is None else gain_of(g, gain, max_rel) for g in grades]
     return Walk(
         seen=loops.View(x, efforts, unseen, beyond_x, unretrieved),
         felt=loops.View(r, efforts, unseen, beyond_r),
@@ -626,8 +655,7 @@ def _exact(number):
 
 def ift_goal(view, i, T, b1=0.9, R1=10):
     """1 − 1/(1 + b₁·exp((T − G(i))·R₁))."""
-    odds = b1 * math.exp((T - view.G(i)) * R1)
-    return odds / (1 + odds)
+    return 1 / (1 + math.exp((view.G(i) - T) * R1) / b1)
 
 
 def ift_rate(view, i, A, b2=0.9, R2=10):
@@ -722,7 +750,7 @@ def _value(walk, A):
     else:
         value = math.fsum(left * felt for left, felt in zip(_leaving(walk), _felt(walk, A)) if left)
         value += _value_beyond(walk, name, **parameters)
-    if value == math.inf:
+    if math.isinf(value):
         raise ValueError("some leave with gain that has cost nothing: gain per effort is undefined")
     return value
 
@@ -751,7 +779,7 @@ def _erg_is_defined(walk):
     tail = _tail(walk)
     if tail is not None and not tail.leave:
         return False
-    return any(walk.r) or (tail is not None and walk.felt.beyond > 0)
+    return any(walk.r) or (tail is not None and walk.felt.beyond != 0)
 
 
 def _refuse_endless_means(walk, name):

@@ -394,10 +394,9 @@ def _where_gain_is(relevance: Array, measure: Measure, judgments: Judgments) -> 
     metric = followed(measure, judgments)
     try:
         best, top = metric.best
-        if best > 1:
-            raise BadParameter(
-                f"{metric.gain.keyword} is {best:g} for grade {top:g}, and predicted relevance is a probability."
-            )
+        if best > 1 or metric.signed:
+            what = "signed" if metric.signed else f"{best:g} for grade {top:g}"
+            raise BadParameter(f"{metric.gain.keyword} is {what}, and predicted relevance is a probability.")
         found = _bisected(metric.gains, relevance, top)
         off = np.abs(metric.gains(found) - np.minimum(relevance, best)) > _NEAR
         if off.any():

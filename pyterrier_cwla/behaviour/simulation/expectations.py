@@ -211,7 +211,7 @@ def progress(
         raise BadParameter(f"no topic {qid!r} in the judgments.")
     pieces = []
     for name, run in runs_by_name(runs).items():
-        rankings = seen_part(metric, judgments.align(loaded(run, "run"), all_judged=metric.judged_only))
+        rankings = seen_part(metric, judgments.align(loaded(run, "run"), all_judged=metric.all_judged))
         answered = rankings.n > 0
         if qid is not None:
             answered &= np.arange(len(rankings)) == judgments.index[qid]
@@ -265,7 +265,7 @@ def times_to_ranks(qrels: Any, run: Any, measure: Any = "TBG", depth: int = 10) 
     """
     check_whole(1, depth=depth)
     _, judgments, metric = _user_model(measure, qrels)
-    rankings = seen_part(metric, judgments.align(one_run(run), all_judged=metric.judged_only)).first(depth)
+    rankings = seen_part(metric, judgments.align(one_run(run), all_judged=metric.all_judged)).first(depth)
     queries = np.flatnonzero(rankings.n > 0)
     T = np.full((len(rankings), depth), np.nan)
     for chunk, width in packed(queries[np.argsort(rankings.n[queries], kind="stable")], rankings.n, _CELLS):
