@@ -54,7 +54,7 @@ PARTS = {
 _ROLES = {"gain": "gain r", "effort": "effort e", "C": "continuation C", "A": "aggregation A", "norm": "normaliser N",
           "end": "end of the list"}  # fmt: skip
 
-_WHERE_NEEDED = {"max_rel": 2, "rel": 1, "lengths": "words", "unseen": 12}
+_WHERE_NEEDED = {"max_rel": 2, "rel": 1, "lengths": "words", "costs": "tokens", "unseen": 12}
 _RUN = 'run = {topic: {f"d{i}": 1 / i for i in range(1, 11)} for topic in ("1", "2")}'
 _QRELS = """\
 qrels = {"1": {"d1": 0, "d2": 1, "d3": 0, "d4": 2, "d6": 0, "d7": 1, "d8": 0,
@@ -66,6 +66,7 @@ qrels = pd.DataFrame({"query_id": ["1", "1", "1", "2"],
                       "iteration": ["fruit", "fruit", "firm", "firm"],
                       "doc_id": ["d2", "d4", "d3", "d1"], "relevance": [1, 2, 1, 1]})"""
 _WORDS = 'words = register_lengths("words", {f"d{i}": 200 + 100 * (i % 4) for i in range(1, 13)})'
+_TOKENS = 'tokens = register_costs("tokens", {f"d{i}": 300 + 150 * (i % 4) for i in range(1, 13)})'
 _RANKS = 10  # ranks of the example's first topic in tables and pictures
 
 
@@ -216,7 +217,8 @@ def _needs(text: str) -> list[str]:
     grades = "judgments" if metric.gain.name in ("binary", "clicksave") else "graded judgments"
     whole = metric.norm in ("ideal", "all", "mean") or "total" in reads(metric.C)
     lengths = ["document lengths in words"] if metric.needs_words else []
-    return [f"{grades} of all relevant documents, retrieved or not" if whole else grades, *lengths]
+    costs = ["the cost of each document"] if metric.needs_cost else []
+    return [f"{grades} of all relevant documents, retrieved or not" if whole else grades, *lengths, *costs]
 
 
 #: The sum of each aggregation in terms of the users who see a rank, V, or of those who leave at it, L.
@@ -316,7 +318,10 @@ class _Example:
         variants = [{}, *({"effort": effort} for effort in ("ratio(4)", "grade_time") if efforts)]
         self.qrels = _INTENTS if entry.name in {"IntentAware", *DIVERSITY} else _QRELS
         self.names: dict[str, Any] = {}
-        exec(f"from pyterrier_cwla import evaluate, register_lengths\n{self.qrels}\n{_RUN}\n{_WORDS}", self.names)
+        imports = (
+            "from pyterrier_cwla import evaluate, register_lengths\nfrom pyterrier_cwla.data import register_costs"
+        )
+        exec("\n".join([imports, self.qrels, _RUN, _WORDS, _TOKENS]), self.names)
         optional = [g.name for g in entry.parameters if g.name in _WHERE_NEEDED and not g.required]
         values = dict(self._computable(entry.name, {**required, **variant}, optional) for variant in variants)
         first, *others = values
@@ -336,11 +341,12 @@ class _Example:
     @property
     def shown(self) -> str:
         """Code with its output."""
-        with_words = any("lengths=" in text for text in self.texts)
+        with_words, with_costs = (any(f"{table}=" in text for text in self.texts) for table in ("lengths", "costs"))
         listed = ",\n            ".join(f'"{text}"' for text in self.texts)
         lines = [
             f"from pyterrier_cwla import evaluate{', register_lengths' if with_words else ''}",
-            *(self.qrels, _RUN, *([_WORDS] if with_words else [])),
+            *["from pyterrier_cwla.data import register_costs"] * with_costs,
+            *(self.qrels, _RUN, *[_WORDS] * with_words, *[_TOKENS] * with_costs),
             f"measures = [{listed}]",
             'evaluate(qrels, {"bm25": run}, measures).T.round(4)',
         ]
@@ -434,10 +440,12 @@ def _neighbours(example: _Example, measures: Sequence[Entry], pictures: bool) ->
 
 def _explorer(name: str, example: _Example, site: bool) -> str:
     """Return how to open a measure in the explorer: on the site if its page there has the measure, or on own runs."""
-    text, with_words = re.subn(r"lengths='words',?|,?lengths='words'", "", example.texts[0])
+    text, tables = example.texts[0], ""
+    for name_of_table, made in (("lengths", "words"), ("costs", "tokens")):
+        text, given = re.subn(rf"{name_of_table}='{made}',?|,?{name_of_table}='{made}'", "", text)
+        tables += f" --{name_of_table} {name_of_table}.tsv" * given
     measure = text.replace("()", "")
-    lengths = " --lengths lengths.tsv" if with_words else ""
-    own = f'on your runs: ``pyterrier-cwla explore qrels.txt run.txt{lengths} -m "{measure}"``.'
+    own = f'on your runs: ``pyterrier-cwla explore qrels.txt run.txt{tables} -m "{measure}"``.'
     if site and name in {preset.name for preset in explorer_page.MEASURES}:
         return f"`Open {name} in the explorer <../{explorer_page.NAME}#measure={name}>`__, or {own}"
     return f"In the :doc:`explorer <../explorer>`, {own}"

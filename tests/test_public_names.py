@@ -20,8 +20,8 @@ pytestmark = pytest.mark.every_case
 MEASURES = """
     AP11pt AdaptiveAP AdaptiveDCG AdaptiveERR AdaptiveGAP AdaptiveGP AdaptiveGRBP AdaptiveP AdaptiveRBP AdaptiveRR
     AdaptivenDCG ByTopic CWLA Cascade DynamicBPM ESL Expected ExpectedAverageUtility ExpectedEffort ExpectedTotalUtility
-    ExpectedUtility GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Logistic Mixture QMeasure Residual SET SessionCWLA SetUtility TBG
-    TrAP UDCG UMeasure esNDCG nsDCG sDCG
+    ExpectedUtility GainPerCost GainWithin GeometricMean GradedTBG IFT IFTGoal IFTRate IntentAware Logistic Mixture
+    PrecisionWithin QMeasure RecallWithin Residual SET SessionCWLA SetUtility TBG TrAP UDCG UMeasure esNDCG nsDCG sDCG
 """
 SPECIFIC = "CWLAError CWLAWarning CannotScore EvalMeasure GroupedRanker LambdaMART Lengths register_duplicates register_lengths"
 GENERIC = """

@@ -358,6 +358,20 @@ def _preset(name: str, says: str, source: str, A: str) -> Row:
     )
 
 
+_WITHIN = (
+    *_of_part("continuation", "budget", ("T",)),
+    Parameter("effort", Named("effort"), "cost"),
+    Parameter("gain", Named("gain"), "binary"),
+    *(p for p in _FRAME if p.name not in ("norm", "end", "unseen")),
+    _COSTS,
+)
+
+
+def _within(name: str, says: str, source: str, A: str, **more: Any) -> Row:
+    """Return the row of a metric of the first documents whose efforts fit into a budget."""
+    return Row(name, says, source, "budget(T)", A, _GAIN_GIVEN, _EFFORT_GIVEN, end="stop", parameters=_WITHIN, **more)
+
+
 #: The metrics that this package adds to those of ir_measures.
 _OURS = (
     CWLA,
@@ -374,6 +388,14 @@ _OURS = (
         "Sakai and Dou (2013)", "patience(T)", "etg", _GAIN_GIVEN, _EFFORT_GIVEN, units="gain", range="[0, ∞)",
         parameters=(Parameter("T", In("(0, inf)")), Parameter("effort", Named("effort"), "grade_time"), _GAIN,
                     *_FRAME, _COSTS)),
+    _within("GainWithin", "Gain of the documents that fit into a budget, such as 4,000 tokens.",
+            "Sakai and Dou (2013), with the same budget for all users", "etg", units="gain", range="[0, ∞)"),
+    _within("PrecisionWithin", "Gain per document of the documents that fit into a budget, such as 4,000 tokens.",
+            "precision at k, with a budget of effort in place of k", "per_item", units=_PER_DOCUMENT),
+    _within("RecallWithin", "Share of the gain that is in the documents that fit into a budget, such as 4,000 tokens.",
+            "recall at k, with a budget of effort in place of k", "etg", norm="all", units="share of the gain"),
+    _within("GainPerCost", "Gain per cost of the documents that fit into a budget, such as 4,000 tokens.",
+            f"{_JIANG}, M2, with a budget of effort in place of k", "avg", units=_PER_EFFORT, range=_PER_LEAST),
     _adaptive("AdaptiveP", "Precision at k, per effort.", "Eq. 7 and Table 1",
               "prec(cutoff)", "erg", "binary(rel)", REL, cutoff=_K),
     _adaptive("AdaptiveGP", "Graded precision: the gain of the first k documents, per effort.", "Table 1",

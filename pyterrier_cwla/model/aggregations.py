@@ -170,6 +170,20 @@ def avg(view: View) -> Values:
     return _rate(view.G, view.E)
 
 
+@aggregation(unit="{gain} per document", linear_in_gain=True, monotone_in_gain=True, weights_fall=lambda: True)
+def per_item(view: View) -> Values:
+    """Return the gains seen, divided by the number of items seen.
+
+    A(i) = G(i)/i. With unit effort it is ``avg``, and for binary gains under ``prec(k)`` precision.
+
+    Examples
+    --------
+    >>> score([1, 0, 1], C="prec(2)", A="per_item", efforts=[10, 30, 5], end="stop")
+    0.5
+    """
+    return view.G / view.i
+
+
 @aggregation(unit="{gain}", affine_beyond_list=True, monotone_in_gain=True, constant_without_gain=True)
 def max(view: View) -> Values:
     """Return the highest gain seen.

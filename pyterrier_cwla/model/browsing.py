@@ -372,7 +372,9 @@ class Walk:
             V, later = (
                 np.where(reach > 0, np.broadcast_to(values, (len(values), shape[1])), 0.0) for values in (V, later)
             )
-            return V, V - later, later[:, -1:], nodes.follows(V), np.asarray((later == V).all(axis=-1, keepdims=True))
+            same = np.asarray((later == V).all(axis=-1, keepdims=True))
+            stay = _NOBODY if self.metric.C.fact("eventually_leaves") else same
+            return V, V - later, later[:, -1:], nodes.follows(V), stay
         C = self.goes_on(nodes.m)
         C = np.broadcast_to(C, (len(C), shape[1]))
         survival, left, smooth = nodes.survival(C)

@@ -8,7 +8,20 @@ import numpy as np
 
 from ..data.columns import Floats
 from ..errors import BadParameter, NoFiniteValue
-from .language import BelowOne, Grade, In, Named, NotNegative, OneOf, Positive, Probability, Rank, Spec, decorator
+from .language import (
+    FLAG,
+    BelowOne,
+    Grade,
+    In,
+    Named,
+    NotNegative,
+    OneOf,
+    Positive,
+    Probability,
+    Rank,
+    Spec,
+    decorator,
+)
 from .view import Values, View, before
 
 continuation = decorator(
@@ -356,7 +369,11 @@ def insq(view: View, T: Wanted) -> Values:
     return ((y - 1) / y) ** 2
 
 
-@continuation(constant_beyond_list=True, eventually_leaves=True, half_life=lambda half_life: half_life)
+@continuation(
+    constant_beyond_list=True,
+    eventually_leaves=True,
+    loss=lambda half_life: lambda effort: 1 - np.exp2(-effort / half_life),
+)
 def decay(view: View, half_life: Positive = 224) -> Values:
     """Continue with a probability that halves with every half_life of effort.
 
@@ -787,7 +804,8 @@ def _patience_beyond(view: View, V: Floats, T: float) -> Floats:
 def patience(view: View, T: Positive) -> Values:
     """Stop when the effort exceeds a patience that is uniform in [0, T]; only items read to their end have gain.
 
-    V(i) = max(0, 1 − E(i)/T). Static. Users without patience for the first item leave with nothing.
+    V(i) = max(0, 1 − E(i)/T). Static. Users without patience for the first item leave with nothing. They leave at all
+    times before T; under ``budget(T)``, all users go on until an item does not fit into T.
 
     Parameters
     ----------
@@ -804,6 +822,61 @@ def patience(view: View, T: Positive) -> Values:
     1.0
     """
     return np.maximum(0.0, 1 - view.E / T)
+
+
+_FITS = 1 + 1e-12  # 21 efforts of 0.3 fit into T=6.3, despite rounding
+
+
+def _budget_beyond(view: View, V: Floats, T: float, partial: bool) -> Floats:
+    """Return how often the effort of an unseen item fits into what is left of T after the list."""
+    if not V.any():
+        return V  # the cost of unseen items may be unknown
+    e = np.asarray(view.beyond([[1.0]]).e, float)
+    left = np.maximum(T * (1 if partial else _FITS) - view.E[..., -1:], 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        items = np.where(e > 0, left / e, np.inf)
+    return np.where(V > 0, items if partial else np.floor(items), 0.0)
+
+
+@continuation(
+    gives_survival=True,
+    items_beyond=_budget_beyond,
+    eventually_leaves=True,
+    loss=lambda T, partial: (lambda effort: effort) if partial else None,
+)
+def budget(view: View, T: Positive, partial: Annotated[bool, FLAG] = False) -> Values:
+    """Read the items that fit into a budget T of effort, such as a context window; stop at the first that does not fit.
+
+    V(i) = 1 where E(i) ≤ T, else 0. With partial: V(i) = (T − E(i−1))/e_i, at least 0 and at most 1. Static. If the
+    first item does not fit, users leave with nothing. All users have the same T; under ``patience(T)``, users leave at
+    all times before T.
+
+    Parameters
+    ----------
+    T : float above 0
+        Budget, in the unit of the effort (for example tokens).
+    partial : bool, default=False
+        Whether a share of the users, (T − E(i−1))/e_i, reads the first item that does not fit. With the aggregations
+        ``etg`` and ``erg``, the score is the same as if all users read this share of the item.
+
+    Notes
+    -----
+    The ideal ranking is a knapsack problem. It is exact with ``partial`` and ``etg`` or ``smeared`` if there is no
+    cutoff: by falling gain per effort. In all other cases it is by falling gain, and a score may exceed it.
+
+    Examples
+    --------
+    >>> score([1, 0, 1], C="budget(5)", A="etg", efforts=[2, 1, 4], end="stop")
+    1.0
+    >>> score([1, 0, 1], C="budget(5, partial=True)", A="etg", efforts=[2, 1, 4], end="stop")
+    1.5
+    """
+    fits = view.E <= T * _FITS
+    if not partial:
+        return fits.astype(float)
+    left, e = T - view.E_before, view.E - view.E_before
+    share = np.clip(np.divide(left, e, out=np.zeros(np.shape(e)), where=e > 0), 0, 1)
+    return np.where(fits, 1.0, share)
 
 
 @continuation(constant_beyond_list=True, last_rank=lambda values: len(values) + (not values or values[-1] > 0))

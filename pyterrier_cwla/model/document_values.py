@@ -202,8 +202,8 @@ def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable
         raise quantity._error(
             f"no judged document is in the table of {quantity._nouns}. Is the table of another collection?"
         )
-    # In the ideal ranking of time-biased gain, documents without gain come last, where their time has no influence.
-    needed = metric.gains(pool.grade) > 0 if metric.decays else np.ones(len(words), bool)
+    # In ideal rankings by gain and effort, documents without gain come last, where their effort has no influence.
+    needed = metric.gains(pool.grade) > 0 if metric.loss else np.ones(len(words), bool)
     rows = rankings.rows[0]
     pair = columns.pair if rows.order is None else rows.pair
     return _without_holes(words, needed, metric, table, lambda at: pair(int(pool.rows[at])), quantity)

@@ -42,8 +42,10 @@ class Facts:
         Function of the view, an array of numbers m and the parameters, for users who have gone on after an item that
         is followed by m items without gain and of equal effort: returns the share of these users who go on after the
         last of the m items, and the number of the m items that they see on average, as arrays of the shape of the view.
-    half_life : callable, optional
-        Function of the parameters that returns h, if C(i) = 2^(−e_i/h).
+    loss : callable, optional
+        Function of the parameters that returns a function f of efforts, or None. Of all orders of items of worth w, the
+        one by falling w/f(e) has the highest Σ V(i)·w_i. If C gives V, this holds for lists without a cutoff only;
+        otherwise C(i) is 1 − f(e_i).
     satisfied_by_gain : bool
         Whether C(i) = γ·(1 − r_i), with the gain, or the binary relevance for ``rel``, as the probability of leaving.
     affine_beyond_list : bool
@@ -54,7 +56,7 @@ class Facts:
         Function of i, r, e, C and the parameters that returns (φ, w) with Σ L(i)·A(i) = Σ V(i)·φ(i)·w_i wherever all
         users leave. If A reads ``expected_effort``, the right side is divided by Σ V(i)·e_i. φ depends on the rank
         only; w depends on the gain, effort and C of the item. With these terms learning to rank is faster, and if φ is
-        the number 1, the ideal ranking under ``decay`` is exact.
+        the number 1, the ideal ranking is exact for continuations with a `loss`.
     unit : str, optional
         The unit of a gain, or of an aggregation with ``{gain}`` and ``{effort}`` for the units of these two.
     weights_fall : callable, optional
@@ -78,7 +80,7 @@ class Facts:
     last_rank: Callable[..., float | None] | None = None
     items_beyond: Callable[..., Floats] | None = None
     items_between: Callable[..., tuple[Floats, Floats]] | None = None
-    half_life: Callable[..., float] | None = None
+    loss: Callable[..., Callable[[Floats], Floats] | None] | None = None
     satisfied_by_gain: bool = False
     # aggregations
     linear_in_gain: bool = False

@@ -166,16 +166,17 @@ class Metric:
         return bool(names) and names <= {"e", "E", "E_before"}
 
     @cached_property
-    def decays(self) -> bool:
-        """Whether C has a half-life and A is a sum over items whose terms do not depend on the rank: φ is 1.
+    def loss(self) -> Callable[[Floats], Floats] | None:
+        """Function f of efforts if the ideal ranking is exact: by falling w/f(e), where w is the credited gain.
 
-        In this case the ideal ranking is exact.
+        C must state the function, and A must be a sum over items whose terms do not depend on the rank: φ is 1.
         """
-        terms = self.A.fact("credit_terms")
-        if self.C.fact("half_life") is None or terms is None or "expected_effort" in reads(self.A):
-            return False
+        stated, terms = self.C.fact("loss"), self.A.fact("credit_terms")
+        if not (stated and terms) or "expected_effort" in reads(self.A):
+            return None
         phi, _ = terms(np.ones(1), np.ones(1), np.ones(1), np.zeros(1))
-        return np.ndim(phi) == 0 and bool(phi == 1)
+        exact = np.ndim(phi) == 0 and phi == 1 and not (self.C.fact("gives_survival") and self.last_that_counts)
+        return stated() if exact else None
 
     @cached_property
     def last_rank(self) -> int:

@@ -94,8 +94,10 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
     """Return the judged documents of each query by falling gain, without those of negative gain.
 
     If C is ``decay`` and A is the total gain, an optimal order is used: by g/(1 − 2^(−e/h)), highest first, where g is
-    the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming. If efforts depend on
-    ranks, the order is by falling gain for all metrics, and other orders can score higher.
+    the credited gain. With a cutoff k, the best k documents are chosen by dynamic programming. If C is ``budget`` with
+    ``partial``, the optimal order is by g/e, without a cutoff; with one, and for all users who read whole items only,
+    the best choice of documents is a knapsack problem, and the order is by falling gain. If efforts depend on ranks,
+    the order is by falling gain for all metrics, and other orders can score higher.
 
     Parameters
     ----------
@@ -123,11 +125,11 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
         return _ranked(pool, pool.query[order], pool.grade[order], effort)
     effort = pool_efforts(metric, rankings)
     worth = gains
-    if metric.decays:
+    if metric.loss:
         _, gains = metric.A.fact("credit_terms")(np.ones(1), gains, effort, None)
-        stays = np.exp2(-effort / metric.C.fact("half_life")())
+        loss = metric.loss(effort)
         with np.errstate(divide="ignore", invalid="ignore"):
-            worth = np.where(gains > 0, gains / (1 - stays), 0.0)
+            worth = np.where(gains > 0, gains / loss, 0.0)
         last = metric.last_that_counts
         if last is not None:
             chosen = np.zeros(len(gains), bool)
@@ -135,7 +137,7 @@ def ideal_ranking(metric: Metric, rankings: Rankings) -> Rankings:
             for a, b in pairwise(start.tolist()):
                 order = a + np.argsort(-worth[a:b], kind="stable")
                 order = order[gains[order] > 0]
-                chosen[order[best_choice(gains[order], stays[order], last)]] = True
+                chosen[order[best_choice(gains[order], 1 - loss[order], last)]] = True
             worth = np.where(chosen, worth, -1.0)
     order = np.lexsort((-pool.grade, -worth, pool.query))
     order = order[harmless[order]]

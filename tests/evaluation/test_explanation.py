@@ -156,7 +156,20 @@ def test_what_is_no_weighted_sum_has_no_discount():
 
 @pytest.mark.parametrize("A", ["etg", "erg", "utility(log2)", "smeared(3)"])
 @pytest.mark.parametrize(
-    "C", ["prec(4)", "rbp(0.8)", "inst(1)", "rr", "decay(3)", "dcg(9)", "ap2", "weibull(0.7,3)", "bpm(2,9)"]
+    "C",
+    [
+        "prec(4)",
+        "rbp(0.8)",
+        "inst(1)",
+        "rr",
+        "decay(3)",
+        "dcg(9)",
+        "ap2",
+        "weibull(0.7,3)",
+        "bpm(2,9)",
+        "budget(6)",
+        "budget(7.5,partial=True)",
+    ],
 )
 @pytest.mark.parametrize("end", ["open", "stop", 8])
 @pytest.mark.parametrize("effort", [{}, {"efforts": [3, 1, 0, 2, 5], "unseen": 2}])

@@ -18,7 +18,7 @@ from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.model import parse
 from pyterrier_cwla.model.language import TABLES
 from pyterrier_cwla.model.view import UnknownEffort, View
-from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS, takes_signed_gains
+from tests.model.test_against_reference import AGGREGATIONS, CONTINUATIONS, EFFORTS, parsed, takes_signed_gains
 from tests.support import reference
 
 LINEAR, EXPONENTIAL = ("linear", {}), ("exponential", {})
@@ -110,6 +110,9 @@ MEASURES = [
     "AdaptiveERR(max_rel=3,effort='ratio(4)')", "AdaptiveP(effort='ratio(4)')@3", "IFT(T=2,A=0.2,max_rel=3)",
     "CWLA(C='rbp(0.8)',A='max',max_rel=3)", "CWLA(C='inst(1)',A='pe(0.5)',max_rel=3)", "CWLA(C='inst(2)',A='erg',max_rel=3)@3",
     "CWLA(C='inst(1)',A='max',max_rel=3)@3", "CWLA(C='patience(9)',A='erg',max_rel=3)",
+    "CWLA(C='budget(3)',A='erg',max_rel=3)", "CWLA(C='budget(2.5)',A='etg',effort='ratio(4)',max_rel=3)",
+    "CWLA(C='budget(2.6,partial=True)',A='erg',effort='ratio(4)',max_rel=3)@3",
+    "GainWithin(T=2.5,effort='by_grade({0:1,1:0.4,2:0.5,3:2})')", "PrecisionWithin(T=2.5,effort='ratio(4)')", "RecallWithin(T=800,effort='reading')@4", "GainPerCost(T=800,effort='reading')",
     "CWLA(C='patience(4)',A='erg',effort='ratio(4)',max_rel=3)@3", "CWLA(C='inst(1)',A='avg',max_rel=3,end='stop')@4",
     "CWLA(C='weibull(0.7,9)',A='erg',max_rel=3)", "CWLA(C='log_logistic(2,9)',A='avg',effort='ratio(4)',max_rel=3)",
     "CWLA(C='log_normal(1,9)',A='etg',effort='ratio(4)',max_rel=3)@4", "CWLA(C='hyperbolic(2.5,9)',A='erg',effort='ratio(4)',max_rel=3)",
@@ -134,7 +137,7 @@ def test_a_swap_changes_the_score_by_what_evaluating_both_rankings_says(measure)
     scores = [rng.choice([0.0, 1.0, 2.0], n) for n in sizes]
     table = {f"q{q}d{d}": float(words[q][d]) for q, n in enumerate(sizes) for d in range(n)}
     (named,) = measures_of([measure])
-    if measure.startswith("TBG"):
+    if measure.startswith("TBG") or "reading" in measure:
         named = named(lengths=table)
     qrels = {f"q{q}": {f"q{q}d{d}": int(g) for d, g in enumerate(of_q)} for q, of_q in enumerate(grades)}
     orders = [np.argsort(-s, kind="stable") for s in scores]
@@ -242,6 +245,9 @@ def test_terms_of_an_aggregation_are_its_sum():
 BY_PAIRS = {
     "U-measure by words": ("patience(300)", "etg", {"effort": "reading(20,0.1,0.9,0.4)"}),
     "U-measure by words, to rank 4": ("patience(300)", "etg", {"effort": "reading(20,0.1,0.9,0.4)", "k": 4}),
+    "U-measure with a budget of words": ("budget(150)", "etg", {"effort": "reading(20,0.1,0.9,0.4)"}),
+    "U-measure with a budget of words, in part": ("budget(290,partial=True)", "etg", {"effort": "reading(20,0.1,0.9,0.4)", "k": 4}),
+    "gain per word within a budget": ("budget(290,partial=True)", "erg", {"effort": "reading(20,0.1,0.9,0.4)", "unseen": 100}),
     "RR, mean gain by time": ("rr", "avg", {"effort": "time"}),
     "RR, mean gain by time, closed": ("rr", "avg", {"effort": "time", "end": "stop"}),
     "RR, mean gain by time, to rank 5": ("rr", "avg", {"effort": "time", "unseen": 9, "end": 5, "k": 3}),
@@ -289,7 +295,7 @@ def test_pairs_of_documents_of_rankings_of_unequal_lengths(name):
     words = [[rng.choice([0, 40, 300, 900]) for _ in own] for own in grades]
     scores = -np.arange(sum(sizes), dtype=float)
     found = LambdaMART(measure, doc_length=flat(words)).changes(flat(grades), scores, sizes)
-    setting = {"C": CONTINUATIONS[C], "A": AGGREGATIONS[A], "gain": LINEAR, "effort": EFFORTS[options["effort"]]}
+    setting = {"C": parsed(C), "A": AGGREGATIONS[A], "gain": LINEAR, "effort": EFFORTS[options["effort"]]}
     setting |= {"max_rel": highest, "end": options["end"], "k": k, "unseen": options.get("unseen")}
     if name.startswith("U-measure"):
         setting["unseen"] = 100.0  # no score depends on it; the reference wants a number

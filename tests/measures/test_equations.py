@@ -257,6 +257,15 @@ def r_share(t, value, last):
     return sum(map(value, ranks(last))) / t.R if t.R else 0.0
 
 
+def fitting(t, T):
+    """m, the number of documents whose efforts add up to at most T."""
+    return sum(sum(map(t.e, ranks(m))) <= T for m in ranks(t.n))
+
+
+def gained(t, T):
+    return sum(map(t.b, ranks(fitting(t, T))))
+
+
 RATIO = "effort='ratio(4)'"
 #: The formula of each measure as a function of the symbols, term by term.
 VALUES = {
@@ -264,6 +273,10 @@ VALUES = {
     "TBG": tbg,
     "GradedTBG": graded_tbg,
     f"UMeasure(T=6,{RATIO},max_rel=2)": lambda t: u_measure(t, 6),
+    f"GainWithin(T=4,{RATIO},gain='linear',max_rel=2)": lambda t: sum(map(t.r, ranks(fitting(t, 4)))),
+    f"PrecisionWithin(T=4,{RATIO})": lambda t: gained(t, 4) / max(fitting(t, 4), 1),
+    f"RecallWithin(T=4,{RATIO})": lambda t: gained(t, 4) / t.R if t.R else 0.0,
+    f"GainPerCost(T=4,{RATIO})": lambda t: gained(t, 4) / max(sum(map(t.e, ranks(fitting(t, 4)))), 1e-9),
     f"AdaptiveP({RATIO})@9": lambda t: mean(lambda i: 1, t.b, t.e, min(t.n, 9)),
     f"AdaptiveGP({RATIO})@9": lambda t: mean(lambda i: 1, t.share, t.e, min(t.n, 9)),
     f"AdaptiveAP({RATIO})": lambda t: average_precision(t, t.b, t.e, t.R),

@@ -59,13 +59,17 @@ CONTINUATIONS = {
         *("product(ift_goal(2,0.9,1),ift_rate(0.2,0.9,1))", "bpm(1.57,6.37)", "bpm(0.77,90.5)"),
         *("bpm(0.77,9.3,0.7,2.1,0.26)", "bpm(2.13,35.7,0.03,0.4,0.55)", "ift_goal(1.5,0.9,2)", "ift_rate(0.2,0.9,1)"),
         *("ift_rate(0.3,2,1.5)", "patience(7.5)", "patience(300)", "weibull(0.7,40)", "weibull(1.5,300)"),
+        *("budget(7.5)", "budget(300)", "budget(7.5,True)", "budget(290,partial=True)"),
         *("log_logistic(1.8,30)", "log_logistic(0.8,60)", "log_normal(0.6,40)", "hyperbolic(2.5,50)"),
         *("hyperbolic(0.7,50)", "fixed(0.9,1,0.3,0.5)"),
     )
 }
 AGGREGATIONS = {
     **{text: parsed(text) for text in ("etg", "erg", "err", "avg", "max", "fin", "fgt(0.8)", "fgt(0)", "fgt(1)")},
-    **{text: parsed(text) for text in ("pe(0.5)", "items", "effort", "utility(reciprocal)", "utility(log2)")},
+    **{
+        text: parsed(text)
+        for text in ("pe(0.5)", "per_item", "items", "effort", "utility(reciprocal)", "utility(log2)")
+    },
     "utility(table(1,0.7,0.3))": ("utility", {"phi": lambda j: {1: 1, 2: 0.7, 3: 0.3}.get(j, 0)}),
     **{text: parsed(text) for text in ("smeared", "smeared(5)")},
 }
@@ -293,7 +297,7 @@ def assert_close_or_refused(setting: Setting, case: Case, name: str, slow: float
 @pytest.mark.every_case
 @pytest.mark.parametrize(("number", "C"), [*enumerate(CONTINUATIONS)])
 def test_scores(number, C):
-    """22,032 settings in CI. In development 2,448 of them: all C × A × end and all A × end × effort."""
+    """26,244 settings in CI. In development 2,916 of them: all C × A × end and all A × end × effort."""
     rng, efforts = random.Random(f"scores {C}"), list(EFFORTS)
     every = settings().max_examples >= 50
     for at, A in enumerate(AGGREGATIONS):
@@ -362,7 +366,10 @@ def test_many_rankings_of_many_lengths_in_one_call(C):
 
 
 LEAVE_WITH_EFFORT = {
-    **{C: CONTINUATIONS[C] for C in ("decay(5)", "decay(500)", "patience(7.5)", "patience(300)")},
+    **{
+        C: CONTINUATIONS[C]
+        for C in ("decay(5)", "decay(500)", "patience(7.5)", "patience(300)", "budget(7.5)", "budget(290,partial=True)")
+    },
     **{C: value for C, value in CONTINUATIONS.items() if value[0] in reference.SHARES},
     "product(rr,decay(40))": parsed("product(rr,decay(40))"),
 }

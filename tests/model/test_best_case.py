@@ -20,6 +20,7 @@ CELLS = [  # C, A, and the last rank that counts
     ("dcg(4)", "utility(table(1,0.5,0.5))", 3),
     ("prec(3)", "erg", 3), ("rbp(0.5)", "etg", None), ("rbp(0.8)", "erg", None), ("rbp(0.6)", "avg", None),
     ("insq(1)", "erg", None), ("decay(2)", "etg", None), ("fixed(0.5,1,0.2)", "etg", 4), ("patience(2.5)", "etg", 3),
+    ("budget(2)", "etg", 2), ("budget(2.5,partial=True)", "etg", 3), ("budget(3)", "per_item", 3),
 ]  # fmt: skip
 GAINS = ["binary", "linear", "exponential", "burges", "table({1:2,2:1,3:2})", "table({1:2,2:1,3:2},interpolate)"]
 

@@ -238,7 +238,16 @@ def test_the_facts_of_built_in_functions_hold(kind, name, data):
 
 @pytest.mark.parametrize(
     "text",
-    ["rbp(0.999999999)", "decay(1e13)", "patience(1e9)", "prec(9007199254740993)", "dcg(100000000)", "inst(1e6)"],
+    [
+        "rbp(0.999999999)",
+        "decay(1e13)",
+        "patience(1e9)",
+        "budget(1e9)",
+        "budget(1e9,partial=True)",
+        "prec(9007199254740993)",
+        "dcg(100000000)",
+        "inst(1e6)",
+    ],
 )
 def test_the_facts_of_extreme_parameters_hold(text):
     spec = parse(text, "continuation")
@@ -256,7 +265,9 @@ def test_the_facts_of_extreme_parameters_hold(text):
         ("aggregation", "fin", "constant_without_gain", True),
         ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),
         ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1))),
-        ("continuation", "decay(60)", "half_life", lambda half_life: half_life / 2),
+        ("continuation", "decay(60)", "loss", lambda half_life: np.sqrt),
+        ("continuation", "budget(60)", "loss", lambda T, partial: lambda effort: effort),
+        ("continuation", "budget(60)", "items_beyond", lambda view, V, T, partial: 3 * V),
         ("continuation", "inst(1)", "satisfied_by_gain", True),
         ("aggregation", "utility(table(0.5,1))", "weights_fall", lambda phi: True),
         ("aggregation", "fgt(0.5)", "weights_fall", lambda delta: True),

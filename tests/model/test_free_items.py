@@ -31,7 +31,7 @@ def own_weibull(view, shape: float, scale: float):
 
 
 @continuation(gives_survival=True, eventually_leaves=True)
-def budget(view, T: float):
+def own_budget(view, T: float):
     return (view.E <= T).astype(float)
 
 
@@ -109,7 +109,8 @@ def test_the_last_unseen_items_cost_what_those_without_gain_cost():
 LAWS = [
     *("decay(9)", "patience(30)", "product(rr,decay(9))", "product(ap2,decay(9))", "product(decay(20),carterette3(0.3))"),
     *("weibull(0.7,20)", "weibull(1.5,20)", "log_logistic(2.5,20)", "log_normal(0.8,20)", "hyperbolic(2.5,20)"),
-    *("own_weibull(0.7,20)", "own_weibull(1.5,20)", "power_law(10,2.5)", "own_decay(9)", "ever_faster(5)", "budget(20)"),
+    *("own_weibull(0.7,20)", "own_weibull(1.5,20)", "power_law(10,2.5)", "own_decay(9)", "ever_faster(5)", "own_budget(20)"),
+    *("budget(20)", "budget(2.5,partial=True)"),
 ]  # fmt: skip
 STEADY = ["etg", "max", "fin", "pe(0.3)", "utility(log2)", "smeared(9)", "best_or_last"]
 OTHERS = ["erg", "err", "avg", "fgt(0.5)", "fgt(1)", "items", "effort", "second_thoughts(0.3)", "rushed"]
@@ -208,7 +209,9 @@ def test_explanations_give_no_effort():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("C", ["decay(9)", "patience(30)", "product(rr,decay(9))", "own_weibull(0.7,20)"])
+@pytest.mark.parametrize(
+    "C", ["decay(9)", "patience(30)", "budget(9,True)", "product(rr,decay(9))", "own_weibull(0.7,20)"]
+)
 @pytest.mark.parametrize("A", ["etg", "max"])
 def test_swaps_change_scores_as_they_say(C, A):
     grades, words = [2, 0, 1, 0, 2], [40, 0, 300, 900, 40]
@@ -225,7 +228,16 @@ def test_swaps_change_scores_as_they_say(C, A):
 
 
 @pytest.mark.parametrize(
-    "C", ["own_weibull(0.7,323)", "budget(60)", "power_law(100,2)", "own_decay(60)", "ever_faster(60)"]
+    "C",
+    [
+        "own_weibull(0.7,323)",
+        "own_budget(60)",
+        "budget(60)",
+        "budget(60,True)",
+        "power_law(100,2)",
+        "own_decay(60)",
+        "ever_faster(60)",
+    ],
 )
 @pytest.mark.parametrize("A", ["etg", "max", "smeared(60)"])
 def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):

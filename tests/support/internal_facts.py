@@ -1,5 +1,7 @@
 """Checks of the internal facts of built-in functions, on the random lists on which facts of users are tried."""
 
+import itertools
+
 import numpy as np
 
 from pyterrier_cwla.model import fact_trials
@@ -108,10 +110,22 @@ def credit_terms(spec, lists):
     return wrong or (bool(spec.fact("linear_in_gain")) and unlike(terms(lists.r, e, None)[1], w).any())
 
 
-def half_life(spec, lists):
-    """Where C is not 2^(−e/h)."""
-    view = lists.view()
-    return unlike(values_of(spec, view), np.exp2(-np.broadcast_to(view.e, lists.r.shape) / spec.fact("half_life")()))
+def loss(spec, lists):
+    """Where another order of the first four items has a higher Σ V(i)·r_i than the order by falling r/f(e)."""
+    f = spec.fact("loss")()
+    if f is None:
+        return False
+    r, e = lists.r[:, :4], np.broadcast_to(1.0 if lists.e is None else lists.e, lists.r.shape)[:, :4]
+
+    def value(order):
+        each, cost = (np.take_along_axis(values, order, axis=1) for values in (r, e))
+        view = View(np.arange(1.0, 5)[None, :], each, each, lists.total, cost, lists.unseen)
+        C = values_of(spec, view)
+        V = C if spec.fact("gives_survival") else np.cumprod(np.insert(C[:, :-1], 0, 1.0, axis=1), axis=1)
+        return (V * each).sum(axis=1)
+
+    orders = [np.repeat([order], len(r), axis=0) for order in itertools.permutations(range(4))]
+    return np.max([value(order) for order in orders], axis=0) > value(np.argsort(-r / f(e), axis=1)) + 1e-12
 
 
 def satisfied_by_gain(spec, lists):
@@ -158,7 +172,7 @@ CHECKS = {
         "vanishes": vanishes,
         "items_beyond": items_beyond,
         "items_between": items_between,
-        "half_life": half_life,
+        "loss": loss,
         "satisfied_by_gain": satisfied_by_gain,
     },
     "aggregation": {

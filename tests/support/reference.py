@@ -209,7 +209,7 @@ def of_ranks(C, A, effort, end):
     """Return whether C depends on ranks only, and A is a sum of gains with weights that decrease with the rank."""
     static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "economic", "fixed")
     if effort[0] == "unit":
-        static = static or C[0] in ("decay", "patience", *SHARES)
+        static = static or C[0] in ("decay", *LEFT, *SHARES)
         return static and (A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg") and end != "stop"))
     return static and A[0] in ("etg", "utility")
 
@@ -218,7 +218,7 @@ def last_rank(C, listed, end, k):
     """Return the last rank that counts in a ranking or an ideal, or None if the sum is infinite."""
     cuts = [cut for cut in (k, end) if isinstance(cut, int)]
     cuts += [listed] if end == "stop" else []
-    known = {"prec": "k", "dcg": "k", "carterette1": "k", "economic": "k", "patience": "T"}
+    known = {"prec": "k", "dcg": "k", "carterette1": "k", "economic": "k", "patience": "T", "budget": "T"}
     if C[0] in known and C[1].get(known[C[0]]) is not None:
         cuts.append(math.ceil(C[1][known[C[0]]]))
     if C[0] == "fixed":
@@ -259,6 +259,18 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
             pairs = [(g * while_reading(e, **A[1]), e) for g, e in pairs]
         cuts = [cut for cut in (k, end) if isinstance(cut, int)]
         return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
+    if (
+        C[0] == "budget"
+        and C[1].get("partial")
+        and A[0] in ("etg", "smeared")
+        and k is None
+        and end in ("open", "stop")
+    ):
+        efforts = [effort_of(grade, length, effort) for grade, length in zip(judged, judged_words, strict=True)]
+        gains = [gain_of(grade, gain, max_rel) for grade in judged]
+        if A[0] == "smeared":
+            gains = [g * while_reading(e, **A[1]) for g, e in zip(gains, efforts, strict=True)]
+        return fullest(list(zip(gains, efforts, strict=True)), C[1]["T"])
     order = sorted(range(len(judged)), key=lambda i: (-gain_of(judged[i], gain, max_rel), -judged[i]))  # stable
     if gain[0] in SIGNED:  # documents that harm are in no ideal
         order = [i for i in order if gain_of(judged[i], gain, max_rel) >= 0]
@@ -292,6 +304,15 @@ def best_decayed_gain(pairs, cut, half_life=224):
         for c in range(cut, 0, -1):
             f[c] = max(f[c], g + 2 ** (-e / half_life) * f[c - 1])
     return f[cut]
+
+
+def fullest(pairs, T):
+    """Return the largest sum of gains that fits into T, where a part of an item has this part of its gain."""
+    total, left = 0.0, T
+    for g, e in sorted(pairs, key=lambda pair: pair[0] / pair[1] if pair[1] else math.inf, reverse=True):
+        total += g * (min(1, left / e) if e else 1)
+        left = max(left - e, 0)
+    return total
 
 
 def _unlimited(C, A, gain, effort, max_rel):
@@ -526,8 +547,8 @@ class Walk:
     def __post_init__(self):
         self.C = [go_on(self, i) for i in range(1, self.n + 1)]
         self.V = [1.0 if self.last != 0 else 0.0]
-        if self.continuation[0] == "patience" and self.last != 0:
-            self.V = [patience_left(self.seen, 1, **self.continuation[1])]
+        if self.continuation[0] in LEFT and self.last != 0:
+            self.V = [LEFT[self.continuation[0]](self.seen, 1, **self.continuation[1])]
         for c in self.C:
             self.V.append(self.V[-1] * c)  # Eq. 1
 
@@ -674,6 +695,23 @@ def patience_left(view, i, T):
     return max(0.0, 1 - view.E(i) / T)
 
 
+def budget(view, i, T, partial=False):
+    """V(i+1)/V(i), where V(i) is 1 if the items down to i fit into T."""
+    here = budget_left(view, i, T, partial)
+    return budget_left(view, i + 1, T, partial) / here if here else 0
+
+
+def budget_left(view, i, T, partial=False):
+    """1 if E(i) ≤ T, else 0, or with partial the share (T − E(i−1))/e_i of item i that fits."""
+    T, before, whole = map(_exact, (T, view.E(i - 1), view.E(i)))
+    if whole <= T:
+        return 1.0
+    return float((T - before) / (whole - before)) if partial and before < T else 0.0
+
+
+LEFT = {"patience": patience_left, "budget": budget_left}  # V of continuations that define it
+
+
 def fixed(view, i, values):
     """The given values; 0 after the last one."""
     return values[i - 1] if i <= len(values) else 0
@@ -684,9 +722,27 @@ CONTINUATIONS = {
     for f in (
         *(loops.prec, loops.rbp, loops.dcg, loops.ap1, loops.ap2, loops.rr, loops.cascade, loops.inst, loops.insq),
         *(decay, carterette1, carterette2, carterette3),
-        *(product, bpm, ift_goal, ift_rate, patience, fixed, weibull, log_logistic, log_normal, hyperbolic, economic),
+        *(
+            product,
+            bpm,
+            ift_goal,
+            ift_rate,
+            patience,
+            budget,
+            fixed,
+            weibull,
+            log_logistic,
+            log_normal,
+            hyperbolic,
+            economic,
+        ),
     )
 }
+
+
+def per_item(view, i):
+    """G(i)/i."""
+    return view.G(i) / i
 
 
 def items(view, i):
@@ -720,6 +776,7 @@ AGGREGATIONS = {
     "erg": loops.erg,
     "err": loops.err,
     "avg": loops.avg,
+    "per_item": per_item,
     "max": loops.best,
     "fin": loops.fin,
     "fgt": loops.fgt,
@@ -853,6 +910,12 @@ def avg_beyond(walk, tail):
     return b / u + (G - E * b / u) * tail.inverse(E, u)
 
 
+def per_item_beyond(walk, tail):
+    """Σ l(m)·(G_n + m·b)/(n + m) = b + (G_n − n·b)·Σ l(m)/(n + m)."""
+    G, b = math.fsum(walk.r), walk.felt.beyond
+    return b + (G - walk.n * b) * tail.inverse(walk.n, 1) if G or b else 0.0
+
+
 def max_beyond(walk, tail):
     """max(best so far, b)."""
     return max(walk.r + [walk.felt.beyond])
@@ -910,6 +973,7 @@ BEYOND = {
     "etg": etg_beyond,
     "err": err_beyond,
     "avg": avg_beyond,
+    "per_item": per_item_beyond,
     "max": max_beyond,
     "fin": fin_beyond,
     "fgt": fgt_beyond,
@@ -962,7 +1026,7 @@ def _tail(walk):
         return finite_tail(walk)
     if name == "bpm":
         return finite_tail(walk) if _player_stops(walk, **parameters) else NEVER
-    if name == "patience":
+    if name in LEFT:
         return FREE if walk.unseen == 0 else finite_tail(walk)
     if name in ("ift_goal", "ift_rate"):
         return finite_tail(walk)

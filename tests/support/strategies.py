@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pyterrier_cwla.model.language import TABLES, Kind, Part, Spec
+from pyterrier_cwla.model.language import FLAG, TABLES, Kind, Part, Spec
 
 BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} for kind, parts in list(TABLES.items())}
 
@@ -36,6 +36,8 @@ def _values(allowed: Kind) -> st.SearchStrategy:
                 if not getattr(part.facts, "gives_survival", False) and name not in ("ap1", "given")
             ),
         )
+    if allowed == FLAG:
+        return st.booleans()
     if allowed.choices:
         return st.sampled_from(allowed.choices)
     if allowed.by_grade:
@@ -75,7 +77,7 @@ def aggregations(*names: str) -> st.SearchStrategy[Spec]:
 
 
 #: Continuations that do not depend on gains.
-STATIC = {"prec", "rbp", "dcg", "insq", "decay", "carterette1", "patience", "fixed"}
+STATIC = {"prec", "rbp", "dcg", "insq", "decay", "carterette1", "patience", "budget", "fixed"}
 STATIC |= {"economic", "weibull", "log_logistic", "log_normal", "hyperbolic"}
 
 

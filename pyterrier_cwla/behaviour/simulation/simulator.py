@@ -506,7 +506,8 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
         notes.append(
             f"{percent(never, 1)} of the users never leave: their number of items is infinite, and their score is 0."
         )
-    if any(clicks(model.metric) and model.metric.decays for model in task.models) and _above(by_query):
+    metrics = [model.metric for model in task.models if clicks(model.metric)]
+    if any(one.loss and not one.C.fact("gives_survival") for one in metrics) and _above(by_query):
         notes.append(
             "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
             " expected times, and by Jensen's inequality the mean over users is higher."

@@ -38,9 +38,10 @@ def one_ranking(seed=3, n=12, share=0.4):
 STOPPING = ["prec(4)", "rbp(0.8)", "dcg", "dcg(7)", "insq(2)", "inst(2)", "rr", "cascade(0.9)", "ap1", "ap2",
             "carterette1(6)", "carterette2(6)", "economic(0.5,6)", "carterette3(0.5)",
             "ift_goal(2,0.9,1)", "ift_rate(0.2,0.9,1)",
-            "bpm(2,9)", "patience(30)", "decay(12)", "product(rr,rbp(0.9))", "fixed(0.5,1,0.25,0.75)",
+            "bpm(2,9)", "patience(30)", "budget(4)", "budget(4.5,partial=True)", "decay(12)", "product(rr,rbp(0.9))",
+            "fixed(0.5,1,0.25,0.75)",
             "weibull(0.7,12)", "log_logistic(1.5,9)", "log_normal(1,9)", "hyperbolic(1.5,12)"]  # fmt: skip
-FELT = ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.7)", "pe(0.4)", "items", "effort", "utility(log2)",
+FELT = ["etg", "erg", "err", "avg", "per_item", "max", "fin", "fgt(0.7)", "pe(0.4)", "items", "effort", "utility(log2)",
         "smeared(9)"]  # fmt: skip
 
 
@@ -137,7 +138,9 @@ def test_who_never_leaves_scores_nothing_and_is_counted():
     assert any("never leave" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("C", ["decay(60)", "patience(90)", "weibull(0.7,50)", "product(rbp(0.99),decay(60))"])
+@pytest.mark.parametrize(
+    "C", ["decay(60)", "patience(90)", "budget(20)", "weibull(0.7,50)", "product(rbp(0.99),decay(60))"]
+)
 def test_unseen_items_without_effort_are_not_counted(C):
     """The number of items below the list is not known, and A=etg does not depend on it."""
     measure = CWLA(C=C, A="etg", gain="linear", effort="by_grade({0:0,1:5,2:9})", max_rel=2, unseen=0)
@@ -293,7 +296,7 @@ def test_the_ideal_normaliser_scales_users_too():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("C", "A"),
-    [("inst(2)", "avg"), ("slowly(2)", "max"), ("ap2(R=ranking)", "avg"), ("rbp(0.9)", "etg"), ("patience(150)", "etg"),
+    [("inst(2)", "avg"), ("slowly(2)", "max"), ("ap2(R=ranking)", "avg"), ("rbp(0.9)", "etg"), ("patience(150)", "etg"), ("budget(150)", "etg"),
      ("log_logistic(2,150)", "avg")],
 )  # fmt: skip
 @pytest.mark.parametrize("end", ["open", "stop"])
@@ -338,6 +341,10 @@ def followed_by_hand(name, r, e, patience, end):
         if name == "patience":
             E += e[i - 1] if i <= len(e) else 9.0
             if max(0.0, 1 - E / 150) <= patience:
+                return i - 1
+        elif name == "budget":
+            E += e[i - 1] if i <= len(e) else 9.0
+            if E > 150:
                 return i - 1
         elif (1 / (1 + (E / 150) ** 2) if name == "log_logistic" else V) <= patience:
             return i - 1
