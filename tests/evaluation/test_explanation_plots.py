@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from pyterrier_cwla import TBG, explain, explain_gains
+from pyterrier_cwla import CWLA, TBG, explain, explain_gains
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.rendering.numbers import percent
 from tests.support.messages import refused
@@ -122,6 +122,7 @@ def test_users_below_the_list_are_mentioned():
     (TBG(seconds_per_word=0), "time before the rank (minutes)"),
     (TBG(seconds_per_word=0) @ 5, "time before the rank (seconds)"),
     ("CWLA(C='rbp(0.8)',A='erg',max_rel=3,effort='ratio(4)')", "effort before the rank (relevant documents)"),
+    (CWLA(C="rbp(0.8)", A="erg", max_rel=3, effort="cost(tokens)", unseen=5, costs=len), "effort before the rank (tokens)"),
 ], ids=str)  # fmt: skip
 def test_effort_is_above_the_users(measure, label):
     found = explained(measure)

@@ -339,12 +339,18 @@ def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_
     [
         ({f"d{i}": 1 for i in range(1001)}, "AP", "1,001 documents, too many to copy"),
         ({"d1": 1}, "TBG(duplicates='run')", "reads more of the run than its order and lengths"),
-        ({"d1": 1}, "TBG(lengths='here')", "a table of lengths of its own"),
+        ({"d1": 1}, "TBG(lengths='here')", "a table of lengths or costs of its own"),
+        (
+            {"d1": 1},
+            "CWLA(C='prec(1)',A='erg',gain='raw',effort='cost',end='stop',costs='here')",
+            "a table of lengths or costs of its own",
+        ),
         ({"d1": 1}, "TBG", "different lengths of 'd1'"),
     ],
 )
 def test_what_code_cannot_contain_is_said(qrels, measure, says):
     run = pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "score": 1.0, "doc_length": 9, "duplicate_of": ["d1"]})
     pyterrier_cwla.register_lengths("here", {"d1": 9})
+    pyterrier_cwla.data.register_costs("here", {"d1": 9})
     runs = {"A": run, "B": run.assign(doc_length=8)}
     assert says in Exploration({"q": qrels}, runs).answer({"want": "code", "measure": measure})["error"]

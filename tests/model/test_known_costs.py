@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, Mixture, effort, evaluate, explain, score
-from pyterrier_cwla.behaviour import simulate
-from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.behaviour import progress, simulate
+from pyterrier_cwla.errors import BadParameter, CWLAError, NoFiniteValue
+from pyterrier_cwla.measures.wrappers import unit_of_metric
 from tests.support import reference
 from tests.support.messages import refused
 
@@ -176,6 +177,37 @@ def test_the_ideal_order_by_known_seconds_is_the_best(order):
     )
     score_of = {"a": 1 + 2**-3, "b": 1 + 2**-0.3}
     assert evaluate(qrels, run, [measure]).iloc[0, 0] == pytest.approx(score_of[order[0]] / score_of["b"])
+
+
+UNITS = {
+    "unit": "documents", "time": "seconds", "grade_time": "seconds", "reading": "words", "ratio(2)": "relevant documents",
+    "seconds": "seconds", "cost": "cost", "cost(tokens)": "tokens", "cost(unit='joules')": "joules", "by_rank(2,1)": "effort",
+    "by_grade({0: 1, 1: 2})": "effort", "plus(cost(tokens),by_rank(2,1))": "tokens", "plus(cost(tokens),seconds)": "effort",
+    "plus(by_rank(2),plus(cost(euro),cost(euro)))": "euro", "plus(by_rank(1),by_rank(2))": "effort", "plus(unit,unit)": "documents",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("effort", UNITS)
+def test_all_results_say_the_unit_of_the_effort(effort):
+    known = {"lengths": {"a": 9, "b": 9}, "costs": {"a": 8, "b": 2}}
+    measure = CWLA(C="prec(2)", A="avg", gain="raw", effort=effort, end="stop", **known)
+    qrels, run, unit = {"q": {"a": 1}}, {"q": {"a": 2.0, "b": 1.0}}, UNITS[effort]
+    explained = explain(qrels, run, "q", measure)
+    found = {explained.unit, simulate(qrels, run, measure, users=2).unit, progress(qrels, run, measure, times=[1]).unit}
+    assert found == {unit}
+    spent = f"{explained.expected_effort:,.1f} {unit}"
+    assert f"{'sees' if effort == 'unit' else 'spends'} {spent}" in str(explained)
+    of = unit if unit != "effort" else f"effort '{measure.metric.effort.name}'"
+    assert unit_of_metric(measure.metric) == f"gain 'raw' per {of}"
+
+
+def test_a_unit_is_a_word_and_changes_no_number():
+    for text in ("cost(is)", "cost('is')", "cost('two words')", "cost(3)", "cost(None)", "cost('μ'+'J')", "cost(')')"):
+        with pytest.raises(
+            CWLAError, match=r"unit must be a word, such as tokens|cannot be read|parameters are numbers"
+        ):
+            CWLA(C="prec(2)", A="erg", effort=text)
+    assert CWLA(C="prec(2)", A="erg", gain="raw", effort="cost(unit='euro')").params["effort"] == "cost(euro)"
 
 
 @pytest.mark.parametrize(
