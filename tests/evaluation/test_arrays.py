@@ -20,6 +20,7 @@ def test_one_list_many_lists_matrices_and_frames():
     for many in ([[1, 0], [0, 1]], np.eye(2), pd.DataFrame(np.eye(2), columns=[7, 8]), [pd.Series([1, 0]), [0, 1]]):
         assert score(many, **RBP).tolist() == [0.5, 0.25]
     assert score([[1], [], [0, 0, 1]], **RBP).tolist() == [0.5, 0, 0.125]
+    assert score([3, 0, 1], max_rel=3, **RBP) == score([3, 0, 1], gain="linear", max_rel=3, **RBP)
 
 
 @pytest.mark.parametrize("kind", [int, np.uint8, np.float16, np.float32, np.longdouble, list])
@@ -92,10 +93,6 @@ def test_ideals_of_many_different_grades_need_no_table():
     weights = 1 / np.log2(np.arange(2, 82))
     assert found == pytest.approx(gains @ weights / (-np.sort(-gains, axis=1) @ weights), rel=1e-12)
     assert peak < 40 * gains.nbytes
-
-
-def test_a_highest_grade_alone_means_linear_gain():
-    assert score([3, 0, 1], max_rel=3, **RBP) == score([3, 0, 1], gain="linear", max_rel=3, **RBP)
 
 
 @pytest.mark.parametrize("options", [
@@ -180,15 +177,12 @@ def test_measures_of_lists_of_grades():
     assert score([1, 0, 1], "Rprec", judged=[1, 1, 1, 0]) == 2 / 3
     assert score([[1, 0], [0, 1]], "RR").tolist() == [1, 0.5]
     assert score([0, 2], "P(rel=2)@2") == 0.5
+    assert score([[], [1]], "nDCG", judged=[[1], [1]]).tolist() == [0, 1]
     ideal = 3 + 1 / np.log2(3)
     assert score([1, None, 3], "nDCG", judged=[3, 1, 0]) == pytest.approx((1 + 3 / 2) / ideal, abs=1e-12)
     seconds = 4.4 + 0.64 * (0.018 * 100 + 7.8)  # of a relevant document of 100 words
     of_two = 0.64 * 0.77 * (1 + 2 ** (-seconds / 60))
     assert score([1, 1], "TBG(half_life=60)", lengths=[100, 250]) == pytest.approx(of_two, abs=1e-12)
-
-
-def test_lists_without_results_score_0_by_a_measure():
-    assert score([[], [1]], "nDCG", judged=[[1], [1]]).tolist() == [0, 1]
 
 
 @pytest.mark.parametrize(("given", "message"), [

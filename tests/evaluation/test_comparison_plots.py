@@ -151,11 +151,6 @@ def test_without_a_baseline_bars_are_intervals_of_scores():
     assert_readable(ax.figure)
 
 
-def test_the_measure_that_sorts_is_the_first_shown(found):
-    for measure in found.measures:
-        assert [label.split("\n")[0] for label in labels(found.plot(measure).axes[0])] == ranked(found, measure)
-
-
 @pytest.mark.slow
 def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
     colours = [ax.lines[-1].get_color() for ax in found.plot().axes]
@@ -163,7 +158,9 @@ def test_a_measure_keeps_its_colour_where_others_are_left_out(found):
     assert len(set(colours)) == 3
 
 
-def test_only_chosen_runs_are_shown(found):
+def test_only_chosen_runs_and_measures_are_shown_and_the_first_measure_sorts(found):
+    for measure in found.measures:
+        assert [label.split("\n")[0] for label in labels(found.plot(measure).axes[0])] == ranked(found, measure)
     assert labels(found.plot(["AP"], ["system 3"]).axes[0]) == ["system 3"]
     refused(lambda: found.plot(runs=["x"]), BadParameter, "no run 'x' in the comparison")
     refused(lambda: found.plot("P"), BadParameter, "no measure 'P' in the comparison")

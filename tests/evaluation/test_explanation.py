@@ -150,10 +150,6 @@ def test_the_effective_discount_of_time_biased_gain_while_reading():
     assert table["discount"].tolist() == pytest.approx(expected, abs=1e-10)
 
 
-def test_what_is_no_weighted_sum_has_no_discount():
-    assert explain_gains([1, 0.5], C="rbp(0.5)", A="max").table["discount"].isna().all()
-
-
 @pytest.mark.parametrize("A", ["etg", "erg", "utility(log2)", "smeared(3)"])
 @pytest.mark.parametrize(
     "C",
@@ -197,9 +193,10 @@ def test_more_ranks_than_evaluate_takes_are_the_same_error(measure):
     assert message.endswith(refused(lambda: explain(QRELS, RUN, "1", measure), BadParameter))
 
 
-def test_an_unknown_query_shows_what_is_near():
+def test_what_has_no_explanation_or_no_discount():
     refused(lambda: explain(QRELS, RUN, "3", "RR"), "no query '3' in the judgments")
     refused(lambda: explain(QRELS, RUN, "1", "NumRet"), "no user model")
+    assert explain_gains([1, 0.5], C="rbp(0.5)", A="max").table["discount"].isna().all()  # no weighted sum
 
 
 @pytest.mark.slow
