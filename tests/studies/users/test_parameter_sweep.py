@@ -11,7 +11,6 @@ from pyterrier_cwla.studies import Rated, plot_change, plot_sensitivity, sensiti
 from pyterrier_cwla.studies.correlation import around
 from pyterrier_cwla.studies.users import agreement_variation as parameter_sweep
 from pyterrier_cwla.studies.users.rating_correlations import resample_counts
-from tests.studies.fitting import test_parameter_fit as fits
 from tests.studies.fitting.test_parameter_fit import made, preferred
 from tests.support.intervals import ends
 from tests.support.messages import refused
@@ -44,23 +43,15 @@ def test_every_point_and_band_is_that_of_loops(users):
             assert rows[[f"{name}_low", f"{name}_high"]].to_numpy() == pytest.approx(np.array(slow), abs=1e-9)
 
 
-def test_curves_are_kept_and_taken_from_there(tmp_path, monkeypatch):
+def test_curves_are_kept_and_taken_from_there_for_equal_scores(tmp_path, monkeypatch):
     rated = made()
     first = quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path)
     monkeypatch.setattr(parameter_sweep, "coefficients", None)
     pd.testing.assert_frame_equal(quick(RATIO, {"e": [1, 4]}, rated, cache_dir=tmp_path).table, first.table)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", [fits.of_a_continuation, fits.of_a_function, fits.of_a_table, fits.of_a_column])
-def test_what_is_kept_is_not_taken_for_what_has_changed_since(tmp_path, what):
-    found, values = [], {"p": [20, 60, 200] if what in (fits.of_a_table, fits.of_a_column) else [0.1, 0.4, 0.9]}
-    for version in (1, 2):
-        template, rated = what(version)
-        plain = quick({"mine": template}, values, rated).table
-        pd.testing.assert_frame_equal(quick({"mine": template}, values, rated, cache_dir=tmp_path).table, plain)
-        found.append(plain["pearson"].tolist())
-    assert found[0] != found[1]
+    other = rated.only(rated.table.index[::-1].to_numpy())
+    for values, ratings in (([1, 2], rated), ([1, 4], other)):
+        with pytest.raises(TypeError, match="'NoneType' object is not callable"):
+            quick(RATIO, {"e": values}, ratings, cache_dir=tmp_path)
 
 
 @pytest.mark.slow
