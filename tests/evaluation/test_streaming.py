@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import CompressedOutputStream
 
 from pyterrier_cwla import TBG, compare, evaluate
 from pyterrier_cwla.behaviour import simulate
@@ -118,29 +117,25 @@ def test_known_costs_of_documents_are_read_from_files(tmp_path, small):
 
 
 @pytest.mark.slow
-def test_one_table_from_frames_and_from_every_kind_of_file(tmp_path, small):
+def test_one_table_from_frames_and_from_every_kind_of_folder(tmp_path, small):
     qrels, runs = _collection(1)
     runs = {name: frame[["query_id", "doc_id", "score"]] for name, frame in runs.items()}
     measures = MEASURES[:-1]
     for name, frame in runs.items():
-        (tmp_path / "plain").mkdir(exist_ok=True)
-        (tmp_path / "plain" / f"{name}.run").write_text("﻿" + _text(frame).replace("\n", "\r\n\n"))
-        (tmp_path / "packed").mkdir(exist_ok=True)
-        packed = tmp_path / "packed" / name
+        for folder in ("plain", "parquet", f"hive/run={name}"):
+            (tmp_path / folder).mkdir(exist_ok=True, parents=True)
+        text = "\ufeff" + _text(frame).replace("\n", "\r\n\n")
         if name == "run 1":
-            with CompressedOutputStream(f"{packed}.zst", "zstd") as file:
-                file.write(_text(frame).encode())
+            (tmp_path / "plain" / f"{name}.txt.gz").write_bytes(gzip.compress(text.encode()))
         else:
-            packed.with_suffix(".txt.gz").write_bytes(gzip.compress(_text(frame).replace("\n", "\r").encode()))
-        (tmp_path / "parquet").mkdir(exist_ok=True)
+            (tmp_path / "plain" / f"{name}.run").write_text(text)
         _write(frame, tmp_path / "parquet" / f"{name}.parquet", 20)
-        (tmp_path / "hive" / f"run={name}").mkdir(parents=True)
         _write(frame, tmp_path / "hive" / f"run={name}" / "0.parquet")
     _write(_all(runs), tmp_path / "all.parquet", 30)
     for by_query, rows, block in ((False, 1 << 20, 1 << 25), (True, 40, 500)):
         expected = evaluate(qrels, runs, measures, by_query)
         small(rows, block)
-        for place in ("plain", "packed", "parquet", "hive", "all.parquet"):
+        for place in ("plain", "parquet", "hive", "all.parquet"):
             same(evaluate(qrels, tmp_path / place, measures, by_query), expected)
         mixed = {"run 0": tmp_path / "plain" / "run 0.run", "run 1": runs["run 1"],
                      "run 2": str(tmp_path / "parquet" / "run 2.parquet")}  # fmt: skip
