@@ -223,9 +223,8 @@ def test_a_dask_data_frame_scores_as_frames_do(partitions, scattered, expected, 
     if scattered:
         frame = frame.sample(frac=1, random_state=1)
     if partitions == 5:
-        frame = frame.rename(columns={"query_id": "qid", "doc_id": "docno"}).astype(
-            {"qid": "category", "docno": object}
-        )
+        frame = frame.rename(columns={"query_id": "qid", "doc_id": "docno"})
+        frame = frame.astype({"qid": "category", "docno": object})
     same(expected, qrels, dataframe.from_pandas(frame, npartitions=partitions, sort=False), client)
 
 

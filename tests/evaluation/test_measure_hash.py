@@ -98,9 +98,8 @@ ROLES = [*in_each_role()]
 def computed(monkeypatch):
     """Log with the number of measures of each scored run."""
     log, real = [], CWLAEvaluator.values
-    monkeypatch.setattr(
-        CWLAEvaluator, "values", lambda self, given: log.append(len(self.measures)) or real(self, given)
-    )
+    logged = lambda self, given: log.append(len(self.measures)) or real(self, given)  # noqa: E731
+    monkeypatch.setattr(CWLAEvaluator, "values", logged)
     return log
 
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -305,8 +306,6 @@ def test_the_command_line_keeps_too(collection, prints, computed):
 @pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl", "scores.parquet"])
 def test_scores_by_query_are_written_run_by_run(collection, prints, name):
     prints("evaluate", "qrels.txt", "runs", "-m", "AP", "-m", "nDCG@10", "--by-query", "-o", name)
-    read = {"csv": pd.read_csv, "parquet": pd.read_parquet}.get(
-        name.split(".")[1], lambda p: pd.read_json(p, lines=True)
-    )
+    reader = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": partial(pd.read_json, lines=True)}
     expected = evaluate("qrels.txt", "runs", ["AP", "nDCG@10"], by_query=True).reset_index()
-    pd.testing.assert_frame_equal(read(name), expected, check_dtype=False)
+    pd.testing.assert_frame_equal(reader[name.split(".")[1]](name), expected, check_dtype=False)
