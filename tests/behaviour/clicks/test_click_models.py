@@ -539,10 +539,7 @@ def test_ranks_that_nothing_ties_to_the_first_are_named():
 
 
 def test_survival_under_metrics_is_the_mean_over_lists():
-    """Compared with loops over ERR's V of each list; missing results at the end of a list have no gain.
-
-    Grades go up to 2; RBP without rel= has no highest grade, and needs none.
-    """
+    """Compared with loops over ERR's V of each list; missing results at the end of a list have no gain."""
     log_ = small(gap=True)
     found = survival_of_lists(log_, ["AdaptiveERR(max_rel=2)", "RBP(p=0.7,rel=1)", "CWLA(C='rr',A='err',max_rel=2)"], 7)
     V, linear = np.zeros(7), np.zeros(7)

@@ -69,10 +69,7 @@ CALIBRATION = calibrate(SMALL, resamples=200)
     (TABLE_1, 0, dict(sessions=2, depth=100, spread=0.3, limit=600.0)),
 ], ids=["Table 1", "other values", "users of different speeds"])  # fmt: skip
 def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
-    """Each parameter lies in its interval in at least 90 % of 200 repetitions with 100 users.
-
-    The coverage over all parameters and many seeds is 94 %.
-    """
+    """In 90 % of 200 repetitions with 100 users; the coverage over all parameters and many seeds is 94 %."""
     held = dict.fromkeys(parameters, 0)
     for log in logs(200, 100, seed, **parameters, **more):
         found = calibrate(log, depth="seen", shapes=(), resamples=400)
@@ -84,10 +81,7 @@ def test_known_parameters_lie_in_their_intervals(parameters, seed, more):
 
 @pytest.mark.slow
 def test_down_to_the_last_click_clicks_are_too_many():
-    """The last click is always counted.
-
-    By design, this gives a bias of +0.007 with the values of Table 1; depth="seen" has no bias.
-    """
+    """The last click is always counted: a bias of +0.007 with the values of Table 1; depth="seen" has no bias."""
     (log,) = logs(1, 4000, sessions=1, seed=3)
     clicked, seen = (calibrate(log, depth=depth, shapes=(), resamples=100) for depth in ("clicked", "seen"))
     for name in ("p_click_relevant", "p_click_nonrelevant"):
@@ -120,11 +114,7 @@ def test_two_users_with_the_same_time_have_the_harmonic_mean():
 
 
 def messy_log():
-    """Generate a log with irregular data.
-
-    Unjudged and negative grades, gaps in the ranks, unknown seconds, users without relevant documents, and sessions
-    without clicks.
-    """
+    """Generate unjudged and negative grades, gaps, unknown seconds, users without relevance, sessions without clicks."""
     frame = generated_log(21, users=15, sessions=3, duplicates=0.15, words=200.0).sample(frac=0.8, random_state=1)
     rng = np.random.default_rng(22)
     relevant = frame["grade"] > 0
@@ -776,10 +766,7 @@ def test_the_three_pictures_show_their_data():
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_study_of_presentations_and_satisfaction(data):
-    """CHIIR 2024, pooled: .663 and .351 saves per view, .385 and .225 clicks per result.
-
-    At least one click on .353 and .199 of the results.
-    """
+    """CHIIR 2024, pooled: .663 and .351 saves a view, .385 and .225 clicks a result, of .353 and .199 clicked ones."""
 
     found = calibrate(chiir24_log(data / "chiir24-satisfaction"), depth="seen", shapes=(), resamples=200)
     printed = dict(p_save=0.663, p_save_nonrelevant=0.351, p_click_relevant=0.353, p_click_nonrelevant=0.199)

@@ -16,10 +16,7 @@ TABLE_2 = {0: (0.26, 20.6, 9.8), 1: (0.50, 37.1, 23.0), 2: (0.55, 60.3, 37.6)}
 
 
 def table_2(summaries=False):
-    """Generate a log with the values of the paper's Table 2.
-
-    20 users saw 100 results of each of three grades, with the paper's click rates and reading times.
-    """
+    """Generate 20 users who saw 100 results of each of three grades, with click rates and times of the paper's Table 2."""
     rows = []
     for user in range(20):
         for grade, (share, seconds, _) in TABLE_2.items():

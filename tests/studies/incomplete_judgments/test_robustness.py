@@ -133,10 +133,7 @@ def test_masked_scores_equal_evaluations_of_what_is_left(seed):
 
 
 def loops(run, grades, hidden):
-    """Compute bpref, infAP, binary nDCG and AP of one ranking from their definitions.
-
-    ``hidden`` contains the documents in the pool without a known grade.
-    """
+    """Compute bpref, infAP, binary nDCG and AP from their definitions; ``hidden`` is the pool without known grades."""
     order = sorted(run, key=lambda d: (np.float32(run[d]), d), reverse=True)
     R, N = sum(g > 0 for g in grades.values()), sum(g == 0 for g in grades.values())
     bpref = inferred = dcg = ap = 0.0

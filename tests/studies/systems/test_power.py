@@ -48,10 +48,7 @@ def study():
 
 
 def sakai(z, resamples, alpha):
-    """Compute p and the required difference of one pair: Sakai (2006), Figures 1 and 5.
-
-    ``resamples`` are lists of query numbers.
-    """
+    """Compute p and required difference of a pair, from lists of query numbers: Sakai (2006), Figures 1 and 5."""
 
     def t_of(values):
         mean, spread = np.mean(values), np.std(values, ddof=1)
