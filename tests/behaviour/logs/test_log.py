@@ -304,6 +304,7 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("rows", "says"), REFUSED)
 def test_rows_that_are_refused(rows, says):
     refused(lambda: InteractionLog.of(rows), BadLog, *says.split(" … "))

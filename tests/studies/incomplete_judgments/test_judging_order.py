@@ -13,8 +13,9 @@ import pytest
 from pyterrier_cwla import TBG, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import PredictedRelevance
 from pyterrier_cwla.errors import BadJudgments, BadParameter
-from pyterrier_cwla.studies import next_judgments
+from pyterrier_cwla.studies import next_judgments, plot_possible_changes
 from tests.support.messages import refused
+from tests.support.readable import assert_readable
 
 mpl.use("Agg")
 LENGTHS = {f"d{d}": 40.0 + 9 * d for d in range(20)}
@@ -234,6 +235,7 @@ def test_a_study_says_what_it_found(tmp_path):
     covered = study.covered()
     assert covered[["this_order", "by_best_rank"]].iloc[-1].tolist() == pytest.approx([1, 1])
     assert (covered.this_order >= covered.by_best_rank - 1e-12).all()
+    assert_readable(plot_possible_changes(study).figure)
     same = dict.fromkeys("AB", runs["A"])
     none = next_judgments(qrels, same, "nDCG")
     assert none.headline() == "No unjudged document can change a comparison of these runs by nDCG."

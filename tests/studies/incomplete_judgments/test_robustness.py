@@ -606,6 +606,7 @@ def test_groups_by_loops():
     assert len(found.findings()) == 1 + len(MEASURES)
 
 
+@pytest.mark.every_case
 @pytest.mark.parametrize(("given", "says"), [
     ({"seeds": 0}, "seeds=0 must be a whole number"),
     ({"tau": "c"}, "tau='c' is no kind of τ"),

@@ -118,6 +118,7 @@ def test_ratings_by_several_users_or_without_users_may_repeat():
     assert [len(one) for one in rated] == [4] * 5
 
 
+@pytest.mark.every_case
 @pytest.mark.filterwarnings("ignore:run and judgments have no query in common")
 @pytest.mark.parametrize(("what", "given", "says"), [
     ("lists", (QRELS, RUN, REPEATED.assign(user="x")),
