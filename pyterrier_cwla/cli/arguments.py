@@ -358,7 +358,7 @@ def judgments_of(path: Path, split: str | None = None) -> Judgments:
 
 
 JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by")]
-_IDS = ["query_id", "qid", "session", "user", "topic", "first", "second"]
+_IDS = ["query_id", "qid", "session", "user", "topic", "first", "second", "question", "answer"]
 
 
 def cells(path: Path) -> pd.DataFrame:

@@ -118,10 +118,14 @@ class RatingFiles:
                     f"--from {self.source} takes one folder or file, not {errors.many(len(self.data), 'path')}."
                 )
             return getattr(datasets, f"{self.source}_ratings")(self.data[0])
-        if len(self.data) != 3:
-            raise errors.BadParameter("give QRELS RUN RATINGS, or --from and the folder or file of a study.")
         for path in self.data:
             check_exists(path)
+        if len(self.data) == 2:
+            return Rated.answers(judgments_of(self.data[0]), cells(self.data[1]))
+        if len(self.data) != 3:
+            raise errors.BadParameter(
+                "give QRELS RUN RATINGS, QRELS ANSWERS, or --from and the folder or file of a study."
+            )
         qrels, run, ratings = judgments_of(self.data[0]), self.data[1], cells(self.data[2])
         if self.sessions is not None:
             return Rated.sessions(qrels, run, cells(self.sessions), ratings, self.judged_by)

@@ -193,13 +193,8 @@ def explain_gains(gains: Any, *, C: Any, A: Any, judged: Any = None, **options: 
 def _score_of_measure(grades: Any, measure: Any, judged: Any, lengths: Any) -> Any:
     one = measure_of(measure)
     needs = needs_of(one)
-    if (
-        needs.intents
-        or needs.scores
-        or needs.abstention
-        or {needs.duplicates, needs.costs} != {"none"}
-        or needs.lengths == "table"
-    ):
+    of_documents = {needs.duplicates, needs.costs} != {"none"} or needs.lengths == "table" or needs.abstention
+    if needs.intents or needs.scores or of_documents:
         way_out = (
             "pass lengths= to score, not to the measure" if needs.lengths == "table" else "use evaluate(qrels, run)"
         )

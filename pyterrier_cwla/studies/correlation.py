@@ -407,9 +407,11 @@ def percentiles(drawn: Array, confidence: float) -> Array:
 #: Display names of the correlations of scores with ratings.
 CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": "Kendall's τ_b"}
 
-NRMSE, AGREED = "nrmse", "agreement"
+NRMSE, AGREED, AUC, DEVIANCE = "nrmse", "agreement", "auc", "deviance"
+ERRORS = (NRMSE, DEVIANCE)
+"""Coefficients of which less is better."""
 WEIGHTED = "weighted_"
-_PLAIN = {**CORRELATIONS, NRMSE: "NRMSE", AGREED: "the share of agreement"}
+_PLAIN = {**CORRELATIONS, NRMSE: "NRMSE", AGREED: "the share of agreement", AUC: "AUC", DEVIANCE: "the deviance"}
 
 
 def with_weighted(names: Iterable[str]) -> list[str]:
@@ -436,7 +438,7 @@ LABELS = {
 
 #: Coefficients for which ``user_agreement`` computes intervals and tests, if the ratings have the required columns.
 WEIGHTED_PEARSON = f"{WEIGHTED}pearson"
-TESTED = (*CORRELATIONS, WEIGHTED_PEARSON, AGREED)
+TESTED = (*CORRELATIONS, WEIGHTED_PEARSON, AGREED, AUC)
 
 
 def weights_of(name: str, weights: Array | None) -> Array | None:

@@ -694,6 +694,8 @@ _SETTINGS = {
     "complete": "least share of documents of a run",
     "confidence": "level of intervals",
     "default_value": "value of the default",
+    "deviance": "deviance by",
+    "deviance_of_the_mean": "deviance of the share of correct answers",
     "folds_by": "folds of",
     "highest_grade": "highest grade",
     "input": "SHA-256 of the input",

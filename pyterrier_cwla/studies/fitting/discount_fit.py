@@ -26,6 +26,7 @@ from ...rendering.figures import axes_of, saved
 from ...rendering.numbers import percent
 from ..correlation import (
     AGREED,
+    DEVIANCE,
     LABELS,
     percentiles,
     plain_name,
@@ -145,7 +146,7 @@ class DiscountFit(Fitted):
             said_limits.append(f"No φ agrees with {many(lost, 'resample')}, which the intervals leave out.")
         if missing := int(self.folds["held_out"].isna().sum()):
             said_limits.append(f"{many(missing, 'fold')} have no value: φ or the correlation is not defined there.")
-        return said_limits + why_not_all(self.about)
+        return said_limits + self.why_separated() + why_not_all(self.about)
 
 
 def plot_discount(study: Any, ax: Any = None, path: AnyPath | None = None) -> Axes:
@@ -204,7 +205,7 @@ def fit_discount(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> DiscountFit:
-    """Learn the discount φ(1), …, φ(K) of a measure from ratings of lists or sessions, or from preferences.
+    """Learn the discount φ(1), …, φ(K) of a measure from ratings of lists or sessions, preferences, or answers.
 
     The score of the cascade, and of every measure with the aggregation ``utility`` and without an ideal, is linear in
     φ: score = Σ_i φ(i)·x_i, where x_i is the gain that users receive at rank i (in the cascade, the probability that
@@ -219,6 +220,9 @@ def fit_discount(
     keeps φ finite where scores can reproduce all preferences. Exchanging the two lists of a pair changes nothing. Pairs
     without a preference are not used. The share of agreement itself is a step function of φ; it is reported, in sample
     and held out.
+
+    For answers (:meth:`Rated.answers`), φ and b maximise the likelihood of P(correct) = 1/(1 + exp(−b − Σ_i φ(i)·x_i)),
+    with the same bounds and penalty, and without a penalty of b.
 
     Ratings can be click metrics: the means of :func:`pyterrier_cwla.behaviour.click_metrics`, with the number of
     sessions as ``n``.
@@ -236,8 +240,8 @@ def fit_discount(
     falling : bool, default=True
         Whether φ must not rise with the rank. Otherwise its values are only at least 0.
     objective : str, optional
-        "pearson" (default), or "agreement" for preferences (default there). With the prefix ``"weighted_"``, each
-        rating counts as often as its column ``n`` specifies.
+        "pearson" (default), "agreement" for preferences and "deviance" for answers (defaults there). With the prefix
+        ``"weighted_"``, each rating counts as often as its column ``n`` specifies.
     default : str, optional
         Discount for comparison, such as "reciprocal", "log2" or "table(1, 0.6)"; None for no comparison.
     cv : int, default=10
@@ -288,7 +292,7 @@ def fit_discount(
     check_whole(100, resamples=resamples)
     check_share(0.95, confidence=confidence)
     least_squares = "least squares maximise Pearson's r with ratings; fit() has the other objectives."
-    known = with_weighted(["pearson", AGREED])
+    known = with_weighted(["pearson", AGREED, DEVIANCE])
     fitting = Fitting.checked(template, ["phi"], rated, objective, cv, repeats, seed, known, least_squares)
     default_scores = None
     if default is not None:
@@ -304,7 +308,7 @@ def fit_discount(
     drawn = regression.learned(resample_counts(len(rated), rated.users, resamples, seed))
     measure = fitting.template.measure({"phi": _table(phi)})
     about = {
-        **fitting.about(measure, fitting.value(regression.x @ phi), default, default_scores),
+        **fitting.about(measure, fitting.value(scored := regression.x @ phi), scored, default, default_scores),
         "resampled": f"{rated.unit}s",
         "without_result": int(np.isnan(drawn).any(axis=1).sum()),
     }
@@ -316,7 +320,7 @@ def fit_discount(
 class _Regression:
     """Regression of ratings y on the gains x by rank, [ratings × ranks], with bounds; each rating counts n times.
 
-    ``centred``: least squares with an intercept. Otherwise logistic regression without one, for y = 1 and −1.
+    ``logistic``: logistic regression, for y = 1 and −1; otherwise least squares. Both have an intercept if ``centred``.
     """
 
     x: Array
@@ -324,6 +328,7 @@ class _Regression:
     n: Array
     falling: bool
     centred: bool
+    logistic: bool
 
     @classmethod
     def from_ratings(cls, fitting: Fitting, depth: int, falling: bool) -> _Regression:
@@ -332,7 +337,9 @@ class _Regression:
         used = np.ones(len(rated)) if weights is None else weights
         if not centred:
             used = used * (rated.ratings != 0)
-        found = cls(_gains_by_rank(fitting, depth), rated.ratings, used, falling, centred)
+        of_answers = plain_name(fitting.objective) == DEVIANCE
+        y = 2 * rated.ratings - 1 if of_answers else rated.ratings
+        found = cls(_gains_by_rank(fitting, depth), y, used, falling, centred, of_answers or not centred)
         found._refuse_undetermined(rated.what)
         return found
 
@@ -356,7 +363,7 @@ class _Regression:
         if not len(y) or (self.centred and np.ptp(y) == 0):
             return np.full(x.shape[1], np.nan)
         columns = np.cumsum(x, axis=1) if self.falling else x  # φ(i) = Σ_{j≥i} d_j with d ≥ 0
-        found = _least_squares(columns, y, counts) if self.centred else _logistic(y[:, None] * columns, counts)
+        found = _logistic(columns, y, counts, self.centred) if self.logistic else _least_squares(columns, y, counts)
         phi = found[::-1].cumsum()[::-1] if self.falling else found
         if not phi.max() > 0:
             return np.full(len(phi), np.nan)
@@ -397,22 +404,31 @@ def _least_squares(x: Array, y: Array, counts: Array) -> Array:
     return found
 
 
-def _logistic(x: Array, counts: Array) -> Array:
-    """Return d ≥ 0, up to a factor, with the least mean of log(1 + exp(−x·d)) plus the ridge penalty."""
+def _logistic(x: Array, y: Array, counts: Array, intercept: bool) -> Array:
+    """Return d ≥ 0, up to a factor, with the least mean of log(1 + exp(−y·(b + x·d))) plus the ridge penalty.
+
+    b is 0 without an intercept, and else has no bounds and no penalty.
+    """
     from scipy.optimize import minimize
     from scipy.special import expit
 
     share = counts / counts.sum()
+    if intercept:
+        x = x - share @ x
+    ranks, free = x.shape[1], int(intercept)
     x = x / (np.sqrt(share @ (x**2).mean(axis=1)) or 1.0)
+    x = y[:, None] * np.hstack([x, np.ones((len(x), free))])
+    ridge = np.repeat([_RIDGE, 0], [ranks, free])
 
     def loss(d: Array) -> tuple[float, Array]:
         apart = x @ d
-        gradient = 2 * _RIDGE * d - x.T @ (share * expit(-apart))
-        return share @ np.logaddexp(0, -apart) + _RIDGE * d @ d, gradient
+        gradient = 2 * ridge * d - x.T @ (share * expit(-apart))
+        return share @ np.logaddexp(0, -apart) + (ridge * d) @ d, gradient
 
-    bounds, exact = [(0, None)] * x.shape[1], {"ftol": 1e-16, "gtol": 1e-12, "maxcor": 20}
+    bounds = [(0, None)] * ranks + [(None, None)] * free
+    exact = {"ftol": 1e-16, "gtol": 1e-12, "maxcor": 20}
     found: Array = minimize(loss, np.zeros(len(bounds)), jac=True, method="L-BFGS-B", bounds=bounds, options=exact).x
-    return found
+    return found[:ranks]
 
 
 def _table(phi: Iterable[float]) -> str:

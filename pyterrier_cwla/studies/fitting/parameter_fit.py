@@ -35,13 +35,18 @@ from ...tasks.progress import counted
 from ...tasks.result_cache import Piece, Pieces
 from ..correlation import (
     AGREED,
+    AUC,
     CORRELATIONS,
+    DEVIANCE,
+    ERRORS,
     LABELS,
     NRMSE,
     check_coefficient,
     is_weighted,
     plain_name,
+    rounded,
     sign_of_scores,
+    weights_of,
     where_less_is_better,
     why_negated,
     with_weighted,
@@ -53,6 +58,7 @@ from ..users.rating_correlations import (
     corrected_t_test,
     held_out_values,
     objective_values,
+    separated,
     training_folds,
 )
 from ..users.ratings import Rated, what_was_rated, why_not_all
@@ -199,11 +205,12 @@ def _place(of: Range, value: Any) -> float:
     return (value - of.low) / (of.high - of.low)
 
 
-#: Display names of the objectives, which are maximised (NRMSE: minimised).
+#: Display names of the objectives, which are maximised (NRMSE and deviance: minimised).
 _PLAIN = {
     **{name: f"{words} with the ratings" for name, words in CORRELATIONS.items()},
     "nrmse": "the error of ratings predicted by linear regression (NRMSE)",
     "agreement": "the agreement with the preferences",
+    "deviance": "the mean deviance of answers from a logistic regression on the score",
 }
 OBJECTIVES = {
     name: _PLAIN[plain_name(name)] + (", weighted by n" if is_weighted(name) else "") for name in with_weighted(_PLAIN)
@@ -213,7 +220,7 @@ _NEARLY = {NRMSE: 0.001}  # negligible differences of the objective; 0.005 for a
 
 def sign_of(objective: str) -> int:
     """Return −1 for errors, which are minimised, and 1 for other objectives, which are maximised."""
-    return -1 if plain_name(objective) == NRMSE else 1
+    return -1 if plain_name(objective) in ERRORS else 1
 
 
 class Fitted(Study):
@@ -289,7 +296,25 @@ class Fitted(Study):
                 f" the gain is {in_sample} on the ratings used for fitting, and {held_out} on held-out"
                 f" {about['folds_by']}s ({percent(0.95)} interval {interval}, {p_value(gain['p'], 'p')})."
             )
+        if "auc" in about:
+            others = "" if about["default_auc"] is None else f", with the default {about['default_auc']:.3f}"
+            found.append(
+                f"The AUC is {about['auc']:.3f}{others}, and {self.folds['auc'].mean():.3f} on held-out"
+                f" {about['folds_by']}s (mean of the folds with correct and wrong answers)."
+            )
         return [Finding(sentence, picture) for sentence in found]
+
+    def why_separated(self) -> list[str]:
+        """Return sentences on answers that the scores separate completely."""
+        found = []
+        if self.about.get("separated"):
+            found.append(
+                f"Scores of {self.measure} separate correct from wrong answers: the logistic regression has no finite"
+                " slope, and other values may fit as well. More answers are needed."
+            )
+        if lost := int((self.folds["held_out"].isna() & self.folds["chosen_by"].notna()).sum()) * ("auc" in self.folds):
+            found.append(f"The same is true without {many(lost, 'fold')}: these folds have no held-out deviance.")
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,9 +336,10 @@ class Fitting:
         """Check what fits of parameters and of discounts have in common."""
         template, pairs = Template.parse(template), rated.what == "pair"
         template.check(list(names))
-        objective = objective or (AGREED if pairs else "pearson")
+        objective = objective or {"pair": AGREED, "answer": DEVIANCE}.get(rated.what, "pearson")
         known = [name for name in known if (plain_name(name) == AGREED) == pairs]
-        if pairs or plain_name(objective) == AGREED or not why_no_other:
+        known = [name for name in known if plain_name(name) != DEVIANCE or rated.what == "answer"]
+        if pairs or plain_name(objective) in (AGREED, DEVIANCE) or not why_no_other:
             why_no_other = f"ratings of {rated.what}s have no such objective."
         check_coefficient(objective, known, rated.weights, why_no_other, "objective")
         check_whole(2, cv=cv)
@@ -329,10 +355,10 @@ class Fitting:
         """Whether each rating is in the training set of each fold, [ratings × folds]."""
         return training_folds(self.rated, self.cv, self.repeats, self.seed)
 
-    def value(self, scores: Array, sample: Array | None = None) -> float:
-        """Return the objective of scores [ratings] on all ratings or on a sample of them; for NRMSE its negative."""
+    def value(self, scores: Array, sample: Array | None = None, objective: str | None = None) -> float:
+        """Return the objective of scores [ratings] on all ratings or on a sample of them; for errors its negative."""
         counts = np.ones(len(self.rated)) if sample is None else sample
-        return float(objective_values(self.objective, scores[None], self.rated, counts[:, None])[0, 0])
+        return float(objective_values(objective or self.objective, scores[None], self.rated, counts[:, None])[0, 0])
 
     def folds(self, chosen: Mapping[str, Any], chosen_by: Any, scores: Array, default: Array | None) -> pd.DataFrame:
         """Return a row for each fold: what was chosen without it, and its objective on the other folds and on it.
@@ -349,8 +375,8 @@ class Fitting:
             Scores with the default.
         """
 
-        def held_out(scores: Array) -> Array:
-            return held_out_values(self.objective, scores, self.rated, self.train)
+        def held_out(scores: Array, objective: str = self.objective) -> Array:
+            return held_out_values(objective, scores, self.rated, self.train)
 
         repeat, fold = (part.ravel() + 1 for part in np.indices((self.repeats, self.cv)))
         some = ~np.isnan(chosen_by)
@@ -364,11 +390,27 @@ class Fitting:
         }
         if default is not None:
             columns["default"] = held_out(np.repeat(default[None], len(some), axis=0))
+        if plain_name(self.objective) == DEVIANCE:
+            columns["auc"] = np.where(some, held_out(scores, AUC), np.nan)
         return pd.DataFrame(columns)
 
-    def about(self, measure: Measure, value: float, default: Any, default_scores: Array | None) -> dict[str, Any]:
+    def about(
+        self, measure: Measure, value: float, scores: Array, default: Any, default_scores: Array | None
+    ) -> dict[str, Any]:
         """Return the settings and the objective of the fitted measure, and of the default, on all ratings."""
-        sign = sign_of(self.objective)
+        sign, more = sign_of(self.objective), dict[str, Any]()
+        if plain_name(self.objective) == DEVIANCE:
+            from scipy.stats import chi2
+
+            weights = weights_of(self.objective, self.rated.weights)
+            counted = len(self.rated) if weights is None else float(weights.sum())
+            auc = partial(self.value, objective=AUC)
+            more = {
+                "auc": auc(scores),
+                "default_auc": None if default_scores is None else auc(default_scores),
+                "separated": bool(separated(rounded(scores), self.rated.ratings, np.ones((len(scores), 1)))[0]),
+                "nearly": float(chi2.ppf(0.95, 1)) / counted,
+            }
         return {
             "template": str(self.template),
             "measure": repr(measure),
@@ -378,6 +420,7 @@ class Fitting:
             "default_value": None if default_scores is None else sign * self.value(default_scores),
             "folds": self.cv,
             "folds_by": "list" if self.rated.repeated else self.rated.unit,
+            **more,
             **self.rated.about(is_weighted(self.objective)),
         }
 
@@ -447,8 +490,9 @@ class Fit(Fitted):
 
         ``folds_low``, ``folds_median`` and ``folds_high`` are the 5 % quantile, median and 95 % quantile over folds.
         ``nearly_low`` and ``nearly_high`` are the lowest and highest value among all candidates whose objective is
-        within 0.005 (NRMSE: 0.001) of the best, for any values of the other parameters. A column with numbers and texts
-        is converted to texts.
+        within 0.005 (NRMSE: 0.001) of the best, for any values of the other parameters. For the deviance, they are ends
+        of the 95 % interval of the likelihood ratio, within 3.84 divided by the number of answers. A column with
+        numbers and texts is converted to texts.
         """
         return flat(pd.DataFrame(self._rows()))
 
@@ -481,7 +525,7 @@ class Fit(Fitted):
             ),
             "parameters": Table(
                 "Parameters",
-                f"Nearly best: values within {self._nearly} of the best on all ratings. {where}",
+                f"Nearly best: values within {self._nearly} of the best on all ratings{self._why_nearly}. {where}",
                 self.parameters(),
             ),
             "folds": Table("Parameters chosen without each fold, evaluated on it", where, flat(self.folds)),
@@ -516,7 +560,7 @@ class Fit(Fitted):
                 sentence = (
                     f"{name} = {fitted:.4g}; fitted without one fold at a time, {row['folds_low']:.4g} to"
                     f" {row['folds_high']:.4g} (90 % of {folds}); values from {row['nearly_low']:.4g} to"
-                    f" {row['nearly_high']:.4g} are within {self._nearly} of the best."
+                    f" {row['nearly_high']:.4g} are within {self._nearly} of the best{self._why_nearly}."
                 )
             else:
                 share = (self.folds[name] == fitted).mean()
@@ -543,15 +587,20 @@ class Fit(Fitted):
                 f"Ratings or scores are constant without {many(unchosen, 'fold')}: no parameters are chosen there, and"
                 " these folds do not count."
             )
-        if lost := int(self.folds["held_out"].isna().sum()) - unchosen:
+        if (lost := int(self.folds["held_out"].isna().sum()) - unchosen) and "auc" not in self.folds:
             said_limits.append(f"Ratings or scores are constant on {many(lost, 'fold')}: these folds do not count.")
         if self.about["most_reached"]:
             said_limits.append(f"The search stopped after {many(self.about['candidates'], 'candidate')} (most=).")
+        said_limits += self.why_separated()
         return said_limits + why_negated(self.about["less_is_better"]) + why_not_all(self.about)
 
     @property
     def _nearly(self) -> float:
-        return _NEARLY.get(plain_name(self.about["objective"]), 0.005)
+        return float(f"{self.about.get('nearly', _NEARLY.get(plain_name(self.about['objective']), 0.005)):.3g}")
+
+    @property
+    def _why_nearly(self) -> str:
+        return " (a 95 % likelihood interval if answers are independent)" if "nearly" in self.about else ""
 
 
 def plot_parameter(study: Any, name: str, ax: Any = None, path: AnyPath | None = None) -> Axes:
@@ -612,8 +661,9 @@ def plot_parameter(study: Any, name: str, ax: Any = None, path: AnyPath | None =
     how = "below: how often chosen" if texts else "marks: chosen"
     ax.set_xlabel(f"{in_picture(name)} ({how} without each of {len(study.folds):,} folds)")
     objective = about["objective"]
-    unit = {NRMSE: " (share of the range)", AGREED: " (share of pairs)"}.get(plain_name(objective), "")
-    ax.set_ylabel(f"{LABELS[objective].removeprefix('the share of ')}{unit}")
+    units = {NRMSE: " (share of the range)", AGREED: " (share of pairs)", DEVIANCE: " (per answer)"}
+    named = LABELS[objective].removeprefix("the share of ")
+    ax.set_ylabel(f"{named}{units.get(plain_name(objective), '')}")
     return saved(titled(ax, f"Agreement with ratings by {in_picture(name)} · {what_was_rated(about)}"), path)
 
 
@@ -637,7 +687,7 @@ def fit(
     progress: bool = True,
     n_jobs: int = 1,
 ) -> Fit:
-    """Fit parameters of a measure to ratings of lists or sessions, or to preferences.
+    """Fit parameters of a measure to ratings of lists or sessions, to preferences, or to correct and wrong answers.
 
     In-sample agreement is optimistic. The search is therefore repeated without each of ``cv`` folds, for ``repeats``
     partitions: parameters are chosen on the other folds and evaluated on the held-out fold. If users are known (column
@@ -646,6 +696,10 @@ def fit(
     (Nadeau and Bengio, 2003).
 
     Each candidate is scored once and is available to all folds.
+
+    Of answers (:meth:`Rated.answers`), the default objective is the mean deviance −2·ln P of what happened, where
+    P(correct) = 1/(1 + exp(−a − b·score)) and a and b have the highest likelihood: the fitted parameters have it as
+    well. The AUC is reported beside it. A fold has all answers to its questions; a and b are those of the other folds.
 
     Parameters
     ----------
@@ -658,10 +712,10 @@ def fit(
     rated : Rated
         Ratings or preferences.
     objective : str, optional
-        Objective of the fit: "pearson", "spearman", "tau_b" or "nrmse", or "agreement" for preferences; by default
-        "pearson" or "agreement"; the prefix ``"weighted_"``, as in ``"weighted_pearson"``, weights by the column ``n``
-        of the ratings. Each rating counts once without the prefix, and as often as its column ``n`` specifies with it,
-        in sample and held out.
+        Objective of the fit: "pearson", "spearman", "tau_b" or "nrmse", "agreement" for preferences, or "deviance" for
+        answers; by default "pearson", "agreement" or "deviance"; the prefix ``"weighted_"``, as in
+        ``"weighted_pearson"``, weights by the column ``n`` of the ratings. Each rating counts once without the prefix,
+        and as often as its column ``n`` specifies with it, in sample and held out.
     default : mapping, optional
         Parameter values for comparison.
     where : callable, optional
@@ -734,7 +788,7 @@ def fit(
     values = search.values[best]
     measure = fitting.template.measure(values)
     about = {
-        **fitting.about(measure, float(found[best, 0]), default and dict(default), default_scores),
+        **fitting.about(measure, float(found[best, 0]), scored([values])[0], default and dict(default), default_scores),
         "less_is_better": where_less_is_better({repr(measure): measure}),
         "ranges": {name: str(span) for name, span in spans.items()},
         "candidates": len(search.values),

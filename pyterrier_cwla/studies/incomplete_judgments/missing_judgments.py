@@ -570,12 +570,8 @@ def copied(pool: Pool, places: Array, queries: int, query: Array, grade: Array) 
 def _reads_rows(measure: Measure) -> bool:
     """Return whether a measure needs the lengths, duplicates, ties or scores of documents."""
     needs = needs_of(measure)
-    return (
-        needs.ties
-        or needs.scores
-        or needs.abstention
-        or (needs.lengths, needs.duplicates, needs.costs) != ("none", "none", "none")
-    )
+    of_tables = {needs.lengths, needs.duplicates, needs.costs} != {"none"} or needs.abstention
+    return needs.ties or needs.scores or of_tables
 
 
 TOPICS = ("judged", "all")

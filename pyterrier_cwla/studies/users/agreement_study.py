@@ -43,6 +43,7 @@ from ...rendering.figures import (
 from ...rendering.numbers import fixed_point, p_value, percent, with_interval
 from ..correlation import (
     AGREED,
+    AUC,
     LABELS,
     TESTED,
     check_coefficient,
@@ -54,8 +55,8 @@ from ..correlation import (
 )
 from ..report import About, Finding, Picture, Pictures, Study, Table, Tables, plot_rows, reported
 from .published_studies import Grid, cell_name
-from .rating_correlations import agreement_columns, nrmse, prediction_columns
-from .ratings import Rated, from_labels, why_not_all
+from .rating_correlations import agreement_columns, deviance_by_fold, nrmse, prediction_columns
+from .ratings import Rated, by_whom, from_labels, why_not_all
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,19 +115,20 @@ class UserAgreement(Study):
         if "tau_b_difference" in at:
             correction = about["correction"]
             after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
-            tests = "infinitesimal jackknife over users"
+            tests = f"infinitesimal jackknife over {self.rated.unit}s"
             if about["users"] is None:
-                tests = "Williams' t for r, infinitesimal jackknife over ratings"
+                tests = f"Williams' t for r, {tests}"
             ends = [f"_difference{end}" for end in ("", "_low", "_high", "_p", "_p_corrected")]
             title, caption = "Differences from the measure compared with", f"{self._whose}; {tests}{after}."
             tables["differences"] = self._table(title, caption, ["compared_with"], *ends)
-        if "nrmse" in at:
+        if error := self._error:
+            mean = about[f"{error}_of_the_mean"]
             tables["prediction"] = Table(
-                "Errors of predicted ratings",
-                f"{self._whose}; {about['nrmse']}; the mean rating alone has {about['nrmse_of_the_mean']:.3f}. The"
+                f"Errors of predicted {self._words[1]}",
+                f"{self._whose}; {about[error]}; {self._words[2]} alone has {mean:.3f}. The"
                 " paired t-test over folds is far too liberal; the other p is corrected for the overlap of folds"
                 " (Nadeau and Bengio).",
-                at[["compared_with", *(c for c in at if c.startswith("nrmse"))]].reset_index(),
+                at[["compared_with", *(c for c in at if c.startswith(error))]].reset_index(),
             )
         return tables
 
@@ -189,7 +191,7 @@ class UserAgreement(Study):
         pictures = list(self.pictures())
         main = [name for name in pictures if name in ("cells", "agreement")]
         bands = [name for name in pictures if name not in main]
-        return [Finding(one, *(bands if "predicts ratings" in one else main)[:1]) for one in self._sentences()]
+        return [Finding(one, *(bands if " predicts " in one else main)[:1]) for one in self._sentences()]
 
     def _sentences(self) -> list[str]:
         best = self.ranked
@@ -200,15 +202,18 @@ class UserAgreement(Study):
         if alike := int((best[self.coefficient] > best[self.coefficient].iloc[0] - 1e-10).sum()) - 1:
             first += f", like {many(alike, 'other')} with the same coefficient,"
         least = f"; {last} agrees least" if len(best) > 1 + alike else ""
-        sentences = [f"{first} agrees best with users, by {name}{least}."]
-        if self.coefficient != AGREED and best[f"{self.coefficient}_low"].iloc[0] <= 0:
-            sentences[0] += " Its interval contains 0: it may not agree with users at all."
+        sentences = [f"{first} agrees best with {self._words[0]}, by {name}{least}."]
+        chance = 0.5 if self.coefficient == AUC else 0
+        if self.coefficient != AGREED and best[f"{self.coefficient}_low"].iloc[0] <= chance:
+            sentences[0] += f" Its interval contains {chance:g}: it may not agree with {self._words[0]} at all."
         if f"{self.coefficient}_difference" in self.table:
             sentences += self._better()
-        if "nrmse" in self.table:
-            predicts, by_mean = self.table["nrmse"].idxmin(), self.about["nrmse_of_the_mean"]
-            error = self.table.loc[predicts, "nrmse"]
-            text = f"{predicts} predicts ratings best, with an NRMSE of {error:.3f}; the mean rating alone has"
+        if (name := self._error) and self.table[name].notna().any():
+            predicts, by_mean = self.table[name].idxmin(), self.about[f"{name}_of_the_mean"]
+            error = self.table.loc[predicts, name]
+            called = {"nrmse": "an NRMSE", "deviance": "a deviance"}[name]
+            _, what, alone = self._words
+            text = f"{predicts} predicts {what} best, with {called} of {error:.3f}; {alone} alone has"
             sentences.append(f"{text} {by_mean:.3f}" + (", which is no worse." if error >= by_mean else "."))
         if AGREED in self.table and self.coefficient != AGREED:
             row = self.table.loc[self.table[AGREED].idxmax()]
@@ -226,7 +231,7 @@ class UserAgreement(Study):
         sentences = []
         for letter, than in (("b", "better"), ("c", "worse")):
             certain, number = (marks == letter).sum(), (marks.str.strip("()") == letter).sum()
-            how = f"significantly {than} with users than {against}"
+            how = f"significantly {than} with {self._words[0]} than {against}"
             if correction is None:
                 sentences.append(f"{certain} of {of_all} agree {how}.")
             elif not number:
@@ -262,9 +267,10 @@ class UserAgreement(Study):
                 f"{short.idxmin()} is constant in {about['resamples'] - short.min():,} of {about['resamples']:,}"
                 " resamples, which do not count in its interval."
             )
-        if "nrmse_difference_p_t" in self.table:
+        if f"{self._error}_difference_p_t" in self.table:
+            dependent = about["users"] is None
             of_users = (
-                "but not for dependent ratings of one user" if about["users"] is None else "and keeps users together"
+                "but not for dependent ratings of one user" if dependent else f"and keeps {self.rated.unit}s together"
             )
             sentences.append(
                 "Errors of folds are not independent: the paired t-test over them is far too liberal. The"
@@ -287,8 +293,14 @@ class UserAgreement(Study):
 
     def _limits_of_users(self) -> list[str]:
         """Return sentences on the limits that follow from the sample of users."""
-        users = self.about["users"]
-        sentences = [f"{self._whose.capitalize()} show nothing about other kinds of users, tasks and lists."]
+        users, unit = self.about["users"], self.rated.unit
+        others = "readers, questions" if self.about["what"] == "answer" else "users, tasks"
+        sentences = [f"{self._whose.capitalize()} show nothing about other kinds of {others} and lists."]
+        if self._error == "deviance" and len(none := self.ranked.index[self.ranked["deviance"].isna()]):
+            sentences.append(
+                f"No deviance of {', '.join(none)}: without some fold, all answers are alike, or scores separate"
+                " correct from wrong ones, and the logistic regression has no finite slope."
+            )
         if users is None:
             if not {"user"} & {*self.rated.table, *(self.rated.label_columns or ())}:
                 sentences.append(
@@ -296,13 +308,13 @@ class UserAgreement(Study):
                     " small; add a column 'user' to the ratings."
                 )
             return sentences
-        if users < self.about["ratings"]:
+        if users < self.about["ratings"] and unit == "user":
             sentences.append(
                 "Intervals and tests account for several ratings of one user, but not for several users who rated the"
                 " same lists or topics."
             )
         if users < _FEW_USERS:
-            sentences.append(f"{many(users, 'user')} are too few for conclusions about users in general.")
+            sentences.append(f"{many(users, unit)} are too few for conclusions about {unit}s in general.")
         return sentences
 
     @property
@@ -313,9 +325,23 @@ class UserAgreement(Study):
     @property
     def _whose(self) -> str:
         about = self.about
-        what = {"list": "rating", "session": "session rating", "pair": "preference"}[about["what"]]
-        users = f" of {many(about['users'], 'user')}" if about["users"] else ""
-        return f"{many(about['ratings'], what)}{from_labels(about['labels'])}{users}"
+        what = {"list": "rating", "session": "session rating", "pair": "preference", "answer": "answer"}[about["what"]]
+        return f"{many(about['ratings'], what)}{from_labels(about['labels'])}{by_whom(about)}"
+
+    @property
+    def _error(self) -> str:
+        """Column of the errors of predictions; empty for preferences."""
+        return {"answer": "deviance", "pair": ""}.get(self.rated.what, "nrmse")
+
+    @property
+    def _words(self) -> tuple[str, str, str]:
+        """With whom measures agree, what they predict, and the prediction without scores."""
+        of_answers = self.rated.what == "answer"
+        return (
+            ("answers", "answers", "the share of correct answers")
+            if of_answers
+            else ("users", "ratings", "the mean rating")
+        )
 
     @property
     def ranked(self) -> pd.DataFrame:
@@ -628,7 +654,7 @@ _FEW_USERS = 20
 def user_agreement(
     rated: Rated,
     measures: Measures | Grid,
-    coefficient: str = "tau_b",
+    coefficient: str | None = None,
     *,
     baseline: str | None = None,
     confidence: float = 0.95,
@@ -663,6 +689,11 @@ def user_agreement(
     Scores of which less is better, such as those of ``ESL``, are negated before they are compared, so that a greater
     coefficient is better for every measure.
 
+    * Answers (:meth:`Rated.answers`): also the AUC, the share of pairs of a correct and a wrong answer in which the
+      correct one has the higher score, with a test of ½, and in place of the NRMSE the deviance: the mean of −2·ln P
+      over held-out answers, where P is the probability of what happened in the logistic regression on the other folds,
+      P(correct) = 1/(1 + exp(−a − b·score)). Questions take the place of users.
+
     A measure that gives the same score to all rated items has NaN ("X"). A grid of 56 measures takes about ten seconds
     for 500 ratings, and half a minute for 4,000.
 
@@ -672,9 +703,9 @@ def user_agreement(
         Ratings or preferences.
     measures : iterable, mapping or Grid
         Measures as for :meth:`Rated.scores`, or a :func:`~pyterrier_cwla.studies.grid`.
-    coefficient : {"tau_b", "pearson", "spearman", "weighted_pearson", "agreement"}, default="tau_b"
-        Coefficient of pictures and findings; "weighted_pearson" is for ratings with a column ``n``, and "agreement" for
-        preferences. All coefficients are computed.
+    coefficient : {"tau_b", "pearson", "spearman", "weighted_pearson", "agreement", "auc"}, optional
+        Coefficient of pictures and findings; "weighted_pearson" is for ratings with a column ``n``, "agreement" for
+        preferences, and "auc" for answers. By default "tau_b", or "auc" for answers. All coefficients are computed.
     baseline : str, optional
         Name of the measure with which the others are compared. In a grid, each cell is compared with the canonical
         metric of its C instead.
@@ -729,6 +760,7 @@ def user_agreement(
     """
     check_share(0.95, confidence=confidence)
     check_whole(100, resamples=resamples)
+    coefficient = coefficient or (AUC if rated.what == "answer" else "tau_b")
     cells = measures if isinstance(measures, Grid) else None
     _check(rated, coefficient, correction, order_free, cells, baseline)
     named = by_name(measures_of(measures if cells is None else cells.named))
@@ -742,6 +774,7 @@ def user_agreement(
     reference = table.index.get_indexer(table["compared_with"])
     columns = agreement_columns(rated, x, reference, coefficient, confidence, correction, resamples, seed)
     about = {
+        "coefficient": coefficient,
         "measures": {name: repr(measure) for name, measure in named.items()},
         "less_is_better": lower,
         **rated.about(weighted=rated.weights is not None),
@@ -751,14 +784,18 @@ def user_agreement(
     }
     if rated.what != "pair":
         folds = cv if rated.users is None else min(cv, rated.units)
-        predict = partial(
-            nrmse, ratings=rated.ratings, span=span, cv=folds, repeats=repeats, seed=seed, users=rated.users
-        )
-        columns |= prediction_columns(predict(x.T), hidden, reference, folds, correction)
-        width = float(np.ptp(rated.ratings)) if span is None else span
-        whole = "" if rated.users is None else " of whole users"
-        about["nrmse"] = f"{repeats} random partitions into {folds} folds{whole}, over a range of {width:g}"
-        about["nrmse_of_the_mean"] = float(predict(np.zeros((len(rated), 1))).mean())
+        parts: dict[str, Any] = {"cv": folds, "repeats": repeats, "seed": seed, "users": rated.users}
+        whole = "" if rated.users is None else f" of whole {rated.unit}s"
+        how = f"{repeats} random partitions into {folds} folds{whole}"
+        predict: Any
+        if rated.what == "answer":
+            name, predict = "deviance", partial(deviance_by_fold, correct=rated.ratings, **parts)
+        else:
+            name, predict = "nrmse", partial(nrmse, ratings=rated.ratings, span=span, **parts)
+            how += f", over a range of {float(np.ptp(rated.ratings)) if span is None else span:g}"
+        columns |= prediction_columns(name, predict(x.T), hidden, reference, folds, correction)
+        about[name] = how
+        about[f"{name}_of_the_mean"] = float(predict(np.zeros((len(rated), 1))).mean())
     return UserAgreement(rated, scores, table.assign(**columns), about, cells, baseline, order_free)
 
 
@@ -768,9 +805,11 @@ def _check(
 ) -> None:  # fmt: skip
     if cells is not None and baseline is not None:
         raise BadParameter("baseline= is for plain measures: in a grid, canonical= names the reference of each row.")
-    known = [name for name in TESTED if name != AGREED or rated.what == "pair"]
-    only = "only preferences have a share of agreement." if coefficient == AGREED else "there is no test of it here."
-    check_coefficient(coefficient, known, rated.weights, only)
+    needed = {AGREED: "pair", AUC: "answer"}
+    known = [name for name in TESTED if needed.get(name, rated.what) == rated.what]
+    only = {AGREED: "only preferences have a share of agreement.", AUC: "only answers have an AUC."}
+    why_no_other = only.get(coefficient, "there is no test of it here.")
+    check_coefficient(coefficient, known, rated.weights, why_no_other)
     if order_free not in (None, "number", "XX"):
         raise BadParameter(f"order_free={order_free!r} must be 'number' or 'XX'.")
     check_correction(correction)

@@ -14,8 +14,10 @@ from ...errors import BadParameter, BadRatings, check_known, check_whole
 from ...evaluation.significance import corrected, t_test
 from ..correlation import (
     AGREED,
+    AUC,
     CORRELATIONS,
-    NRMSE,
+    DEVIANCE,
+    ERRORS,
     WEIGHTED_PEARSON,
     around,
     plain_name,
@@ -122,6 +124,77 @@ def error_on(test: Array, train: Array, x: Array, y: Array, weights: Array) -> A
     return np.sqrt(np.average((y0 + slope * (x[test] - x0) - y[test]) ** 2, axis=0, weights=weights[test]))
 
 
+def logistic_deviance(x: Array, correct: Array, train: Array, test: Array | None = None) -> Array:
+    """Return the mean deviance of answers from logistic regressions on one measure's scores, for each sample.
+
+    D = −2·Σ n·ln P / Σ n over the answers of `test`, where P is the probability of what happened, P(correct) =
+    1/(1 + exp(−a − b·score)), and a and b have the highest likelihood on `train`.
+
+    Parameters
+    ----------
+    x : ndarray, shape (n,)
+        Scores.
+    correct : ndarray, shape (n,)
+        1 for correct answers, 0 for wrong ones.
+    train : ndarray, shape (n, samples)
+        Weight of each answer in the regression.
+    test : ndarray, shape (n, samples), optional
+        Weight of each answer in the deviance; by default `train`.
+
+    Returns
+    -------
+    ndarray, shape (samples,)
+        NaN if all answers of `train` are correct or all are wrong, and, for other answers than those of `train`, if
+        its scores separate correct from wrong answers, so that no slope has the highest likelihood.
+
+    References
+    ----------
+    McCullagh and Nelder (1989), section 4.4.
+
+    Examples
+    --------
+    >>> x, correct, once = np.array([0.1, 0.4, 0.3, 0.8]), np.array([0, 0, 1, 1]), np.ones((4, 1))
+    >>> logistic_deviance(x, correct, once).round(4).tolist()
+    [0.854]
+    """
+    from scipy.optimize import minimize
+    from scipy.special import expit
+
+    z, sign = np.nan_to_num(standardised(x))[:, None], 2 * correct[:, None] - 1
+    share = train / train.sum(axis=0)
+
+    def against(ab: Array) -> Array:
+        a, b = ab.reshape(2, -1)
+        return -sign * (a + b * z)
+
+    def loss(ab: Array) -> tuple[float, Array]:
+        odds = against(ab)
+        pull = share * sign * expit(odds)
+        return (share * np.logaddexp(0, odds)).sum(), -np.concatenate([pull.sum(axis=0), (z * pull).sum(axis=0)])
+
+    exact = {"ftol": 0, "gtol": 1e-9, "maxcor": 20}
+    best = minimize(loss, np.zeros(2 * train.shape[1]), jac=True, method="L-BFGS-B", options=exact).x
+    counts = train if test is None else test
+    found: Array = 2 * (counts / counts.sum(axis=0) * np.logaddexp(0, against(best))).sum(axis=0)
+    undefined = correct @ share * ((1 - correct) @ share) == 0
+    return np.where(undefined | (separated(x, correct, train) & (test is not None)), np.nan, found)
+
+
+def separated(x: Array, correct: Array, counts: Array) -> Array:
+    """Return whether the scores of correct and of wrong answers in each sample overlap in one score at most."""
+    scores = [np.where((counts > 0) & (correct == outcome)[:, None], x[:, None], np.nan) for outcome in (0, 1)]
+    (low0, high0), (low1, high1) = ((np.fmin.reduce(own), np.fmax.reduce(own)) for own in scores)
+    apart: Array = ((low1 >= high0) | (low0 >= high1)) & (np.fmin(low0, low1) < np.fmax(high0, high1))
+    return apart
+
+
+def deviance_by_fold(scores: Array, correct: Array, cv: int, repeats: int, seed: int, users: Any) -> Array:
+    """Return the deviance of held-out answers, [folds × measures], as :func:`nrmse` returns errors of ratings."""
+    parts = folds(len(correct), users, cv, repeats, seed)
+    train = np.array([np.isin(np.arange(len(correct)), part) for part, _ in parts], float).T
+    return np.array([logistic_deviance(x, correct, train, 1 - train) for x in rounded(scores).T]).T
+
+
 def folds(ratings: int, users: Any, cv: int, repeats: int, seed: int) -> Iterator[tuple[Array, Array]]:
     """Yield the indices of the training ratings and of the test ratings of each fold."""
     from sklearn.model_selection import GroupKFold, RepeatedKFold
@@ -221,10 +294,11 @@ def weighted_pearson(x: Any, y: Any, counts: Array) -> Array:
     return _ratio(covariance, np.sqrt(np.where(spread > 1e-13, spread, 0)))
 
 
-def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
-    """Return Spearman's ρ and Kendall's τ_b of x with y [ratings] in each resample, [resamples].
+def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array, Array]:
+    """Return Spearman's ρ, Kendall's τ_b and the AUC of x with y [ratings] in each resample, [resamples].
 
     ρ is Pearson's r of midranks, and τ_b = (concordant − discordant) / √(pairs not tied in x · pairs not tied in y).
+    For two different ratings, AUC = ½ + (concordant − discordant) / (2 · pairs not tied in y).
     Copies of one rating are tied. A coefficient is NaN if x or y is constant. ``counts`` [ratings × resamples] may be
     fractional.
     """
@@ -239,9 +313,11 @@ def weighted_ranks(x: Any, y: Any, counts: Array) -> tuple[Array, Array]:
         rank = np.cumsum(n, axis=0) - (n + N) / 2  # midranks minus their mean
         covariance = covariance * rank[group]
         spread = spread * (n * rank**2).sum(axis=0)
-        untied = untied * np.maximum(N**2 - (n**2).sum(axis=0), 0)
-    rho = _ratio(covariance.sum(axis=0), np.sqrt(spread))
-    return rho, _ratio((counts * _concordance(score, rating, counts)).sum(axis=0), np.sqrt(untied))
+        of_one = np.maximum(N**2 - (n**2).sum(axis=0), 0)
+        untied = untied * of_one
+    rho, concordant = _ratio(covariance.sum(axis=0), np.sqrt(spread)), counts * _concordance(score, rating, counts)
+    above = concordant.sum(axis=0)
+    return rho, _ratio(above, np.sqrt(untied)), (1 + _ratio(above, np.where(untied > 0, of_one, 0))) / 2
 
 
 def coefficients(
@@ -250,8 +326,8 @@ def coefficients(
     """Return the named coefficients of each row of x [measures × ratings] with y, each [measures × samples].
 
     Names are the keys of ``LABELS``. ``samples`` [ratings × samples] is the weight of each rating in each sample, which
-    is multiplied by ``weights`` for coefficients with the prefix ``weighted_``. Errors (NRMSE) are negative, so that
-    greater is better.
+    is multiplied by ``weights`` for coefficients with the prefix ``weighted_``. Errors (NRMSE, deviance) are negative,
+    so that greater is better.
     """
     found: dict[str, Array] = {}
     names = list(names)
@@ -268,10 +344,12 @@ def coefficients(
                 found[name] = -spread * np.sqrt(1 - r**2) / np.ptp(y)
             case "agreement":
                 found[name] = weighted_agreement(x, y, counts)
+            case "deviance":
+                found[name] = -np.array([logistic_deviance(row, y, counts) for row in rounded(x)])
             case plain if name not in found:  # both coefficients of ranks are computed together
                 of_ranks = np.array([weighted_ranks(row, y, counts) for row in np.asarray(x)])
                 prefix = name.removesuffix(plain)
-                found[f"{prefix}spearman"], found[f"{prefix}tau_b"] = of_ranks.swapaxes(0, 1)
+                found |= zip((prefix + one for one in ("spearman", "tau_b", AUC)), of_ranks.swapaxes(0, 1))
     return {name: found[name] for name in names}
 
 
@@ -392,6 +470,7 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
 
     * pearson: (z_x·z_y − r·(z_x² + z_y²)/2)/n. With ``weights``, the influence on the weighted correlation.
     * spearman: the influence on Pearson's r of midranks, plus the effect of the rating on the ranks of the others.
+    * auc: (s_i − S·b_i/Y)/(2·Y), where S is the number of concordant minus discordant pairs, with the names of τ_b.
     * tau_b: s_i/√(X·Y) − τ_b·(a_i/X + b_i/Y)/2, where s_i is the number of concordant minus discordant pairs with
       rating i, a_i and b_i are the numbers of pairs with rating i that are not tied in x and in y, and X and Y are the
       total numbers of such pairs.
@@ -402,8 +481,8 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
         Scores.
     y : array_like, shape (n,)
         Ratings.
-    coefficient : {"pearson", "spearman", "tau_b"}, default="tau_b"
-        Correlation coefficient.
+    coefficient : {"pearson", "spearman", "tau_b", "auc"}, default="tau_b"
+        Correlation coefficient, or the area under the ROC curve for ratings of two values.
     weights : ndarray, shape (n,), optional
         Weights of the ratings; only for "pearson".
 
@@ -427,12 +506,12 @@ def influence(x: Any, y: Any, coefficient: str = "tau_b", weights: Array | None 
     [0.072, -0.072, 0.0]
     """
     x, y = rounded(x), rounded(y)
-    check_known("coefficient", CORRELATIONS, coefficient=coefficient)
+    check_known("coefficient", [*CORRELATIONS, AUC], coefficient=coefficient)
     if coefficient == "pearson":
         return _of_values(x, y, weights)
     if weights is not None:
         raise BadParameter(f"coefficient={coefficient!r} does not take weights: only 'pearson' does.")
-    of_row = _of_signs if coefficient == "tau_b" else _of_ranks
+    of_row = _of_ranks if coefficient == "spearman" else partial(_of_signs, auc=coefficient == AUC)
     return np.array([of_row(row, y) for row in x.reshape(-1, len(y))]).reshape(x.shape)
 
 
@@ -465,12 +544,14 @@ def _ranks_above(rank: Array, gradient: Array) -> Array:
     return (of_group.sum() - np.cumsum(of_group) + of_group / 2)[group]
 
 
-def _of_signs(x: Array, y: Array) -> Array:
+def _of_signs(x: Array, y: Array, auc: bool) -> Array:
     s = _concordance(x, y, np.ones((len(y), 1)))[:, 0]
     levels = [np.unique(values, return_inverse=True, return_counts=True) for values in (x, y)]
     a, b = (len(y) - tied[level] for _, level, tied in levels)
     X, Y = a.sum() / 2, b.sum() / 2
     with np.errstate(divide="ignore", invalid="ignore"):
+        if auc:
+            return (s - s.sum() / 2 / Y * b) / (2 * Y)
         root = np.sqrt(X * Y)
         return s / root - s.sum() / 2 / root * (a / X + b / Y) / 2
 
@@ -545,18 +626,21 @@ def training_folds(rated: Rated, cv: int, repeats: int, seed: int) -> Array:
 
 
 def objective_values(objective: str, scores: Array, rated: Rated, samples: Array) -> Array:
-    """Return the objective of candidates on samples, [candidates × samples]; for NRMSE its negative."""
+    """Return the objective of candidates on samples, [candidates × samples]; for errors its negative."""
     return coefficients([objective], scores, rated.ratings, samples, rated.weights)[objective]
 
 
 def held_out_values(objective: str, scores: Array, rated: Rated, train: Array) -> Array:
     """Return the objective of the scores of each fold, [folds × ratings], on its held-out ratings."""
-    if plain_name(objective) != NRMSE:
+    if plain_name(objective) not in ERRORS:
         rows = zip(scores, (1 - train).T)
         return np.array([objective_values(objective, row[None], rated, test[:, None])[0, 0] for row, test in rows])
     y, weights = rated.ratings[:, None], weights_of(objective, rated.weights)
     weights = np.ones(len(rated)) if weights is None else weights
     x = rounded(scores)[:, :, None]
+    if plain_name(objective) == DEVIANCE:
+        counts = zip(*((weights * part)[:, :, None] for part in (train.T, 1 - train.T)))
+        return np.array([logistic_deviance(row, rated.ratings, *part)[0] for row, part in zip(rounded(scores), counts)])
     errors = [error_on(~chosen, chosen, row, y, weights)[0] for row, chosen in zip(x, train.T > 0)]
     return np.array(errors) / np.ptp(y)
 
@@ -615,7 +699,8 @@ def agreement_columns(
             columns["resamples"] = np.isfinite(resampled).sum(axis=1)
         influences = cache(partial(_influences, rated, name, x, value))
         if name != AGREED:
-            columns[f"{name}_p"] = difference_test(value, influences(), rated.users) if p is None else p
+            beyond_chance = value - 0.5 * (name == AUC)
+            columns[f"{name}_p"] = difference_test(beyond_chance, influences(), rated.users) if p is None else p
         if not compared:
             continue
         difference = np.where(reference < 0, np.nan, _difference_of(value, value[against]))
@@ -630,18 +715,20 @@ def agreement_columns(
     return columns
 
 
-def prediction_columns(errors: Array, constant: Array, reference: Array, cv: int, correction: str | None) -> Columns:
-    """Return NRMSE from errors [folds × measures], and its tests over folds; ``constant`` measures have NaN."""
+def prediction_columns(
+    name: str, errors: Array, constant: Array, reference: Array, cv: int, correction: str | None
+) -> Columns:
+    """Return mean errors [folds × measures] under a name, with tests over folds; ``constant`` measures have NaN."""
     error = np.where(constant, np.nan, errors.mean(axis=0))
-    columns = {"nrmse": error}
+    columns = {name: error}
     if (reference >= 0).any():
         difference = np.where(reference < 0, np.nan, _difference_of(error, error[reference]))
         tested = np.flatnonzero(np.isfinite(difference))
         by_fold = _difference_of(errors, errors[:, reference]).T[tested]
         p_t, p = np.full((2, len(error)), np.nan)
         p_t[tested], p[tested] = t_test(by_fold), corrected_t_test(by_fold, 1 / (cv - 1))
-        columns |= {"nrmse_difference": difference, "nrmse_difference_p_t": p_t}
-        columns |= _p_columns("nrmse_difference_p", p, correction)
+        columns |= {f"{name}_difference": difference, f"{name}_difference_p_t": p_t}
+        columns |= _p_columns(f"{name}_difference_p", p, correction)
     return columns
 
 
@@ -657,6 +744,10 @@ def _values(rated: Rated, x: Array) -> dict[str, tuple[Array, Array | None]]:
         found[name] = tau(x, y) if name == "tau_b" else value, p if rated.users is None else None
     if n is not None:
         found[WEIGHTED_PEARSON] = np.array([weighted_correlation(row, y, n) for row in x]), None
+    if rated.what == "answer":
+        from sklearn.metrics import roc_auc_score
+
+        found[AUC] = np.array([np.nan if none else roc_auc_score(y, row) for row, none in zip(x, constant)]), None
     if rated.what == "pair":
         share = weighted_agreement(x, y, np.ones((len(y), 1)))[:, 0]
         found[AGREED] = np.where(constant, np.nan, share), None
@@ -664,7 +755,7 @@ def _values(rated: Rated, x: Array) -> dict[str, tuple[Array, Array | None]]:
 
 
 def _with_interval(name: str, resampled: Array, value: Array, confidence: float, units: int) -> Columns:
-    lowest, highest = (0, 1) if name == AGREED else (-2, 2) if name.endswith("_difference") else (-1, 1)
+    lowest, highest = (0, 1) if name in (AGREED, AUC) else (-2, 2) if name.endswith("_difference") else (-1, 1)
     low, high = np.round(around(value, resampled, confidence, units, lowest, highest), 10)  # removes rounding noise
     return {name: value, f"{name}_low": low, f"{name}_high": high}
 

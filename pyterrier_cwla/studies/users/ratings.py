@@ -1,8 +1,8 @@
-"""Ratings of lists, ratings of sessions, and preferences, with the scores of the rated lists."""
+"""Ratings of lists and sessions, preferences, and correctness of answers, with the scores of what was rated."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -145,7 +145,8 @@ def why_reduced(labels: Mapping[str, Any] | None) -> list[str]:
 
 
 _FEWEST = 3  # minimum number of ratings: the correlation of two is 1 or −1
-_IDS = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"]}  # columns with the rated items
+#: Columns with the rated items.
+_IDS = {"list": ["query_id"], "session": ["session"], "pair": ["first", "second"], "answer": ["answer"]}
 
 
 class _RunLists:
@@ -154,15 +155,17 @@ class _RunLists:
     def __init__(self, qrels: Any, run: Any) -> None:
         self.judgments: Judgments = prepare(loaded(qrels, "qrels"))
         self.aligned = Aligned(self.judgments, [self.judgments.rows(one_run(run))])
+        self.place: Any = slice(None)  # of each list among the aligned rankings
+        self.names: Sequence[Any] = self.judgments.qids
 
     def scores(self, measures: Mapping[str, Measure]) -> pd.DataFrame:
         computed_here(measures.values())
         found = CWLAEvaluator(list(measures.values()), self.judgments).values(self.aligned)
-        return pd.DataFrame({name: found[measure] for name, measure in measures.items()}, index=self.judgments.qids)
+        return pd.DataFrame({name: found[measure][self.place] for name, measure in measures.items()}, index=self.names)
 
     def results(self) -> pd.Series:
         """Return the number of results of each list."""
-        return pd.Series(self.aligned.rankings().n, self.judgments.qids)
+        return pd.Series(self.aligned.rankings().n[self.place], self.names)
 
 
 class _Sessions(SessionRun):
@@ -171,11 +174,29 @@ class _Sessions(SessionRun):
         return pd.Series(self.summed(self.found.n), self.sessions)
 
 
+class _AnswerLists(_RunLists):
+    """Lists of passages by answer; those of the first answer to each question are one run, and so on."""
+
+    def __init__(self, qrels: Any, question: pd.Series, passages: Iterable[Sequence[str]]) -> None:
+        self.judgments = prepare(loaded(qrels, "qrels"))
+        _judged(question, self.judgments.qids, "question")
+        run = question.groupby(question).cumcount().to_numpy()
+        lists: list[dict[str, dict[str, float]]] = [{} for _ in range(max(run) + 1)]
+        for number, q, retrieved in zip(run.tolist(), question, passages, strict=True):
+            lists[number][q] = {passage: -float(rank) for rank, passage in enumerate(retrieved)}
+            if len(lists[number][q]) < len(retrieved):
+                twice = next(passage for passage in retrieved if list(retrieved).count(passage) > 1)
+                raise BadRatings(f"question {q!r}: passage {twice!r} occurs twice in one list: keep the first.")
+        self.aligned = Aligned(self.judgments, list(map(self.judgments.rows, lists)))
+        self.place = run * len(self.judgments.qids) + question.map(self.judgments.index).to_numpy()
+        self.names = range(len(question))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Rated:
-    """Rated lists, rated sessions, or preferences between lists.
+    """Rated lists, rated sessions, preferences between lists, or answers that are correct or wrong.
 
-    Use the class methods :meth:`lists`, :meth:`sessions` and :meth:`preferences` to create objects.
+    Use the class methods :meth:`lists`, :meth:`sessions`, :meth:`preferences` and :meth:`answers` to create objects.
 
     No rating is ignored. A rating that is not a number, or whose list has no judgments, raises :class:`BadRatings`, and
     so do two ratings of the same item by the same user. A list without results in the run scores 0 and is counted in
@@ -183,12 +204,13 @@ class Rated:
 
     Attributes
     ----------
-    what : {"list", "session", "pair"}
+    what : {"list", "session", "pair", "answer"}
         Kind of the rated items.
     table : DataFrame
         A row for each rating. ``rating`` is the rating or, for pairs, the preference: 1 for the first list, −1 for the
-        second, 0 for neither. ``n`` is the weight of the rating (for example impressions), and ``user`` the user who
-        gave it. All other given columns are properties by which ratings can be split.
+        second, 0 for neither; for answers, 1 is correct and 0 is wrong. ``n`` is the weight of the rating (for example
+        impressions), and ``user`` the user who gave it. All other given columns are properties by which ratings can be
+        split.
     shown : object
         Aligned run that scores the lists or sessions.
     left_out : dict of str to int
@@ -396,6 +418,59 @@ class Rated:
         signs = checked.assign(rating=np.sign(checked["rating"]))
         return cls("pair", signs, shown, label_columns=differing)._not_all_empty()
 
+    @classmethod
+    def answers(cls, qrels: Any, answers: Any) -> Rated:
+        """Create ratings of answers that a reader, such as a language model, gave from retrieved passages.
+
+        A question may have several answers, from other passages or by other readers. Studies resample questions, with
+        all of their answers, and keep the answers to a question in one fold.
+
+        Parameters
+        ----------
+        qrels
+            Judgments of the passages by question, as :func:`pyterrier_cwla.evaluate` takes them.
+        answers : DataFrame
+            Frame with the columns ``question`` (the query id), ``passages`` (ids in rank order, a list or a text with
+            blanks between ids) and ``correct`` (1 or 0). In place of ``passages``, a column ``docno`` has one passage
+            in each row; the rows of a question, or of an ``answer`` if there is such a column, are then one list, in
+            their order. An optional column ``n`` weights answers; further columns are properties.
+
+        Returns
+        -------
+        Rated
+
+        Raises
+        ------
+        BadRatings
+            If columns are missing, if an answer is neither correct nor wrong, if a list has a passage twice, or if a
+            question has no judgments.
+
+        Examples
+        --------
+        >>> qrels = {"1": {"a": 1, "b": 0}, "2": {"a": 0, "b": 1}}
+        >>> rows = [("1", "a b", 1), ("1", "b", 0), ("2", "b a", 1), ("2", "a b", 0)]
+        >>> rated = Rated.answers(qrels, pd.DataFrame(rows, columns=["question", "passages", "correct"]))
+        >>> rated
+        <ratings of 4 answers: 0: 2, 1: 2>
+        >>> rated.scores(["RR"])["RR"].tolist()
+        [1.0, 0.0, 1.0, 0.5]
+        """
+        table = answers.to_pandas() if hasattr(answers, "to_pandas") else answers
+        table = _frame(table.rename(columns={"question": "query_id"}), "list", "correct")
+        if "passages" not in table:
+            table = _of_rows(table)
+        lists = [one.split() if isinstance(one, str) else list(one) for one in table["passages"]]
+        odd = table[~table["correct"].isin([0, 1])]
+        if len(odd):
+            raise BadRatings(
+                f"question {odd['query_id'].iloc[0]!r}: correct is {odd['correct'].iloc[0]!r}, and must be 1 (correct)"
+                " or 0 (wrong)."
+            )
+        shown = _AnswerLists(qrels, table["query_id"], lists)
+        names = {"query_id": "question", "correct": "rating"}
+        table = table.drop(columns="passages").rename(columns=names).assign(answer=range(len(table)))
+        return cls("answer", _checked(table), shown)._not_all_empty()
+
     def scores(self, measures: Measures) -> pd.DataFrame:
         """Return the score of each rated item by each measure.
 
@@ -505,10 +580,14 @@ class Rated:
 
     @property
     def users(self) -> Array | None:
-        """Number of the user of each rating, or None if users are not known or there is only one."""
-        if "user" not in self.table or self.table["user"].nunique() < 2:
+        """Number of the user of each rating, or None if users are not known or there is only one.
+
+        Of answers, the number of the question: those to one question are not independent.
+        """
+        unit = "question" if self.what == "answer" else "user"
+        if unit not in self.table or self.table[unit].nunique() < 2:
             return None
-        return pd.factorize(self.table["user"])[0]
+        return pd.factorize(self.table[unit])[0]
 
     @property
     def repeated(self) -> int:
@@ -518,8 +597,8 @@ class Rated:
 
     @property
     def unit(self) -> str:
-        """Unit of resampling: "user" (with all of their ratings), or "rating" if users are not known."""
-        return "rating" if self.users is None else "user"
+        """Unit of resampling: "user" or "question" (with all ratings), or "rating" if users are not known."""
+        return "rating" if self.users is None else "question" if self.what == "answer" else "user"
 
     @property
     def units(self) -> int:
@@ -556,7 +635,7 @@ class Rated:
 
     def _not_all_empty(self) -> Rated:
         if self.empty == len(self):
-            lists = {"list": "lists", "session": "sessions", "pair": "pairs of lists"}[self.what]
+            lists = {"list": "lists", "session": "sessions", "pair": "pairs of lists", "answer": "answers"}[self.what]
             raise BadRatings(
                 f"the run has no results for any of the {len(self):,} rated {lists}: do the ids of run and ratings"
                 " match?"
@@ -580,9 +659,14 @@ def better_scores(rated: Rated, measures: Mapping[str, Measure]) -> pd.DataFrame
 def what_was_rated(about: About) -> str:
     """Format the numbers of :meth:`Rated.about`: ``60 rated lists of 12 users, weighted by n``."""
     labels = from_labels(about["labels"])
-    users = "" if about["users"] is None else f" of {many(about['users'], 'user')}"
     weighted = ", weighted by n" if about["weighted"] else ""
-    return f"{many(about['ratings'], 'rated ' + about['what'])}{labels}{users}{weighted}"
+    return f"{many(about['ratings'], 'rated ' + about['what'])}{labels}{by_whom(about)}{weighted}"
+
+
+def by_whom(about: About) -> str:
+    """Format the number of users or questions of :meth:`Rated.about`: `` of 12 users``, or an empty text."""
+    what, unit = ("to", "question") if about["what"] == "answer" else ("of", "user")
+    return "" if about["users"] is None else f" {what} {many(about['users'], unit)}"
 
 
 def how_resampled(about: About) -> str:
@@ -643,6 +727,18 @@ def _frame(ratings: Any, what: str, rating: str = "rating") -> pd.DataFrame:
             " ratings count as independent)."
         )
     return table.reset_index(drop=True)
+
+
+def _of_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each answer, from rows of passages, which must agree on whether the answer is correct."""
+    if "docno" not in table:
+        raise BadRatings(f"the answers have no column 'passages' or 'docno'; there is {some(table.columns, 8)}.")
+    of_one = table.groupby("answer" if "answer" in table else "query_id", sort=False)
+    for name in ("query_id", "correct"):
+        differing = of_one[name].nunique() > 1
+        if differing.any():
+            raise BadRatings(f"answer {differing.idxmax()!r}: its rows have several values of {name!r}: keep one.")
+    return of_one.first().reset_index().drop(columns="docno").assign(passages=of_one["docno"].agg(list).to_numpy())
 
 
 def _once(table: pd.DataFrame, what: str) -> None:

@@ -193,7 +193,7 @@ def test_the_likelihood_of_preferences_has_its_maximum():
     """There, the gradient is 0."""
     x = np.random.default_rng(0).normal(0.3, 1, (200, 4))
     x = x / np.sqrt((x**2).mean())
-    d = _logistic(x, np.ones(200))
+    d = _logistic(x, np.ones(200), np.ones(200), intercept=False)
     assert (d > 0).all()
     assert 2e-4 * d - (x / (1 + np.exp(x @ d))[:, None]).mean(axis=0) == pytest.approx(np.zeros(4), abs=1e-8)
 

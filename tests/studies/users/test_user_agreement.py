@@ -448,7 +448,7 @@ def test_differences_have_no_noise():
     assert [found[f"pearson_difference{end}"][1] for end in ("", "_low", "_high", "_p")] == [0, 0, 0, 1]
     errors = nrmse(x.T, rated.ratings)
     assert np.ptp(errors, axis=1).max() > 0
-    found = prediction_columns(errors, np.zeros(2, bool), reference, 10, None)
+    found = prediction_columns("nrmse", errors, np.zeros(2, bool), reference, 10, None)
     assert [found[f"nrmse_difference{end}"][1] for end in ("", "_p_t", "_p")] == [0, 1, 1]
 
 
