@@ -536,12 +536,7 @@ def udcg(
     worth = np.full(len(answers), -float(harm))
     worth[cut.place_of_hits[cut.grade >= rel]] = 1.0
     utility = np.nan_to_num(worth * answers)[cut.place_of_items]
-    return logistic(share(summed(np.repeat(np.arange(len(cut)), cut.n), utility, len(cut)), cut.n))
-
-
-def logistic(values: Array) -> Array:
-    """Return 1/(1 + exp(−x)) of each value x."""
-    return np.asarray(expit(values))
+    return np.asarray(expit(share(summed(np.repeat(np.arange(len(cut)), cut.n), utility, len(cut)), cut.n)))
 
 
 def over_abstention(count: Count, given: dict[str, Any]) -> Computation:

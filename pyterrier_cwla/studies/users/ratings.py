@@ -460,11 +460,9 @@ class Rated:
         if "passages" not in table:
             table = _of_rows(table)
         lists = [one.split() if isinstance(one, str) else list(one) for one in table["passages"]]
-        odd = table[~table["correct"].isin([0, 1])]
-        if len(odd):
+        for row in table[~table["correct"].isin([0, 1])].head(1).itertuples():
             raise BadRatings(
-                f"question {odd['query_id'].iloc[0]!r}: correct is {odd['correct'].iloc[0]!r}, and must be 1 (correct)"
-                " or 0 (wrong)."
+                f"question {row.query_id!r}: correct is {row.correct}, and must be 1 (correct) or 0 (wrong)."
             )
         shown = _AnswerLists(qrels, table["query_id"], lists)
         names = {"query_id": "question", "correct": "rating"}
@@ -734,10 +732,9 @@ def _of_rows(table: pd.DataFrame) -> pd.DataFrame:
     if "docno" not in table:
         raise BadRatings(f"the answers have no column 'passages' or 'docno'; there is {some(table.columns, 8)}.")
     of_one = table.groupby("answer" if "answer" in table else "query_id", sort=False)
-    for name in ("query_id", "correct"):
-        differing = of_one[name].nunique() > 1
-        if differing.any():
-            raise BadRatings(f"answer {differing.idxmax()!r}: its rows have several values of {name!r}: keep one.")
+    for name, several in (of_one[["query_id", "correct"]].nunique() > 1).items():
+        if several.any():
+            raise BadRatings(f"answer {several.idxmax()!r}: its rows have several values of {name!r}: keep one.")
     return of_one.first().reset_index().drop(columns="docno").assign(passages=of_one["docno"].agg(list).to_numpy())
 
 
