@@ -14,6 +14,7 @@ from pyterrier_cwla import TBG, register_duplicates, register_lengths
 from pyterrier_cwla.data import Lengths
 from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.pipelines import DocCost, DocLength, DuplicateOf, LearnedRanker
+from tests.support.messages import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword", "ignore:INFO|You can hide|There are shared")
 
@@ -34,6 +35,7 @@ def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
              "DocLength(lengths='named_here')": DocLength("named_here"),
              "DocLength(lengths='words.csv')": DocLength(tmp_path / "words.csv"),
              "DocLength(lengths=<3 lengths>)": DocLength(WORDS), "DocCost(costs=<3 costs>)": DocCost(WORDS),
+             "DocCost(costs=len)": DocCost(len), "DocCost(tokeniser='words')": DocCost(tokeniser="words"),
              "DuplicateOf(similarity=0.5, shingle=2)": DuplicateOf(similarity=0.5, shingle=2),
              "DuplicateOf(duplicates='named_here')": DuplicateOf("named_here"),
              "DuplicateOf(duplicates=<2 duplicates>)": DuplicateOf(REPEATED)}  # fmt: skip
@@ -44,7 +46,8 @@ def test_the_name_shows_what_differs_from_the_defaults(tmp_path):
 
 DIFFERENT = [lambda: DocLength(), lambda: DocLength(tokeniser="words"), lambda: DocLength(tokeniser=characters),
              lambda: DocLength(WORDS), lambda: DocLength(WORDS | {"d0": 101}), lambda: DocLength(WORDS | {"d9": 1}),
-             lambda: DocCost(WORDS), lambda: DocCost(WORDS | {"d0": 101}), lambda: DuplicateOf(),
+             lambda: DocCost(WORDS), lambda: DocCost(WORDS | {"d0": 101}),
+             lambda: DocCost(len), lambda: DocCost(ord), lambda: DocCost(tokeniser="words"), lambda: DuplicateOf(),
              lambda: DuplicateOf(similarity=0.5), lambda: DuplicateOf(shingle=2), lambda: DuplicateOf(REPEATED),
              lambda: DuplicateOf({"d1": "d0"})]  # fmt: skip
 
@@ -114,6 +117,13 @@ def test_a_grid_search_sets_what_the_transformer_uses():
     assert length(frame).doc_length.tolist() == [100, 350]
     assert length == DocLength(WORDS, tokeniser="words")
     assert DocCost(WORDS)(frame).doc_cost.tolist() == [100, 350]
+    assert DocCost(len)(frame).doc_cost.tolist() == [2, 2]
+    for both in ({}, {"costs": WORDS, "tokeniser": "words"}):
+        refused(lambda both=both: DocCost(**both), BadParameter, "costs, such as a table, or tokeniser=")
+    refused(lambda: DocCost(tokeniser="word"), BadParameter, "no tokeniser 'word'")
+    with pytest.raises(pt.validate.InputValidationError) as found:
+        DocCost(tokeniser="words")(frame.drop(columns="text"))
+    assert found.value.__notes__ == ["Give DocCost a table, such as DocCost(costs)."]
     grid = {length: {"tokeniser": ["whitespace"]}}
     length.set_parameter("tokeniser", "whitespace")
     assert grid[length] == {"tokeniser": ["whitespace"]}
@@ -177,7 +187,7 @@ def test_a_learned_ranker_in_a_pipeline_is_named_and_drawn(monkeypatch):
 
 
 CUT = {"words": lambda: DocLength(), "table of words": lambda: DocLength(WORDS),
-       "table of seconds": lambda: DocCost(WORDS), "texts": lambda: DuplicateOf(),
+       "table of costs": lambda: DocCost(WORDS), "tokens": lambda: DocCost(tokeniser="words"), "texts": lambda: DuplicateOf(),
        "table of duplicates": lambda: DuplicateOf(REPEATED),
        "both": lambda: DocLength(WORDS) >> DuplicateOf(tokeniser="whitespace")}  # fmt: skip
 
