@@ -81,7 +81,7 @@ class Columns:
     iteration : Arrow array of str, optional
         Intent of each judgment.
     doc_cost : ndarray, optional
-        Known costs of the documents of a run, in seconds.
+        Known costs of the documents of a run.
     chances : ndarray, shape (n_rows, n_grades), optional
         Probabilities of the grades 0, 1, … of each judgment.
     graded : bool, default=True

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..errors import BadParameter, CWLAError, MissingCost, MissingLength, many, shown
 from ..errors.sanitise import harmless, sanitised
-from ..files.arrow_arrays import to_numpy
+from ..files.arrow_arrays import NotReal, reals, to_numpy
 from ..files.formats import read_pisa_index, read_table
 from ..files.id_columns import Ids, places
 from ..files.table_readers import COSTS, LENGTHS
@@ -398,7 +398,7 @@ class Costs(NumberTable):
         """Present content; of a function, the costs of the documents that were needed so far."""
         if self.function is None:
             return super().loaded
-        return pa.array(list(self.asked), pa.large_string()), np.array(list(map(_number, self.asked.values())))
+        return pa.array(list(self.asked), pa.large_string()), _as_floats(list(self.asked.values()))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         if self.function is None:
@@ -419,15 +419,19 @@ class Costs(NumberTable):
                 except Exception as error:
                     name = name_of(self.function)
                     raise BadParameter(f"costs=: {name} fails for document {shown(one)}: {error!r}.") from error
-        return np.array([_number(self.asked[one]) for one in ids], float)
+        return _as_floats([self.asked[one] for one in ids])
 
 
 def _with_function(name: str, pickled: bytes) -> Costs:
     return Costs.of(pickle.loads(pickled), name)
 
 
-def _number(value: Any) -> float:
-    return float(value) if isinstance(value, int | float | np.number) and not isinstance(value, bool) else np.nan
+def _as_floats(values: list[Any]) -> Floats:
+    """Return values as floats; NaN for those that are no numbers."""
+    try:
+        return np.array(reals(values), float)
+    except NotReal:
+        return np.concatenate([_as_floats([one]) for one in values]) if len(values) > 1 else np.array([np.nan])
 
 
 def register_costs(name: str, table: Any) -> Costs:

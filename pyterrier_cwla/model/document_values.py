@@ -76,11 +76,12 @@ def words_in_rank_order(metric: Metric, rows: Rows, quantity: type[NumberTable] 
     """
     key, table = quantity._key(metric), quantity._of_metric(metric)
     last = None if metric.judged_only or _by_mean(metric, table) else metric.last_that_counts
-    if table is None or table.function is None or last is None or rows.order is not None:
+    needs_all = last is None or rows.order is not None
+    if needs_all or table is None or table.function is None:
         try:
             return remembered(rows.in_order, key, lambda: rows.in_rank_order(words_of_rows(metric, rows, quantity)))
         except MissingLength:
-            if last is None or rows.order is not None:
+            if needs_all:
                 raise
 
     def words() -> Floats:

@@ -2,6 +2,8 @@
 
 import pickle
 import re
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pandas as pd
@@ -142,6 +144,8 @@ def test_functions_are_named_and_travel_with_the_measure(tmp_path):
     assert one == MEASURE(costs=COSTS.__getitem__) != other
     assert re.fullmatch("function_[0-9a-f]{16}", one.params["costs"])
     assert str(one) == str(MEASURE)
+    forms = [lambda doc_id, form=form: form(COSTS[doc_id]) for form in (Decimal, Fraction, np.float32)]
+    assert {last(evaluate(QRELS, RUN, [MEASURE(costs=form)])) for form in forms} == {last(evaluate(QRELS, RUN, [one]))}
     copied = pickle.loads(pickle.dumps(one))
     assert copied == one == parse_measure(repr(one))
     assert last(evaluate(QRELS, RUN, [copied])) == last(evaluate(QRELS, RUN, [one])) == pytest.approx(by_loops())
@@ -156,7 +160,7 @@ def test_functions_are_named_and_travel_with_the_measure(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("returned", "shown"), [(-1, "-1"), (np.nan, "nan"), (np.inf, "inf"), (None, "None"), ("3", "'3'"), (True, "True")]
+    ("returned", "shown"), [(-1, "-1"), (np.nan, "nan"), (np.inf, "inf"), (None, "None"), ("3", "'3'"), (1j, "1j")]
 )
 @pytest.mark.parametrize("missing", ["error", "mean"])
 @pytest.mark.parametrize("norm", ["none", "ideal"])
