@@ -165,7 +165,7 @@ class Metric:
         names = reads(self.C)
         return bool(names) and names <= {"e", "E", "E_before"}
 
-    @cached_property
+    @property
     def loss(self) -> Callable[[Floats], Floats] | None:
         """Function f of efforts if the ideal ranking is exact: by falling w/f(e), where w is the credited gain.
 

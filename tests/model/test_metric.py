@@ -1,6 +1,7 @@
 """Metrics with every kind of gain, effort, normaliser and end, compared with loops; caches of shared rankings."""
 
 import itertools
+import pickle
 import random
 import re
 from dataclasses import FrozenInstanceError, replace
@@ -449,3 +450,14 @@ def test_rankings_that_hold_something_are_as_among_all():
     for frame in ({"norm": "ideal"}, {"judged_only": True}, {"cutoff": 2}):
         metric = CWLA(C="rbp(0.7)", A="erg", max_rel=3, effort="time", lengths=WORDS, unseen=5, **frame).metric
         assert scoring.score(metric, answered).tolist() == scoring.score(metric, rankings)[answered.place].tolist()
+
+
+def test_a_metric_is_pickled_after_its_use():
+    for norm in ("none", "ideal", "unlimited"):
+        measure = CWLA(C="decay(9)", A="etg", max_rel=1, effort="time", lengths=WORDS, unseen=5, norm=norm)
+        found = [
+            evaluate({"q": {"d2": 1}}, {"q": {"d1": 1.0}}, [one])
+            for one in (measure, pickle.loads(pickle.dumps(measure)))
+        ]
+        assert pickle.loads(pickle.dumps(measure)).metric == measure.metric
+        assert found[0].equals(found[1])
