@@ -23,6 +23,7 @@ from pyterrier_cwla.data import Duplicates
 from pyterrier_cwla.data.duplicates import _bands
 from pyterrier_cwla.errors import BadParameter, CWLAError, MalformedFile
 from pyterrier_cwla.files.formats import read_run
+from tests.support.messages import refused
 
 TABLE = {"d2": "d1", "d3": "d1", "d5": "d4"}
 IDS = ["d1", "d2", "d3", "d4", "d5", "d6", "d7"]
@@ -47,9 +48,7 @@ def of(duplicates, ids=IDS):
 
 
 def complaint(call, *args, error=BadParameter, **kwargs):
-    with pytest.raises(error) as caught:
-        call(*args, **kwargs)
-    return str(caught.value)
+    return refused(lambda: call(*args, **kwargs), error)
 
 
 def merged(pairs, everyone):

@@ -11,7 +11,7 @@ from ir_measures import AP
 from pyterrier_cwla import CWLA, TBG, Mixture, Residual, continuation, evaluate, register_lengths
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, CWLAError, MissingLength, UnknownSpec
 from tests.support.generated import collection
-from tests.support.messages import refused
+from tests.support.messages import complaint, refused
 
 SEVERAL = "Several runs of one table are given by name: {'name': rows, …}."
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=2)
@@ -32,19 +32,9 @@ GOOD_RUN = run(("a", 3.0), ("b", 2.0), ("c", 1.0))
 GOOD_QRELS = qrels(("a", 1), ("x", 2), ("c", 0))
 
 
-def complaint(error, qrels, run, *measures):
+def of_provider(error, qrels, run, *measures):
     """Return the error message of the provider of ir_measures."""
-    with pytest.raises(error) as raised:
-        ir_measures.cwla.calc_aggregate(measures or (AP,), qrels, run)
-    assert isinstance(raised.value, CWLAError)
-    return str(raised.value)
-
-
-def complaint_of(error, call, *inputs, **more):
-    with pytest.raises(error) as raised:
-        call(*inputs, **more)
-    assert isinstance(raised.value, CWLAError)
-    return str(raised.value)
+    return complaint(error, ir_measures.cwla.calc_aggregate, measures or (AP,), qrels, run)
 
 
 def of_size(rows, document="other"):
@@ -68,10 +58,10 @@ def test_a_document_twice_is_an_error_at_any_size(rows, form, measures):
         judgments, frame = of_size(rows, document)
         expected = f"topic '7': '{document}' is retrieved twice: keep one row of each document. {SEVERAL}"
         given = FORMS[form](frame)
-        assert complaint(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
-        assert complaint_of(BadRun, evaluate, judgments, given, measures) == expected
-        assert complaint_of(BadRun, evaluate, judgments, {"a": given}, measures) == f"a: {expected}"
-        assert expected == complaint(BadRun, judgments[judgments["query_id"] == "8"], frame)
+        assert of_provider(BadRun, judgments, given, *map(ir_measures.parse_measure, measures)) == expected
+        assert complaint(BadRun, evaluate, judgments, given, measures) == expected
+        assert complaint(BadRun, evaluate, judgments, {"a": given}, measures) == f"a: {expected}"
+        assert expected == of_provider(BadRun, judgments[judgments["query_id"] == "8"], frame)
 
 
 def test_repeats_in_other_queries_or_without_the_check():
@@ -79,7 +69,7 @@ def test_repeats_in_other_queries_or_without_the_check():
     evaluate(judgments, frame, ["AP", "Judged@10"], check=False)
     relevant = pd.concat([frame, run(("7", "d700", 0.1))])
     for check in (False, True):
-        assert "is retrieved twice" in complaint_of(BadRun, evaluate, judgments, relevant, ["AP"], check=check)
+        assert "is retrieved twice" in complaint(BadRun, evaluate, judgments, relevant, ["AP"], check=check)
     _, frame = of_size(1000)
     frame = pd.concat([frame[:-2].assign(query_id=query) for query in "abc"])
     found = evaluate(qrels(("a", "d7", 1)), frame.assign(score=range(len(frame), 0, -1)), ["RR"])
@@ -101,11 +91,11 @@ def test_ids_of_equal_hashes_are_told_apart(monkeypatch):
     expected = evaluate(*frames(), measures)
     monkeypatch.setattr("pyterrier_cwla.files.id_columns._hashes_of_strings", hashed)
     pd.testing.assert_frame_equal(evaluate(*frames(), measures), expected)
-    message = complaint_of(BadRun, evaluate, *frames(("b", "d77", 0.5)), measures)
+    message = complaint(BadRun, evaluate, *frames(("b", "d77", 0.5)), measures)
     assert message == f"topic 'b': 'd77' is retrieved twice: keep one row of each document. {SEVERAL}"
     judgments, frame = frames()
     judgments = pd.concat([judgments, qrels(("a", "d3", 0))])
-    assert "topic 'a': 'd3' is judged twice" in complaint_of(BadJudgments, evaluate, judgments, frame, measures)
+    assert "topic 'a': 'd3' is judged twice" in complaint(BadJudgments, evaluate, judgments, frame, measures)
 
 
 @pytest.mark.slow
@@ -116,7 +106,7 @@ def test_a_pair_judged_twice_names_topic_and_document(queries, grades):
     twice = qrels(("5", "new", grades[0]), ("5", "new", grades[1]))
     judgments = pd.concat([frames.qrels, twice]).sample(frac=1, random_state=1)
     assert (len(judgments) > 10_000) == (queries > 10)
-    assert complaint(BadJudgments, judgments, frames.run) == "topic '5': 'new' is judged twice: keep one row."
+    assert of_provider(BadJudgments, judgments, frames.run) == "topic '5': 'new' is judged twice: keep one row."
 
 
 @pytest.mark.slow
@@ -184,7 +174,7 @@ A_RUN = {"q": {"a": 1.0}}
 ])  # fmt: skip
 def test_frames_that_are_wrong_say_what_and_where(judged, retrieved, words):
     error = BadRun if judged is GOOD_QRELS or judged is OWN_QRELS else BadJudgments
-    message = complaint(error, judged, retrieved)
+    message = of_provider(error, judged, retrieved)
     assert all(word in message for word in ([words] if isinstance(words, str) else words)), message
 
 
@@ -201,32 +191,32 @@ WITHOUT = GOOD_RUN.assign(doc_length=np.nan)
     (MissingLength, GOOD_QRELS, GOOD_RUN, TBG(norm="ideal", lengths={"a": 1, "b": 1, "c": 1}), "'x'"),
 ])  # fmt: skip
 def test_measures_that_the_data_do_not_fit(error, judged, retrieved, measure, words):
-    assert words in complaint(error, judged, retrieved, measure)
+    assert words in of_provider(error, judged, retrieved, measure)
 
 
 def test_no_lengths_at_all():
     for measure in (TBG, TBG(half_life=60) @ 5, Residual(measure="TBG"), Mixture(measures={"a": "TBG"})):
-        message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure)
+        message = of_provider(MissingLength, GOOD_QRELS, GOOD_RUN, measure)
         assert "give TBG(lengths=…), a table, a path or a name, or a column doc_length" in message
     unit, timed = "ExpectedTotalUtility(C='rbp(0.8)',max_rel=2)", "UMeasure(T=30,effort='time',max_rel=2)"
     mixed = Mixture(measures={"without lengths": unit, "with lengths": timed})
-    assert "give UMeasure(lengths=…), a table" in complaint(MissingLength, GOOD_QRELS, GOOD_RUN, mixed)
+    assert "give UMeasure(lengths=…), a table" in of_provider(MissingLength, GOOD_QRELS, GOOD_RUN, mixed)
 
 
 @pytest.mark.parametrize("measure", [TBG, CWLA(C="rbp(0.5)", A="avg", gain="clicksave", effort="time", unseen=9)])
 def test_some_documents_without_a_length_are_counted_and_named(measure):
-    message = complaint(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
+    message = of_provider(MissingLength, GOOD_QRELS, GOOD_RUN, measure(lengths={"a": 100}))
     assert "2 of 3 have none (topic '301': 'b', 'c')" in message
     name = measure.NAME
     fewer = "a table that has them, read fewer documents with @k (all are known down to rank 1)"
     assert f"Give {name}(lengths=…), {fewer}, or give {name}(missing='mean')." in message
     many = {"q": {f"d{number}": 1 for number in range(20)}}
-    of_another = complaint(MissingLength, many, many, measure(lengths={"d0": 100}))
+    of_another = of_provider(MissingLength, many, many, measure(lengths={"d0": 100}))
     assert "19 of 20 have none" in of_another
     assert "Is the table of another collection?" in of_another
     assert "another collection" not in message
     column = GOOD_RUN.assign(doc_length=[100, np.nan, 5])
-    assert "1 of 3 have none (topic '301': 'b')" in complaint(MissingLength, GOOD_QRELS, column, measure)
+    assert "1 of 3 have none (topic '301': 'b')" in of_provider(MissingLength, GOOD_QRELS, column, measure)
 
 
 def test_unknown_names_give_the_right_one():
@@ -241,28 +231,28 @@ def test_unknown_names_give_the_right_one():
 
 def test_negative_and_infinite_lengths_name_the_document():
     for odd in (-1, np.inf):
-        of_run = complaint(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=[10.0, odd, 3.0]), TBG)
+        of_run = of_provider(MissingLength, GOOD_QRELS, GOOD_RUN.assign(doc_length=[10.0, odd, 3.0]), TBG)
         assert of_run == f"TBG: topic '301': the length of 'b' is {odd}: lengths are numbers, 0 or more."
     for odd in (-1, np.inf, np.nan):
-        assert f"the length of 'b' is {odd}" in complaint_of(BadParameter, TBG, lengths={"a": 3, "b": odd})
+        assert f"the length of 'b' is {odd}" in complaint(BadParameter, TBG, lengths={"a": 3, "b": odd})
     more = pd.concat([GOOD_RUN.assign(doc_length=10.0), run(("302", "z", 1.0), doc_length=np.nan)])
     assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, more)[TBG] > 0
     assert ir_measures.cwla.calc_aggregate([TBG], GOOD_QRELS, GOOD_RUN[:0])[TBG] == 0.0
 
 
 def test_tables_of_lengths_that_are_none():
-    assert "have 'a' twice" in complaint_of(BadParameter, TBG, lengths=pd.Series([1, 2], index=["a", "a"]))
-    assert "1 is of type int" in complaint_of(BadParameter, TBG, lengths={1: 2})
-    assert "is neither a file nor the name of a table" in complaint_of(BadParameter, TBG, lengths="no/such.tsv")
+    assert "have 'a' twice" in complaint(BadParameter, TBG, lengths=pd.Series([1, 2], index=["a", "a"]))
+    assert "1 is of type int" in complaint(BadParameter, TBG, lengths={1: 2})
+    assert "is neither a file nor the name of a table" in complaint(BadParameter, TBG, lengths="no/such.tsv")
     without_ids, without_words = pd.DataFrame({"a": [1]}), pd.DataFrame({"docno": ["a"], "len": [1]})
-    assert "has no column doc_id or docno or id; there is 'a'." in complaint_of(BadParameter, TBG, lengths=without_ids)
-    message = complaint_of(BadParameter, TBG, lengths=without_words)
+    assert "has no column doc_id or docno or id; there is 'a'." in complaint(BadParameter, TBG, lengths=without_ids)
+    message = complaint(BadParameter, TBG, lengths=without_words)
     assert message == "the table of lengths has no column doc_length or words or length; there is 'docno', 'len'."
     numbered = pd.DataFrame({"docno": [1], "words": [1]})
-    assert complaint_of(BadParameter, TBG, lengths=numbered).startswith("docno of the lengths must be strings")
+    assert complaint(BadParameter, TBG, lengths=numbered).startswith("docno of the lengths must be strings")
     register_lengths("cranfield", {"a": 1})
-    assert "Near: 'cranfield'" in complaint_of(BadParameter, TBG, lengths="cranfeld")
-    assert "a Series or a DataFrame, not int" in complaint_of(BadParameter, TBG, lengths=3)
+    assert "Near: 'cranfield'" in complaint(BadParameter, TBG, lengths="cranfeld")
+    assert "a Series or a DataFrame, not int" in complaint(BadParameter, TBG, lengths=3)
 
 
 @pytest.mark.parametrize(
@@ -304,7 +294,7 @@ def test_tables_of_lengths_that_are_none():
     ],
 )  # fmt: skip
 def test_a_measure_that_cannot_be(measure, error, words):
-    message = complaint_of(error, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
+    message = complaint(error, evaluate, GOOD_QRELS, GOOD_RUN, [measure])
     assert all(word in message for word in words), message
 
 
@@ -313,9 +303,9 @@ def test_a_continuation_of_ones_own_that_is_no_probability():
     def eager(view, boost: float):
         return boost * view.i
 
-    message = complaint(CWLAError, qrels(("c", 1)), GOOD_RUN, CWLA(C=eager(0.6), A="etg", gain="raw"))
+    message = of_provider(CWLAError, qrels(("c", 1)), GOOD_RUN, CWLA(C=eager(0.6), A="etg", gain="raw"))
     assert "eager(0.6)" in message
-    assert "max_rel=" in complaint_of(BadParameter, Residual, measure=CWLA(C="rbp(0.8)", A="erg", gain="raw"))
+    assert "max_rel=" in complaint(BadParameter, Residual, measure=CWLA(C="rbp(0.8)", A="erg", gain="raw"))
 
 
 @pytest.mark.parametrize("empty", [
@@ -358,7 +348,7 @@ def test_topics_in_common_are_enough_or_both_sides_are_shown(recwarn):
 def test_one_name_is_one_table_and_ideals_take_all_times():
     one = TBG(lengths=register_lengths("same_name", {"a": 1, "b": 1}))
     other = TBG(lengths=register_lengths("same_name", {"a": 900, "b": 900}))
-    message = complaint_of(BadParameter, ir_measures.cwla.evaluator, [one, other], GOOD_QRELS)
+    message = complaint(BadParameter, ir_measures.cwla.evaluator, [one, other], GOOD_QRELS)
     assert "two measures are called TBG(lengths='same_name')" in message
     judged = qrels(("a", 1), ("b", 1), ("n", 0))
     run = pd.DataFrame({"query_id": "301", "doc_id": ["a", "b", "n"], "score": [3.0, 2.0, 1.0]})

@@ -58,10 +58,9 @@ def parquet(tmp_path):
 
 def complaint(read, path) -> str:
     """Return the error message without the path that it must start with."""
-    with pytest.raises(MalformedFile) as error:
-        read(path)
-    assert str(error.value).startswith(str(path))
-    return str(error.value).removeprefix(str(path))
+    message = refused(lambda: read(path), MalformedFile)
+    assert message.startswith(str(path))
+    return message.removeprefix(str(path))
 
 
 def test_runs_and_judgments_have_their_ids_values_and_order(file):

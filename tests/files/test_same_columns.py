@@ -13,6 +13,7 @@ from pyterrier_cwla import CWLA, Lengths, evaluate, evaluate_sessions, stream
 from pyterrier_cwla.data.duplicates import Duplicates
 from pyterrier_cwla.errors import BadJudgments, BadParameter, BadRun, BadSessions, CWLAError, MalformedFile
 from pyterrier_cwla.files.formats import read_duplicates, read_lengths, read_qrels, read_run
+from tests.support.messages import complaint
 
 QRELS = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "relevance": [1, 0, 2]}
 RUN = {"query_id": ["q", "q", "q"], "doc_id": ["a", "b", "c"], "score": [1.0, 3.0, 2.0]}
@@ -29,13 +30,6 @@ EXPECTED = evaluate(QRELS := pd.DataFrame(QRELS), RUN := pd.DataFrame(RUN), ["AP
 def with_second(frame, name, values):
     """Return the frame with a second column of the same meaning under its other name."""
     return frame.assign(**{SECOND[name][0]: values})
-
-
-def complaint(error, call, *inputs, **more):
-    with pytest.raises(error) as raised:
-        call(*inputs, **more)
-    assert isinstance(raised.value, CWLAError)
-    return str(raised.value)
 
 
 def cases(frame):

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.dummy import DummyRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import make_scorer, ndcg_score
@@ -55,7 +55,6 @@ from tests.support import reference
 from tests.support.messages import refused
 
 RBP = CWLA(C="rbp(0.8)", A="erg", max_rel=3)
-MEASURES = [TBG, RBP, Residual(measure=RBP), "nDCG@5", "AP", "NumRet", "GMAP", "SetF", "IPrec@0.1", "Compat"]
 
 
 class Rows:
@@ -134,16 +133,6 @@ def expected(rows, scores, measure, part=slice(None)):
     except UnknownSpec:
         [measure] = [ir_measures.parse_measure(str(measure))]
         return ir_measures.calc_aggregate([measure], qrels, run)[measure]
-
-
-@pytest.mark.parametrize("measure", MEASURES, ids=str)
-@pytest.mark.parametrize("contiguous", [True, False])
-def test_a_scorer_equals_run_and_qrels_of_its_rows(measure, contiguous):
-    rows = Rows(1, contiguous=contiguous)
-    value = scorer(measure)(Column().fit(rows.X, rows.y), rows.X, rows.y)
-    assert value == pytest.approx(expected(rows, rows.X[:, 0], measure), abs=1e-12)
-    assert value == scorer(measure)(Column(), rows.X, rows.label.tolist(), **rows.known)
-    assert 0 < value
 
 
 class Likely(ClassifierMixin, BaseEstimator):
@@ -237,14 +226,6 @@ def test_lengths_may_come_from_a_table_by_docno():
     assert by_table == scorer(TBG)(Column(), rows.X, rows.label, **{**rows.known, "judged": None})
     with pytest.raises(CannotScore, match="pass docno="):
         scorer("TBG(lengths='rows')")(Column(), rows.X, rows.label, qid=rows.qid)
-
-
-def test_classifiers_rank_by_their_expected_grade():
-    rows = Rows(6, queries=20, unjudged=0)
-    forest = RandomForestClassifier(20, random_state=0).fit(rows.X, rows.label)
-    grades = forest.predict_proba(rows.X) @ forest.classes_
-    assert predicted(forest, rows.X).tolist() == grades.tolist()
-    assert scorer("nDCG")(forest, rows.X, rows.y) == pytest.approx(expected(rows, grades, "nDCG"))
 
 
 def test_what_is_there_of_predict_and_decision_function_is_taken():
@@ -560,22 +541,6 @@ def test_lists_matrices_and_groups_have_the_values_of_evaluate(measure):
         assert each.mean() == pytest.approx(flat, abs=1e-12)
     by_group = measure_score(measure, label, score, qid=rows.qid, doc_length=rows.doc_length, average=False)
     assert each.tolist() == by_group.tolist()
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"C": "rbp(0.8)", "A": "erg"},
-        {"C": "rr", "A": "err", "gain": "exponential"},
-        {"C": "inst(2)", "A": "avg", "end": "stop"},
-    ],
-)
-def test_arrays_are_scored_as_the_lists_in_rank_order(options):
-    rows = Rows(19, unjudged=0)
-    scores, labels = ragged(rows, rows.X[:, 1]), ragged(rows, rows.label)
-    ranked = [labels[q][np.argsort(-scores[q], kind="stable")] for q in range(len(labels))]
-    found = measure_score(CWLA(max_rel=3, **options), labels, scores, average=False)
-    assert found == pytest.approx(score(ranked, max_rel=3, **options), abs=1e-12)
 
 
 def test_ndcg_is_scikit_learns():

@@ -90,30 +90,7 @@ def test_any_judgments(qrels, run, rel, judged_only):
     agree(framed(qrels, "relevance"), {"run": framed(run, "score")}, rel, judged_only)
 
 
-@pytest.mark.parametrize("judged_only", [False, True])
-@pytest.mark.parametrize("rel", [1, 2])
-@pytest.mark.parametrize("seed", range(12))
-def test_generated_judgments_with_negative_grades(seed, rel, judged_only):
-    """Grades of −1 and −2 are unjudged for bpref and condensed lists, and in the pool but unjudged for infAP."""
-    frames = collection(seed, queries=25)
-    found = agree(frames.qrels, {"run": frames.run}, rel, judged_only)
-    assert (found > 0).any().all()
-
-
-@pytest.mark.parametrize("grades", [(0,), (1, 2), (-1, -2), (-2, 0), (-1, 1)])
-def test_judgments_of_some_kinds_alone(grades):
-    frames = collection(3, grades=grades)
-    for judged_only in (False, True):
-        agree(frames.qrels, {"run": frames.run}, judged_only=judged_only)
-
-
 NDCG = {"ndcg": "nDCG(judged_only=True)", "ndcg_cut_10": "nDCG(judged_only=True)@10"}
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_ndcg_of_condensed_lists(seed):
-    frames = collection(seed, grades=(0, 0, 1, 2, 3))
-    same(frames.qrels, {"run": frames.run}, NDCG, rel=1, judged_only=True)
 
 
 @pytest.mark.parametrize("cutoff", [None, 5])
@@ -274,22 +251,6 @@ def test_an_experiment_shows_the_logarithm():
     table = pt.Experiment([as_pyterrier(frames.run)], topics, as_pyterrier(qrels), [measure], names=["run"])
     [expected] = gm_map(qrels, [frames.run])
     assert np.exp(table[str(measure)][0]) == pytest.approx(expected, abs=1e-9)
-
-
-# ---- several measures in one call
-
-
-@pytest.mark.slow
-def test_one_call_for_all_is_one_call_for_each():
-    frames, other = collection(7), collection(70)
-    measures = ["AP", "Bpref", "infAP", "nDCG(judged_only=True)", "Judged@10", "Residual(measure='RBP(rel=1)')", "NumRel",
-                "Rprec(judged_only=True)", "GeometricMean(measure='AP')", "CWLA(C='inst(1)',A='max',max_rel=3)"]  # fmt: skip
-    runs = {"a": frames.run, "b": other.run, "c": frames.run.head(200)}
-    together = evaluate(frames.qrels, runs, measures, by_query=True)
-    for name, run in runs.items():
-        for measure in measures:
-            alone = evaluate(frames.qrels, run, [measure], by_query=True).loc["run"]
-            np.testing.assert_allclose(together.loc[name][alone.columns[0]], alone.iloc[:, 0], rtol=0, atol=1e-12)
 
 
 # ---- runs of TREC-COVID

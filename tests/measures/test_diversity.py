@@ -1,6 +1,6 @@
-"""Measures of intents: loops straight from the definitions, pyndeval, IntentAware, files, warnings and errors."""
+"""Measures of intents: loops straight from the definitions, IntentAware, files, warnings and errors."""
 
-from math import isnan, log2
+from math import log2
 
 import ir_measures
 import numpy as np
@@ -45,23 +45,6 @@ def collection(seed, ties=None, intents=5):
 
 def by_query(provider, measures, qrels, run):
     return {(m.query_id, str(m.measure)): m.value for m in provider.iter_calc(measures, qrels, run)}
-
-
-# ---- pyndeval
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS)
-def test_values_of_ndeval(seed):
-    """Each measure alone: pyndeval's provider gives the run to one group of parameters only."""
-    pytest.importorskip("pyndeval", reason="pyndeval is a peer")
-    qrels, run = collection(seed)
-    theirs = {}
-    for measure in MEASURES:
-        theirs |= by_query(ir_measures.pyndeval, [measure], qrels, run)
-    theirs = {key: 0.0 if isnan(value) else value for key, value in theirs.items()}  # nNRBP without relevant documents
-    assert by_query(ir_measures.cwla, MEASURES, qrels, run) == pytest.approx(theirs, abs=1e-9)
-    assert sum(value > 0 for value in theirs.values()) > 100
 
 
 # ---- loops

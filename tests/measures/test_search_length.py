@@ -2,26 +2,22 @@
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LinearRegression
 
-from pyterrier_cwla import CWLA, compare, evaluate, scorer, stream
+from pyterrier_cwla import CWLA, compare, evaluate, scorer
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, UnknownSpec
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
 from pyterrier_cwla.learning.metrics import measure_score
 from pyterrier_cwla.measures.reference import find
-from pyterrier_cwla.measures.wrappers import MEASURES
 from pyterrier_cwla.studies.incomplete_judgments.missing_judgments import Masking
 from tests.support import reference
 from tests.support.messages import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
-ESL = MEASURES["ESL"]
 QRELS = {"q": {"a": 1, "b": 2, "c": 0, "z": 1}}
 RUN = {"q": {"x": 5.0, "a": 4.0, "b": 4.0, "c": 4.0, "y": 4.0, "w": 3.0}}
 #: A list of grades (None: unjudged) and of scores, of few values, and grades of documents that are not retrieved.
@@ -148,51 +144,6 @@ def tied_run(seed=5, queries=7, documents=60):
     qrels = pd.DataFrame({"query_id": qid, "doc_id": docno, "relevance": (rng.random(size) < 0.05).astype(int)})
     run = pd.DataFrame({"query_id": qid, "doc_id": docno, "score": rng.integers(0, 4, size).astype(float)})
     return qrels, run
-
-
-NAMES = ["ESL", "ESL(wanted=3)", "ESL(wanted=3,documents=500)", "ESL(judged_only=True)"]
-
-
-def expected_of(qrels, run):
-    """Return the closed form of Cooper for each query, level by level."""
-    joined = run.merge(qrels, on=["query_id", "doc_id"])
-    values = {}
-    for qid, some in joined.groupby("query_id"):
-        for wanted in (1, 3):
-            seen, needed = 0, wanted
-            for _, level in sorted(some.groupby("score"), reverse=True):
-                r = int(level.relevance.sum())
-                if r >= needed:
-                    values[qid, wanted] = seen + (len(level) - r) * needed / (r + 1)
-                    break
-                seen, needed = seen + len(level) - r, needed - r
-            else:
-                values[qid, wanted] = 1000.0
-    return values
-
-
-@pytest.mark.slow
-def test_rows_in_any_order_and_in_any_form(tmp_path):
-    """Frames, shuffled frames, files, streams that cut a level, and a folder of parts give the same values."""
-    qrels, run = tied_run()
-    expected = evaluate(qrels, run, NAMES, by_query=True)
-    closed = expected_of(qrels, run)
-    for qid in expected.loc["run"].index:
-        assert expected.loc["run", qid].iloc[:2].tolist() == pytest.approx([closed[qid, 1], closed[qid, 3]])
-    assert (expected["ESL"] < 1000).all()
-    mixed = run.sample(frac=1, random_state=3)
-    pd.testing.assert_frame_equal(evaluate(qrels, mixed, NAMES, by_query=True), expected)
-    folder = tmp_path / "parts.parquet"
-    folder.mkdir()
-    table = pa.Table.from_pandas(mixed.assign(run="run"), preserve_index=False)
-    pq.write_table(table, tmp_path / "run.parquet", row_group_size=11)
-    for number, start in enumerate(range(0, len(mixed), 100)):
-        pq.write_table(table.slice(start, 100), folder / f"{number}.parquet", row_group_size=7)
-    for place in (tmp_path / "run.parquet", folder):
-        found = evaluate(qrels, place, NAMES, by_query=True)
-        pd.testing.assert_frame_equal(found, expected)
-        parts = pd.concat(stream(qrels, place, NAMES)).set_index(["run", "query_id"])
-        pd.testing.assert_frame_equal(parts.loc[expected.index], expected)
 
 
 def test_learners_report_it():

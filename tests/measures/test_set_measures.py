@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ir_measures import Accuracy, SetF, SetP
+from ir_measures import SetF, SetP
 
 from pyterrier_cwla import compare, evaluate, stream
 from pyterrier_cwla.errors import BadParameter
@@ -24,47 +24,6 @@ def by_query(measures, made):
     return evaluate(made.qrels, made.run, measures, by_query=True).droplevel("run")
 
 
-def topics(made, rel):
-    """Yield the query, whether each retrieved document is relevant, in rank order, and the number of relevant ones."""
-    ordered = made.run.assign(score=made.run.score.astype("f4")).sort_values(["score", "doc_id"], ascending=False)
-    for query, judged in made.qrels.groupby("query_id"):
-        relevant = set(judged.doc_id[judged.relevance >= rel])
-        listed = ordered.doc_id[ordered.query_id == query]
-        yield query, [doc in relevant for doc in listed], len(relevant)
-
-
-@pytest.mark.parametrize("rel", [1, 2])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_values_by_loops(seed, rel):
-    made = frames(seed)
-    measures = {
-        "P": f"SetP(rel={rel})", "relative": f"SetP(relative=True,rel={rel})", "R": f"SetR(rel={rel})",
-        "F": f"SetF(beta=0.5,rel={rel})", "AP": f"SetAP(rel={rel})", "I": f"IPrec(rel={rel})@0.35",
-        "I11": f"AP11pt(rel={rel})", "A": f"Accuracy(rel={rel})", "A7": f"Accuracy(rel={rel})@7",
-        "U": f"SetUtility(relevant=3,other=0.5,missed=2,spared=0.25,documents=5000,rel={rel})",
-    }  # fmt: skip
-    found = by_query(measures, made)
-    for query, hits, R in topics(made, rel):
-        a, n = sum(hits), len(hits)
-        P, S = a / n if n else 0, a / R if R else 0
-        at = [rank for rank, hit in enumerate(hits, start=1) if hit]
-
-        def interpolated(recall, at=at, R=R):
-            return max([j / at[j - 1] for j in range(max(int(recall * R + 0.9), 1), len(at) + 1)], default=0)
-
-        def accuracy(some):
-            pairs = [(x, y) for x in range(len(some)) for y in range(len(some)) if some[x] and not some[y]]
-            return sum(x < y for x, y in pairs) / len(pairs) if pairs else np.nan
-
-        expected = {
-            "P": P, "relative": a / min(n, R) if min(n, R) else 0, "R": S, "F": 1.5 * P * S / (S + 0.5 * P) if a else 0,
-            "AP": P * S, "I": interpolated(0.35), "I11": sum(interpolated(tenth / 10) for tenth in range(11)) / 11,
-            "A": accuracy(hits), "A7": accuracy(hits[:7]),
-            "U": 3 * a - 0.5 * (n - a) - 2 * (R - a) + 0.25 * (5000 - n - R + a),
-        }  # fmt: skip
-        assert found.loc[query].to_dict() == pytest.approx(expected, abs=1e-12, nan_ok=True)
-
-
 @pytest.mark.parametrize("seed", SEEDS)
 def test_values_of_trec_eval(seed):
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is a peer")
@@ -79,23 +38,6 @@ def test_values_of_trec_eval(seed):
     for query, values in theirs.items():
         expected = [values[name] for name in ("11pt_avg", "utility", "num_rel_ret")]
         assert found.loc[query].tolist() == pytest.approx(expected, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.parametrize("measure", [Accuracy, Accuracy @ 5, Accuracy(rel=2) @ 20], ids=str)
-def test_accuracy_is_that_of_ir_measures_also_in_the_mean(measure, seed):
-    made = collection(seed, ties=False)
-    theirs, ours = (
-        (provider.calc_aggregate([measure], made.qrels, made.run)[measure],
-         {m.query_id: m.value for m in provider.iter_calc([measure], made.qrels, made.run)})
-        for provider in (ir_measures.accuracy, ir_measures.cwla)
-    )  # fmt: skip
-    assert ours[0] == pytest.approx(theirs[0], abs=1e-12)
-    assert ours[1] == pytest.approx(theirs[1], abs=1e-12)
-    assert len(ours[1]) < made.qrels.query_id.nunique()  # some queries have no value
-    calculated = ir_measures.cwla.calc([measure], made.qrels, made.run)
-    assert calculated.aggregated[measure] == ours[0]
-    assert {m.query_id: m.value for m in calculated.per_query} == ours[1]
 
 
 @pytest.mark.slow

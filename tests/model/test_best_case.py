@@ -12,7 +12,6 @@ from pyterrier_cwla.errors import BadParameter
 from pyterrier_cwla.evaluation import residual
 from pyterrier_cwla.measures.named import RowMeasure
 from pyterrier_cwla.measures.wrappers import MEASURES
-from tests.support.generated import collection
 from tests.support.messages import refused
 
 CELLS = [  # C, A, and the last rank that counts
@@ -122,19 +121,6 @@ def test_many_levels_of_gain():
             drawn = rng.choice([0.0, 1.0, *judged, rng.random()], size=25)
             revealed = np.where(np.isnan(gains), drawn, gains)
             assert score(revealed, judged=[*revealed, *more], **same) <= most <= 1
-
-
-@pytest.mark.slow
-def test_binary_dcg_over_the_ideal_on_the_command_lines_collection():
-    """Score plus residual is at most 1 for frames with many queries."""
-
-    frames = collection(21)
-    for C in ("dcg(10)", "dcg", "rbp(0.8)", "prec(5)"):
-        measure = CWLA(C=C, A="etg", gain="binary", norm="ideal")
-        for given_measure in (measure, measure @ 7, measure(judged_only=True), measure(end="stop")):
-            table = evaluate(frames.qrels, frames.run, [given_measure, Residual(measure=given_measure)], by_query=True)
-            assert (table.sum(axis=1) <= 1).all()
-            assert (table >= 0).all(axis=None)
 
 
 @pytest.mark.slow

@@ -23,7 +23,6 @@ from tests.support.strategies import (
     BUILT_IN,
     STATIC,
     aggregations,
-    binary_gains,
     continuations,
     ends,
     gains,
@@ -161,61 +160,6 @@ def test_a_far_end_is_as_good_as_open(r, C, A):
     assert score(r, C=C, A=A, end=3000) == near(score(r, C=C, A=A))
 
 
-@given(gains(), st.integers(1, 30))
-def test_row_of_precision(r, k):
-    """RelRet@k, Prec@k (twice), X, Succ@k."""
-    C = f"prec({k})"
-    assert score(r, C=C, A="etg") == near(sum(r[:k]))
-    assert score(r, C=C, A="erg") == near(sum(r[:k]) / k)
-    assert score(r, C=C, A="err") == near(1 / k)
-    assert score(r, C=C, A="avg") == near(sum(r[:k]) / k)
-    assert score(r, C=C, A="max") == near(max(r[:k], default=0))
-    assert score(r, C=C, A="fin") == near(r[k - 1] if k <= len(r) else 0)
-    assert score([float(g > 0) for g in r], C=C, A="max") == any(r[:k])
-
-
-@given(gains(), st.integers(1, 30))
-def test_row_of_discounted_cumulative_gain(r, k):
-    """DCG@k and SDCG@k."""
-    dcg = sum(g / math.log2(i + 1) for i, g in enumerate(r[:k], start=1))
-    assert score(r, C=f"dcg({k})", A="etg") == near(dcg)
-    assert score(r, C=f"dcg({k})", A="erg") == near(dcg / sum(1 / math.log2(i + 1) for i in range(1, k + 1)))
-    assert score(r, C="dcg", A="etg") == near(sum(g / math.log2(i + 1) for i, g in enumerate(r, start=1)))
-
-
-@given(binary_gains())
-def test_row_of_reciprocal_rank(r):
-    """RR (three times), for binary gain."""
-    textbook = 1 / (r.index(1) + 1) if 1 in r else 0
-    for A in ("erg", "err", "avg"):
-        assert score(r, C="rr", A=A) == near(textbook)
-
-
-@given(gains(), numbers(0, 1))
-def test_row_of_expected_reciprocal_rank(r, gamma):
-    """Moffat et al. (2022), Eq. 14; Chapelle et al. (2009), section 7.2: users who abandon the search get 0."""
-    looking = [math.prod(1 - g for g in r[:i]) for i in range(len(r))]
-    err = sum(g * share / i for i, (g, share) in enumerate(zip(r, looking, strict=True), start=1))
-    assert score(r, C="rr", A="err") == near(err)
-    abandoned = sum(g * share * gamma**i / (i + 1) for i, (g, share) in enumerate(zip(r, looking, strict=True)))
-    if gamma < 1:  # all users leave; users who never leave would get 0
-        assert score(r, C=f"cascade({gamma})", A="utility(reciprocal)") == near(abandoned)
-
-
-@given(gains(12), numbers(0.5, 6))
-def test_row_of_inst(r, T):
-    """ΣW(i)·r_i, with V⁺ from explicit ranks and the integral of the remaining ones."""
-    i = np.arange(1.0, 20_001)
-    padded = np.zeros(len(i))
-    padded[: len(r)] = r
-    y = i + 2 * T - np.cumsum(padded)
-    V = np.cumprod(np.append(1.0, ((y - 1) / y) ** 2))
-    items = V[:-1].sum() + V[-1] * (y[-1] + 0.5)
-    assert score(r, C=f"inst({T})", A="erg") == near((V[:-1] * padded).sum() / items, rel=1e-7)
-    if not any(r):
-        assert score(r, C=f"inst({T})", A="items") == near(score(r, C=f"insq({T})", A="items"))
-
-
 @given(gains(), gains(), continuations("prec", "rbp", "dcg"))
 def test_cells_that_read_no_gain(first, second, C):
     """Table 3, X: constants for all rankings, which depend on the parameter only."""
@@ -327,24 +271,6 @@ def test_residuals_are_no_bounds_where_gain_lowers_scores(C, A, poor, rich):
     assert score(rich, C=C, A=A) < score(poor, C=C, A=A) - 0.01
     metric = replace(PLAIN, C=parse(C, "continuation"), A=parse(A, "aggregation"), max_rel=1)
     assert not residual_is_a_bound(metric)
-
-
-def test_ratios_to_other_rankings_have_no_bounds():
-    """A judgment increases the ideal and the total as well as the score. Over the ideal, RBP has a known best case."""
-    rbp = CWLA(C="rbp(0.8)", A="erg", max_rel=1)
-    assert residual_is_a_bound(rbp.metric)
-    assert residual_is_a_bound(rbp(norm="ideal").metric)
-    assert not residual_is_a_bound(rbp(norm="ideal", A="max").metric)
-    assert not residual_is_a_bound(rbp(norm="all").metric)
-    assert not residual_is_a_bound(TBG.metric)  # relevant documents are clicked more often and therefore take more time
-
-
-@given(gains(least=1), numbers(0.1, 60), st.data())
-def test_time_biased_gain(r, half_life, data):
-    """Smucker and Clarke (2012), Eq. 3 and 7: Σ g_k·2^(−T(k)/h), with T(k) the time before rank k."""
-    efforts = [data.draw(numbers(0, 40)) for _ in r]
-    by_hand = sum(g * 2 ** (-sum(efforts[:k]) / half_life) for k, g in enumerate(r))
-    assert score(r, efforts=efforts, C=f"decay({half_life})", A="etg") == near(by_hand)
 
 
 def test_time_biased_gain_of_an_unlimited_supply():

@@ -161,21 +161,6 @@ def test_table_1_under_rbp():
     assert score(TABLE_1, C="rbp(0.8)", A="avg", end="stop") == pytest.approx(0.5297, abs=5e-5)
 
 
-@pytest.mark.parametrize("phi", [0.5, 0.9, 0.99, 0.999, 0.9999])
-def test_average_under_rbp_in_closed_form(phi):
-    """Σ (1−φ)φ^(m−1)/(n+m) is Lerch's transcendent."""
-    lerch = sum((1 - phi) * phi ** (i - 1) * sum(TABLE_1[:i]) / i for i in range(1, 7))
-    lerch += phi**6 * (1 - phi) * sum(TABLE_1) * float(mpmath.lerchphi(mpf(phi), 1, 7))
-    assert score(TABLE_1, C=f"rbp({phi})", A="avg") == pytest.approx(lerch, rel=1e-9)
-
-
-def test_slow_forgetting_under_great_patience():
-    """Σ (1−φ)φ^(i−1)·δ^(i−1) for a gain at rank 1, with φ = δ = 0.999."""
-    assert score([1], C="rbp(0.999)", A="fgt(0.999)") == pytest.approx(0.001 / (1 - 0.999**2), rel=1e-9)
-    twice = 0.001 / (1 - 0.999**2) * (1 + 0.999**3)
-    assert score([1, 0, 0, 1], C="rbp(0.999)", A="fgt(0.999)") == pytest.approx(twice, rel=1e-9)
-
-
 @pytest.mark.slow
 def test_nothing_was_retrieved():
     """Users see only unseen items, which have no gain."""

@@ -15,15 +15,13 @@ from pyterrier_cwla.model import scoring as walk_scores
 from pyterrier_cwla.model.browsing import Walk
 from pyterrier_cwla.model.language import parse
 from pyterrier_cwla.model.metric import Metric
-from pyterrier_cwla.model.scoring import ROUTES, fastest, gaps_are_known, over_all_ranks, raw_score, score, walk_values
+from pyterrier_cwla.model.scoring import ROUTES, fastest, over_all_ranks, raw_score, score, walk_values
 from pyterrier_cwla.model.view import View
-from pyterrier_cwla.model.view_columns import view_of_ranks
 from tests.support.strategies import BUILT_IN, aggregations, continuations, ends, gains, is_static, numbers
 
 OTHER_VALUES = ("total_gain", "staying", "expected_effort", "expected_items")
 
 CONTINUATIONS, AGGREGATIONS = BUILT_IN["continuation"], BUILT_IN["aggregation"]
-BEYOND = np.array([[1.0, 2.0, 3.0, 10.0, 100.0, 1e4]])
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -130,30 +128,6 @@ def test_what_lies_too_deep_for_weights_is_found_rank_by_rank():
     assert score(err, aligned([far])) == pytest.approx(1 / 5000)
 
 
-@pytest.mark.slow
-@given(data=st.data())
-def test_users_leave_between_hits(data):
-    """Effort, items and gain of users who leave at items without columns equal the sums over all ranks."""
-    grades = st.lists(st.sampled_from([0.0] * 8 + [1.0, 2.0, -1.0]), max_size=60)
-    rankings = Rankings.of_gains(data.draw(st.lists(grades, min_size=1, max_size=4)))
-    C = data.draw(
-        st.one_of(*(continuations(name) for name in ("inst", "bpm", "ift_goal", "cascade", "rbp", "decay", "insq")))
-    )
-    costs = {grade: data.draw(numbers(0.1, 3)) for grade in (0, 1, 2)}
-    metric = replace(PLAIN, C=C, A=AGGREGATIONS["erg"](), effort=BUILT_IN["effort"]["by_grade"](costs))
-    metric = replace(metric, gain=BUILT_IN["gain"]["table"]({1: 0.5, 2: 1}), end=data.draw(ends()))
-    rankings = cut(metric, rankings)
-    assert gaps_are_known(metric)
-    for name in ("score", *OTHER_VALUES):
-        found, explicit = (
-            _or_none(lambda name=name: walk_values(metric, rankings, [name])),
-            _or_none(lambda name=name: every_rank(metric, rankings, name)),
-        )
-        assert (found is None) == (explicit is None)
-        if found is not None:
-            np.testing.assert_allclose(found[:, 0], explicit, rtol=1e-10, atol=1e-13, err_msg=name)
-
-
 def test_sparse_and_dense_rankings_mix(monkeypatch):
     """A ranking takes the route over hits if it has few; its score does not depend on other rankings."""
     monkeypatch.setattr(walk_scores, "RANKS_PER_COLUMN", 8)
@@ -165,17 +139,6 @@ def test_sparse_and_dense_rankings_mix(monkeypatch):
         alone = [raw_score(metric, aligned([one]))[0] for one in lists]
         np.testing.assert_array_equal(raw_score(metric, aligned(lists)), alone)
         np.testing.assert_allclose(alone, over_all_ranks(metric, aligned(lists))[:, 0], rtol=1e-12)
-
-
-def every_rank(metric, rankings, name):
-    """Return a value of the users of each query from an explicit walk over all ranks."""
-    found = np.zeros(len(rankings))
-    for query, n in enumerate(rankings.n.tolist()):
-        if n or metric.end != "stop":
-            width = metric.end if isinstance(metric.end, int) else max(n, 1)
-            seen = view_of_ranks(metric, rankings, np.array([query]), max(width, metric.explicit_ranks))
-            found[query] = getattr(Walk(metric, *seen), name).item()
-    return found
 
 
 def view(lists, total=None):
@@ -191,100 +154,15 @@ def values(spec, seen):
     return np.broadcast_to(np.asarray(spec(seen), float), (len(seen.r), np.shape(seen.i)[-1]))
 
 
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.linear_in_gain])
-@given(data=st.data(), first=gains(9, 9), second=gains(9, 9), a=numbers(0, 3))
-def test_linear_in_gain(name, data, first, second, a):
-    """A(r + a·s) = A(r) + a·A(s), on the list and beyond."""
-    spec = data.draw(aggregations(name))
-    mixed = np.add(first, np.multiply(a, second))
-    for of in (lambda seen: seen, lambda seen: seen.beyond(BEYOND)):
-        one, other, both = (values(spec, of(view([r]))) for r in (first, second, mixed))
-        np.testing.assert_allclose(both, one + a * other, rtol=1e-10, atol=1e-12)
-
-
-def test_what_is_not_linear_is_not_said_to_be():
-    others = {name for name, part in AGGREGATIONS.items() if not part.facts.linear_in_gain}
-    assert others == {"err", "max", "pe", "items", "effort"}
-
-
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.affine_beyond_list])
-@given(data=st.data(), r=gains(9, 1))
-def test_affine_beyond_list(name, data, r):
-    """Beyond the list, A changes by the same amount with every item."""
-    spec = data.draw(aggregations(name))
-    beyond = values(spec, view([r]).beyond(np.arange(1.0, 9)[None, :]))
-    np.testing.assert_allclose(np.diff(beyond), np.diff(beyond)[:, :1].repeat(7, axis=1), atol=1e-12)
-
-
-@pytest.mark.parametrize("name", [n for n, part in AGGREGATIONS.items() if part.facts.monotone_in_gain])
-@given(data=st.data(), r=gains(9, 1))
-def test_monotone_in_gain(name, data, r):
-    """A does not decrease when a gain increases."""
-    spec = data.draw(aggregations(name))
-    raised = np.array(r)
-    at = data.draw(st.integers(0, len(r) - 1))
-    raised[at] = data.draw(numbers(raised[at], 1.001))
-    for of in (lambda seen: seen, lambda seen: seen.beyond(BEYOND)):
-        assert (values(spec, of(view([raised]))) >= values(spec, of(view([r]))) - 1e-12).all()
-
-
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.ignores_zero_gain])
-@given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
-def test_ignores_zero_gain(name, data, r, more):
-    """C is 1 at every item without gain that is seen."""
-    spec = data.draw(continuations(name))
-    C = values(spec, view([r], sum(r) + more))[0]
-    V = np.cumprod(np.append(1.0, C[:-1]))
-    assert (C[(np.array(r) == 0) & (V > 0)] == 1).all()
-
-
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.constant_beyond_list])
-@given(data=st.data(), r=gains(12, 1), more=numbers(0, 2))
-def test_constant_beyond_list(name, data, r, more):
-    """Beyond the list and the last rank, C does not depend on the rank."""
-    spec = data.draw(continuations(name))
-    last = replace(PLAIN, C=spec).last_rank
-    r = r + [0] * max(last - len(r), 0)
-    C = values(spec, view([r], sum(r) + more).beyond(BEYOND))
-    assert (np.ptp(C, axis=1) == 0).all()
-
-
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.last_rank])
-@given(data=st.data(), r=gains(30, 30))
-def test_last_rank(name, data, r):
-    """After the last rank, all users have left; dcg without k has no last rank and no jump."""
-    spec = data.draw(continuations(name))
-    if spec.fact("last_rank")() is not None:
-        assert (values(spec, view([r]))[0, spec.fact("last_rank")() - 1 :] == 0).all()
-
-
-def test_vanishes():
-    """V of dcg is 1/log2(i+1), which converges to 0 so slowly that V⁺ is infinite."""
-    found = [n for n, part in CONTINUATIONS.items() if part.facts.vanishes]
-    assert found == ["dcg", "weibull", "log_logistic", "log_normal", "hyperbolic"]
-    seen = view([np.zeros(4095)])
-    V = np.cumprod(CONTINUATIONS["dcg"]()(seen)[0])
-    np.testing.assert_allclose(V, 1 / np.log2(seen.i[0] + 2), rtol=1e-10)
-    assert V[2**11 - 3] - V[2**12 - 3] == pytest.approx(1 / 11 - 1 / 12, rel=1e-9)
-
-
-@pytest.mark.parametrize("name", [n for n, part in CONTINUATIONS.items() if part.facts.items_beyond])
-@given(data=st.data(), r=gains(12, 1))
-def test_items_beyond(name, data, r):
-    """The closed form of ΣV beyond the list equals the sum over explicit ranks."""
-    spec = data.draw(continuations(name))
-    if name == "ap1":  # V⁺ = R / Σ r_j/j; the limit is tested in test_identities.py
-        wanted = np.array(r) >= spec["rel"] if spec["rel"] else np.array(r)
-        R = wanted.sum() + (0 if spec["R"] == "ranking" else 2)
-        S = (wanted / np.arange(1, len(r) + 1)).sum()
-        if S:
-            assert _walk(spec, view([r], R)).expected_items.item() == pytest.approx(R / S, rel=1e-9)
-        return
-    walk = _walk(spec, view([r]))
-    m = np.arange(1.0, 10**5 + 1)[None, :]
-    V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
-    rest = V[..., -1] * (len(r) + 2 * spec["T"] + 1e5)  # V decreases like (i + 2T)⁻²
-    assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6, abs=1e-12)
+def test_facts_that_few_functions_state():
+    """V of dcg and of some laws converges to 0 so slowly that V⁺ is infinite. Only ``unit`` costs 1 for all documents."""
+    stated = {
+        fact: {name for name, part in BUILT_IN[kind].items() if getattr(part.facts, fact)}
+        for kind, fact in (("aggregation", "linear_in_gain"), ("continuation", "vanishes"), ("effort", "unit_effort"))
+    }
+    assert AGGREGATIONS.keys() - stated["linear_in_gain"] == {"err", "max", "pe", "items", "effort"}
+    assert stated["vanishes"] == {"dcg", "weibull", "log_logistic", "log_normal", "hyperbolic"}
+    assert stated["unit_effort"] == {"unit"}
 
 
 def _walk(C, seen):
@@ -360,12 +238,6 @@ def test_items_beyond_of_products(factors):
     V = walk.reach * np.cumprod(np.append(1.0, walk.goes_on(m)))
     rest = V[..., -1] * (len(r) + 2 * 2 + 1e5)
     assert walk.items_beyond.item() == pytest.approx(V[..., :-1].sum() + rest.item(), rel=1e-6)
-
-
-def test_unit_effort():
-    """Only ``unit`` costs 1 for every document."""
-    assert [n for n, part in BUILT_IN["effort"].items() if part.facts.unit_effort] == ["unit"]
-    assert BUILT_IN["effort"]["unit"]()(None) == 1.0
 
 
 @pytest.mark.parametrize("A", AGGREGATIONS)

@@ -117,17 +117,6 @@ def test_labels_are_the_columns_of_experiments():
         pt.Experiment([RUN], TOPICS, QRELS, [words(label="same"), RBP(label="same")])
 
 
-def test_transformers_per_query():
-    table = pt.Experiment([Mixture(), Mixture(0.5)], TOPICS, QRELS, MEASURES, names=["a", "b"], perquery=True)
-    found = table[table.name == "b"].set_index(["qid", "measure"]).value
-    run = Mixture(0.5)(TOPICS)
-    expected = list(ir_measures.cwla.iter_calc(MEASURES, FRAMES.qrels, pt.model.to_ir_measures(run)))
-    assert len(expected) == len(MEASURES) * FRAMES.qrels.query_id.nunique()
-    for metric in expected:
-        assert found[metric.query_id, str(metric.measure)] == pytest.approx(metric.value, abs=1e-12)
-    assert found.drop([m.query_id for m in expected], level=0).isna().all()  # topics without judgments
-
-
 @pytest.mark.parametrize("batch_size", [2, 5, 100])
 @pytest.mark.parametrize("topics", [TOPICS, TOPICS[3:7], TOPICS[::-1]])
 def test_batches_change_nothing(topics, batch_size):

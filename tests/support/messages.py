@@ -13,3 +13,8 @@ def refused(call, *expected):
     for one in expected:
         assert one in message if isinstance(one, str) else isinstance(caught.value, one), (one, message)
     return message
+
+
+def complaint(error, call, *inputs, **more):
+    """Return the message of an error of this class that a call with these arguments raises."""
+    return refused(lambda: call(*inputs, **more), error)
