@@ -523,16 +523,6 @@ def test_a_measure_with_a_table_of_lengths_needs_docnos_only(ranker):
     np.testing.assert_array_equal(by_table.predict(OTHER.X), by_column.predict(OTHER.X))
 
 
-@pytest.mark.slow
-@BOTH
-@pytest.mark.parametrize("measure", ["nDCG@5", "ERR", "CWLA(C='rbp(0.5)',A='erg',max_rel=3)"])
-def test_learning_a_measure_raises_it(ranker, measure):
-    untrained = measured(measure, ROWS, np.zeros(len(ROWS.y)))
-    ours = trained(ranker, objective=measure)
-    assert ours.score(ROWS.X, ROWS.y, qid=ROWS.qid) > untrained + 0.1
-    assert measured(measure, OTHER, ours.predict(OTHER.X)) > measured(measure, OTHER, np.zeros(len(OTHER.y))) + 0.1
-
-
 VALIDATING = [
     ({"objective": "nDCG@5"}, "nDCG@5"),
     ({"eval_measure": "TBG"}, TBG),

@@ -11,7 +11,7 @@ import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
-from ir_measures import AP_IA, ERR_IA, INST, P_IA, RR
+from ir_measures import INST, RR
 
 from pyterrier_cwla import CWLA, TBG, GeometricMean, IntentAware, evaluate
 from pyterrier_cwla.data import register_intent_weights
@@ -20,7 +20,6 @@ from tests.support import reference
 from tests.support.generated import collection
 from tests.support.messages import refused
 
-HALF = "CWLA(C='rr',A='err',gain='table({1:0.5,2:0.5,3:0.5})')"
 GRADED = (-1, 0, 0, 1, 2, 3)
 
 
@@ -37,41 +36,8 @@ def diversity(seed: int, grades=(0, 0, 1)) -> tuple[pd.DataFrame, pd.DataFrame]:
     return frames.run, qrels.sample(frac=1, random_state=seed).reset_index(drop=True)
 
 
-def ndeval(measure, qrels, run) -> dict[str, float]:
-    """Return the values of ndeval, which requires rows sorted by topic and intent."""
-    run = run.sort_values(["query_id", "score"], ascending=[True, False])
-    found = ir_measures.pyndeval.iter_calc([measure], qrels.sort_values(["query_id", "iteration"]), run)
-    return {m.query_id: m.value for m in found}
-
-
 def by_query(qrels, run, measure) -> dict[str, float]:
     return evaluate(qrels, run, [measure], by_query=True).droplevel("run").iloc[:, 0].to_dict()
-
-
-@pytest.mark.parametrize(("seed", "grades"), [(0, (0, 0, 1)), (1, (0, 0, 1)), (2, GRADED), (3, GRADED)])
-@pytest.mark.parametrize("k", [5, 10, 20])  # cutoffs of ndeval
-def test_err_ia(seed, grades, k):
-    """ndeval's ERR-IA is the mean of ERR over the intents, with two differences.
-
-    R = 1/2 for relevant documents, and the value is divided by that of a list whose documents are relevant to all
-    intents: Σ_{i≤k} (1/i)·(1/2)^i.
-    """
-    run, qrels = diversity(seed, grades)
-    ours = by_query(qrels, run, IntentAware(measure=f"{HALF}@{k}"))
-    whole = sum(0.5**i / i for i in range(1, k + 1))
-    theirs = ndeval(ERR_IA @ k, qrels, run)
-    assert {query for query, value in ours.items() if value > 0} <= {*theirs}
-    for query, value in theirs.items():
-        assert ours[query] / whole == pytest.approx(value, abs=1e-9)
-
-
-@pytest.mark.parametrize("grades", [(0, 0, 1), GRADED])
-@pytest.mark.parametrize(("theirs", "ours"), [(AP_IA, "AP"), (P_IA @ 5, "P@5"), (P_IA @ 20, "P@20")])
-def test_ap_ia_and_p_ia(theirs, ours, grades):
-    run, qrels = diversity(5, grades)
-    found = by_query(qrels, run, f"IntentAware(measure='{ours}')")
-    for query, value in ndeval(theirs, qrels, run).items():
-        assert found[query] == pytest.approx(value, abs=1e-9)
 
 
 def slow(qrels, run, weights, **parts) -> dict[str, float]:

@@ -7,8 +7,6 @@ from dataclasses import fields
 import ir_measures
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from ir_measures import RBP
 
 from pyterrier_cwla import (
@@ -95,16 +93,6 @@ def test_expected_score_over_classes(name, seed):
     expected = slow(frames, CASES[name], shares_of(CASES[name], seed))
     assert found == pytest.approx(expected, abs=1e-9)
     assert max(found.values()) > 0
-
-
-@pytest.mark.slow
-@given(st.integers(0, 500), st.lists(st.floats(0.01, 0.99), min_size=2, max_size=4))
-def test_it_is_linear(seed, persistences):
-    """A mixture of RBP is between the lowest and the highest, and equal shares are the mean."""
-    frames = collection(seed, queries=6)
-    classes = {f"class {number}": RBP(p=p, rel=1) for number, p in enumerate(persistences)}
-    table = evaluate(frames.qrels, frames.run, {**classes, "all": Mixture(measures=classes)}, by_query=True)
-    np.testing.assert_allclose(table["all"], table[[*classes]].mean(axis=1), rtol=1e-12)
 
 
 def test_one_class_is_the_measure_itself():

@@ -1,10 +1,8 @@
-"""Compatibility, compared with loops over all depths and with ir_measures, and its use through other frameworks."""
+"""Compatibility, compared with loops over all depths, and its use through other frameworks."""
 
 import ir_measures
 import numpy as np
 import pandas as pd
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,14 +21,6 @@ from tests.support.generated import collection
 from tests.support.messages import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore:no document of:pyterrier_cwla.errors.CWLAWarning")
-MEASURES = [
-    Compat,
-    Compat(p=0.5),
-    Compat(normalize=False),
-    Compat(p=0.99, normalize=False),
-    Compat(p=0.0),
-    Compat(p=1.0),
-]
 DOCUMENTS = st.sampled_from("abcdefghi")
 RUNS = st.dictionaries(DOCUMENTS, st.sampled_from([-1.5, -0.0, 0.0, 1.0, 1 + 1e-12, 1 + 1e-7, 2.0]), min_size=1)
 JUDGED = st.dictionaries(DOCUMENTS, st.sampled_from([-1, 0, 1, 2]), min_size=1)
@@ -38,14 +28,6 @@ JUDGED = st.dictionaries(DOCUMENTS, st.sampled_from([-1, 0, 1, 2]), min_size=1)
 
 def of(qrels, run, measure):
     return evaluate({"q": qrels}, {"run": {"q": run}}, [measure]).iloc[0, 0]
-
-
-def peers(qrels, run, measures=MEASURES):
-    """Return the values of this package and of ir_measures, by query and measure."""
-    return (
-        {(m.query_id, str(m.measure)): m.value for m in provider.iter_calc(list(measures), qrels, run)}
-        for provider in (ir_measures.cwla, ir_measures.compat)
-    )
 
 
 def test_by_hand():
@@ -65,17 +47,6 @@ def test_any_ranking(run, judged, p, normalize):
     """Ties, scores that differ as doubles only, scores of 0 and below it, and documents that are not retrieved."""
     found = of(judged, run, f"Compat(p={p},normalize={normalize})")
     assert found == pytest.approx(reference.compatibility(run, judged, p, normalize), abs=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("lower", [0, 1, 100])
-def test_generated_runs_have_the_values_of_ir_measures(seed, lower):
-    frames = collection(seed)
-    run = frames.run.assign(score=(frames.run.score - lower) * (1 + frames.run.index * 1e-12))
-    for one in (frames.run.assign(score=frames.run.score - lower), run):
-        ours, theirs = peers(frames.qrels, one)
-        assert ours == theirs
-        assert sum(value > 0 for value in ours.values()) > 60
 
 
 @given(RUNS, JUDGED)
@@ -156,30 +127,3 @@ def test_parameters_and_reference():
     with pytest.raises(BadParameter, match=r"p must be a number in \[0, 1\]"):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(p=1.5)"])
     refused(lambda: evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, ["Compat(normalize=2)"]), BadParameter, "normalize")
-
-
-def real_runs(folder):
-    """Return judgments and a few runs of a collection."""
-    from pyterrier_cwla.files.formats import find_runs, read_qrels, read_run
-
-    if folder.name == "trec8":
-        table = pq.read_table(folder / "runs.parquet")
-        names = table["run"].unique().to_pylist()[::50]
-        runs = [table.filter(pc.equal(table["run"], name)).drop(["run"]).to_pandas() for name in names]
-    else:
-        files = list(find_runs(folder / "runs"))
-        runs = [read_run(file).to_pandas() for file in files[:: max(len(files) // 5, 1)]]
-    return read_qrels(next(folder.glob("qrels.txt*"))).to_pandas(), runs
-
-
-@pytest.mark.slow
-@pytest.mark.real_data
-@pytest.mark.parametrize("collection", ["trec-covid-r1", "dl19", "trec8"])
-@pytest.mark.nightly
-def test_runs_of_real_collections(data, collection):
-    qrels, runs = real_runs(data / collection)
-    assert len(runs) >= 3
-    for run in runs:
-        ours, theirs = peers(qrels, run, MEASURES[:3])
-        assert ours == theirs
-        assert sum(value > 0 for value in ours.values()) > 30

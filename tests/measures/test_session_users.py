@@ -1,4 +1,4 @@
-"""Sessions of a user model: all paths of a user through the lists, and simulated users."""
+"""Sessions of a user model, compared with all paths of a user through the lists."""
 
 import itertools
 import math
@@ -7,7 +7,6 @@ from contextlib import suppress
 
 import ir_measures
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -106,42 +105,6 @@ def test_the_score_is_the_sum_over_all_paths(log, C, A, rho, delta, end, effort,
     assert found.tolist() == pytest.approx(slow, abs=1e-9)
 
 
-# ---- simulated users
-
-
-@pytest.mark.parametrize(("C", "end"), [("rbp(0.7)", "stop"), ("rr", "stop"), ("inst(1)", 6), ("rr", 6)])
-def test_simulated_users_gain_as_much(C, end):
-    rng = np.random.default_rng(7)
-    lists = [rng.integers(0, 4, n).tolist() for n in (4, 1, 5)]
-    judged = [grade for grades in lists for grade in grades]
-    rho, delta, users = [0.9, 0.6], 0.7, 4000
-    model = {"C": CONTINUATIONS[C], "A": ("etg", {}), "max_rel": 3, "end": end, "judged": judged}
-    went = [reference.weights([*grades, *[0] * (end - len(grades))] if end != "stop" else grades, **model)["C"]
-            for grades in lists]  # fmt: skip
-    gains, seen = [], []
-    for _ in range(users):
-        gain = items = 0
-        for query, grades in enumerate(lists):
-            gain *= delta
-            for rank, c in enumerate(went[query]):
-                gain += grades[rank] / 3 if rank < len(grades) else 0
-                items += 1
-                if rng.random() >= c:
-                    break
-            if query == 2 or rng.random() >= rho[query]:
-                break
-        gains.append(gain)
-        seen.append(items)
-    qrels = {f"q{q}": {f"d{i}": grade for i, grade in enumerate(grades)} for q, grades in enumerate(lists)}
-    run = {f"q{q}": {f"d{i}": -i for i in range(len(grades))} for q, grades in enumerate(lists)}
-    table = pd.DataFrame({"session": "s", "query_id": list(run), "order": [0, 1, 2]})
-    same = {"C": C, "rho": rho, "delta": delta, "end": end, "max_rel": 3}
-    found = evaluate_sessions(qrels, run, table, [SessionCWLA(A=A, **same) for A in ("etg", "erg")], "query_id")
-    etg_, erg_ = found.loc["s"]
-    assert np.mean(gains) == pytest.approx(etg_, abs=4 * np.std(gains) / users**0.5)
-    assert np.mean(seen) == pytest.approx(etg_ / erg_, abs=4 * np.std(seen) / users**0.5)
-
-
 # ---- identities
 
 
@@ -159,22 +122,6 @@ def test_efforts_of_users_who_read_by_rank_alone(C, effort):
             continue
         found = evaluate_sessions(qrels, run, sessions, [SessionCWLA(rho=0, **same)]).iloc[0, 0]
         assert found == pytest.approx(alone, abs=1e-12)
-
-
-@pytest.mark.slow
-@given(logs(), st.sampled_from(sorted(CONTINUATIONS)), st.sampled_from(["open", "stop"]), chances)
-def test_rho_0_counts_the_first_query_and_1_counts_all(log, C, end, delta):
-    qrels, run, sessions = log
-    same = {"C": C, "end": end, "max_rel": 3}
-    by_query = {query: qrels[name] for name, queries in sessions.items() for query in queries}
-    alone = evaluate(by_query, run, [CWLA(A=A, **same) for A in ("etg", "erg")], by_query=True).loc["run"]
-    found = evaluate_sessions(*log, [SessionCWLA(A=A, rho=0, delta=delta, **same) for A in ("etg", "erg")])
-    firsts = alone.loc[[queries[0] for queries in sessions.values()]]
-    assert found.to_numpy() == pytest.approx(firsts.to_numpy(), abs=1e-10)
-    if C not in ("rr", "rr(rel=2)", "ap2", "bpm(1, 4)") or end == "stop":  # all users leave
-        found = evaluate_sessions(*log, [SessionCWLA(A="etg", rho=1, **same)]).iloc[:, 0]
-        sums = [alone.loc[queries].iloc[:, 0].sum() for queries in sessions.values()]
-        assert found.tolist() == pytest.approx(sums, abs=1e-10)
 
 
 @pytest.mark.slow

@@ -140,24 +140,6 @@ def test_a_session_of_one_query_has_its_ndcg(log, k):
     assert found.iloc[:, 0].tolist() == pytest.approx(found.iloc[:, 1].tolist(), abs=1e-12)
 
 
-@given(logs())
-def test_who_reads_everything_reads_one_long_list(log):
-    qrels, run, sessions = log
-    found = evaluate_sessions(qrels, run, sessions, [esNDCG(p_down=1, p_reform=1)]).iloc[:, 0]
-    assert found.tolist() == pytest.approx(
-        [slow_path([*itertools.chain(*lists)], judged, "log2") for lists, judged in lists_of(*log)], abs=1e-12
-    )
-
-
-@pytest.mark.slow
-@given(logs(), st.sampled_from(["log2", "none"]))
-def test_who_reads_one_document_gets_its_share_of_the_best(log, discount):
-    found = evaluate_sessions(*log, [esNDCG(p_down=0, p_reform=0, discount=discount)]).iloc[:, 0]
-    for value, (lists, judged) in zip(found, lists_of(*log), strict=True):
-        best = gain(max(judged))
-        assert value == pytest.approx(gain(lists[0][0]) / best if lists[0] and best else 0.0, abs=1e-12)
-
-
 def test_a_session_by_hand():
     """Results x, b
 

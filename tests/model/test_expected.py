@@ -179,21 +179,6 @@ def test_sampled_scores_are_near_those_of_all_labelings(C, A):
     assert abs(expected(measure) - enumerated(CONTINUATIONS[C], AGGREGATIONS[A])) < 4 * error
 
 
-@pytest.mark.nightly
-def test_sampled_scores_are_within_four_standard_errors():
-    """At least 99.9 % of a thousand cases are within four standard errors, as expected of a normal distribution."""
-    far, cases = 0, 0
-    for C, A, seed in itertools.product(CONTINUATIONS, AGGREGATIONS, range(1, 4)):
-        measure = CWLA(C=C, A=A, end="stop", max_rel=2)
-        if not is_exact(measure.metric):
-            values = [expected(measure, samples=400, seed=seed, what=what) for what in ("mean", "error")]
-            wanted = enumerated(CONTINUATIONS[C], AGGREGATIONS[A], end="stop")
-            far += abs(values[0] - wanted) > 4 * values[1] + 1e-12
-            cases += 1
-    assert cases > 1000
-    assert far <= 0.001 * cases
-
-
 @pytest.mark.parametrize("norm", ["ideal", "all", "mean"])
 def test_normalised_scores_are_sampled_with_their_ideals(norm):
     measure = CWLA(C="dcg(3)", A="etg", norm=norm, max_rel=2)
