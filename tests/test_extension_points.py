@@ -80,10 +80,10 @@ def test_all_inner_measures_of_a_wrapper_count():
         _Lowest(measure="AP").parts  # noqa: B018
 
 
-FIRST_BYTES = {"csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}
+FIRST_BYTES = {"table": b"r", "csv": b"r", "jsonl": b"{", "parquet": b"P", "latex": b"%"}
 
 
-@pytest.mark.parametrize("form", [form for form in Format if form is not Format.table])
+@pytest.mark.parametrize("form", Format)
 def test_every_output_format_is_written(cli, tmp_path, form):
     (tmp_path / "qrels.txt").write_text("1 0 a 1\n")
     (tmp_path / "run.txt").write_text("1 Q0 a 1 2.5 x\n")

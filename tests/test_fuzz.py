@@ -122,21 +122,18 @@ def file(tmp_path):
 # ---- text files
 
 
-@pytest.mark.parametrize(
-    "read, data, where",
-    [
-        (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no number"),  # once read as 16
-        (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no number"),
-        (read_lengths, b'id,words\n"a\nb",3\n', ":2: a quotation mark that neither begins nor ends a field"),
-        (
-            read_duplicates,
-            b'id,cluster\nd1,"a\n',
-            ":2: a quotation mark that neither begins nor ends a field",
-        ),  # once read as 'a'
-        (read_duplicates, b'd1,a\nd2,b"\n', ":2: a quotation mark that neither begins nor ends a field"),
-        (read_lengths, b'"FT9"1-3,250\n', ":1: a quotation mark that neither begins nor ends a field"),  # once FT91-3
-    ],
-)
+@pytest.mark.parametrize("read, data, where", [
+    (read_qrels, b"1 0 a 0x10\n", ":1: relevance '0x10' is no number"),  # once read as 16
+    (read_qrels, b"1 0 0xa 1\n1 0 b 0X1\n", ":2: relevance '0X1' is no number"),
+    (read_lengths, b'id,words\n"a\nb",3\n', ":2: a quotation mark that neither begins nor ends a field"),
+    (
+        read_duplicates,
+        b'id,cluster\nd1,"a\n',
+        ":2: a quotation mark that neither begins nor ends a field",
+    ),  # once read as 'a'
+    (read_duplicates, b'd1,a\nd2,b"\n', ":2: a quotation mark that neither begins nor ends a field"),
+    (read_lengths, b'"FT9"1-3,250\n', ":1: a quotation mark that neither begins nor ends a field"),  # once FT91-3
+])  # fmt: skip
 def test_what_was_read_as_something_else(file, read, data, where):
     path = file(data)
     with pytest.raises(MalformedFile) as refused:
@@ -144,16 +141,13 @@ def test_what_was_read_as_something_else(file, read, data, where):
     assert str(refused.value).startswith(f"{path}{where}")
 
 
-@pytest.mark.parametrize(
-    "read, data, ids",
-    [
-        (read_duplicates, b"d1\td2\n\r\t\n", ["d1"]),  # the blank line was once read as a document with an empty id
-        (read_lengths, b"a\t7.5\r \rb\t2\r\n", ["a", "b"]),  # once rejected
-        (read_run, b"\v\xef\xbb\xbf1 Q0 a 1 3 t\n", ["a"]),
-        (read_qrels, b"1 0 0x10 1\n", ["0x10"]),
-        (read_lengths, b'"a""b",1\n"c,d",2\n', ['a"b', "c,d"]),
-    ],
-)
+@pytest.mark.parametrize("read, data, ids", [
+    (read_duplicates, b"d1\td2\n\r\t\n", ["d1"]),  # the blank line was once read as a document with an empty id
+    (read_lengths, b"a\t7.5\r \rb\t2\r\n", ["a", "b"]),  # once rejected
+    (read_run, b"\v\xef\xbb\xbf1 Q0 a 1 3 t\n", ["a"]),
+    (read_qrels, b"1 0 0x10 1\n", ["0x10"]),
+    (read_lengths, b'"a""b",1\n"c,d",2\n', ['a"b', "c,d"]),
+])  # fmt: skip
 def test_what_is_read_as_it_is_written(file, read, data, ids):
     assert read(file(data))["doc_id"].to_pylist() == ids
 
@@ -167,23 +161,20 @@ def test_a_mark_that_is_none_stays_part_of_the_query(file):
 # ---- measures
 
 
-@pytest.mark.parametrize(
-    "text, says",
-    [
-        ("GeometricMean(measure='R')", "R needs cutoff="),  # once an AssertionError of ir_measures
-        ("GeometricMean(measure='NERR11(min_rel=1,max_rel=2)@20')", "no parameter 'cutoff'"),
-        ("IntentAware(measure='NERR11(T=2,max_rel=19.5)')", "max_rel must be"),
-        (f"GeometricMean(measure='NERR10(p={'9' * 400},max_rel=3)')", "p must be"),  # once an OverflowError
-        (f"CWLA(C='decay',A='etg',{'[' * 300}", "cannot read the measure"),  # once a MemoryError of Python's parser
-        (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # once an OSError
-        (f"TBG(duplicates='{'x' * 300}')", "is neither a file nor the name of a table"),
-        (f"TBG(calibration='{'x' * 300}')", "is not a file"),
-        ("CWLA(C='rr',A='effort',norm='all',max_rel=1e308)", "max_rel must be a number in (0, 1e15]"),  # once inf
-        ("nDCG(gains={0:0,1:3j})", "at character 19: gains= must be a number, "),  # once a TypeError
-        ("nDCG(gains={'a':1})", "nDCG: gains must be a map from grades to numbers"),
-        ("nDCG(gains={1e999:1})", "nDCG: gains must be a map from grades to numbers"),  # once an OverflowError
-    ],
-)
+@pytest.mark.parametrize("text, says", [
+    ("GeometricMean(measure='R')", "R needs cutoff="),  # once an AssertionError of ir_measures
+    ("GeometricMean(measure='NERR11(min_rel=1,max_rel=2)@20')", "no parameter 'cutoff'"),
+    ("IntentAware(measure='NERR11(T=2,max_rel=19.5)')", "max_rel must be"),
+    (f"GeometricMean(measure='NERR10(p={'9' * 400},max_rel=3)')", "p must be"),  # once an OverflowError
+    (f"CWLA(C='decay',A='etg',{'[' * 300}", "cannot read the measure"),  # once a MemoryError of Python's parser
+    (f"TBG(lengths='{'x' * 300}')", "is neither a file nor the name of a table"),  # once an OSError
+    (f"TBG(duplicates='{'x' * 300}')", "is neither a file nor the name of a table"),
+    (f"TBG(calibration='{'x' * 300}')", "is not a file"),
+    ("CWLA(C='rr',A='effort',norm='all',max_rel=1e308)", "max_rel must be a number in (0, 1e15]"),  # once inf
+    ("nDCG(gains={0:0,1:3j})", "at character 19: gains= must be a number, "),  # once a TypeError
+    ("nDCG(gains={'a':1})", "nDCG: gains must be a map from grades to numbers"),
+    ("nDCG(gains={1e999:1})", "nDCG: gains must be a map from grades to numbers"),  # once an OverflowError
+])  # fmt: skip
 def test_a_measure_that_raised_something_else(text, says):
     with pytest.raises(CWLAError, match=re.escape(says)):
         computed_here([text])
@@ -270,19 +261,16 @@ def test_a_calibration_that_says_something_twice(tmp_path):
     refused(lambda: TBG(calibration=str(tmp_path / "c.json")), MalformedFile, "'version' occurs twice")
 
 
-@pytest.mark.parametrize(
-    "place, value, says",
-    [
-        (("table", 1, "grade"), 10**25 - 1, "an integer that a 64-bit float cannot represent"),  # once a TypeError
-        (("table", 0, "grade"), 2**53 + 1, "an integer that a 64-bit float cannot represent"),  # was 9007199254740992.0
-        (("table", 1, "high"), 10**400, "must be a number"),
-        (("table", 1, "way"), "\ud800", "contains a lone surrogate"),  # once a UnicodeEncodeError
-        (("notes", 0), "a\udfff", "contains a lone surrogate"),
-        (("about", "rel"), -1, "must be a grade above 0, not -1"),  # the error once lacked the name of the file
-        (("about", "rel"), -0.0, "must be a grade above 0, not -0.0"),
-        (("about", "rel"), None, "must be a grade above 0, not nan"),
-    ],
-)
+@pytest.mark.parametrize("place, value, says", [
+    (("table", 1, "grade"), 10**25 - 1, "an integer that a 64-bit float cannot represent"),  # once a TypeError
+    (("table", 0, "grade"), 2**53 + 1, "an integer that a 64-bit float cannot represent"),  # was 9007199254740992.0
+    (("table", 1, "high"), 10**400, "must be a number"),
+    (("table", 1, "way"), "\ud800", "contains a lone surrogate"),  # once a UnicodeEncodeError
+    (("notes", 0), "a\udfff", "contains a lone surrogate"),
+    (("about", "rel"), -1, "must be a grade above 0, not -1"),  # the error once lacked the name of the file
+    (("about", "rel"), -0.0, "must be a grade above 0, not -0.0"),
+    (("about", "rel"), None, "must be a grade above 0, not nan"),
+])  # fmt: skip
 def test_calibrations_that_fuzzing_found(tmp_path, place, value, says):
     path, content = tmp_path / "calibration.json", json.loads(source("calibration", 0).examples[0])
     *parents, last = place

@@ -136,20 +136,17 @@ def test_modules_are_imported_when_first_used(imported, name, module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "code",
-    [
-        "import pyterrier_cwla, ir_measures; print(ir_measures.TBG, ir_measures.parse_measure('TBG@5'))",
-        "import pyterrier_cwla; from ir_measures.measures import TBG; print(TBG, TBG @ 5)",
-        "from pyterrier_cwla.evaluation.scored import Scored; from ir_measures import TBG; print(TBG, TBG @ 5)",
-        # In the process of the command, the measures are registered when they are first used.
-        f"{COMMAND}; import pyterrier_cwla; print(pyterrier_cwla.TBG, pyterrier_cwla.TBG @ 5)",
-        f"{COMMAND}; from pyterrier_cwla import *; import ir_measures; print(ir_measures.TBG, TBG @ 5)",
-        f"{COMMAND}; import pyterrier_cwla; print('TBG' * ('TBG' in dir(pyterrier_cwla)), pyterrier_cwla.TBG @ 5)",
-        f"{COMMAND}; from pyterrier_cwla.measures.named import measures_of; print(*measures_of(['TBG', 'TBG@5']))",
-        f"{COMMAND}; import pickle; print('TBG', pickle.loads({PICKLED!r}))",
-    ],
-)
+@pytest.mark.parametrize("code", [
+    "import pyterrier_cwla, ir_measures; print(ir_measures.TBG, ir_measures.parse_measure('TBG@5'))",
+    "import pyterrier_cwla; from ir_measures.measures import TBG; print(TBG, TBG @ 5)",
+    "from pyterrier_cwla.evaluation.scored import Scored; from ir_measures import TBG; print(TBG, TBG @ 5)",
+    # In the process of the command, the measures are registered when they are first used.
+    f"{COMMAND}; import pyterrier_cwla; print(pyterrier_cwla.TBG, pyterrier_cwla.TBG @ 5)",
+    f"{COMMAND}; from pyterrier_cwla import *; import ir_measures; print(ir_measures.TBG, TBG @ 5)",
+    f"{COMMAND}; import pyterrier_cwla; print('TBG' * ('TBG' in dir(pyterrier_cwla)), pyterrier_cwla.TBG @ 5)",
+    f"{COMMAND}; from pyterrier_cwla.measures.named import measures_of; print(*measures_of(['TBG', 'TBG@5']))",
+    f"{COMMAND}; import pickle; print('TBG', pickle.loads({PICKLED!r}))",
+])  # fmt: skip
 def test_measures_are_registered_whatever_is_imported_first(code):
     assert run(code) == ["TBG", "TBG@5"]
 

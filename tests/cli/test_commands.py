@@ -25,7 +25,6 @@ from pyterrier_cwla import Residual, demo
 from pyterrier_cwla.cli import options
 from pyterrier_cwla.cli.app import loaded_app
 from pyterrier_cwla.cli.options import in_options
-from pyterrier_cwla.cli.output_formats import _format_of
 from pyterrier_cwla.errors import CWLAError, CWLAWarning
 from pyterrier_cwla.measures import reference
 from pyterrier_cwla.model import language
@@ -79,14 +78,6 @@ def test_every_format_tells_the_same(files, prints, cli):
     for row in rounded:
         assert row in table
         assert row in latex
-
-
-@pytest.mark.parametrize("name", ["scores.csv", "scores.jsonl", "scores.parquet", "scores.tex", "scores.txt"])
-def test_the_name_of_the_file_says_the_format(files, prints, name):
-    assert prints("evaluate", "qrels.txt", "runs", "-m", "AP", "-o", name) == ""
-    assert _format_of(Path(name)) != "table" or "run" in Path(name).read_text()
-    start = {".csv": b"run,AP\n", ".jsonl": b'{"run": "bad"', ".parquet": b"PAR1", ".tex": b"% \\use", ".txt": b"run "}
-    assert Path(name).read_bytes().startswith(start[Path(name).suffix])
 
 
 def test_parquet_carries_where_scores_come_from(files, prints):
@@ -173,14 +164,6 @@ def test_labels_are_columns_heads_and_titles(files, prints, tmp_path):
         assert "quick users" in out
         assert "TBG(half_life" not in out
         assert "words.tsv')" not in out
-
-
-def test_two_measures_of_one_name_are_an_error(files, says, prints):
-    found = records(prints("evaluate", "qrels.txt", "runs", "-m", "MAP,AP", "--format", "jsonl"))
-    assert list(found[0]) == ["run", "AP"]
-    message = says("evaluate", "qrels.txt", "runs", *flags(["x=AP", "x=RR"]))
-    assert "two measures are called 'x'" in message
-    assert "a text 'name=measure'" in message
 
 
 @pytest.mark.slow
@@ -649,19 +632,12 @@ def test_the_demonstration_of_own_runs(files, prints, says):
     assert "significantly" not in out
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("q1 Q0 d1 1 nan x\n", "run.txt:1: score is NaN for query 'q1', document 'd1'"),
-        ("q1 Q0 d8 1 2 x\nq1 Q0 d8 2 1 x\n", "run.txt:2: document 'd8' stands twice in the ranking of query 'q1'"),
-        ("q1 Q0 d1 1 2 x\nq1 Q0 d2 2 x\n", "run.txt:2: expected 6 fields (topic Q0 docno rank score tag), found 5"),
-        ("q1 Q0 d1 1 high x\n", "run.txt:1: score 'high' is no number"),
-        ("", "run.txt: empty"),
-        ("7 Q0 d1 1 2 x\n8 Q0 d1 1 2 x\n", "run.txt: no query in common with qrels.txt: the run has '7', '8', the "
-         "judgments 'q1', 'q2'."),
-    ],
-    ids=["nan", "repeat", "few fields", "not numeric", "empty", "no common query"],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "place"), [
+    ("q1 Q0 d1 1 nan x\n", "run.txt:1: score is NaN for query 'q1', document 'd1'"),
+    ("", "run.txt: empty"),
+    ("7 Q0 d1 1 2 x\n8 Q0 d1 1 2 x\n", "run.txt: no query in common with qrels.txt: the run has '7', '8', the "
+     "judgments 'q1', 'q2'."),
+], ids=["nan", "empty", "no common query"])  # fmt: skip
 def test_a_run_that_is_wrong(files, says, text, place):
     Path("run.txt").write_text(text)
     for command in (("evaluate",), ("explain", "-q", "q1")):
@@ -682,51 +658,48 @@ def test_measures_that_are_wrong(files, says, measure, line):
     assert says("evaluate", "qrels.txt", "runs", "-m", measure).startswith(line)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (("evaluate",), "Missing argument 'QRELS'."),
-        (("evaluate", "qrels.txt"), "Missing argument 'RUN'."),
-        (("evaluat",), "No such command 'evaluat'."),
-        (("evaluate", "qrels.txt", "runs", "--formt", "csv"), "No such option"),
-        (("evaluate", "qrels.txt", "runs", "--format", "cvs"), "Invalid value for '--format': 'cvs' is not one of"),
-        (("evaluate", "qrels.txt", "runs", "--format", "parquet"), "--format parquet needs a file: -o FILE."),
-        (("evaluate", "qrels.txt", "runs", "-o", "no/scores.csv"), "no/scores.csv: there is no directory 'no'."),
-        (("evaluate", "qrels.txt", "runs", "-o", "runs"), "-o runs: the name must end in .csv"),
-        (("evaluate", "none.txt", "runs"), "none.txt: no such file or directory."),
-        (("evaluate", "qrels.txt", "none.txt"), "none.txt: no such file or directory."),
-        (("evaluate", "qrels.txt", "runs", "-m", "RR", "AP"), "AP: no such file or directory. If it is a measure,"),
-        (("evaluate", "qrels.txt", "empty"), "empty: no files in it, and so no runs"),
-        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "none"), "none: no such file or directory."),
-        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "qrels.txt"), "qrels.txt:1: expected 2 fields"),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP"), "Missing option '--query'"),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "7"), "qrels.txt: no query '7'. It has 'q1'"),
-        (("explain", "qrels.txt", "runs/bad.run", "-m", "AP", "-q", "q2"), "runs/bad.run: no documents for query"),
-        (("explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "-q", "q2", "-m", "AP"), "runs/bad.run: no documents for query 'q2'"),
-        (("explain", "qrels.txt", "runs/good.txt", "runs/bda.run", "-q", "q1", "-m", "AP"), "runs/bda.run: no such file"),
-        (("explain", "qrels.txt", "runs/good.txt", "runs/../runs/good.txt", "-q", "q1", "-m", "AP"),
-         "runs/../runs/good.txt: is the same file as the first run. Give another run, or one alone."),
-        (("explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "--run", "x", "-q", "q1", "-m", "AP"),
-         "--run x chooses a run of one file: leave out the second run."),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model, or several"),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
-        (("explain", "qrels.txt", "runs/good.txt", "-m", "AP,RR", "-q", "q1"), "this command takes one measure, and -m gives 2"),
-        (("evaluate", "qrel.txt", "runs"), "qrel.txt: no such file or directory. Near: 'qrels.txt'"),
-        (("evaluate", "qrels.txt", "runs/Good.txt"), "runs/Good.txt: no such file or directory. Near: 'good.txt'"),
-        (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "word.tsv"), "word.tsv: no such file or directory. Near"),
-        (("explain", "qrels.txt", "runs/god.txt", "-m", "AP", "-q", "q1"), "runs/god.txt: no such file or directory. Near: 'good.txt'"),
-        (("compare", "qrels.txt", "runs", "--confidence", "2"), "--confidence 2.0 must be between 0 and 1"),
-        (("compare", "qrels.txt", "runs", "--resamples", "0"), "--resamples 0 must be a whole number"),
-        (("compare", "qrels.txt", "runs", "--seed", "-1"), "--seed -1 must be a whole number"),
-        (("simulate", "qrels.txt", "runs", "-m", "RR", "--reading", "foo"), "--reading foo is no distribution of reading times"),
-        (("evaluate", "qrels.txt", "runs", "-m", "IntentAware"), "IntentAware needs measure=, such as IntentAware(measure="),
-        (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
-        (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),
-        # older versions of typer have a message of their own
-        (("demo", "--topics", "1"), ("--topics 1 must be greater than or equal to 2.", "Invalid value for '--topics': 1")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "line"), [
+    (("evaluate",), "Missing argument 'QRELS'."),
+    (("evaluate", "qrels.txt"), "Missing argument 'RUN'."),
+    (("evaluat",), "No such command 'evaluat'."),
+    (("evaluate", "qrels.txt", "runs", "--formt", "csv"), "No such option"),
+    (("evaluate", "qrels.txt", "runs", "--format", "cvs"), "Invalid value for '--format': 'cvs' is not one of"),
+    (("evaluate", "qrels.txt", "runs", "--format", "parquet"), "--format parquet needs a file: -o FILE."),
+    (("evaluate", "qrels.txt", "runs", "-o", "no/scores.csv"), "no/scores.csv: there is no directory 'no'."),
+    (("evaluate", "qrels.txt", "runs", "-o", "runs"), "-o runs: the name must end in .csv"),
+    (("evaluate", "none.txt", "runs"), "none.txt: no such file or directory."),
+    (("evaluate", "qrels.txt", "none.txt"), "none.txt: no such file or directory."),
+    (("evaluate", "qrels.txt", "runs", "-m", "RR", "AP"), "AP: no such file or directory. If it is a measure,"),
+    (("evaluate", "qrels.txt", "empty"), "empty: no files in it, and so no runs"),
+    (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "none"), "none: no such file or directory."),
+    (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "qrels.txt"), "qrels.txt:1: expected 2 fields"),
+    (("explain", "qrels.txt", "runs/good.txt", "-m", "AP"), "Missing option '--query'"),
+    (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "7"), "qrels.txt: no query '7'. It has 'q1'"),
+    (("explain", "qrels.txt", "runs/bad.run", "-m", "AP", "-q", "q2"), "runs/bad.run: no documents for query"),
+    (("explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "-q", "q2", "-m", "AP"), "runs/bad.run: no documents for query 'q2'"),
+    (("explain", "qrels.txt", "runs/good.txt", "runs/bda.run", "-q", "q1", "-m", "AP"), "runs/bda.run: no such file"),
+    (("explain", "qrels.txt", "runs/good.txt", "runs/../runs/good.txt", "-q", "q1", "-m", "AP"),
+     "runs/../runs/good.txt: is the same file as the first run. Give another run, or one alone."),
+    (("explain", "qrels.txt", "runs/good.txt", "runs/bad.run", "--run", "x", "-q", "q1", "-m", "AP"),
+     "--run x chooses a run of one file: leave out the second run."),
+    (("explain", "qrels.txt", "runs/good.txt", "-m", "Judged", "-q", "q1"), "Judged follows no user model, or several"),
+    (("explain", "qrels.txt", "runs/good.txt", "-m", "AP", "-q", "q1", "--plot", "x.gif"), "--plot x.gif: "),
+    (("explain", "qrels.txt", "runs/good.txt", "-m", "Residual(measure='TBG')", "-q", "q1"), "Residual(measure='TBG')"),
+    (("explain", "qrels.txt", "runs/good.txt", "-m", "AP,RR", "-q", "q1"), "this command takes one measure, and -m gives 2"),
+    (("evaluate", "qrel.txt", "runs"), "qrel.txt: no such file or directory. Near: 'qrels.txt'"),
+    (("evaluate", "qrels.txt", "runs/Good.txt"), "runs/Good.txt: no such file or directory. Near: 'good.txt'"),
+    (("evaluate", "qrels.txt", "runs", "-m", "TBG", "--lengths", "word.tsv"), "word.tsv: no such file or directory. Near"),
+    (("explain", "qrels.txt", "runs/god.txt", "-m", "AP", "-q", "q1"), "runs/god.txt: no such file or directory. Near: 'good.txt'"),
+    (("compare", "qrels.txt", "runs", "--confidence", "2"), "--confidence 2.0 must be between 0 and 1"),
+    (("compare", "qrels.txt", "runs", "--resamples", "0"), "--resamples 0 must be a whole number"),
+    (("compare", "qrels.txt", "runs", "--seed", "-1"), "--seed -1 must be a whole number"),
+    (("simulate", "qrels.txt", "runs", "-m", "RR", "--reading", "foo"), "--reading foo is no distribution of reading times"),
+    (("evaluate", "qrels.txt", "runs", "-m", "IntentAware"), "IntentAware needs measure=, such as IntentAware(measure="),
+    (("measures", "rbpp"), "nothing has the name 'rbpp'. Near: 'rbp'"),
+    (("measures", "zzzz"), "nothing has the name 'zzzz'. `pyterrier-cwla measures` lists all names."),
+    # older versions of typer have a message of their own
+    (("demo", "--topics", "1"), ("--topics 1 must be greater than or equal to 2.", "Invalid value for '--topics': 1")),
+])  # fmt: skip
 def test_commands_that_are_wrong(files, says, arguments, line):
     Path("empty").mkdir()
     assert says(*arguments).startswith(line)

@@ -1,16 +1,11 @@
 """Ways out of first mistakes: options of trec_eval, formats of other tools, options without effect, and streams."""
 
-import gzip
 import io
 import os
 import sys
 from pathlib import Path
 
 import pytest
-
-from pyterrier_cwla.errors import MalformedFile
-from pyterrier_cwla.files.formats import read_run
-from tests.support.messages import refused
 
 QRELS = "q1 0 d1 3\nq1 0 d2 0\nq2 0 d4 2\nq2 0 d1 0\n"
 RUN = "q1 Q0 d1 1 9.5 x\nq1 Q0 d2 2 8.5 x\nq2 Q0 d4 1 3.5 x\n"
@@ -45,18 +40,6 @@ def test_what_the_hints_say_works(prints):
         assert "TBG" in prints("measures", words)
 
 
-def test_text_in_a_file_named_as_packed():
-    for end, kind in ((".gz", "gzip"), (".zst", "zstd")):
-        path = Path(f"a{end}")
-        path.write_text(RUN)
-        with pytest.raises(MalformedFile, match=rf"^a{end}: is not packed with {kind}, as its name says. Remove {end}"):
-            read_run(path)
-    Path("b.zst").write_bytes(gzip.compress(RUN.encode()))  # the content decides
-    assert len(read_run("b.zst")) == 3
-    Path("cut.gz").write_bytes(gzip.compress(RUN.encode())[:20])
-    refused(lambda: read_run("cut.gz"), MalformedFile, "Is the file complete")
-
-
 @pytest.mark.slow
 def test_other_files_in_a_folder_of_runs_are_named(says, prints):
     Path("runs").mkdir()
@@ -80,11 +63,6 @@ def test_lengths_may_have_a_header_or_be_standard_input(prints, monkeypatch):
     Path("words.tsv").write_text(LENGTHS)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(LENGTHS.encode())))
     assert prints(*arguments, "-") == expected.replace("words.tsv", "stdin")
-
-
-def test_judgments_of_beir_are_read(prints):
-    Path("test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t3\nq1\td2\t0\nq2\td4\t2\n")
-    assert prints("evaluate", "test.tsv", "a.txt", "-m", "AP") == prints("evaluate", "qrels.txt", "a.txt", "-m", "AP")
 
 
 @pytest.mark.slow

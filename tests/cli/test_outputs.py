@@ -139,19 +139,8 @@ def test_all_commands_and_their_options_are_tried():
     options = {f"--{name.replace('_', '-')}" for _, name in options_that_are_paths()}
     assert options - tried == {"--cache-dir", "--output", "--pictures", "--plot", "--save", "--table"}
     assert len(READERS) == sum("Path" in str(get_type_hints(command.callback)) for command in all_commands())
-    read = {
-        "lengths",
-        "costs",
-        "groups",
-        "sessions",
-        "table",
-        "runs",
-        "qrels",
-        "texts",
-        "predicted",
-        "machine",
-        "sampled",
-    }
+    read = {"lengths", "costs", "groups", "sessions", "table", "runs", "qrels", "texts", "predicted", "machine",
+            "sampled"}  # fmt: skip
     kept = {("evaluate", "cache_dir")}  # the cache creates its own folders
     tried = {("evaluate", "output"), ("compare", "output"), ("correct", "output"), ("sessions", "output"), ("explain", "plot"), ("simulate", "output"),
              ("calibrate", "output"), ("calibrate", "pictures"), ("robustness", "output"), ("power", "output"),

@@ -97,14 +97,11 @@ def test_all_sources_of_costs_give_equal_scores(costs, A):
         assert values[0] == pytest.approx(0.7**2 + 2 * 0.7**4)
 
 
-@pytest.mark.parametrize(
-    ("tokeniser", "tokens", "name"),
-    [
-        (str.split, {"d1": 3, "d2": 2, "d3": 0}, "str.split"),
-        (re.compile(r"\w+|[^\w\s]").findall, {"d1": 7, "d2": 3, "d3": 0}, "Pattern.findall"),
-        ("words", {"d1": 4, "d2": 2, "d3": 0}, "words"),
-    ],
-)
+@pytest.mark.parametrize(("tokeniser", "tokens", "name"), [
+    (str.split, {"d1": 3, "d2": 2, "d3": 0}, "str.split"),
+    (re.compile(r"\w+|[^\w\s]").findall, {"d1": 7, "d2": 3, "d3": 0}, "Pattern.findall"),
+    ("words", {"d1": 4, "d2": 2, "d3": 0}, "words"),
+])  # fmt: skip
 def test_a_tokeniser_counts_the_tokens_of_texts(tokeniser, tokens, name):
     texts = {"d1": "Ask, don't guess.", "d2": "Read it!", "d3": ""}
     costs = Costs.bind(lengths_of_texts(texts, tokeniser, progress=False))

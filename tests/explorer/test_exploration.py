@@ -162,15 +162,12 @@ def test_ends_of_equal_scores_are_found_between_values():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("A", "B", "says", "flip"),
-    [
-        ([1, 0], [0, 2], "A scores higher for k below 2; B for k from 2 on.", "k = 2: A wins below, B from there on."),
-        ([1, 0, 0], [0, 1, 1], "A scores higher for k below 2; B for k above 2.", "k = 2: A wins below, B above."),
-        ([1, 0, 0, 0, 0], [0, 1, 0, 0, 1], "A scores higher for k below 2; B for k above 4.", "k = 2 to 4: A wins below, B above."),
-        ([1, 0, 0, 1, 1], [0, 1, 1, 0, 0], "A scores higher for k below 2; B for k above 2 and below 4; A for k above 4.", "k = 2: A wins below, B above."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("A", "B", "says", "flip"), [
+    ([1, 0], [0, 2], "A scores higher for k below 2; B for k from 2 on.", "k = 2: A wins below, B from there on."),
+    ([1, 0, 0], [0, 1, 1], "A scores higher for k below 2; B for k above 2.", "k = 2: A wins below, B above."),
+    ([1, 0, 0, 0, 0], [0, 1, 0, 0, 1], "A scores higher for k below 2; B for k above 4.", "k = 2 to 4: A wins below, B above."),
+    ([1, 0, 0, 1, 1], [0, 1, 1, 0, 0], "A scores higher for k below 2; B for k above 2 and below 4; A for k above 4.", "k = 2: A wins below, B above."),
+])  # fmt: skip
 def test_flips_of_whole_numbers_say_who_wins_there(A, B, says, flip):
     """The mean gain of the first k documents may be equal for some k."""
     measure = "CWLA(C='prec(2)',A='erg',max_rel=2)"
@@ -334,20 +331,17 @@ def test_lengths_that_are_missing_are_an_error_with_the_ways_of_the_page_or_the_
     refused(lambda: Exploration(**given, missing="most"), BadParameter, "missing='most'", "'error' or 'mean'")
 
 
-@pytest.mark.parametrize(
-    ("qrels", "measure", "says"),
-    [
-        ({f"d{i}": 1 for i in range(1001)}, "AP", "1,001 documents, too many to copy"),
-        ({"d1": 1}, "TBG(duplicates='run')", "reads more of the run than its order and lengths"),
-        ({"d1": 1}, "TBG(lengths='here')", "a table of lengths or costs of its own"),
-        (
-            {"d1": 1},
-            "CWLA(C='prec(1)',A='erg',gain='raw',effort='cost',end='stop',costs='here')",
-            "a table of lengths or costs of its own",
-        ),
-        ({"d1": 1}, "TBG", "different lengths of 'd1'"),
-    ],
-)
+@pytest.mark.parametrize(("qrels", "measure", "says"), [
+    ({f"d{i}": 1 for i in range(1001)}, "AP", "1,001 documents, too many to copy"),
+    ({"d1": 1}, "TBG(duplicates='run')", "reads more of the run than its order and lengths"),
+    ({"d1": 1}, "TBG(lengths='here')", "a table of lengths or costs of its own"),
+    (
+        {"d1": 1},
+        "CWLA(C='prec(1)',A='erg',gain='raw',effort='cost',end='stop',costs='here')",
+        "a table of lengths or costs of its own",
+    ),
+    ({"d1": 1}, "TBG", "different lengths of 'd1'"),
+])  # fmt: skip
 def test_what_code_cannot_contain_is_said(qrels, measure, says):
     run = pd.DataFrame({"query_id": "q", "doc_id": ["d1"], "score": 1.0, "doc_length": 9, "duplicate_of": ["d1"]})
     pyterrier_cwla.register_lengths("here", {"d1": 9})

@@ -132,38 +132,35 @@ def test_runs_are_found_in_order_of_name(tmp_path):
     assert "No such file" in complaint(find_runs, tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    "read, good, bad, message",
-    [
-        (read_run, RUN, b"301 Q0 FT911-3 7",
-         ":4: expected 6 fields (topic Q0 docno rank score tag), found 4: '301 Q0 FT911-3 7'"),
-        (read_run, RUN, b"301 Q0  FT911-9 1 7.5", ":4: expected 6 fields (topic Q0 docno rank score tag), found 5: "),
-        (read_run, RUN, b"301 Q0 FT911-9 3 high bm25", ":4: score 'high' is no number: '301 Q0 FT911-9 3 high bm25'"),
-        (read_run, RUN, b"301 Q0 FT911-9 3 1_0 bm25", ":4: score '1_0' is no number"),
-        (read_run, RUN, b"301 Q0 FT911-9 3 NaN bm25", ":4: score is NaN for query '301', document 'FT911-9'"),
-        (read_run, RUN, b"301 Q0 FT911-3 3 5 bm25",
-         ":4: document 'FT911-3' stands twice in the ranking of query '301'"),
-        (read_run, RUN, b"301 Q0 \xff\xfe 3 5 bm25", r":4: not UTF-8: '301 Q0 \\xff\\xfe 3 5 bm25'"),
-        (read_run, b"1 Q0 a 1 3.5 my run\n", b"1 Q0 b 2 2.5", ":2: expected 6 fields (topic Q0 docno rank score tag), found 5: "),
-        (read_run, b"1 Q0 a 1 3 t\n2 Q0 a 1 3 t\n1 Q0 b 2 1 t\n2 Q0 b 2 1 t\n1 Q0 c 2 1 t\n", b"2 Q0 a 2 1 t",
-         ":6: document 'a' stands twice in the ranking of query '2'"),
-        (read_qrels, QRELS, b"301 0 FT911-9", ":4: expected 4 fields (topic iteration docno relevance), found 3: "),
-        (read_qrels, QRELS, b"301 0 FT911-9 1,5", ":4: relevance '1,5' is no number: '301 0 FT911-9 1,5'"),
-        (read_qrels, QRELS, b"301 0 FT911-9 inf", ":4: relevance is inf for query '301', document 'FT911-9'"),
-        (read_qrels, QRELS, b"301 0 FT911-9 -1e999", ":4: relevance is -inf for query '301', document 'FT911-9'"),
-        (read_qrels, QRELS, b"301 0 FT911-9 nan", ":4: relevance is NaN for query '301', document 'FT911-9'"),
-        (read_qrels, QRELS, b"302 0 FT911-3 0", ":4: document 'FT911-3' is judged twice for query '302'"),
-        (read_lengths, LENGTHS, b"FT911-9", ":3: expected 2 fields (docno words), found 1: 'FT911-9'"),
-        (read_lengths, LENGTHS, b"FT911-9\t", r":3: words '' is no number: 'FT911-9\t'"),
-        (read_lengths, LENGTHS, b"FT911-9\tlong", r":3: words 'long' is no number: 'FT911-9\tlong'"),
-        (read_lengths, LENGTHS, b"FT911-9\t-1", ":3: doc_length is -1.0 for document 'FT911-9'"),
-        (read_lengths, LENGTHS, b"FT911-9\tinf", ":3: doc_length is inf for document 'FT911-9'"),
-        (read_lengths, LENGTHS, b"FT911-9\tnan", ":3: doc_length is NaN for document 'FT911-9'"),
-        (read_lengths, LENGTHS, b"FT911-3\t250", ":3: document 'FT911-3' has a second length"),
-        (read_lengths, b"id,words\na,1\n", b"\xff,1", r":3: not UTF-8: '\\xff,1'"),
-        (read_lengths, b"id,words\na,1\n", b"b,1,2", ":3: expected 2 fields (id words), found 3: 'b,1,2'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("read, good, bad, message", [
+    (read_run, RUN, b"301 Q0 FT911-3 7",
+     ":4: expected 6 fields (topic Q0 docno rank score tag), found 4: '301 Q0 FT911-3 7'"),
+    (read_run, RUN, b"301 Q0  FT911-9 1 7.5", ":4: expected 6 fields (topic Q0 docno rank score tag), found 5: "),
+    (read_run, RUN, b"301 Q0 FT911-9 3 high bm25", ":4: score 'high' is no number: '301 Q0 FT911-9 3 high bm25'"),
+    (read_run, RUN, b"301 Q0 FT911-9 3 1_0 bm25", ":4: score '1_0' is no number"),
+    (read_run, RUN, b"301 Q0 FT911-9 3 NaN bm25", ":4: score is NaN for query '301', document 'FT911-9'"),
+    (read_run, RUN, b"301 Q0 FT911-3 3 5 bm25",
+     ":4: document 'FT911-3' stands twice in the ranking of query '301'"),
+    (read_run, RUN, b"301 Q0 \xff\xfe 3 5 bm25", r":4: not UTF-8: '301 Q0 \\xff\\xfe 3 5 bm25'"),
+    (read_run, b"1 Q0 a 1 3.5 my run\n", b"1 Q0 b 2 2.5", ":2: expected 6 fields (topic Q0 docno rank score tag), found 5: "),
+    (read_run, b"1 Q0 a 1 3 t\n2 Q0 a 1 3 t\n1 Q0 b 2 1 t\n2 Q0 b 2 1 t\n1 Q0 c 2 1 t\n", b"2 Q0 a 2 1 t",
+     ":6: document 'a' stands twice in the ranking of query '2'"),
+    (read_qrels, QRELS, b"301 0 FT911-9", ":4: expected 4 fields (topic iteration docno relevance), found 3: "),
+    (read_qrels, QRELS, b"301 0 FT911-9 1,5", ":4: relevance '1,5' is no number: '301 0 FT911-9 1,5'"),
+    (read_qrels, QRELS, b"301 0 FT911-9 inf", ":4: relevance is inf for query '301', document 'FT911-9'"),
+    (read_qrels, QRELS, b"301 0 FT911-9 -1e999", ":4: relevance is -inf for query '301', document 'FT911-9'"),
+    (read_qrels, QRELS, b"301 0 FT911-9 nan", ":4: relevance is NaN for query '301', document 'FT911-9'"),
+    (read_qrels, QRELS, b"302 0 FT911-3 0", ":4: document 'FT911-3' is judged twice for query '302'"),
+    (read_lengths, LENGTHS, b"FT911-9", ":3: expected 2 fields (docno words), found 1: 'FT911-9'"),
+    (read_lengths, LENGTHS, b"FT911-9\t", r":3: words '' is no number: 'FT911-9\t'"),
+    (read_lengths, LENGTHS, b"FT911-9\tlong", r":3: words 'long' is no number: 'FT911-9\tlong'"),
+    (read_lengths, LENGTHS, b"FT911-9\t-1", ":3: doc_length is -1.0 for document 'FT911-9'"),
+    (read_lengths, LENGTHS, b"FT911-9\tinf", ":3: doc_length is inf for document 'FT911-9'"),
+    (read_lengths, LENGTHS, b"FT911-9\tnan", ":3: doc_length is NaN for document 'FT911-9'"),
+    (read_lengths, LENGTHS, b"FT911-3\t250", ":3: document 'FT911-3' has a second length"),
+    (read_lengths, b"id,words\na,1\n", b"\xff,1", r":3: not UTF-8: '\\xff,1'"),
+    (read_lengths, b"id,words\na,1\n", b"b,1,2", ":3: expected 2 fields (id words), found 3: 'b,1,2'"),
+])  # fmt: skip
 def test_a_wrong_line_is_named(file, read, good, bad, message):
     assert complaint(read, file(good + bad + b"\n")).startswith(message)
 
@@ -217,8 +214,11 @@ def test_other_packings_are_named(file, name, pack, data):
 
 
 def test_other_contents_than_the_name_says_are_errors(file, parquet):
-    for end in (".gz", ".zst", ".parquet"):
-        complaint(read_run, file(RUN, "run" + end))
+    complaint(read_run, file(RUN, "run.parquet"))
+    for end, kind in ((".gz", "gzip"), (".zst", "zstd")):
+        says = f"is not packed with {kind}, as its name says. Remove {end}"
+        assert says in complaint(read_run, file(RUN, "run" + end))
+    assert read_run(file(gzip.compress(RUN), "run.zst")).num_rows == 3  # the content decides
     assert "UTF-16" in complaint(read_run, file(RUN.decode().encode("utf-16")))
     path = parquet({"docno": ["a"], "words": [1]})
     path.write_bytes(path.read_bytes()[:-9])
@@ -226,22 +226,19 @@ def test_other_contents_than_the_name_says_are_errors(file, parquet):
     assert ": empty; expected lines of 2 fields" in complaint(read_lengths, file(b"docno,words\n"))
 
 
-@pytest.mark.parametrize(
-    "columns, message",
-    [
-        ({"qid": [1], "docno": ["a"], "score": [1.0]}, "column 'qid' holds int64, and ids must be strings"),
-        ({"qid": ["1"], "docno": [7], "score": [1.0]}, "column 'docno' holds int64, and ids must be strings"),
-        ({"qid": ["1"], "score": [1.0]}, "no column doc_id or docno. There is: qid, score."),
-        ({"qid": ["1"], "docno": ["a"], "score": ["high"]}, "high"),
-        ({"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, math.nan]},
-         "row 2: score is NaN for query '1', document 'b'"),
-        ({"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, None]}, "row 2: score is null for query '1'"),
-        ({"qid": ["1", "1"], "docno": ["a", None], "score": [1.0, 2.0]}, "row 2: doc_id is null for query '1'"),
-        ({"qid": ["1", "1"], "docno": ["a", "a"], "score": [1.0, 2.0]}, "row 2: document 'a' stands twice"),
-        ({"qid": pa.array([], pa.string()), "docno": pa.array([], pa.string()), "score": pa.array([], pa.int8())},
-         "empty"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("columns, message", [
+    ({"qid": [1], "docno": ["a"], "score": [1.0]}, "column 'qid' holds int64, and ids must be strings"),
+    ({"qid": ["1"], "docno": [7], "score": [1.0]}, "column 'docno' holds int64, and ids must be strings"),
+    ({"qid": ["1"], "score": [1.0]}, "no column doc_id or docno. There is: qid, score."),
+    ({"qid": ["1"], "docno": ["a"], "score": ["high"]}, "high"),
+    ({"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, math.nan]},
+     "row 2: score is NaN for query '1', document 'b'"),
+    ({"qid": ["1", "1"], "docno": ["a", "b"], "score": [1.0, None]}, "row 2: score is null for query '1'"),
+    ({"qid": ["1", "1"], "docno": ["a", None], "score": [1.0, 2.0]}, "row 2: doc_id is null for query '1'"),
+    ({"qid": ["1", "1"], "docno": ["a", "a"], "score": [1.0, 2.0]}, "row 2: document 'a' stands twice"),
+    ({"qid": pa.array([], pa.string()), "docno": pa.array([], pa.string()), "score": pa.array([], pa.int8())},
+     "empty"),
+])  # fmt: skip
 def test_a_wrong_parquet_run_is_named(parquet, columns, message):
     assert message in complaint(read_run, parquet(columns))
 

@@ -63,15 +63,12 @@ def test_labels_of_none_are_unjudged_and_trecs_marks_are_kept():
     assert labels([True, False]).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        (["good", "bad"], "labels must be grades, and 'good' is of type str"),
-        ([[1, 0], [0, 1]], r"not of shape \(2, 2\)"),
-        ([1, np.inf], "row 1 has the label inf"),
-        ([-3, 1], "row 0 has the label -3"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), [
+    (["good", "bad"], "labels must be grades, and 'good' is of type str"),
+    ([[1, 0], [0, 1]], r"not of shape \(2, 2\)"),
+    ([1, np.inf], "row 1 has the label inf"),
+    ([-3, 1], "row 0 has the label -3"),
+])  # fmt: skip
 def test_labels_that_are_no_grades(values, message):
     with pytest.raises(BadJudgments, match=message):
         labels(values)
@@ -99,21 +96,18 @@ def test_ids_of_rows_fall_and_name_their_row(n):
     assert [name.split(" ")[1:] for name in ids] == [["(row", f"{row})"] for row in range(n)]
 
 
-@pytest.mark.parametrize(
-    ("known", "error", "message"),
-    [
-        ({}, NotPassed, "qid is missing"),
-        ({"qid": ["a", None]}, BadParameter, "row 1 has no qid"),
-        ({"qid": [np.nan, 1.0]}, BadParameter, "row 0 has no qid"),
-        ({"qid": [pd.NA, "a"]}, BadParameter, "row 0 has no qid"),
-        ({"qid": ["a", "a"], "docno": ["d", np.nan]}, BadParameter, "row 1 has no docno"),
-        ({"qid": ["a", "a"], "docno": ["d", "d"]}, BadJudgments, "topic 'a': 'd' is judged twice"),
-        ({"qid": ["a", "a"], "judged": [True, None]}, BadParameter, "judged must be True or False, but row 1 has None"),
-        ({"qid": ["a", "a"], "judged": [2, 1]}, BadParameter, "row 0 has 2"),
-        ({"qid": ["a", "a"], "judged": ["yes", "no"]}, BadParameter, "row 0 has 'yes'"),
-        ({"qid": ["a", "a"], "doc_length": ["long", "short"]}, BadParameter, "doc_length must be numbers of words"),
-    ],
-)
+@pytest.mark.parametrize(("known", "error", "message"), [
+    ({}, NotPassed, "qid is missing"),
+    ({"qid": ["a", None]}, BadParameter, "row 1 has no qid"),
+    ({"qid": [np.nan, 1.0]}, BadParameter, "row 0 has no qid"),
+    ({"qid": [pd.NA, "a"]}, BadParameter, "row 0 has no qid"),
+    ({"qid": ["a", "a"], "docno": ["d", np.nan]}, BadParameter, "row 1 has no docno"),
+    ({"qid": ["a", "a"], "docno": ["d", "d"]}, BadJudgments, "topic 'a': 'd' is judged twice"),
+    ({"qid": ["a", "a"], "judged": [True, None]}, BadParameter, "judged must be True or False, but row 1 has None"),
+    ({"qid": ["a", "a"], "judged": [2, 1]}, BadParameter, "row 0 has 2"),
+    ({"qid": ["a", "a"], "judged": ["yes", "no"]}, BadParameter, "row 0 has 'yes'"),
+    ({"qid": ["a", "a"], "doc_length": ["long", "short"]}, BadParameter, "doc_length must be numbers of words"),
+])  # fmt: skip
 def test_rows_that_cannot_be_used_are_named(known, error, message):
     arrays = {name: np.array(values, object) for name, values in known.items()}
     with pytest.raises(error, match=message):

@@ -66,14 +66,11 @@ def lambdas_by_loops(objective, y, pred, sizes, gain):
 
 @pytest.mark.parametrize("pairs", ["gain", "all"])
 @pytest.mark.parametrize("norm", [True, False])
-@pytest.mark.parametrize(
-    "measure",
-    [
-        *(NDCG, "ERR", "TBG", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
-        "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # with equal gains, one item satisfies the user
-        "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three gains of 1/3 reach the target of 1 despite rounding
-    ],
-)
+@pytest.mark.parametrize("measure", [
+    *(NDCG, "ERR", "TBG", "INST(max_rel=3)", "CWLA(C='rbp(0.8)',A='max',max_rel=3)"),
+    "CWLA(C='rr(rel=2)',A='err',gain='binary')",  # with equal gains, one item satisfies the user
+    "CWLA(C='bpm(1,6)',A='etg',max_rel=3)",  # three gains of 1/3 reach the target of 1 despite rounding
+])  # fmt: skip
 def test_gradients_are_sums_over_pairs(measure, norm, pairs):
     _X, y, words, sizes = rows(queries=12, most=9)
     pred = np.random.default_rng(1).choice([-1.0, 0.0, 0.25, 2.0], len(y))
@@ -180,17 +177,14 @@ def test_predictions_far_apart_neither_pull_nor_overflow():
     assert gradient[2] == -gradient[1] < 0
 
 
-@pytest.mark.parametrize(
-    ("measure", "labels", "smaller"),
-    [
-        (NDCG, [0, 128, 5], [0, 100, 5]),
-        (NDCG, [0, 1023, 5], [0, 100, 5]),
-        ("nDCG", [0, 1e39, 5e38], [0, 2, 1]),
-        ("nDCG", [0, 1e308, 5e307], [0, 2, 1]),
-        ("CWLA(C='ap2',A='avg',gain='raw',norm='ideal')", [0, 1e39, 5e38], [0, 2, 1]),
-        ("CWLA(C='rbp(0.5)',A='max',gain='raw',norm='ideal')", [0, 1e39, 5e38], [0, 2, 1]),
-    ],
-)
+@pytest.mark.parametrize(("measure", "labels", "smaller"), [
+    (NDCG, [0, 128, 5], [0, 100, 5]),
+    (NDCG, [0, 1023, 5], [0, 100, 5]),
+    ("nDCG", [0, 1e39, 5e38], [0, 2, 1]),
+    ("nDCG", [0, 1e308, 5e307], [0, 2, 1]),
+    ("CWLA(C='ap2',A='avg',gain='raw',norm='ideal')", [0, 1e39, 5e38], [0, 2, 1]),
+    ("CWLA(C='rbp(0.5)',A='max',gain='raw',norm='ideal')", [0, 1e39, 5e38], [0, 2, 1]),
+])  # fmt: skip
 def test_gains_may_be_larger_than_float32_holds(measure, labels, smaller):
     found, expected = (LambdaMART(measure).gradients(y, [3.0, 2.0, 1.0], [3]) for y in (labels, smaller))
     np.testing.assert_allclose(found, expected, rtol=1e-5)
@@ -308,27 +302,24 @@ def test_lightgbm_and_xgboost_stop_early_by_it():
     assert max(history["held_out"]["TBG"]) == pytest.approx(booster.best_score)
 
 
-@pytest.mark.parametrize(
-    ("measure", "options", "error", "says"),
-    [
-        ("TBG", {}, MissingLength, "doc_length"),
-        ("TBG", {"doc_length": [10]}, BadParameter, "doc_length has 1 values, but there are 4 rows"),
-        ("TBG", {"doc_length": [10, -1, 10, 10]}, MissingLength, "is -1"),
-        ("TBG(lengths='of four')", {"docno": ["a", "b", "c", "e"]}, MissingLength, "'e'"),
-        ("Bpref", {}, BadParameter, "follows no user model"),
-        ("GeometricMean(measure='AP')", {}, BadParameter, "follows no user model"),
-        ("nDCGG", {}, UnknownSpec, "Near: 'nDCG'"),
-        ("CWLA(C='rr',A='err')", {}, BadParameter, "max_rel"),
-        ("ERR", {"truncation_level": 0}, BadParameter, "truncation_level must be a whole number"),
-        ("ERR", {"sigmoid": -1}, BadParameter, "sigmoid must be"),
-        ("ERR", {"pairs": "some"}, BadParameter, "'gain' or 'all'"),
-        ("AP(judged_only=True)", {}, BadParameter, "Use the measure without judged_only="),
-        ("CWLA(C='rr',A='err',max_rel=1)", {}, BadJudgments, "grade 2, above max_rel=1"),
-        ("CWLA(C='rr',A='err',gain='raw')", {}, BadParameter, "gains of at most 1"),
-        ("CWLA(C='inst(9)',A='erg',gain='raw')", {}, BadParameter, "gains of at most 1, and a gain is 2:"),
-        ("CWLA(C='product(cascade(0.5),cascade(0.5))',A='etg',gain='raw',end='stop')", {}, BadParameter, "gains of at most 1"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("measure", "options", "error", "says"), [
+    ("TBG", {}, MissingLength, "doc_length"),
+    ("TBG", {"doc_length": [10]}, BadParameter, "doc_length has 1 values, but there are 4 rows"),
+    ("TBG", {"doc_length": [10, -1, 10, 10]}, MissingLength, "is -1"),
+    ("TBG(lengths='of four')", {"docno": ["a", "b", "c", "e"]}, MissingLength, "'e'"),
+    ("Bpref", {}, BadParameter, "follows no user model"),
+    ("GeometricMean(measure='AP')", {}, BadParameter, "follows no user model"),
+    ("nDCGG", {}, UnknownSpec, "Near: 'nDCG'"),
+    ("CWLA(C='rr',A='err')", {}, BadParameter, "max_rel"),
+    ("ERR", {"truncation_level": 0}, BadParameter, "truncation_level must be a whole number"),
+    ("ERR", {"sigmoid": -1}, BadParameter, "sigmoid must be"),
+    ("ERR", {"pairs": "some"}, BadParameter, "'gain' or 'all'"),
+    ("AP(judged_only=True)", {}, BadParameter, "Use the measure without judged_only="),
+    ("CWLA(C='rr',A='err',max_rel=1)", {}, BadJudgments, "grade 2, above max_rel=1"),
+    ("CWLA(C='rr',A='err',gain='raw')", {}, BadParameter, "gains of at most 1"),
+    ("CWLA(C='inst(9)',A='erg',gain='raw')", {}, BadParameter, "gains of at most 1, and a gain is 2:"),
+    ("CWLA(C='product(cascade(0.5),cascade(0.5))',A='etg',gain='raw',end='stop')", {}, BadParameter, "gains of at most 1"),
+])  # fmt: skip
 def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error, says, tmp_path):
     if "of four" in measure:
         (tmp_path / "words.csv").write_text("docno,words\na,1\nb,1\nc,1\nd,1\n")
@@ -337,21 +328,18 @@ def test_what_cannot_be_learned_from_is_one_clear_error(measure, options, error,
         LambdaMART(measure, **options).gradients([0, 2, 1, 0], np.zeros(4), [4])
 
 
-@pytest.mark.parametrize(
-    ("y", "pred", "group", "error", "says"),
-    [
-        ([0, 1, 2], [0, 0, 0], [2], BadParameter, "2 rows together, but there are 3"),
-        ([0, 1, 2], [0, 0, 0], None, BadParameter, "group"),
-        ([0, 1, 2], [0, 0, 0], ["a", "a", "a"], BadParameter, "the number of rows of each query in order, not"),
-        ([], [], [], BadParameter, "there are no rows"),
-        ([0, 1, 2], [0, 0, 0], [3, 0], BadParameter, "the number of rows of each query, 1 or more"),
-        ([0, 1, 2], [0, 0], [3], BadParameter, "one score per row"),
-        ([0, 1, 2], [0, np.nan, 0], [3], BadParameter, "prediction for row 1 is nan"),
-        ([0, -0.5, 2], [0, 0, 0], [3], BadJudgments, "row 1 has the label -0.5"),
-        ([0, np.nan, 2], [0, 0, 0], [3], BadJudgments, "row 1 has no label"),
-        (["a", "b", "c"], [0, 0, 0], [3], BadJudgments, "labels must be grades"),
-    ],
-)
+@pytest.mark.parametrize(("y", "pred", "group", "error", "says"), [
+    ([0, 1, 2], [0, 0, 0], [2], BadParameter, "2 rows together, but there are 3"),
+    ([0, 1, 2], [0, 0, 0], None, BadParameter, "group"),
+    ([0, 1, 2], [0, 0, 0], ["a", "a", "a"], BadParameter, "the number of rows of each query in order, not"),
+    ([], [], [], BadParameter, "there are no rows"),
+    ([0, 1, 2], [0, 0, 0], [3, 0], BadParameter, "the number of rows of each query, 1 or more"),
+    ([0, 1, 2], [0, 0], [3], BadParameter, "one score per row"),
+    ([0, 1, 2], [0, np.nan, 0], [3], BadParameter, "prediction for row 1 is nan"),
+    ([0, -0.5, 2], [0, 0, 0], [3], BadJudgments, "row 1 has the label -0.5"),
+    ([0, np.nan, 2], [0, 0, 0], [3], BadJudgments, "row 1 has no label"),
+    (["a", "b", "c"], [0, 0, 0], [3], BadJudgments, "labels must be grades"),
+])  # fmt: skip
 def test_rows_that_do_not_fit_are_one_clear_error(y, pred, group, error, says):
     for call in (LambdaMART("ERR").gradients, LambdaMART("ERR").changes):
         with pytest.raises(error, match=says):

@@ -286,17 +286,13 @@ def test_scattered_queries_keep_the_order_of_their_rows(ranker):
     np.testing.assert_array_equal(together.predict(ROWS.X), trained(ranker).predict(ROWS.X))
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        lambda numbers: numbers.astype(float),
-        lambda numbers: np.array([f"topic {n:03}" for n in numbers]),
-        lambda numbers: pd.Categorical(numbers),
-        lambda numbers: numbers.tolist(),
-        lambda numbers: np.array([str(n) if n > 5 else int(n) for n in numbers], object),
-    ],
-    ids=["floats", "text", "categories", "a list", "numbers and text"],
-)
+@pytest.mark.parametrize("named", [
+    lambda numbers: numbers.astype(float),
+    lambda numbers: np.array([f"topic {n:03}" for n in numbers]),
+    lambda numbers: pd.Categorical(numbers),
+    lambda numbers: numbers.tolist(),
+    lambda numbers: np.array([str(n) if n > 5 else int(n) for n in numbers], object),
+], ids=["floats", "text", "categories", "a list", "numbers and text"])  # fmt: skip
 def test_ids_of_any_type_name_queries(named):
     qid = named(np.array([int(q[1:]) for q in ROWS.qid]))
     ours = GroupedRanker(LIGHTGBM).fit(ROWS.X, ROWS.y, qid=qid)

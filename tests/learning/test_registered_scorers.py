@@ -73,22 +73,19 @@ def test_functions_imported_before_accept_the_names():
     assert np.isfinite(cross_val_score(Ridge(), **data(3)[1], scoring="GMAP")).all()
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        lambda X, y, groups, cv: GridSearchCV(Ridge(), {"alpha": [1, 9]}, scoring="TBG", cv=cv).fit(X, y, groups=groups),
-        lambda X, y, groups, cv: GridSearchCV(Ridge(), {"alpha": [1, 9]}, scoring=["TBG", "r2"], refit="TBG", cv=cv).fit(X, y, groups=groups),
-        lambda X, y, groups, cv: RandomizedSearchCV(Ridge(), {"alpha": [1, 9]}, n_iter=2, scoring="TBG", cv=cv).fit(X, y, groups=groups),
-        lambda X, y, groups, cv: HalvingGridSearchCV(Ridge(), {"alpha": [1, 9]}, scoring="TBG", cv=cv, min_resources=40).fit(X, y, groups=groups),
-        lambda X, y, groups, cv: RidgeCV([1, 9], scoring="TBG", cv=list(cv.split(X, y, groups))).fit(X, y),
-        lambda X, y, groups, cv: SequentialFeatureSelector(Ridge(), scoring="TBG", n_features_to_select=1, cv=list(cv.split(X, y, groups))).fit(X, y),
-        lambda X, y, groups, cv: permutation_importance(Ridge().fit(X, y), X, y, scoring=["TBG", "nDCG@10"], n_repeats=1),
-        lambda X, y, groups, cv: learning_curve(Ridge(), X, y, groups=groups, cv=cv, scoring="TBG", train_sizes=[0.5, 1.0]),
-        lambda X, y, groups, cv: validation_curve(Ridge(), X, y, groups=groups, cv=cv, scoring="TBG", param_name="alpha", param_range=[1]),
-        lambda X, y, groups, cv: permutation_test_score(Ridge(), X, y, groups=groups, cv=cv, scoring="TBG", n_permutations=1),
-        lambda X, y, groups, cv: metrics.check_scoring(Ridge(), scoring="TBG"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("use", [
+    lambda X, y, groups, cv: GridSearchCV(Ridge(), {"alpha": [1, 9]}, scoring="TBG", cv=cv).fit(X, y, groups=groups),
+    lambda X, y, groups, cv: GridSearchCV(Ridge(), {"alpha": [1, 9]}, scoring=["TBG", "r2"], refit="TBG", cv=cv).fit(X, y, groups=groups),
+    lambda X, y, groups, cv: RandomizedSearchCV(Ridge(), {"alpha": [1, 9]}, n_iter=2, scoring="TBG", cv=cv).fit(X, y, groups=groups),
+    lambda X, y, groups, cv: HalvingGridSearchCV(Ridge(), {"alpha": [1, 9]}, scoring="TBG", cv=cv, min_resources=40).fit(X, y, groups=groups),
+    lambda X, y, groups, cv: RidgeCV([1, 9], scoring="TBG", cv=list(cv.split(X, y, groups))).fit(X, y),
+    lambda X, y, groups, cv: SequentialFeatureSelector(Ridge(), scoring="TBG", n_features_to_select=1, cv=list(cv.split(X, y, groups))).fit(X, y),
+    lambda X, y, groups, cv: permutation_importance(Ridge().fit(X, y), X, y, scoring=["TBG", "nDCG@10"], n_repeats=1),
+    lambda X, y, groups, cv: learning_curve(Ridge(), X, y, groups=groups, cv=cv, scoring="TBG", train_sizes=[0.5, 1.0]),
+    lambda X, y, groups, cv: validation_curve(Ridge(), X, y, groups=groups, cv=cv, scoring="TBG", param_name="alpha", param_range=[1]),
+    lambda X, y, groups, cv: permutation_test_score(Ridge(), X, y, groups=groups, cv=cv, scoring="TBG", n_permutations=1),
+    lambda X, y, groups, cv: metrics.check_scoring(Ridge(), scoring="TBG"),
+])  # fmt: skip
 def test_all_of_scikit_learn_accepts_a_name_while_it_is_registered(use):
     given = data()[1]
     register_scorers()
@@ -151,18 +148,15 @@ def test_own_names_and_own_measures():
     assert metrics.get_scorer("TBG") == scorer("TBG(half_life=60)")
 
 
-@pytest.mark.parametrize(
-    ("measures", "error", "message"),
-    [
-        ({"r2": "TBG"}, BadParameter, r"scikit-learn has a scorer of its own named 'r2': choose another name"),
-        ({"mine": "TGB"}, UnknownSpec, "no measure 'TGB'"),
-        ("nDCG@", CWLAError, "nDCG@"),
-        ({3: "TBG"}, BadParameter, "the name of a scorer must be a text, not 3"),
-        (scorer("TBG"), BadParameter, r"needs a name: pass a mapping, such as \{'mine': scorer\('TBG'\)\}"),
-        (7, BadParameter, "measures must be a measure or a list"),
-        (["TBG", 7], BadParameter, "a measure is a text"),
-    ],
-)
+@pytest.mark.parametrize(("measures", "error", "message"), [
+    ({"r2": "TBG"}, BadParameter, r"scikit-learn has a scorer of its own named 'r2': choose another name"),
+    ({"mine": "TGB"}, UnknownSpec, "no measure 'TGB'"),
+    ("nDCG@", CWLAError, "nDCG@"),
+    ({3: "TBG"}, BadParameter, "the name of a scorer must be a text, not 3"),
+    (scorer("TBG"), BadParameter, r"needs a name: pass a mapping, such as \{'mine': scorer\('TBG'\)\}"),
+    (7, BadParameter, "measures must be a measure or a list"),
+    (["TBG", 7], BadParameter, "a measure is a text"),
+])  # fmt: skip
 def test_names_that_cannot_be_registered_change_nothing(measures, error, message):
     with pytest.raises(error, match=message):
         register_scorers(measures)

@@ -570,46 +570,40 @@ def test_lists_may_be_the_cells_of_a_series():
     assert measure_score("ERR", *cells) == measure_score("ERR", *lists)
 
 
-@pytest.mark.parametrize(
-    ("y_true", "y_score", "more", "error", "message"),
-    [
-        ([1, 0], [2, 1], {}, BadParameter, r"pass qid=.*If all rows belong to one query, pass \[y_true\]"),
-        ([1, 0], [2, 1], {"qid": [2]}, BadParameter, r"query of each of 2 rows \(not the sizes of queries\)"),
-        ([[1, 0]], [[2, 1]], {"qid": ["a", "a"]}, BadParameter, "remove qid="),
-        ([[1, 0]], [[2]], {}, BadParameter, "y_score must have the form of y_true: 2 values in 1 lists, not 1 values"),
-        ([[1, 0], [1]], [[2], [1, 1]], {}, BadParameter, "y_score must have the form of y_true"),
-        ([[1, 0], 1], [[2, 1], 1], {}, BadParameter, "mixes lists and single values"),
-        ([[1, 0]], [[2, np.nan]], {}, BadRun, "row 1 has the score NaN"),
-        ([[1, 0]], [["a", "b"]], {}, BadRun, "scores must be one number"),
-        ([[1, "x"]], [[2, 1]], {}, BadJudgments, "labels must be grades"),
-        ([[np.nan, np.nan]], [[2, 1]], {}, BadJudgments, "no row is judged"),
-        ([[4, 0]], [[2, 1]], {}, BadJudgments, r"topic '0': row 0 has grade 4, above max_rel=3"),
-        (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, BadParameter, "shape"),
-        (1, 1, {}, BadParameter, "y_true is one value"),
-        ([[1, 0]], [[2, 1]], {"measure": "TBG"}, NotPassed, "pass doc_length="),
-        ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [[1, np.nan]]}, CWLAError, r"'row 1'"),
-        ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [["a", "b"]]}, BadParameter, "numbers of words"),
-        ([[1, 0.5]], [[2, 1]], {"measure": "IntentAware(measure='AP')"}, CWLAError, "judgments have no intents"),
-        ([[1, 0]], [[2, 1]], {"measure": "TBG(duplicates='run')", "doc_length": [[1, 1]]}, BadParameter, "duplicates= a table"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("y_true", "y_score", "more", "error", "message"), [
+    ([1, 0], [2, 1], {}, BadParameter, r"pass qid=.*If all rows belong to one query, pass \[y_true\]"),
+    ([1, 0], [2, 1], {"qid": [2]}, BadParameter, r"query of each of 2 rows \(not the sizes of queries\)"),
+    ([[1, 0]], [[2, 1]], {"qid": ["a", "a"]}, BadParameter, "remove qid="),
+    ([[1, 0]], [[2]], {}, BadParameter, "y_score must have the form of y_true: 2 values in 1 lists, not 1 values"),
+    ([[1, 0], [1]], [[2], [1, 1]], {}, BadParameter, "y_score must have the form of y_true"),
+    ([[1, 0], 1], [[2, 1], 1], {}, BadParameter, "mixes lists and single values"),
+    ([[1, 0]], [[2, np.nan]], {}, BadRun, "row 1 has the score NaN"),
+    ([[1, 0]], [["a", "b"]], {}, BadRun, "scores must be one number"),
+    ([[1, "x"]], [[2, 1]], {}, BadJudgments, "labels must be grades"),
+    ([[np.nan, np.nan]], [[2, 1]], {}, BadJudgments, "no row is judged"),
+    ([[4, 0]], [[2, 1]], {}, BadJudgments, r"topic '0': row 0 has grade 4, above max_rel=3"),
+    (np.ones((2, 2, 2)), np.ones((2, 2, 2)), {}, BadParameter, "shape"),
+    (1, 1, {}, BadParameter, "y_true is one value"),
+    ([[1, 0]], [[2, 1]], {"measure": "TBG"}, NotPassed, "pass doc_length="),
+    ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [[1, np.nan]]}, CWLAError, r"'row 1'"),
+    ([[1, 0]], [[2, 1]], {"measure": "TBG", "doc_length": [["a", "b"]]}, BadParameter, "numbers of words"),
+    ([[1, 0.5]], [[2, 1]], {"measure": "IntentAware(measure='AP')"}, CWLAError, "judgments have no intents"),
+    ([[1, 0]], [[2, 1]], {"measure": "TBG(duplicates='run')", "doc_length": [[1, 1]]}, BadParameter, "duplicates= a table"),
+])  # fmt: skip
 def test_what_arrays_cannot_be_scored(y_true, y_score, more, error, message):
     with pytest.raises(error, match=message):
         measure_score(more.pop("measure", RBP), y_true, y_score, **more)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda **data: measure_score("TBG", groups=[1, 1], **data), r"measure_score has no parameter 'groups'. Write qid=. It has one value per row \(not the sizes of groups\)"),
-        (lambda **data: measure_score("ERR", group=[2], **data), "no parameter 'group'. Write qid="),
-        (lambda **data: measure_score("ERR", query_id=[1, 1], **data), "no parameter 'query_id'. Write qid="),
-        (lambda **data: measure_score("AP", groups=[1, 1], **data), "measure_score has no parameter 'groups'. Write qid="),
-        (lambda **data: measure_score("AP", doc_id=[1, 1], **data), r"no parameter 'doc_id'. Write docno=. It has one value per row\."),
-        (lambda **data: measure_score("TBG", words=[1, 1], **data), "no parameter 'words'. Write doc_length="),
-        (lambda **data: measure_score("AP", avrage=False, **data), "no parameter 'avrage'. Near: 'average'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda **data: measure_score("TBG", groups=[1, 1], **data), r"measure_score has no parameter 'groups'. Write qid=. It has one value per row \(not the sizes of groups\)"),
+    (lambda **data: measure_score("ERR", group=[2], **data), "no parameter 'group'. Write qid="),
+    (lambda **data: measure_score("ERR", query_id=[1, 1], **data), "no parameter 'query_id'. Write qid="),
+    (lambda **data: measure_score("AP", groups=[1, 1], **data), "measure_score has no parameter 'groups'. Write qid="),
+    (lambda **data: measure_score("AP", doc_id=[1, 1], **data), r"no parameter 'doc_id'. Write docno=. It has one value per row\."),
+    (lambda **data: measure_score("TBG", words=[1, 1], **data), "no parameter 'words'. Write doc_length="),
+    (lambda **data: measure_score("AP", avrage=False, **data), "no parameter 'avrage'. Near: 'average'"),
+])  # fmt: skip
 def test_names_of_other_packages_are_errors_that_name_ours(call, message):
     with pytest.raises(BadParameter, match=message):
         call(y_true=[1, 0], y_score=[0.2, 0.1])
@@ -676,17 +670,14 @@ def test_estimators_fitted_with_the_queries_get_them(routing):
     assert out_of_fold(model, rows.X, rows.label, "AP", params={"qid": rows.qid}).mean["AP"] > 0
 
 
-@pytest.mark.parametrize(
-    ("cv", "message"),
-    [
-        (KFold(3), r"of 4 queries are split over folds .*give cv=GroupKFold\(\)"),
-        ([([0, 1, 2, 3], [4, 5, 6, 7]), (range(8), [0, 1, 2, 3])], r"2 of 4 queries are split over folds \('a', 'b'\)"),
-        ([([4, 5, 6, 7], [0, 1, 2]), ([4, 5, 6, 7], [3]), ([0, 1, 2, 3], [4, 5, 6, 7])], r"1 of 4 queries .* \('b'\)"),
-        (RepeatedKFold(n_splits=2, n_repeats=2), "row 0 is held out 2 times"),
-        ([([0, 1, 2, 3], [4, 5, 6, 7])], "row 0 is held out 0 times"),
-        (20, "4 queries do not make 20 folds"),
-    ],
-)
+@pytest.mark.parametrize(("cv", "message"), [
+    (KFold(3), r"of 4 queries are split over folds .*give cv=GroupKFold\(\)"),
+    ([([0, 1, 2, 3], [4, 5, 6, 7]), (range(8), [0, 1, 2, 3])], r"2 of 4 queries are split over folds \('a', 'b'\)"),
+    ([([4, 5, 6, 7], [0, 1, 2]), ([4, 5, 6, 7], [3]), ([0, 1, 2, 3], [4, 5, 6, 7])], r"1 of 4 queries .* \('b'\)"),
+    (RepeatedKFold(n_splits=2, n_repeats=2), "row 0 is held out 2 times"),
+    ([([0, 1, 2, 3], [4, 5, 6, 7])], "row 0 is held out 0 times"),
+    (20, "4 queries do not make 20 folds"),
+])  # fmt: skip
 def test_out_of_fold_refuses_folds_that_leak(cv, message):
     y = pd.Series([0, 1] * 4, pd.Index(list("aabbccdd"), name="qid"))
     with pytest.raises(BadParameter, match=message):

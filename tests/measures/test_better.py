@@ -12,32 +12,29 @@ from pyterrier_cwla.measures.wrappers import MEASURES
 SECONDS = CWLA(C="prec(10)", A="effort", gain="binary", effort="time", end="stop")
 
 
-@pytest.mark.parametrize(
-    ("measure", "better"),
-    [
-        (TBG, "higher"),
-        ("nDCG@10", "higher"),
-        ("QMeasure", "higher"),
-        ("ESL", "lower"),
-        ("ESL(wanted=2,documents=100)", "lower"),
-        (GeometricMean(measure="ESL"), "lower"),
-        (SECONDS, "lower"),
-        (CWLA(C="rr", A="items", gain="binary"), None),  # 0, the lowest score, is of users who find nothing
-        (CWLA(C="rbp(0.8)", A="items", gain="binary"), "lower"),
-        (CWLA(C="inst(2)", A="items", gain="binary"), "lower"),
-        (CWLA(C="decay(224)", A="effort", gain="binary", effort="time"), "lower"),
-        (IntentAware(measure=SECONDS), "lower"),
-        (GeometricMean(measure=SECONDS), "lower"),
-        (GeometricMean(measure="AP"), "higher"),
-        (Residual(measure="RBP(rel=1)"), None),
-        ("NumRet", None),
-        ("NumRet(rel=1)", "higher"),
-        ("NumRel", None),
-        ("NumQ", None),
-        ("Judged@10", None),
-        ("SetF", "higher"),
-    ],
-)
+@pytest.mark.parametrize(("measure", "better"), [
+    (TBG, "higher"),
+    ("nDCG@10", "higher"),
+    ("QMeasure", "higher"),
+    ("ESL", "lower"),
+    ("ESL(wanted=2,documents=100)", "lower"),
+    (GeometricMean(measure="ESL"), "lower"),
+    (SECONDS, "lower"),
+    (CWLA(C="rr", A="items", gain="binary"), None),  # 0, the lowest score, is of users who find nothing
+    (CWLA(C="rbp(0.8)", A="items", gain="binary"), "lower"),
+    (CWLA(C="inst(2)", A="items", gain="binary"), "lower"),
+    (CWLA(C="decay(224)", A="effort", gain="binary", effort="time"), "lower"),
+    (IntentAware(measure=SECONDS), "lower"),
+    (GeometricMean(measure=SECONDS), "lower"),
+    (GeometricMean(measure="AP"), "higher"),
+    (Residual(measure="RBP(rel=1)"), None),
+    ("NumRet", None),
+    ("NumRet(rel=1)", "higher"),
+    ("NumRel", None),
+    ("NumQ", None),
+    ("Judged@10", None),
+    ("SetF", "higher"),
+])  # fmt: skip
 def test_the_direction_of(measure, better):
     (measure,) = measures_of([measure])
     assert better_of(measure) == better

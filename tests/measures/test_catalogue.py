@@ -348,41 +348,35 @@ def test_a_vector_of_continuation_probabilities():
     assert found == pytest.approx(1 * (1 - 0.9) + 0.9 * 0.7 * (1 - 0.75) * 0.5, abs=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("AdaptiveERR", "AdaptiveERR needs max_rel="),
-        ("AdaptiveP", "AdaptiveP needs cutoff="),
-        ("Cascade(gamma=0.5)", "needs max_rel="),
-        ("Cascade(gamma=2,max_rel=2)", "gamma must be a number in"),
-        ("AdaptiveGP(gain='threshold(0.8,0.6)')@9", "sum to 1.4"),
-        ("GradedTBG(p_save={1:2})", "p_save must be a map from grades to probabilities"),
-        ("IFTGoal(T=0,max_rel=2)", "T must be a number in"),
-    ],
-)
+@pytest.mark.parametrize(("text", "words"), [
+    ("AdaptiveERR", "AdaptiveERR needs max_rel="),
+    ("AdaptiveP", "AdaptiveP needs cutoff="),
+    ("Cascade(gamma=0.5)", "needs max_rel="),
+    ("Cascade(gamma=2,max_rel=2)", "gamma must be a number in"),
+    ("AdaptiveGP(gain='threshold(0.8,0.6)')@9", "sum to 1.4"),
+    ("GradedTBG(p_save={1:2})", "p_save must be a map from grades to probabilities"),
+    ("IFTGoal(T=0,max_rel=2)", "T must be a number in"),
+])  # fmt: skip
 def test_errors(text, words):
     with pytest.raises((BadParameter, ValueError, AssertionError), match=words):
         evaluate({"q": {"a": 1}}, {"q": {"a": 1.0}}, [text])
 
 
-@pytest.mark.parametrize(
-    ("measure", "words"),
-    [
-        (
-            "AdaptiveGP(gain='threshold(0.4,0.6)')@9",
-            "gain='threshold(0.4,0.6)' has no value for grade 3; add it, one weight for each grade from 1, as in"
-            " gain='threshold(0.4,0.6,…)'; the sum is at most 1.",
-        ),
-        (
-            "AdaptiveGP(gain='table({1:0.2,2:1})')@9",
-            "gain='table({1:0.2,2:1})' has no value for grade 3; add it, as in gain='table({1:0.2,2:1,3:…})'.",
-        ),
-        (
-            "AdaptiveGRBP(gain='binary',effort='by_grade({0:1})')",
-            "effort='by_grade({0:1})' has no value for grade 3; add it, as in effort='by_grade({0:1,3:…})'.",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("measure", "words"), [
+    (
+        "AdaptiveGP(gain='threshold(0.4,0.6)')@9",
+        "gain='threshold(0.4,0.6)' has no value for grade 3; add it, one weight for each grade from 1, as in"
+        " gain='threshold(0.4,0.6,…)'; the sum is at most 1.",
+    ),
+    (
+        "AdaptiveGP(gain='table({1:0.2,2:1})')@9",
+        "gain='table({1:0.2,2:1})' has no value for grade 3; add it, as in gain='table({1:0.2,2:1,3:…})'.",
+    ),
+    (
+        "AdaptiveGRBP(gain='binary',effort='by_grade({0:1})')",
+        "effort='by_grade({0:1})' has no value for grade 3; add it, as in effort='by_grade({0:1,3:…})'.",
+    ),
+])  # fmt: skip
 def test_errors_of_missing_grades_name_measure_and_parameter(measure, words):
     message = refused(lambda: evaluate({"q": {"a": 3}}, {"q": {"a": 1.0}}, [measure]), BadJudgments)
     assert message.startswith(measure.split("(")[0])

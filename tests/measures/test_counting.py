@@ -94,18 +94,15 @@ NDCG = {"ndcg": "nDCG(judged_only=True)", "ndcg_cut_10": "nDCG(judged_only=True)
 
 
 @pytest.mark.parametrize("cutoff", [None, 5])
-@pytest.mark.parametrize(
-    ("C", "A", "more"),
-    [
-        ("rbp(phi=0.8)", "erg", {"gain": "exponential"}),
-        ("inst(T=2)", "erg", {"gain": "linear"}),
-        ("rr", "err", {"gain": "exponential"}),
-        ("prec(k=5)", "max", {"gain": "linear"}),
-        ("ap2", "avg", {"gain": "binary"}),
-        ("dcg", "etg", {"gain": "raw", "norm": "ideal"}),
-        ("decay(half_life=60)", "etg", {"gain": "clicksave", "effort": "time"}),
-    ],
-)
+@pytest.mark.parametrize(("C", "A", "more"), [
+    ("rbp(phi=0.8)", "erg", {"gain": "exponential"}),
+    ("inst(T=2)", "erg", {"gain": "linear"}),
+    ("rr", "err", {"gain": "exponential"}),
+    ("prec(k=5)", "max", {"gain": "linear"}),
+    ("ap2", "avg", {"gain": "binary"}),
+    ("dcg", "etg", {"gain": "raw", "norm": "ideal"}),
+    ("decay(half_life=60)", "etg", {"gain": "clicksave", "effort": "time"}),
+])  # fmt: skip
 def test_any_metric_on_condensed_lists(C, A, more, cutoff):
     """Comparison with loops over the run without its unjudged documents."""
     frames = collection(8, lengths=True)

@@ -346,17 +346,8 @@ VALUES = {
 #: test_session_users.py have their formulas.
 OF_INTENTS = {"alpha_DCG", "alpha_nDCG", "ERR_IA", "nERR_IA", "NRBP", "nNRBP", "AP_IA", "P_IA", "StRecall"}
 ELSEWHERE = OF_INTENTS | {
-    "UDCG",
-    "Residual",
-    "Expected",
-    "IntentAware",
-    "Mixture",
-    "ByTopic",
-    "sDCG",
-    "nsDCG",
-    "esNDCG",
-    "SessionCWLA",
-}
+    "UDCG", "Residual", "Expected", "IntentAware", "Mixture", "ByTopic", "sDCG", "nsDCG", "esNDCG", "SessionCWLA",
+}  # fmt: skip
 
 
 def topics(frames):

@@ -249,16 +249,12 @@ AFRESH = "import sys\nfor name in [n for n in sys.modules if 'cwla' in n]: del s
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("imports", "more"),
-    [
-        ("import pyterrier as pt", "pt.cwla.TBG == pt.measures.TBG == ir_measures.TBG"),
-        (f"import pyterrier_cwla, pyterrier\n{AGAIN}", "pyterrier.measures.TBG == 'TBG'"),
-        (f"import pyterrier, pyterrier_cwla\n{AGAIN}", "pyterrier.measures.TBG == 'TBG'"),
-        (f"import pyterrier_cwla\n{AFRESH}", True),
-    ],
-    ids=["plain import of pyterrier", "reloaded", "reloaded after pyterrier", "from scratch again"],
-)
+@pytest.mark.parametrize(("imports", "more"), [
+    ("import pyterrier as pt", "pt.cwla.TBG == pt.measures.TBG == ir_measures.TBG"),
+    (f"import pyterrier_cwla, pyterrier\n{AGAIN}", "pyterrier.measures.TBG == 'TBG'"),
+    (f"import pyterrier, pyterrier_cwla\n{AGAIN}", "pyterrier.measures.TBG == 'TBG'"),
+    (f"import pyterrier_cwla\n{AFRESH}", True),
+], ids=["plain import of pyterrier", "reloaded", "reloaded after pyterrier", "from scratch again"])  # fmt: skip
 def test_the_default_pipeline_knows_us_once_whatever_is_imported(imports, more):
     assert python(f"{imports}\n{FOUND}\nprint({more})") == PRINTED + "True\n"
 

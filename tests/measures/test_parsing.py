@@ -132,69 +132,60 @@ def test_quotes_make_no_difference(seed):
     assert measures_of(" , ".join(texts)) == found or not texts
 
 
-@pytest.mark.parametrize(
-    "text, parts",
-    [
-        ("nDCG@10,AP", ["nDCG@10", "AP"]),
-        ("AP", ["AP"]),
-        (" AP , CWLA(C=inst(2),A=max,max_rel=3) ", ["AP", "CWLA(C=inst(2),A=max,max_rel=3)"]),
-        ("nDCG(gains={0:0,1:2})@3,TBG(lengths='a,b.csv')", ["nDCG(gains={0:0,1:2})@3", "TBG(lengths='a,b.csv')"]),
-        (r"TBG(lengths='it\'s, here'),AP", [r"TBG(lengths='it\'s, here')", "AP"]),
-        ("A(x='(',y=1),B", ["A(x='(',y=1)", "B"]),
-        ("AP,", ["AP", ""]),
-    ],
-)
+@pytest.mark.parametrize("text, parts", [
+    ("nDCG@10,AP", ["nDCG@10", "AP"]),
+    ("AP", ["AP"]),
+    (" AP , CWLA(C=inst(2),A=max,max_rel=3) ", ["AP", "CWLA(C=inst(2),A=max,max_rel=3)"]),
+    ("nDCG(gains={0:0,1:2})@3,TBG(lengths='a,b.csv')", ["nDCG(gains={0:0,1:2})@3", "TBG(lengths='a,b.csv')"]),
+    (r"TBG(lengths='it\'s, here'),AP", [r"TBG(lengths='it\'s, here')", "AP"]),
+    ("A(x='(',y=1),B", ["A(x='(',y=1)", "B"]),
+    ("AP,", ["AP", ""]),
+])  # fmt: skip
 def test_split(text, parts):
     assert split_measures(text) == parts
 
 
-@pytest.mark.parametrize(
-    "text, says",
-    [
-        ("CWLA(C=inst(2),A=max", "cannot read the measure 'CWLA(C=inst(2),A=max' at character 5: '(' was never closed"),
-        ("nDCG@", "at character 6: invalid syntax"),
-        ("nDCG@10 AP", "at character 9: invalid syntax"),
-        ("Residual(AP)", "at character 10: each parameter needs its name, as in Residual(measure=AP)"),
-        ("CWLA(C=[1],A=erg)", "at character 8: C= must be a number, True, False, None, text or a map"),
-        ("TBG(lengths=ä, unseen=[1])", "at character 23: unseen= must be"),
-        ("RBP(p=0.5,p=0.6)", "at character 11: give every parameter once"),
-        ("CWLA(**x)", "at character 6: give every parameter once"),
-        ("ndcg_cut_10@5", "at character 13: cutoff is given twice"),
-        ("nDCG(cutoff=5)@10", "at character 16: cutoff is given twice"),
-        ("nDCG(gains={x:1})", "at character 12: the keys of the map gains= must be"),
-        ("3", "at character 1: a measure starts with a name"),
-        ("", "at character 1: the text is empty"),
-        ("AP,", "at character 1: the text is empty"),
-        ("early=ndcg_cut", "ndcg_cut of trec_eval stands for several measures. Write one of them: nDCG@5, nDCG@10,"),
-        ("early=official", "official of trec_eval stands for several measures. Write one of them: NumQ, NumRet,"),
-        ("f1@5", "f1@5 of ranx is not computed: 'SetF' is F1 of all retrieved documents"),
-        ("f1", "no measure 'f1'. Near: 'SetF'"),
-        ("relstring", "neither this package nor ir_measures computes relstring of trec_eval"),
-        ("ndcg_cut_10abc", "no measure 'ndcg_cut_10abc'"),
-        ("Q", "no measure 'Q'. Near: 'QMeasure'"),
-        ("hit_rate", "Near: 'Success'"),
-        ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
-        ("early=iprec_at_recall", "Write one of them: IPrec@0.0, IPrec@0.1,"),
-        ("alpha-nDCG@5", "no measure 'alpha-nDCG'. Near: 'alpha_nDCG'"),
-        ("α-nDCG@5", "no measure 'α-nDCG'. Near: 'alpha_nDCG'"),
-        ("MAP-IA", "no measure 'MAP-IA'. Near: 'AP_IA'"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text, says", [
+    ("CWLA(C=inst(2),A=max", "cannot read the measure 'CWLA(C=inst(2),A=max' at character 5: '(' was never closed"),
+    ("nDCG@", "at character 6: invalid syntax"),
+    ("nDCG@10 AP", "at character 9: invalid syntax"),
+    ("Residual(AP)", "at character 10: each parameter needs its name, as in Residual(measure=AP)"),
+    ("CWLA(C=[1],A=erg)", "at character 8: C= must be a number, True, False, None, text or a map"),
+    ("TBG(lengths=ä, unseen=[1])", "at character 23: unseen= must be"),
+    ("RBP(p=0.5,p=0.6)", "at character 11: give every parameter once"),
+    ("CWLA(**x)", "at character 6: give every parameter once"),
+    ("ndcg_cut_10@5", "at character 13: cutoff is given twice"),
+    ("nDCG(cutoff=5)@10", "at character 16: cutoff is given twice"),
+    ("nDCG(gains={x:1})", "at character 12: the keys of the map gains= must be"),
+    ("3", "at character 1: a measure starts with a name"),
+    ("", "at character 1: the text is empty"),
+    ("AP,", "at character 1: the text is empty"),
+    ("early=ndcg_cut", "ndcg_cut of trec_eval stands for several measures. Write one of them: nDCG@5, nDCG@10,"),
+    ("early=official", "official of trec_eval stands for several measures. Write one of them: NumQ, NumRet,"),
+    ("f1@5", "f1@5 of ranx is not computed: 'SetF' is F1 of all retrieved documents"),
+    ("f1", "no measure 'f1'. Near: 'SetF'"),
+    ("relstring", "neither this package nor ir_measures computes relstring of trec_eval"),
+    ("ndcg_cut_10abc", "no measure 'ndcg_cut_10abc'"),
+    ("Q", "no measure 'Q'. Near: 'QMeasure'"),
+    ("hit_rate", "Near: 'Success'"),
+    ("nDGC@10", "no measure 'nDGC'. Near: 'nDCG'"),
+    ("early=iprec_at_recall", "Write one of them: IPrec@0.0, IPrec@0.1,"),
+    ("alpha-nDCG@5", "no measure 'alpha-nDCG'. Near: 'alpha_nDCG'"),
+    ("α-nDCG@5", "no measure 'α-nDCG'. Near: 'alpha_nDCG'"),
+    ("MAP-IA", "no measure 'MAP-IA'. Near: 'AP_IA'"),
+])  # fmt: skip
 def test_errors_name_the_position(text, says):
     refused(lambda: measures_of(text), UnknownSpec, says)
 
 
-@pytest.mark.parametrize(
-    "theirs, here",
-    [
-        ("hit_rate@10", "Success@10"), ("r-precision", "Rprec"), ("mrr", "RR"), ("mrr@5", "RR@5"), ("map@100", "AP@100"),
-        ("dcg@7", "CWLA(C='dcg(7)',A='etg',gain='raw')"), ("dcg_burges@7", "CWLA(C='dcg(7)',A='etg',gain='burges')"),
-        ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"), ("ndcg_burges", "nDCG(dcg='exp-log2')"), ("precision@5", "P@5"),
-        ("recall@5", "R@5"), ("bpref", "Bpref"), ("rbp.80", "CWLA(C='rbp(0.8)',A='erg',gain='raw')"),
-        ("rbp.95", "CWLA(C='rbp(0.95)',A='erg',gain='raw')"), ("map-l2", "AP(rel=2)"), ("precision@5-l2", "P(rel=2)@5"),
-        ("hits@3", "CWLA(C='prec(3)',A='etg',gain='binary')"), ("ndcg@10", "nDCG@10"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("theirs, here", [
+    ("hit_rate@10", "Success@10"), ("r-precision", "Rprec"), ("mrr", "RR"), ("mrr@5", "RR@5"), ("map@100", "AP@100"),
+    ("dcg@7", "CWLA(C='dcg(7)',A='etg',gain='raw')"), ("dcg_burges@7", "CWLA(C='dcg(7)',A='etg',gain='burges')"),
+    ("ndcg_burges@10", "nDCG(dcg='exp-log2')@10"), ("ndcg_burges", "nDCG(dcg='exp-log2')"), ("precision@5", "P@5"),
+    ("recall@5", "R@5"), ("bpref", "Bpref"), ("rbp.80", "CWLA(C='rbp(0.8)',A='erg',gain='raw')"),
+    ("rbp.95", "CWLA(C='rbp(0.95)',A='erg',gain='raw')"), ("map-l2", "AP(rel=2)"), ("precision@5-l2", "P(rel=2)@5"),
+    ("hits@3", "CWLA(C='prec(3)',A='etg',gain='binary')"), ("ndcg@10", "nDCG@10"),
+])  # fmt: skip
 def test_names_of_ranx(theirs, here):
     assert measures_of(theirs) == measures_of([here])
 
@@ -228,16 +219,13 @@ def test_other_errors():
         refused(lambda wrong=wrong: measures_of(f"TBG(half_life={wrong})"), UnknownSpec, "half_life= must be a number")
 
 
-@pytest.mark.parametrize(
-    ("signed", "plain"),
-    [
-        ("TBG(half_life=+3)", TBG(half_life=3)),
-        ("P@+5", "P@5"),
-        ("CWLA(C=rbp(+.8),A=erg,max_rel=+3)", "CWLA(C=rbp(.8),A=erg,max_rel=3)"),
-        ("CWLA(C=rr,A=err,gain='table({+1:+0.5})')", "CWLA(C=rr,A=err,gain='table({1:0.5})')"),
-        ("nDCG(gains={0:-1,+1:2})", ir_measures.nDCG(gains={0: -1, 1: 2})),
-    ],
-)
+@pytest.mark.parametrize(("signed", "plain"), [
+    ("TBG(half_life=+3)", TBG(half_life=3)),
+    ("P@+5", "P@5"),
+    ("CWLA(C=rbp(+.8),A=erg,max_rel=+3)", "CWLA(C=rbp(.8),A=erg,max_rel=3)"),
+    ("CWLA(C=rr,A=err,gain='table({+1:+0.5})')", "CWLA(C=rr,A=err,gain='table({1:0.5})')"),
+    ("nDCG(gains={0:-1,+1:2})", ir_measures.nDCG(gains={0: -1, 1: 2})),
+])  # fmt: skip
 def test_numbers_may_have_a_sign(signed, plain):
     assert measures_of([signed]) == measures_of([plain])
 

@@ -103,17 +103,14 @@ def test_a_docstring_of_one_line_and_none_at_all():
     assert entry("gain", "silent").says == ""
 
 
-@pytest.mark.parametrize(
-    ("role", "text", "found"),
-    [
-        ("C", "rbp(phi=p)", ["rbp"]),
-        ("C", "product(ift_goal(T, b1, R1), rr)", ["product", "ift_goal", "rr"]),
-        ("A", "utility(reciprocal)", ["utility", "reciprocal"]),
-        ("gain", "threshold(0.4, 0.6)", ["threshold"]),
-        ("norm", "ideal", ["ideal"]),
-        ("C", "as given", []),
-    ],
-)
+@pytest.mark.parametrize(("role", "text", "found"), [
+    ("C", "rbp(phi=p)", ["rbp"]),
+    ("C", "product(ift_goal(T, b1, R1), rr)", ["product", "ift_goal", "rr"]),
+    ("A", "utility(reciprocal)", ["utility", "reciprocal"]),
+    ("gain", "threshold(0.4, 0.6)", ["threshold"]),
+    ("norm", "ideal", ["ideal"]),
+    ("C", "as given", []),
+])  # fmt: skip
 def test_what_a_part_is_made_of(role, text, found):
     assert [part.name for part in reference.made_of(role, text)] == found
 
@@ -123,17 +120,14 @@ def test_where_a_list_ends_is_said_in_words():
     assert thousand.says == "All users leave at rank 1000, retrieved or not."
 
 
-@pytest.mark.parametrize(
-    ("name", "role", "text"),
-    [
-        ("AdaptiveRBP", "C", "rbp(phi=p)"),
-        ("TBG", "C", "decay(half_life)"),
-        ("TBG", "gain", "clicksave(p_click=p_click_relevant, p_save=p_save, rel=rel)"),
-        ("Cascade", "A", "utility(reciprocal)"),
-        ("CWLA", "C", "as given"),
-        ("CWLA", "gain", "linear"),
-    ],
-)
+@pytest.mark.parametrize(("name", "role", "text"), [
+    ("AdaptiveRBP", "C", "rbp(phi=p)"),
+    ("TBG", "C", "decay(half_life)"),
+    ("TBG", "gain", "clicksave(p_click=p_click_relevant, p_save=p_save, rel=rel)"),
+    ("Cascade", "A", "utility(reciprocal)"),
+    ("CWLA", "C", "as given"),
+    ("CWLA", "gain", "linear"),
+])  # fmt: skip
 def test_parts_say_which_parameter_is_which(name, role, text):
     assert entry("measure", name).parts[role] == text
 

@@ -210,15 +210,12 @@ def test_condensed_lists_and_functions_of_users():
 # ---- parameters and texts
 
 
-@pytest.mark.parametrize(
-    ("parameters", "text"),
-    [
-        ({"rho": 0.5}, "SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)"),
-        ({"rho": np.float64(1), "A": erg, "delta": 1.0}, "SessionCWLA(C='rbp(0.8)',A='erg',rho=1)"),
-        ({"rho": [0.5, 1.0]}, "SessionCWLA(C='rbp(0.8)',A='etg',rho={1:0.5,2:1})"),
-        ({"rho": {2: 0, 1: 0.5}, "delta": 0.1, "cutoff": 9}, "SessionCWLA(C='rbp(0.8)',A='etg',rho={1:0.5,2:0},delta=0.1)@9"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("parameters", "text"), [
+    ({"rho": 0.5}, "SessionCWLA(C='rbp(0.8)',A='etg',rho=0.5)"),
+    ({"rho": np.float64(1), "A": erg, "delta": 1.0}, "SessionCWLA(C='rbp(0.8)',A='erg',rho=1)"),
+    ({"rho": [0.5, 1.0]}, "SessionCWLA(C='rbp(0.8)',A='etg',rho={1:0.5,2:1})"),
+    ({"rho": {2: 0, 1: 0.5}, "delta": 0.1, "cutoff": 9}, "SessionCWLA(C='rbp(0.8)',A='etg',rho={1:0.5,2:0},delta=0.1)@9"),
+])  # fmt: skip
 def test_texts_are_read_as_they_are_written(parameters, text):
     measure = SessionCWLA(**{"C": "rbp(0.8)", "A": "etg", "gain": "binary"} | parameters)
     head, _, cutoff = text.partition("@")
@@ -230,22 +227,19 @@ def test_texts_are_read_as_they_are_written(parameters, text):
     assert evaluate_sessions(QRELS, RUN, SESSIONS, [text]).equals(evaluate_sessions(QRELS, RUN, SESSIONS, [measure]))
 
 
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"rho": 1.2}, "rho=1.2): rho must be a number in [0, 1], or a list or map of such numbers"),
-        ({"rho": []}, "rho=[]): rho must be"),
-        ({"rho": "often"}, "rho='often'): rho must be"),
-        ({"rho": [0.5, 2]}, "rho must be"),
-        ({"rho": {1: 0.5, 3: 0.5}}, "rho must be"),
-        ({"delta": -1}, "delta must be a number in [0, 1]"),
-        ({"A": "avg"}, "A must be 'etg' or 'erg'"),
-        ({"norm": "ideal"}, "SessionCWLA has no parameter 'norm'"),
-        ({"end": "far"}, "): end='far': end must be"),
-        ({"gain": "linear"}, "): gain='linear' needs max_rel="),
-        ({"C": "rbp"}, "rbp"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "message"), [
+    ({"rho": 1.2}, "rho=1.2): rho must be a number in [0, 1], or a list or map of such numbers"),
+    ({"rho": []}, "rho=[]): rho must be"),
+    ({"rho": "often"}, "rho='often'): rho must be"),
+    ({"rho": [0.5, 2]}, "rho must be"),
+    ({"rho": {1: 0.5, 3: 0.5}}, "rho must be"),
+    ({"delta": -1}, "delta must be a number in [0, 1]"),
+    ({"A": "avg"}, "A must be 'etg' or 'erg'"),
+    ({"norm": "ideal"}, "SessionCWLA has no parameter 'norm'"),
+    ({"end": "far"}, "): end='far': end must be"),
+    ({"gain": "linear"}, "): gain='linear' needs max_rel="),
+    ({"C": "rbp"}, "rbp"),
+])  # fmt: skip
 def test_parameters_out_of_range(parameters, message):
     refused(lambda: of_session(**parameters), BadParameter, message)
 

@@ -262,24 +262,21 @@ def test_the_run_is_matched_with_its_judgments_once(log, monkeypatch):
 
 
 @pytest.mark.every_case
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda t: t.drop(columns="order"), "no column 'order'; there is 'session', 'query_id'"),
-        (lambda t: t.drop(columns="query_id"), "no column 'query_id'"),
-        (lambda t: t.iloc[:0], "sessions are empty"),
-        (lambda t: pd.concat([t, t.tail(2).assign(session="s9")]), "2 queries occur more than once in the sessions ('15', '16')"),
-        (lambda t: t.assign(order=t["order"].where(t.query_id != "4")), "1 of 15 queries have no order ('4')"),
-        (lambda t: t.assign(order=t["order"].clip(upper=2)), "session 's0': the queries '3', '4' have the same order 2"),
-        (lambda t: t.assign(order=t["order"].astype(str)), "order of the sessions must contain numbers or times, not"),
-        (lambda t: t.assign(query_id=t.query_id.astype(int)), "query_id of the sessions must be strings"),
-        (lambda t: t.assign(session=t.session.where(t.query_id != "4")), "session of the sessions is missing in row 2"),
-        (lambda t: t.assign(session="x" + t.session), "5 of 5 sessions or topics have no judgments ('xs0', 'xs1', 'xs2', …); the judgments have"),
-        (lambda t: {"s0": ["2", "3"], "s1": []}, "session 's1' must have a list of one or more queries, not []"),
-        (lambda t: {"s0": "23"}, "of one or more queries, not '23'"),
-        (lambda t: [("s0", "2")], "a DataFrame or a dict of lists, not list"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda t: t.drop(columns="order"), "no column 'order'; there is 'session', 'query_id'"),
+    (lambda t: t.drop(columns="query_id"), "no column 'query_id'"),
+    (lambda t: t.iloc[:0], "sessions are empty"),
+    (lambda t: pd.concat([t, t.tail(2).assign(session="s9")]), "2 queries occur more than once in the sessions ('15', '16')"),
+    (lambda t: t.assign(order=t["order"].where(t.query_id != "4")), "1 of 15 queries have no order ('4')"),
+    (lambda t: t.assign(order=t["order"].clip(upper=2)), "session 's0': the queries '3', '4' have the same order 2"),
+    (lambda t: t.assign(order=t["order"].astype(str)), "order of the sessions must contain numbers or times, not"),
+    (lambda t: t.assign(query_id=t.query_id.astype(int)), "query_id of the sessions must be strings"),
+    (lambda t: t.assign(session=t.session.where(t.query_id != "4")), "session of the sessions is missing in row 2"),
+    (lambda t: t.assign(session="x" + t.session), "5 of 5 sessions or topics have no judgments ('xs0', 'xs1', 'xs2', …); the judgments have"),
+    (lambda t: {"s0": ["2", "3"], "s1": []}, "session 's1' must have a list of one or more queries, not []"),
+    (lambda t: {"s0": "23"}, "of one or more queries, not '23'"),
+    (lambda t: [("s0", "2")], "a DataFrame or a dict of lists, not list"),
+])  # fmt: skip
 def test_tables_that_cannot_be_used(log, change, message):
     qrels, run, table = log
     refused(lambda: evaluate_sessions(qrels, run, change(table), ["RR"]), BadSessions, message)
@@ -296,29 +293,23 @@ def test_other_errors_are_those_of_evaluate(log):
 # ---- session measures in ir_measures
 
 
-@pytest.mark.parametrize(
-    ("measure", "text"),
-    [
-        (sDCG, "sDCG"),
-        (nsDCG(b=2.0, bq=3.5) @ 9, "nsDCG(bq=3.5)@9"),
-        (esNDCG(discount="none", p_reform=0.8, p_down=0.5), "esNDCG(p_down=0.5,discount='none')"),
-    ],
-)
+@pytest.mark.parametrize(("measure", "text"), [
+    (sDCG, "sDCG"),
+    (nsDCG(b=2.0, bq=3.5) @ 9, "nsDCG(bq=3.5)@9"),
+    (esNDCG(discount="none", p_reform=0.8, p_down=0.5), "esNDCG(p_down=0.5,discount='none')"),
+])  # fmt: skip
 def test_they_print_as_they_are_read(measure, text):
     assert str(measure) == text
     assert ir_measures.parse_measure(text) == measure == pickle.loads(pickle.dumps(measure))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("sDCG(b=1)", "b must be a number in (1, inf)"),
-        ("esNDCG(p_down=1.2)", "p_down must be"),
-        ("esNDCG(discount='log')", "discount must be 'log2' or 'none'"),
-        ("nsDCG(base=2)", "no parameter 'base'"),
-        ("nsDCG@0", "cutoff must be"),
-    ],
-)
+@pytest.mark.parametrize(("text", "message"), [
+    ("sDCG(b=1)", "b must be a number in (1, inf)"),
+    ("esNDCG(p_down=1.2)", "p_down must be"),
+    ("esNDCG(discount='log')", "discount must be 'log2' or 'none'"),
+    ("nsDCG(base=2)", "no parameter 'base'"),
+    ("nsDCG@0", "cutoff must be"),
+])  # fmt: skip
 def test_parameters_out_of_range(log, text, message):
     refused(lambda: evaluate_sessions(*log, [text]), BadParameter, message)
 

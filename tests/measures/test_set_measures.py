@@ -102,17 +102,14 @@ def test_identities(hits, elsewhere, recall):
     assert highest == max(np.cumsum(hits) / np.arange(1, len(hits) + 1))
 
 
-@pytest.mark.parametrize(
-    "measure,says",
-    [
-        ("SetUtility(spared=1)", "needs documents="),
-        ("SetUtility(spared=1,documents=2)", "documents=2 of SetUtility is less than the 3 documents"),
-        ("SetUtility(other=-1)", "other must be a number in [0, inf)"),
-        ("IPrec", "IPrec needs recall=, as in IPrec@0.1"),
-        ("IPrec@1.5", "recall"),
-        ("SetF(beta=-1)", "beta must be a number in [0, inf)"),
-    ],
-)
+@pytest.mark.parametrize("measure,says", [
+    ("SetUtility(spared=1)", "needs documents="),
+    ("SetUtility(spared=1,documents=2)", "documents=2 of SetUtility is less than the 3 documents"),
+    ("SetUtility(other=-1)", "other must be a number in [0, inf)"),
+    ("IPrec", "IPrec needs recall=, as in IPrec@0.1"),
+    ("IPrec@1.5", "recall"),
+    ("SetF(beta=-1)", "beta must be a number in [0, inf)"),
+])  # fmt: skip
 def test_errors(measure, says):
     refused(lambda: evaluate({"q": {"a": 1, "b": 0, "c": 0}}, {"q": {"a": 1.0, "b": 0.5, "c": 0.1}}, [measure]), says)
 

@@ -32,38 +32,32 @@ def some_function(view, k: int):
     return 1.0
 
 
-@pytest.mark.parametrize(
-    ("kind", "stated", "says"),
-    [
-        ("aggregation", {"linaer": True}, "@aggregation(linaer=…) of 'some_function': no such fact. Near: 'linear_in_gain'."),
-        ("continuation", {"constant_beyond_lst": True}, "Near: 'constant_beyond_list'"),
-        ("continuation", {"credit_terms": True}, "no such fact."),
-        ("continuation", {"jump_rank": lambda k: k}, "no such fact."),
-        ("continuation", {"items_beyond": lambda view, V, k: V}, "All facts of users' functions: continuation: constant_beyond_list, "
-         "ignores_zero_gain, eventually_leaves, gives_survival, last_rank; aggregation: linear_in_gain, monotone_in_gain, "
-         "less_is_better; gain: known_grades, signed; effort: constant_from."),
-        ("aggregation", {"affine_beyond_list": True}, "no such fact."),
-        ("gain", {"unit_effort": True}, "no such fact. Available: known_grades, signed."),
-        ("effort", {"constant_frm": True}, "Near: 'constant_from'"),
-        ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "stated", "says"), [
+    ("aggregation", {"linaer": True}, "@aggregation(linaer=…) of 'some_function': no such fact. Near: 'linear_in_gain'."),
+    ("continuation", {"constant_beyond_lst": True}, "Near: 'constant_beyond_list'"),
+    ("continuation", {"credit_terms": True}, "no such fact."),
+    ("continuation", {"jump_rank": lambda k: k}, "no such fact."),
+    ("continuation", {"items_beyond": lambda view, V, k: V}, "All facts of users' functions: continuation: constant_beyond_list, "
+     "ignores_zero_gain, eventually_leaves, gives_survival, last_rank; aggregation: linear_in_gain, monotone_in_gain, "
+     "less_is_better; gain: known_grades, signed; effort: constant_from."),
+    ("aggregation", {"affine_beyond_list": True}, "no such fact."),
+    ("gain", {"unit_effort": True}, "no such fact. Available: known_grades, signed."),
+    ("effort", {"constant_frm": True}, "Near: 'constant_from'"),
+    ("discount", {"monotone_in_gain": True}, "no such fact. A discount has none."),
+])  # fmt: skip
 def test_a_fact_that_is_unknown_is_an_error(kind, stated, says):
     refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
     assert "some_function" not in TABLES[kind]
 
 
-@pytest.mark.parametrize(
-    ("kind", "stated", "says"),
-    [
-        ("aggregation", {"linear_in_gain": 1}, "must be True or False, not 1."),
-        ("aggregation", {"linear_in_gain": None}, "must be True or False, not None."),
-        ("continuation", {"constant_beyond_list": lambda k: True}, "must be True or False, not <function"),
-        ("continuation", {"last_rank": 3}, "must be a function of (k), such as lambda k: …, not 3."),
-        ("continuation", {"last_rank": lambda n: n}, "must be a function of (k): missing a required argument: 'n'."),
-        ("gain", {"known_grades": [1, 2]}, "must be a function of (k), such as lambda k: …, not [1, 2]."),
-    ],
-)
+@pytest.mark.parametrize(("kind", "stated", "says"), [
+    ("aggregation", {"linear_in_gain": 1}, "must be True or False, not 1."),
+    ("aggregation", {"linear_in_gain": None}, "must be True or False, not None."),
+    ("continuation", {"constant_beyond_list": lambda k: True}, "must be True or False, not <function"),
+    ("continuation", {"last_rank": 3}, "must be a function of (k), such as lambda k: …, not 3."),
+    ("continuation", {"last_rank": lambda n: n}, "must be a function of (k): missing a required argument: 'n'."),
+    ("gain", {"known_grades": [1, 2]}, "must be a function of (k), such as lambda k: …, not [1, 2]."),
+])  # fmt: skip
 def test_a_fact_of_the_wrong_type_is_an_error(kind, stated, says):
     refused(lambda: DECORATORS[kind](**stated)(some_function), BadParameter, says)
 
@@ -236,45 +230,34 @@ def test_the_facts_of_built_in_functions_hold(kind, name, data):
         assert not internal_facts.is_wrong(spec, fact), fact
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "rbp(0.999999999)",
-        "decay(1e13)",
-        "patience(1e9)",
-        "budget(1e9)",
-        "budget(1e9,partial=True)",
-        "prec(9007199254740993)",
-        "dcg(100000000)",
-        "inst(1e6)",
-    ],
-)
+@pytest.mark.parametrize("text", [
+    "rbp(0.999999999)", "decay(1e13)", "patience(1e9)",
+    "budget(1e9)", "budget(1e9,partial=True)", "prec(9007199254740993)",
+    "dcg(100000000)", "inst(1e6)",
+])  # fmt: skip
 def test_the_facts_of_extreme_parameters_hold(text):
     spec = parse(text, "continuation")
     assert [fact for fact in _TRIALS["continuation"] if refutation(spec.part, spec, fact)] == []
     assert [fact for fact in internal_facts.CHECKS["continuation"] if internal_facts.is_wrong(spec, fact)] == []
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "fact", "wrong"),
-    [
-        ("continuation", "insq(1)", "items_beyond", lambda view, V, T: 3 * V),
-        ("continuation", "insq(1)", "items_between", lambda view, m, T: (0.5**m, 2 * (1 - 0.5**m))),
-        ("continuation", "rr", "vanishes", True),
-        ("aggregation", "avg", "affine_beyond_list", True),
-        ("aggregation", "fin", "constant_without_gain", True),
-        ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),
-        ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1))),
-        ("continuation", "decay(60)", "loss", lambda half_life: np.sqrt),
-        ("continuation", "budget(60)", "loss", lambda T, partial: lambda effort: effort),
-        ("continuation", "budget(60)", "items_beyond", lambda view, V, T, partial: 3 * V),
-        ("continuation", "inst(1)", "satisfied_by_gain", True),
-        ("aggregation", "utility(table(0.5,1))", "weights_fall", lambda phi: True),
-        ("aggregation", "fgt(0.5)", "weights_fall", lambda delta: True),
-        ("effort", "reading", "unit_effort", True),
-        ("effort", "reading", "given_with_items", True),
-    ],
-)
+@pytest.mark.parametrize(("kind", "text", "fact", "wrong"), [
+    ("continuation", "insq(1)", "items_beyond", lambda view, V, T: 3 * V),
+    ("continuation", "insq(1)", "items_between", lambda view, m, T: (0.5**m, 2 * (1 - 0.5**m))),
+    ("continuation", "rr", "vanishes", True),
+    ("aggregation", "avg", "affine_beyond_list", True),
+    ("aggregation", "fin", "constant_without_gain", True),
+    ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1 / i, r)),
+    ("aggregation", "etg", "credit_terms", lambda i, r, e, C: (1.0, (1 - C) * np.cumsum(r, axis=1))),
+    ("continuation", "decay(60)", "loss", lambda half_life: np.sqrt),
+    ("continuation", "budget(60)", "loss", lambda T, partial: lambda effort: effort),
+    ("continuation", "budget(60)", "items_beyond", lambda view, V, T, partial: 3 * V),
+    ("continuation", "inst(1)", "satisfied_by_gain", True),
+    ("aggregation", "utility(table(0.5,1))", "weights_fall", lambda phi: True),
+    ("aggregation", "fgt(0.5)", "weights_fall", lambda delta: True),
+    ("effort", "reading", "unit_effort", True),
+    ("effort", "reading", "given_with_items", True),
+])  # fmt: skip
 def test_wrong_internal_facts_are_found(kind, text, fact, wrong):
     spec = parse(text, kind)
     part = Part(kind, spec.part.function, **{**spec.part.facts.stated, fact: wrong})
@@ -336,16 +319,13 @@ def test_a_function_that_refuses_lists_is_not_refuted():
     check_facts(spec_of("aggregation", lambda view: view.nothing, {"linear_in_gain": True}))
 
 
-@pytest.mark.parametrize(
-    ("kind", "function", "facts", "says"),
-    [
-        ("continuation", limited, {"last_rank": lambda k: "x"}, r"C='limited\(5\)': last_rank= .* gives 'x', and must give a rank"),
-        ("continuation", limited, {"last_rank": lambda k: -k}, "gives -5, and must give a rank"),
-        ("continuation", limited, {"last_rank": lambda k: k / 2}, r"gives 2\.5, and must give a rank"),
-        ("gain", lambda grade, k: grade, {"known_grades": lambda k: [0, 1]}, r"gives \[0, 1\], and must give grades above 0"),
-        ("gain", lambda grade, k: grade, {"known_grades": lambda k: "few"}, "gives 'few', and must give grades above 0"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "function", "facts", "says"), [
+    ("continuation", limited, {"last_rank": lambda k: "x"}, r"C='limited\(5\)': last_rank= .* gives 'x', and must give a rank"),
+    ("continuation", limited, {"last_rank": lambda k: -k}, "gives -5, and must give a rank"),
+    ("continuation", limited, {"last_rank": lambda k: k / 2}, r"gives 2\.5, and must give a rank"),
+    ("gain", lambda grade, k: grade, {"known_grades": lambda k: [0, 1]}, r"gives \[0, 1\], and must give grades above 0"),
+    ("gain", lambda grade, k: grade, {"known_grades": lambda k: "few"}, "gives 'few', and must give grades above 0"),
+])  # fmt: skip
 def test_a_fact_that_gives_nonsense_is_an_error(kind, function, facts, says):
     with pytest.raises(BadParameter, match=says):
         check_facts(spec_of(kind, function, facts, (5,)))

@@ -227,18 +227,11 @@ def test_swaps_change_scores_as_they_say(C, A):
             assert found[a, b] == pytest.approx(after - before, abs=1e-10), (measured, a, b)
 
 
-@pytest.mark.parametrize(
-    "C",
-    [
-        "own_weibull(0.7,323)",
-        "own_budget(60)",
-        "budget(60)",
-        "budget(60,True)",
-        "power_law(100,2)",
-        "own_decay(60)",
-        "ever_faster(60)",
-    ],
-)
+@pytest.mark.parametrize("C", [
+    "own_weibull(0.7,323)", "own_budget(60)", "budget(60)",
+    "budget(60,True)", "power_law(100,2)", "own_decay(60)",
+    "ever_faster(60)",
+])  # fmt: skip
 @pytest.mark.parametrize("A", ["etg", "max", "smeared(60)"])
 def test_own_laws_of_time_need_no_cost_of_unseen_documents(C, A):
     parts = {"C": C, "A": A, "effort": "time", "gain": "clicksave", "lengths": LENGTHS}

@@ -253,19 +253,12 @@ def test_no_unknown_gain_exceeds_a_residual_that_is_a_bound(C, data):
     assert score(r, **same) <= truth + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("C", "A", "poor", "rich"),
-    [
-        ("rr", "max", [0, 0, 1], [0.5, 0, 1]),
-        ("inst(1)", "max", [0.5, 0, 1], [0.5, 0.5, 1]),
-        ("ap2", "avg", [1, 0, 0], [1, 0, 0.75]),
-        ("ap1", "erg", [1, 0, 0], [1, 0, 0.75]),
-        ("rr", "fin", [0, 0, 1], [0.5, 0, 1]),
-        ("rr", "pe(0.5)", [0, 0, 1], [0.5, 0, 1]),
-        ("cascade(0.8)", "max", [0, 1, 0], [0.5, 1, 0]),
-        ("carterette2(3)", "etg", [0, 1, 1], [0.25, 1, 1]),
-    ],
-)
+@pytest.mark.parametrize(("C", "A", "poor", "rich"), [
+    ("rr", "max", [0, 0, 1], [0.5, 0, 1]), ("inst(1)", "max", [0.5, 0, 1], [0.5, 0.5, 1]),
+    ("ap2", "avg", [1, 0, 0], [1, 0, 0.75]), ("ap1", "erg", [1, 0, 0], [1, 0, 0.75]),
+    ("rr", "fin", [0, 0, 1], [0.5, 0, 1]), ("rr", "pe(0.5)", [0, 0, 1], [0.5, 0, 1]),
+    ("cascade(0.8)", "max", [0, 1, 0], [0.5, 1, 0]), ("carterette2(3)", "etg", [0, 1, 1], [0.25, 1, 1]),
+])  # fmt: skip
 def test_residuals_are_no_bounds_where_gain_lowers_scores(C, A, poor, rich):
     """Raising one gain lowers the score for rr+max, inst+max, ap2+avg, rr+fin (docs/conventions.rst, Residuals)."""
     assert score(rich, C=C, A=A) < score(poor, C=C, A=A) - 0.01

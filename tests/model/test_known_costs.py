@@ -210,16 +210,13 @@ def test_a_unit_is_a_word_and_changes_no_number():
     assert CWLA(C="prec(2)", A="erg", gain="raw", effort="cost(unit='euro')").params["effort"] == "cost(euro)"
 
 
-@pytest.mark.parametrize(
-    ("parameters", "says"),
-    [
-        ({"effort": "by_rank"}, "needs the cost of at least one rank"),
-        ({"effort": "by_rank(1, -2)"}, r"costs must be a number in \[0, inf\)"),
-        ({"effort": "plus(given, unit)"}, "given efforts cannot be a part of a sum"),
-        ({"effort": "plus(unit)"}, "needs second"),
-        ({"effort": "by_rank(2, 1)", "norm": "unlimited", "max_rel": 1}, "depends on ranks: use norm='ideal'"),
-    ],
-)
+@pytest.mark.parametrize(("parameters", "says"), [
+    ({"effort": "by_rank"}, "needs the cost of at least one rank"),
+    ({"effort": "by_rank(1, -2)"}, r"costs must be a number in \[0, inf\)"),
+    ({"effort": "plus(given, unit)"}, "given efforts cannot be a part of a sum"),
+    ({"effort": "plus(unit)"}, "needs second"),
+    ({"effort": "by_rank(2, 1)", "norm": "unlimited", "max_rel": 1}, "depends on ranks: use norm='ideal'"),
+])  # fmt: skip
 def test_errors_name_the_effort(parameters, says):
     with pytest.raises((BadParameter, NoFiniteValue), match=says):
         score([1, 0], C="rbp(0.5)", A="etg", **parameters)

@@ -46,31 +46,28 @@ def test_tables_are_printed_and_read_as_the_same(gains):
     assert spec["gains"] == gains
 
 
-@pytest.mark.parametrize(
-    ("kind", "written", "canonical"),
-    [
-        ("continuation", "inst(T=2.0)", "inst(2)"),
-        ("continuation", " rbp( phi = 0.80 ) ", "rbp(0.8)"),
-        ("continuation", "prec(1e1)", "prec(10)"),
-        ("continuation", "decay(224)", "decay"),
-        ("continuation", "decay(half_life=224.0)", "decay"),
-        ("continuation", "dcg(None)", "dcg"),
-        ("continuation", "ap1(judged)", "ap1"),
-        ("continuation", "ap1(R='judged',rel=2)", "ap1(rel=2)"),
-        ("continuation", "ap2('ranking', rel=2)", "ap2(ranking,2)"),
-        ("continuation", "cascade(rel=2,gamma=1)", "cascade(1,2)"),
-        ("continuation", "fixed(1.0, 0.5)", "fixed(1,0.5)"),
-        ("aggregation", "pe(beta=0.5)", "pe(0.5)"),
-        ("aggregation", "utility(phi=power(p=0.5))", "utility(power(0.5))"),
-        ("aggregation", "utility('power(0.5)')", "utility(power(0.5))"),
-        ("aggregation", "utility(phi=table(1.0, .50))", "utility(table(1,0.5))"),
-        ("discount", "table(1,0.6)", "table(1,0.6)"),
-        ("gain", "table({2: 1.0, 1.0: 0.3})", "table({1:0.3,2:1})"),
-        ("gain", "table({+1: +2})", "table({1:2})"),
-        ("gain", "clicksave(rel=2)", "clicksave(rel=2)"),
-        ("effort", "time(4.4, 0.018, 9)", "time(seconds_per_document=9)"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "written", "canonical"), [
+    ("continuation", "inst(T=2.0)", "inst(2)"),
+    ("continuation", " rbp( phi = 0.80 ) ", "rbp(0.8)"),
+    ("continuation", "prec(1e1)", "prec(10)"),
+    ("continuation", "decay(224)", "decay"),
+    ("continuation", "decay(half_life=224.0)", "decay"),
+    ("continuation", "dcg(None)", "dcg"),
+    ("continuation", "ap1(judged)", "ap1"),
+    ("continuation", "ap1(R='judged',rel=2)", "ap1(rel=2)"),
+    ("continuation", "ap2('ranking', rel=2)", "ap2(ranking,2)"),
+    ("continuation", "cascade(rel=2,gamma=1)", "cascade(1,2)"),
+    ("continuation", "fixed(1.0, 0.5)", "fixed(1,0.5)"),
+    ("aggregation", "pe(beta=0.5)", "pe(0.5)"),
+    ("aggregation", "utility(phi=power(p=0.5))", "utility(power(0.5))"),
+    ("aggregation", "utility('power(0.5)')", "utility(power(0.5))"),
+    ("aggregation", "utility(phi=table(1.0, .50))", "utility(table(1,0.5))"),
+    ("discount", "table(1,0.6)", "table(1,0.6)"),
+    ("gain", "table({2: 1.0, 1.0: 0.3})", "table({1:0.3,2:1})"),
+    ("gain", "table({+1: +2})", "table({1:2})"),
+    ("gain", "clicksave(rel=2)", "clicksave(rel=2)"),
+    ("effort", "time(4.4, 0.018, 9)", "time(seconds_per_document=9)"),
+])  # fmt: skip
 def test_one_way_to_print(kind, written, canonical):
     """Normal form: fixed order, 2.0 printed as 2, defaults omitted."""
     assert str(parse(written, kind)) == canonical
@@ -112,61 +109,55 @@ def test_ranges_are_those_of_mathematics(value, interval):
     assert (value in In(interval)) == (above and below)
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "message"),
-    [
-        ("continuation", "rpb(0.8)",
-         "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'. `pyterrier-cwla measures` lists all."),
-        ("aggregation", "utility(log3)",
-         "no discount 'log3' in A='utility(log3)'. Near: 'log2'. `pyterrier-cwla measures` lists all."),
-        ("continuation", "rbp(0.8", "C='rbp(0.8' cannot be read: write a name and its parameters, as in 'rbp(0.8)'."),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "text", "message"), [
+    ("continuation", "rpb(0.8)",
+     "no continuation 'rpb' in C='rpb(0.8)'. Near: 'rbp'. `pyterrier-cwla measures` lists all."),
+    ("aggregation", "utility(log3)",
+     "no discount 'log3' in A='utility(log3)'. Near: 'log2'. `pyterrier-cwla measures` lists all."),
+    ("continuation", "rbp(0.8", "C='rbp(0.8' cannot be read: write a name and its parameters, as in 'rbp(0.8)'."),
+])  # fmt: skip
 def test_unknown_names(kind, text, message):
     """Errors for unknown names list similar names."""
     assert refused(lambda: parse(text, kind), UnknownSpec) == message
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "message"),
-    [
-        ("continuation", "rbp(1)", "C='rbp(1)': phi must be a number in [0, 1)."),
-        ("continuation", "rbp('0.8')", "C=\"rbp('0.8')\": phi must be a number in [0, 1)."),
-        ("continuation", "rbp(True)", "C='rbp(True)': phi must be a number in [0, 1)."),
-        ("continuation", "rbp(nan)", "C='rbp(nan)': phi must be a number in [0, 1)."),
-        ("continuation", "prec(2.5)", "C='prec(2.5)': k must be a whole number in [1, inf)."),
-        ("continuation", "prec(1e999)", "C='prec(1e999)': k must be a whole number in [1, inf)."),
-        ("continuation", "inst(0.4)", "C='inst(0.4)': T must be a number in [0.5, inf)."),
-        ("continuation", "ap1(both)", "C='ap1(both)': R must be 'judged' or 'ranking'."),
-        ("continuation", "rbp", "C='rbp': rbp(phi) needs phi."),
-        ("continuation", "rbp(0.8, 0.9)", "C='rbp(0.8, 0.9)': rbp(phi) takes 1 parameters, got 2."),
-        ("continuation", "rbp(0.8, phi=0.8)", "C='rbp(0.8, phi=0.8)': phi is given twice."),
-        ("continuation", "rbp(ph=0.8)", "C='rbp(ph=0.8)': rbp(phi) has no parameter 'ph'. Near: 'phi'."),
-        ("continuation", "fixed(values=0.5)",
-         "C='fixed(values=0.5)': give the values of fixed(*values) one after the other, without a name."),
-        ("aggregation", "utility(3)", "A='utility(3)': phi must be a discount: one of geometric, log2, power, reciprocal, table, or your own."),
-        ("aggregation", "utility(power)", "A='utility(power)': power(p) needs p."),
-        ("gain", "table({1: -1})",
-         "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
-        ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': give every grade once."),
-        ("gain", "table({1: x})",
-         "gain='table({1: x})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
-        ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
-        ("continuation", "rbp(phi=0.8, phi=0.9)",
-         "C='rbp(phi=0.8, phi=0.9)': give every parameter once, by its name."),
-        ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": give every parameter once, by its name."),
-        ("aggregation", "utility(phi=power(q=1))",
-         "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. Available: p."),
-        ("aggregation", "utility(table({1: 1, 2: 0.5}))",
-         "A='utility(table({1: 1, 2: 0.5}))': values must be a number in [0, inf)."),
-        ("aggregation", "utility(table(1, -0.5))", "A='utility(table(1, -0.5))': values must be a number in [0, inf)."),
-        *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
-          for kind, role, text in (
-              ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),
-              ("continuation", "C", "rbp(-True)"), ("gain", "gain", "table({1: [2]})"),
-          )),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("kind", "text", "message"), [
+    ("continuation", "rbp(1)", "C='rbp(1)': phi must be a number in [0, 1)."),
+    ("continuation", "rbp('0.8')", "C=\"rbp('0.8')\": phi must be a number in [0, 1)."),
+    ("continuation", "rbp(True)", "C='rbp(True)': phi must be a number in [0, 1)."),
+    ("continuation", "rbp(nan)", "C='rbp(nan)': phi must be a number in [0, 1)."),
+    ("continuation", "prec(2.5)", "C='prec(2.5)': k must be a whole number in [1, inf)."),
+    ("continuation", "prec(1e999)", "C='prec(1e999)': k must be a whole number in [1, inf)."),
+    ("continuation", "inst(0.4)", "C='inst(0.4)': T must be a number in [0.5, inf)."),
+    ("continuation", "ap1(both)", "C='ap1(both)': R must be 'judged' or 'ranking'."),
+    ("continuation", "rbp", "C='rbp': rbp(phi) needs phi."),
+    ("continuation", "rbp(0.8, 0.9)", "C='rbp(0.8, 0.9)': rbp(phi) takes 1 parameters, got 2."),
+    ("continuation", "rbp(0.8, phi=0.8)", "C='rbp(0.8, phi=0.8)': phi is given twice."),
+    ("continuation", "rbp(ph=0.8)", "C='rbp(ph=0.8)': rbp(phi) has no parameter 'ph'. Near: 'phi'."),
+    ("continuation", "fixed(values=0.5)",
+     "C='fixed(values=0.5)': give the values of fixed(*values) one after the other, without a name."),
+    ("aggregation", "utility(3)", "A='utility(3)': phi must be a discount: one of geometric, log2, power, reciprocal, table, or your own."),
+    ("aggregation", "utility(power)", "A='utility(power)': power(p) needs p."),
+    ("gain", "table({1: -1})",
+     "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
+    ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': give every grade once."),
+    ("gain", "table({1: x})",
+     "gain='table({1: x})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
+    ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
+    ("continuation", "rbp(phi=0.8, phi=0.9)",
+     "C='rbp(phi=0.8, phi=0.9)': give every parameter once, by its name."),
+    ("continuation", "rbp(**{'phi': 0.8})", "C=\"rbp(**{'phi': 0.8})\": give every parameter once, by its name."),
+    ("aggregation", "utility(phi=power(q=1))",
+     "A='utility(phi=power(q=1))': power(p) has no parameter 'q'. Available: p."),
+    ("aggregation", "utility(table({1: 1, 2: 0.5}))",
+     "A='utility(table({1: 1, 2: 0.5}))': values must be a number in [0, inf)."),
+    ("aggregation", "utility(table(1, -0.5))", "A='utility(table(1, -0.5))': values must be a number in [0, inf)."),
+    *((kind, text, f"{role}={text!r}: parameters are numbers, names, or maps such as {{1: 0.5}}.")
+      for kind, role, text in (
+          ("continuation", "C", "rbp(phi=[0.8])"), ("continuation", "C", "ap1(-'judged')"),
+          ("continuation", "C", "rbp(-True)"), ("gain", "gain", "table({1: [2]})"),
+      )),
+])  # fmt: skip
 def test_bad_parameters_are_told_what_is_allowed(kind, text, message):
     assert refused(lambda: parse(text, kind), BadParameter) == message
 

@@ -213,16 +213,13 @@ def test_a_continuation_that_jumps(k):
     refused(lambda: score(TABLE_1, C="leap(30000)", A="avg"), NoFiniteValue, *words)
 
 
-@pytest.mark.parametrize(
-    ("C", "V"),
-    [
-        ("prec(30000)", lambda i: 1 + 0 * i),
-        ("dcg(30000)", lambda i: 1 / np.log2(i + 1)),
-        ("carterette1(30000)", lambda i: 1 / i),
-        ("carterette2(30000)", lambda i: 1 + 0 * i),
-        ("product(rbp(0.9999),prec(30000))", lambda i: 0.9999 ** (i - 1)),
-    ],
-)
+@pytest.mark.parametrize(("C", "V"), [
+    ("prec(30000)", lambda i: 1 + 0 * i),
+    ("dcg(30000)", lambda i: 1 / np.log2(i + 1)),
+    ("carterette1(30000)", lambda i: 1 / i),
+    ("carterette2(30000)", lambda i: 1 + 0 * i),
+    ("product(rbp(0.9999),prec(30000))", lambda i: 0.9999 ** (i - 1)),
+])  # fmt: skip
 def test_a_last_rank_far_beyond_the_list(C, V):
     """All remaining users leave at rank 30,000, also for short lists."""
     i = np.arange(1.0, 30_001)

@@ -180,34 +180,28 @@ def test_rank_only(name, data):
         np.testing.assert_array_equal(first, second)
 
 
-@pytest.mark.parametrize(
-    ("fact", "of_products"),
-    [
-        (
-            "constant_beyond_list",
-            {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
-        ),
-        (
-            "ignores_zero_gain",
-            {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
-        ),
-        ("eventually_leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
-        ("vanishes", {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False}),
-    ],
-)
+@pytest.mark.parametrize(("fact", "of_products"), [
+    (
+        "constant_beyond_list",
+        {"rr,rbp(0.5)": True, "rr,insq(2)": False, "insq(2),rr": False, "insq(1),insq(2)": False},
+    ),
+    (
+        "ignores_zero_gain",
+        {"rr,carterette3(0.5)": True, "rr,rbp(0.5)": False, "rbp(0.5),rr": False, "insq(1),insq(2)": False},
+    ),
+    ("eventually_leaves", {"rr,rbp(0.5)": True, "decay,rr": True, "rbp(0.5),decay": True, "rr,cascade(1)": False}),
+    ("vanishes", {"rr,dcg": True, "dcg,rr": True, "dcg,dcg": True, "rr,rbp(0.5)": False}),
+])  # fmt: skip
 def test_what_is_so_of_products(fact, of_products):
     """C is constant, or 1, if both factors are. All users leave if one factor makes them leave."""
     for factors, so in of_products.items():
         assert bool(parse(f"product({factors})", "continuation").fact(fact)) is so, factors
 
 
-@pytest.mark.parametrize(
-    "of_products",
-    [
-        {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4},
-        {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0},
-    ],
-)
+@pytest.mark.parametrize("of_products", [
+    {"prec(3),prec(5)": 3, "prec(5),carterette1(3)": 3, "rr,prec(3)": 3, "prec(3),rr": 3, "dcg,prec(4)": 4},
+    {"dcg,dcg": 0, "dcg,rr": 0, "rr,rbp(0.5)": 0},
+])  # fmt: skip
 def test_last_ranks_of_products(of_products):
     """The last rank of a product is the smaller one of its factors."""
     for factors, rank in of_products.items():

@@ -63,18 +63,8 @@ def test_a_ranking_scores_the_same_alone_and_among_others(cells, seed, queries, 
 
 
 MEASURES = [
-    *(
-        "nDCG@10",
-        "AP",
-        "RR",
-        "RBP(rel=1)",
-        "ERR@20",
-        "INST(T=1,max_rel=2)",
-        "Bpref",
-        "infAP",
-        "Judged@10",
-        "AP(judged_only=True)",
-    ),
+    *("nDCG@10", "AP", "RR", "RBP(rel=1)", "ERR@20", "INST(T=1,max_rel=2)", "Bpref", "infAP", "Judged@10"),
+    "AP(judged_only=True)",
     *("TBG(lengths='made')", "GradedTBG(lengths='made')", "UMeasure(T=99,max_rel=2,lengths='made')", "AdaptiveRBP"),
     *("TBG(lengths='made',norm='ideal')", "DynamicBPM(T=1,K=10,max_rel=2)", "IFT(T=2,A=0.2,max_rel=2)", "AdaptiveAP"),
     "Residual(measure=\"CWLA(C='rbp(0.8)',A='erg',max_rel=2)\")",

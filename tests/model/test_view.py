@@ -133,17 +133,14 @@ def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
     refused(lambda: score([1, 0], efforts=[0, 0], C="prec(2)", A="avg", end="stop"), NoFiniteValue)
 
 
-@pytest.mark.parametrize(
-    ("phi", "worth"),
-    [
-        ("reciprocal", [1, 1 / 2, 1 / 3, 1 / 4]),
-        ("log2", [1, 0.6309297535714575, 1 / 2, 0.43067655807339306]),
-        ("power(2)", [1, 1 / 4, 1 / 9, 1 / 16]),
-        ("geometric(0.5)", [1, 1 / 2, 1 / 4, 1 / 8]),
-        ("table(0.9,0.3,0.6)", [0.9, 0.3, 0.6, 0]),
-        ("table(1)", [1, 0, 0, 0]),
-    ],
-)
+@pytest.mark.parametrize(("phi", "worth"), [
+    ("reciprocal", [1, 1 / 2, 1 / 3, 1 / 4]),
+    ("log2", [1, 0.6309297535714575, 1 / 2, 0.43067655807339306]),
+    ("power(2)", [1, 1 / 4, 1 / 9, 1 / 16]),
+    ("geometric(0.5)", [1, 1 / 2, 1 / 4, 1 / 8]),
+    ("table(0.9,0.3,0.6)", [0.9, 0.3, 0.6, 0]),
+    ("table(1)", [1, 0, 0, 0]),
+])  # fmt: skip
 def test_what_a_gain_is_worth_at_each_rank(phi, worth):
     assert score(np.eye(4), C="prec(4)", A=f"utility({phi})").tolist() == pytest.approx(worth, rel=1e-14)
 
@@ -155,21 +152,18 @@ def test_what_lies_between_two_hits_is_forgotten_and_paid_for():
     assert score([0, 0, 1], C="rr", A="erg", effort="by_grade({0:0.5,1:1})") == pytest.approx(0.5, rel=1e-14)
 
 
-@pytest.mark.parametrize(
-    ("found", "says"),
-    [
-        (lambda view: np.array([0.5, 0.5]), r"an array of the shape \(2,\)"),
-        (lambda view: np.ones(7) * 0.5, r"an array of the shape \(7,\)"),
-        (lambda view: view.i[0] * 0 + 0.5, r"an array of the shape \(30,\)"),
-        (lambda view: np.full((2, 3, 4), 0.5), r"an array of the shape \(2, 3, 4\)"),
-        (lambda view: np.zeros((1, 0)), r"an array of the shape \(1, 0\)"),
-        (lambda view: "x", "'x', of type str"),
-        (lambda view: "0.5", "'0.5', of type str"),
-        (lambda view: None, "None, of type NoneType"),
-        (lambda view: 0.5 + 1j, r"\(0\.5\+1j\), of type complex"),
-        (lambda view: [[0.5], [0.2, 0.3]], r"\[\[0\.5\], \[0\.2, 0\.3\]\], of type list"),
-    ],
-)
+@pytest.mark.parametrize(("found", "says"), [
+    (lambda view: np.array([0.5, 0.5]), r"an array of the shape \(2,\)"),
+    (lambda view: np.ones(7) * 0.5, r"an array of the shape \(7,\)"),
+    (lambda view: view.i[0] * 0 + 0.5, r"an array of the shape \(30,\)"),
+    (lambda view: np.full((2, 3, 4), 0.5), r"an array of the shape \(2, 3, 4\)"),
+    (lambda view: np.zeros((1, 0)), r"an array of the shape \(1, 0\)"),
+    (lambda view: "x", "'x', of type str"),
+    (lambda view: "0.5", "'0.5', of type str"),
+    (lambda view: None, "None, of type NoneType"),
+    (lambda view: 0.5 + 1j, r"\(0\.5\+1j\), of type complex"),
+    (lambda view: [[0.5], [0.2, 0.3]], r"\[\[0\.5\], \[0\.2, 0\.3\]\], of type list"),
+])  # fmt: skip
 def test_what_is_no_number_for_each_rank_is_an_error(found, says, recwarn):
     def odd(view):
         return found(view)
