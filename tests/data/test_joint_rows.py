@@ -23,6 +23,12 @@ RUN = st.dictionaries(st.sampled_from(["1", "2", "3", "other"]), RANKING, max_si
 QRELS = {"1": {"a": 1, "b": 0, "c": 2}, "2": {"d": -1, "e": 1}, "3": {"f": 0}}
 
 
+def table_of(run, seed=0):
+    rows = [(query, document, score) for query, of in run.items() for document, score in of.items()]
+    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).astype({"query_id": "str", "doc_id": "str"})
+    return table.astype({"score": float}).sample(frac=1, random_state=seed)  # queries are scattered
+
+
 def alone(run, measures, qrels=QRELS):
     """Return scores and mask of one run given as a table, which is aligned alone."""
     with warnings.catch_warnings(record=True) as caught:
@@ -32,35 +38,16 @@ def alone(run, measures, qrels=QRELS):
 
 
 @pytest.mark.slow
-@given(st.lists(RUN.filter(bool), min_size=2, max_size=5))
-def test_values_are_those_of_each_run_alone(runs):
-    named = {f"run{number}": run for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}
+@given(st.lists(RUN.filter(bool), min_size=2, max_size=5), st.sampled_from([dict, table_of]))
+def test_values_are_those_of_each_run_alone(runs, form):
+    named = {f"run{number}": form(run) for number, run in enumerate([{"1": {"a": 1.0}}, *runs])}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found, answered = scores_by_query(QRELS, named, MEASURES)
-    expected = [alone(run, MEASURES) for run in named.values()]
+    expected = [alone(run, MEASURES) for run in ({"1": {"a": 1.0}}, *runs)]
     assert np.array_equal(found.to_numpy(), np.concatenate([values for values, _, _ in expected]), equal_nan=True)
     assert np.array_equal(answered, [mask for _, mask, _ in expected])
     assert len(caught) == sum(len(messages) for _, _, messages in expected)
-
-
-def table_of(run, seed=0):
-    rows = [(query, document, score) for query, of in run.items() for document, score in of.items()]
-    table = pd.DataFrame(rows, columns=["query_id", "doc_id", "score"]).astype({"query_id": "str", "doc_id": "str"})
-    return table.astype({"score": float}).sample(frac=1, random_state=seed)  # queries are scattered
-
-
-@pytest.mark.slow
-@given(st.lists(RUN, min_size=2, max_size=4), st.integers(0, 9))
-def test_tables_are_aligned_together(runs, seed):
-    named = {f"run{number}": table_of(run, seed) for number, run in enumerate(runs)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found, answered = scores_by_query(QRELS, named, MEASURES)
-        for number, (name, run) in enumerate(named.items()):
-            expected, mask = scores_by_query(QRELS, {name: run}, MEASURES, check=False)
-            assert np.array_equal(found.loc[name], expected, equal_nan=True)
-            assert answered[number].tolist() == mask[0].tolist()
 
 
 def test_repeated_documents_and_large_scores_of_several_runs():
