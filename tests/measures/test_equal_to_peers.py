@@ -73,6 +73,7 @@ def test_every_measure_of_the_registry_is_computed_here():
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", NAMES)
 def test_small_collections_with_ties_negative_grades_and_unjudged_documents(name):
     assert agree(name, collection(7, queries=8)) > 0

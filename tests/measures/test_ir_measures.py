@@ -399,7 +399,7 @@ def test_every_parameter_of_ir_measures_has_another_value():
     assert {parameter for m in REGISTERED.values() for parameter in m.SUPPORTED_PARAMS} == set(OTHER_VALUES)
 
 
-@pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", sorted(REGISTERED))
 def test_what_is_not_supported_is_refused(name):
     for measure in with_other_parameters(name):
