@@ -249,7 +249,9 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
         raise ValueError(f"no normaliser {norm!r}")
     if judged_words is None:
         judged_words = [None] * len(judged)
-    if C[0] == "decay" and A[0] in ("etg", "smeared"):
+    cuts = [cut for cut in (k, end) if isinstance(cut, int)]
+    in_parts = C[0] == "budget" and C[1].get("partial") and not cuts
+    if (C[0] == "decay" or in_parts) and A[0] in ("etg", "smeared"):
         pairs = [
             (gain_of(grade, gain, max_rel), effort_of(grade, length, effort))
             for grade, length in zip(judged, judged_words, strict=True)
@@ -257,20 +259,9 @@ def normaliser(grades, *, C, A, gain, effort, max_rel, end, k, norm, judged, wor
         ]
         if A[0] == "smeared":
             pairs = [(g * while_reading(e, **A[1]), e) for g, e in pairs]
-        cuts = [cut for cut in (k, end) if isinstance(cut, int)]
+        if in_parts:
+            return fullest(pairs, C[1]["T"])
         return best_decayed_gain(pairs, min(cuts, default=len(pairs)), **C[1])
-    if (
-        C[0] == "budget"
-        and C[1].get("partial")
-        and A[0] in ("etg", "smeared")
-        and k is None
-        and end in ("open", "stop")
-    ):
-        efforts = [effort_of(grade, length, effort) for grade, length in zip(judged, judged_words, strict=True)]
-        gains = [gain_of(grade, gain, max_rel) for grade in judged]
-        if A[0] == "smeared":
-            gains = [g * while_reading(e, **A[1]) for g, e in zip(gains, efforts, strict=True)]
-        return fullest(list(zip(gains, efforts, strict=True)), C[1]["T"])
     order = sorted(range(len(judged)), key=lambda i: (-gain_of(judged[i], gain, max_rel), -judged[i]))  # stable
     if gain[0] in SIGNED:  # documents that harm are in no ideal
         order = [i for i in order if gain_of(judged[i], gain, max_rel) >= 0]

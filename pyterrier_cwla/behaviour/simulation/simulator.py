@@ -507,11 +507,18 @@ def _notes(task: Task, by_query: pd.DataFrame) -> tuple[str, ...]:
             f"{percent(never, 1)} of the users never leave: their number of items is infinite, and their score is 0."
         )
     metrics = [model.metric for model in task.models if clicks(model.metric)]
-    if any(one.loss and not one.C.fact("gives_survival") for one in metrics) and _above(by_query):
+    by_efforts = [bool(one.C.fact("gives_survival")) for one in metrics]
+    excess = _excess(by_query)
+    if any(one.loss and not V for one, V in zip(metrics, by_efforts, strict=True)) and (excess > 1).any():
         notes.append(
             "The score exceeds the measure (analytic) by more than two standard errors: the measure discounts by"
             " expected times, and by Jensen's inequality the mean over users is higher."
             " pyterrier_cwla.behaviour.expected_saves computes this mean exactly."
+        )
+    if any(by_efforts) and (excess.abs() > 1).any():
+        notes.append(
+            "The score differs from the measure (analytic) by more than two standard errors: the measure takes V from"
+            " expected efforts, and each simulated user has efforts of their own."
         )
     return tuple(notes)
 
@@ -535,15 +542,15 @@ def _note_of_classes(by_class: pd.DataFrame) -> str:
     return f"{shares} of the variance of the scores is between the classes of users, the rest within them (.variance)."
 
 
-def _above(by_query: pd.DataFrame) -> bool:
-    """Return whether the mean score of a run exceeds the measure by more than two standard errors and 1e-9.
+def _excess(by_query: pd.DataFrame) -> pd.Series:
+    """Return how much the mean score of each run exceeds the measure, in units of two standard errors and 1e-9.
 
-    False if the standard error is unknown, as with a single user.
+    NaN if the standard error is unknown, as with a single user.
     """
     runs = by_query[["score", "analytic", "error"]].groupby(level="run", sort=False)
     mean = runs.mean()
     error = runs["error"].agg(_of_mean)
-    return bool((mean["score"] - mean["analytic"] > 2 * error + 1e-9 * mean["analytic"]).any())
+    return (mean["score"] - mean["analytic"]) / (2 * error + 1e-9 * mean["analytic"].abs())
 
 
 def _of_mean(errors: pd.Series) -> float:

@@ -154,6 +154,18 @@ def test_unseen_items_without_effort_are_not_counted(C):
     assert any("unknown or zero" in note for note in found.notes)
 
 
+@pytest.mark.parametrize(("gain", "differs"), [("clicksave", True), ("linear", False)])
+def test_a_measure_with_a_budget_takes_expected_efforts(gain, differs):
+    """The expected effort of three documents exceeds the budget, and many users with few clicks read more of them."""
+    qrels, run, words = one_ranking()
+    C = {"clicksave": "budget(60)", "linear": "budget(60,True)"}[gain]
+    measure = CWLA(C=C, A="etg", gain=gain, effort="time", lengths=words, max_rel=1, end="stop")
+    found = quietly(qrels, run, measure, users=4000)
+    row = found.by_query.iloc[0]
+    assert (abs(row["score"] - row["analytic"]) > 2 * row["error"]) == differs
+    assert any("efforts of their own" in note for note in found.notes) == differs
+
+
 @pytest.mark.parametrize(
     "C", ["hyperbolic(0.5,60)", "log_logistic(0.7,60)", "hyperbolic(1,60)", "rbp(0.9999999)", "dcg"]
 )
