@@ -16,7 +16,7 @@ from ..measures.catalogue import ROWS
 from ..measures.declarations import metric_of
 from ..measures.entries import Entry, documented_parameters, norms, of_measure, of_part
 from ..measures.named import CWLAMeasure, cwla_of, measure_of
-from ..model.language import ROLES, TABLES, In, Parameter, Part, Spec, float_or_int, parse, read_values, written
+from ..model.language import FLAG, ROLES, TABLES, In, Parameter, Part, Spec, float_or_int, parse, read_values, written
 from ..model.metric import Metric
 
 Control = dict[str, Any]
@@ -166,8 +166,8 @@ def _of_parameter(parameter: Parameter, path: str, value: Any, of: str, says: st
     if parameter.name == "cutoff":
         symbol, label = "k", f"k, the number of results that {of} scores (@k)"
     common = {"path": path, "group": "parameters", "label": label, "value": text_of(value), "says": says}
-    if parameter.allowed.choices:
-        options = [{"value": name, "label": name} for name in parameter.allowed.choices]
+    if choices := parameter.allowed.choices or ("False", "True") * (parameter.allowed == FLAG):
+        options = [{"value": name, "label": name} for name in choices]
         return {**common, "kind": "choice", "options": options}
     if parameter.allowed.interval and not parameter.many:
         steps = _steps(parameter, value)

@@ -638,7 +638,7 @@ def product(
 ) -> Values:
     """Continue if two independent decisions are both to continue.
 
-    C(i) = C₁(i)·C₂(i). ap1 (its missing gain is at infinite rank) and patience (it defines V) cannot be factors.
+    C(i) = C₁(i)·C₂(i). ap1 (its missing gain is at infinite rank), patience and budget (they define V) are no factors.
 
     Parameters
     ----------
@@ -856,8 +856,8 @@ def budget(view: View, T: Positive, partial: Annotated[bool, FLAG] = False) -> V
     T : float above 0
         Budget, in the unit of the effort (for example tokens).
     partial : bool, default=False
-        Whether a share of the users, (T − E(i−1))/e_i, reads the first item that does not fit. With the aggregations
-        ``etg`` and ``erg``, the score is the same as if all users read this share of the item.
+        Whether a share of the users, (T − E(i−1))/e_i, reads the first item that does not fit. With etg and
+        erg, the score is the same as if all users read this share of the item.
 
     Notes
     -----

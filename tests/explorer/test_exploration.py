@@ -92,6 +92,10 @@ def test_grades_and_controls_that_change_give_other_scores():
     assert exploration.answer({"measure": MEASURES[0], "set": {"C": "inst"}})["measure"]["name"] == "CWLA"
     named = exploration.answer({"measure": "TBG", "set": {"C": "rbp"}})["measure"]["text"]
     assert named == "CWLA(C='rbp(0.8)',A='etg',gain='clicksave',effort='time',max_rel=2)"
+    state = exploration.answer({"measure": "CWLA(C='budget(2)',A='erg',max_rel=2)", "set": {"C.partial": "True"}})
+    assert state["measure"]["text"] == "CWLA(C='budget(2,True)',A='erg',max_rel=2)"
+    (control,) = (one for one in state["controls"] if one["path"] == "C.partial")
+    assert (control["kind"], control["value"], len(control["options"])) == ("choice", "True", 2)
     state = explored().answer({"measure": "RBP(p=0.5,rel=1)"})
     scores = evaluate(QRELS, RUNS, ["RBP(p=0.5,rel=1)", "Residual(measure=RBP(p=0.5,rel=1))"], by_query=True)
     expected = scores.sum(axis=1).xs("q1", level="query_id")
