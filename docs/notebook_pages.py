@@ -18,6 +18,7 @@ GROUPS = {
         "explore_user_models",
         "unjudged_documents",
         "judged_by_a_machine",
+        "which_retriever_feeds_the_reader",
         "intents_and_duplicates",
         "large_runs_and_dask",
     ],
