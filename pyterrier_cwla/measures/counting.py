@@ -519,6 +519,9 @@ def udcg(
     value; its sum of 0 would score 1/2, more than an answer with harmful passages. Range (0, 1), 1/2 where passages
     neither help nor harm; 0 without results.
 
+    If the reader never abstains and all passages are judged, UDCG@k with harm=0.5 is the Logistic of
+    ``CWLA(C='prec(k)',A='per_item',gain='table({0: -0.5, 1: 1})',end='stop')``, a mean of signed gains.
+
     Parameters
     ----------
     abstention : dict of dicts, DataFrame or path

@@ -177,12 +177,21 @@ def test_logistic_of_the_scores(inner):
         assert found == pytest.approx({q: logistic(scores[q]) if q in answered else 0.0 for q in found}, abs=1e-15)
 
 
-def test_udcg_without_abstention_is_the_logistic_function_of_a_mean():
-    """Without harm, the mean utility is the precision of the list."""
-    certain = {q: dict.fromkeys(own, 0.0) for q, own in ABSTENTION.items()}
-    everything = {q: {f"d{number}": 0.0 for number in range(40)} for q in certain}
-    measure, precision = UDCG(abstention=everything, harm=0), Logistic(measure="SetP")
-    assert by_query(FRAMES.qrels, FRAMES.run, measure) == by_query(FRAMES.qrels, FRAMES.run, precision)
+@pytest.mark.parametrize("data", ["plain", "tied", "decimal", "unanswered"])
+def test_a_reader_who_never_abstains_has_the_mean_of_signed_gains(data):
+    """If all passages are judged: unjudged ones, and grades below 0, have no gain, but harm a reader who answers from them."""
+    frames = DATA[data]
+    run = frames.run.merge(frames.qrels[["query_id", "doc_id"]])
+    never = {q: dict.fromkeys(own, 0.0) for q, own in run.groupby("query_id")["doc_id"]}
+    grades = {grade: 1 if grade >= 1 else -0.5 for grade in {*frames.qrels.relevance.tolist(), 0.0}}
+    mean = f"CWLA(C='prec(1000)',A='per_item',gain='table({grades})',end='stop')@4"
+    for measure, other in (
+        (UDCG(abstention=never, harm=0.5) @ 4, f'Logistic(measure="{mean}")'),
+        (UDCG(abstention=never, harm=0), "Logistic(measure='SetP')"),
+    ):
+        found = by_query(frames.qrels, run, measure)
+        assert found == pytest.approx(by_query(frames.qrels, run, other), abs=1e-15)
+        assert len({*found.values()}) > 2
 
 
 @given(st.lists(st.tuples(st.booleans(), st.none() | st.floats(0, 1)), min_size=1, max_size=6), st.randoms())
