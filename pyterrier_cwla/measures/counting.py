@@ -535,11 +535,12 @@ def udcg(
     Trappolini et al. (2025), UDCG with one cost of distracting passages.
     """
     cut = rankings if cutoff is None else rankings.first(cutoff)
-    answers = 1 - rankings.of_rows(abstention.in_rank_order)
-    worth = np.full(len(answers), -float(harm))
-    worth[cut.place_of_hits[cut.grade >= rel]] = 1.0
-    utility = np.nan_to_num(worth * answers)[cut.place_of_items]
-    return np.asarray(expit(share(summed(np.repeat(np.arange(len(cut)), cut.n), utility, len(cut)), cut.n)))
+    relevant = cut.grade >= rel
+    worth = np.full(cut.n.sum(), -float(harm))
+    worth[(np.cumsum(cut.n) - cut.n)[cut.query[relevant]] + cut.rank[relevant] - 1] = 1.0
+    answers = 1 - rankings.of_rows(abstention.in_rank_order)[cut.place_of_items]
+    utility = summed(np.repeat(np.arange(len(cut)), cut.n), np.nan_to_num(worth * answers), len(cut))
+    return np.asarray(expit(share(utility, cut.n)))
 
 
 def over_abstention(count: Count, given: dict[str, Any]) -> Computation:

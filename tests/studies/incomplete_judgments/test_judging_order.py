@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pyterrier_cwla import TBG, Mixture, Residual, evaluate
+from pyterrier_cwla import TBG, UDCG, Mixture, Residual, evaluate
 from pyterrier_cwla.behaviour import PredictedRelevance
 from pyterrier_cwla.errors import BadJudgments, BadParameter
 from pyterrier_cwla.studies import next_judgments, plot_possible_changes
@@ -23,6 +23,7 @@ MEASURES = [
     "RBP(rel=1,p=0.7)", "nDCG@4", "AP(rel=2)", "ERR", "Bpref", "infAP", "AP(judged_only=True)", "Rprec", "P@3",
     "CWLA(C='inst(2)',A='erg',max_rel=2)", "CWLA(C='rr',A='erg',max_rel=2)", "QMeasure", "GeometricMean(measure='AP')",
     "Mixture(measures={'one':'RBP(rel=1)','two':'RBP(rel=2,p=0.5)'})", TBG(lengths=LENGTHS, half_life=60),
+    "Logistic(measure='AP')", UDCG(abstention={str(q): {f"d{d}": (d + q) % 5 / 4 for d in range(0, 14, 2)} for q in range(3)}) @ 4,
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from pyterrier_cwla import CWLA, evaluate, gain
+from pyterrier_cwla import CWLA, UDCG, evaluate, gain
 from pyterrier_cwla.data.alignment import Judgments
 from pyterrier_cwla.errors import BadParameter, BadRun
 from pyterrier_cwla.evaluation.run_comparison import measures_by_name
@@ -66,6 +66,7 @@ LENGTHS = {f"d{d}": 50.0 + 7 * d for d in range(80)}
 SCORED = [
     *MEASURES.values(), "nDCG", "P@10", "RBP(rel=1)", "ERR", "Judged@10", "Rprec", "NumRelRet", "AP(judged_only=True)",
     "CWLA(C='inst(2)',A='erg',max_rel=2)", "GeometricMean(measure='AP')", "Residual(measure='RBP(rel=1)')",
+    "Logistic(measure='AP')", UDCG(abstention={str(q): {f"d{d}": (d + q) % 7 / 6 for d in range(0, 80, 2)} for q in range(6)}) @ 20,
 ]  # fmt: skip
 
 
