@@ -750,11 +750,11 @@ def test_progress_is_the_rank_reached_and_the_rank_predicted():
 @pytest.mark.slow
 def test_the_three_pictures_show_their_data():
     loaded = Calibration.from_dict(CALIBRATION.as_dict())
-    ax = loaded.plot_reading_times(Figure().subplots())
+    ax, given = Figure().subplots(), Figure().subplots()
+    assert (loaded.plot_reading_times(ax), loaded.plot_survival(given)) == (ax, given)
     assert (ax.get_xlim()[0], ax.get_ylim()[0]) == (0, 0)
     assert "12 users" in ax.get_title(loc="left")
     assert ax.lines[0].get_ydata()[0] == pytest.approx(CALIBRATION["seconds_per_document"].value)
-    given = loaded.plot_survival(Figure().subplots())
     assert (given.get_xlim()[0], *given.get_ylim()) == (0, 0, 1.02)
     assert any("half-life" in text.get_text() for text in given.get_legend().get_texts())
     for by in (None, "topic", "precision"):
