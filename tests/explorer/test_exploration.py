@@ -20,7 +20,8 @@ RUNS = {"old": {"q1": {"a": 9.0, "b": 8.0, "x": 7.0, "c": 6.0}, "q2": {"d": 2.0,
         "new": {"q1": {"b": 9.0, "c": 8.0, "a": 7.0}, "q2": {"a": 2.0, "d": 1.0}}}  # fmt: skip
 WORDS = {doc_id: 100.0 * (1 + at) for at, doc_id in enumerate("abcdxz")}
 MEASURES = ["CWLA(C='rbp(0.8)',A='erg',max_rel=2)", "CWLA(C='inst(2)',A='max',gain='exponential',max_rel=2)",
-            "TBG(half_life=60,unseen=5)", "AP", "nDCG@3", "RBP(p=0.5,rel=1)"]  # fmt: skip
+            "TBG(half_life=60,unseen=5)", "AP", "nDCG@3", "RBP(p=0.5,rel=1)",
+            "CWLA(C='rbp(0.8)',A='erg',gain='table({0:-0.5,1:0.4,2:1})')", "CWLA(C='inst(2)',A='pe(0.5)',gain='table({0:-0.5,1:0.4,2:1})')"]  # fmt: skip
 
 
 def explored(**more):
