@@ -249,7 +249,7 @@ class Metric:
     def best(self) -> tuple[float, float]:
         """Highest possible gain, and the highest grade with this gain."""
         grades, r = self._possible
-        return float(r.max()), float(grades[r == r.max()].max())
+        return float(r.max()), max(float(grades[r == r.max()].max()), 0.0)
 
     @cached_property
     def lowest(self) -> tuple[float, float]:
