@@ -122,18 +122,6 @@ def test_grades_without_probability_need_no_gain():
     assert found == pytest.approx(sum(0.2 * 0.8**rank * r for rank, r in enumerate(wanted)), rel=1e-12)
 
 
-def test_expected_efforts_plugged_in_would_be_wrong():
-    """The mean over labelings is not the score of a document with the mean effort."""
-    measure = CWLA(C="decay(60)", A="etg", effort="by_grade({0: 10, 1: 40, 2: 90})", max_rel=2)
-    efforts = {0: 10, 1: 40, 2: 90}
-    exact = enumerated(("decay", {"half_life": 60}), ("etg", {}), effort=("by_grade", {"efforts": efforts}))
-    assert expected(measure) == pytest.approx(exact, rel=1e-12)
-    r, e = ([sum(p * worth(g) for g, p in enumerate(P.get(d, (1, 0, 0)))) for d in RANKING]
-            for worth in (lambda g: g / 2, efforts.get))  # fmt: skip
-    plugged = sum(gain * 2 ** (-sum(e[:rank]) / 60) for rank, gain in enumerate(r))
-    assert abs(plugged - exact) > 1e-3
-
-
 EXACT = {
     "rbp(0.8)": "etg erg err avg max fin fgt(0.8) pe(0.5) items effort utility(log2) smeared",
     "cascade(0.7)": "etg err items effort utility(log2) smeared",

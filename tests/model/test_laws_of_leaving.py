@@ -1,14 +1,12 @@
 """Continuations by a law of leaving: V against distributions of scipy, tails against closed forms, and simulated users."""
 
-import math
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from pyterrier_cwla import CWLA, evaluate, explain_gains, score
+from pyterrier_cwla import CWLA, explain_gains, score
 from pyterrier_cwla.behaviour.simulation.simulator import simulate
 from pyterrier_cwla.errors import BadParameter, NoFiniteValue
 from tests.support.messages import refused
@@ -32,19 +30,6 @@ def test_item_i_is_seen_by_those_who_stay_longer(law, shape, scale, efforts):
     S = LAWS[law](shape, scale=scale).sf(spent)
     np.testing.assert_allclose(seen.table["V"], S[:-1], rtol=1e-9, atol=1e-12)
     assert seen.score == pytest.approx(S[:-1].sum(), rel=1e-9)
-
-
-@pytest.mark.parametrize("A", ["etg", "erg", "err", "avg", "max", "fin", "fgt(0.5)", "items", "effort", "smeared(9)"])
-@given(scale=st.floats(2, 300), efforts=EFFORTS, unseen=st.sampled_from([1.0, 12.0]))
-def test_with_shape_1_the_weibull_law_is_decay(A, scale, efforts, unseen):
-    gains = [float(n % 2) for n in range(len(efforts))]
-    values = [
-        score(gains, efforts=efforts, C=C, A=A, unseen=unseen)
-        for C in (f"weibull(1,{scale})", f"decay({scale * math.log(2)})")
-        if sum(efforts) or A not in ("avg", "err")
-    ]
-    if values:
-        assert values[0] == pytest.approx(values[1], rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize(("shape", "scale", "unseen"), [(1.05, 30, 1), (1.2, 30, 7), (2.5, 300, 0.01), (1.01, 5, 40)])
@@ -96,16 +81,6 @@ def test_parameters_are_checked(law):
 
 
 QRELS, RUN = {"q": {"a": 1, "b": 0, "c": 2}}, {"q": {"a": 3.0, "b": 2.0, "c": 1.0}}
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_measures_have_texts_and_need_no_unseen_cost(law):
-    parts = {"C": f"{law}(1.5,40)", "A": "etg", "gain": "clicksave", "effort": "time"}
-    measure = CWLA(**parts, lengths={"a": 200, "b": 30, "c": 900})
-    seconds = [4.4 + p * (0.018 * words + 7.8) for p, words in ((0.64, 200), (0.39, 30))]
-    V = LAWS[law](1.5, scale=40).sf([0, seconds[0], sum(seconds)])
-    assert evaluate(QRELS, RUN, [measure]).iloc[0, 0] == pytest.approx(0.64 * 0.77 * (V[0] + V[2]), rel=1e-12)
-    assert f"C='{law}(1.5,40)'" in str(CWLA(**parts))
 
 
 @pytest.mark.parametrize("C", ["hyperbolic(1.3,60)", "log_logistic(1.2,60)", "weibull(0.3,60)", "log_normal(2,60)"])

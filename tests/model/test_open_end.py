@@ -161,18 +161,6 @@ def test_table_1_under_rbp():
     assert score(TABLE_1, C="rbp(0.8)", A="avg", end="stop") == pytest.approx(0.5297, abs=5e-5)
 
 
-@pytest.mark.slow
-def test_nothing_was_retrieved():
-    """Users see only unseen items, which have no gain."""
-    for C in [*GEOMETRIC, *SLOW]:
-        for A in ("etg", "avg", "max", "fin", "fgt(0.8)", "pe(0.5)", "utility(log2)", "second_thoughts(0.3)"):
-            assert score([], C=C, A=A) == 0
-    assert score([], C="rbp(0.75)", A="items") == pytest.approx(4)
-    assert score([], C="rbp(0.75)", A="erg") == 0
-    assert score([], C="falling(2)", A="items") == pytest.approx(np.pi**2 / 6, rel=1e-9)
-    assert score([], C="falling(3)", A="err") == pytest.approx(float(exact([], "falling(3)", "err")), rel=1e-9)
-
-
 def test_a_continuation_that_falls_faster_than_blocks_can_follow():
     """V decreases like exp(−rate·i^1.5), so that after a few ranks all users have left."""
     i = np.arange(1.0, 2000)

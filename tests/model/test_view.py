@@ -108,22 +108,6 @@ def test_unseen_items_have_no_grade_and_in_a_residual_the_best():
     assert residual([2], **same) == pytest.approx(4 / 3 - 1.5)
 
 
-def test_whoever_looks_for_the_best_finds_it_among_the_unseen():
-    """With rr(2) all users stop at the first document of grade 2. In a residual, this is the unseen one at rank 2."""
-    same = {"A": "etg", "gain": "binary", "max_rel": 2}
-    assert score([0], C="rr(2)", **same) == 0
-    assert residual([0], C="rr(2)", **same) == pytest.approx(1)
-    assert residual([0], C="rr(1)", **same) == pytest.approx(1)
-
-
-@pytest.mark.parametrize(
-    ("C", "items"), [("carterette2(4,2)", 1 + 1 + 1 / 2 + 1 / 2), ("rr(2)", 2), ("carterette3(1,2)", 2), ("cascade(0.5,2)", 1.5)]
-)  # fmt: skip
-def test_grades_below_the_threshold_are_passed(C, items):
-    """With threshold 2, users do not leave at the first of the grades 1, 2, 0, 2."""
-    assert score([1, 2, 0, 2], C=C, A="items", gain="linear", max_rel=2) == pytest.approx(items)
-
-
 def test_nothing_gained_for_nothing_is_a_rate_of_nothing():
     """A(i) = G(i)/E(i), and 0 if G(i) = 0, even if E(i) = 0."""
     efforts = {"efforts": [[0, 2]] * 40, "end": "stop"}
