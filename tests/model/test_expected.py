@@ -123,7 +123,7 @@ def test_grades_without_probability_need_no_gain():
 
 
 EXACT = {
-    "rbp(0.8)": "etg erg err avg max fin fgt(0.8) pe(0.5) items effort utility(log2) smeared",
+    "rbp(0.8)": "etg erg err avg max fin fgt(0.8) pe(0.5) items per_item effort utility(log2) smeared",
     "cascade(0.7)": "etg err items effort utility(log2) smeared",
     "rr": "err items effort",
     "ap1": "",
