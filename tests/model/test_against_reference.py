@@ -454,7 +454,7 @@ def assert_bounded_by_1(setting: Setting, cases: list[Case]) -> None:
     for case, bound in zip(cases, found, strict=True):
         C, A = CONTINUATIONS[setting.C], AGGREGATIONS[setting.A]
         same = {"C": C, "A": A, "gain": gain, "max_rel": max_rel, "end": 60, "k": None, "judged": case.judged}
-        if setting.A != "avg":  # avg has other weights if all users leave at rank 60
+        if setting.A not in ("avg", "per_item"):  # avg has other weights if all users leave at rank 60
             assert bound >= reference.best_share(case.grades[:60], **same, last=60) - 1e-9
 
 

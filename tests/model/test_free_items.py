@@ -113,7 +113,7 @@ LAWS = [
     *("budget(20)", "budget(2.5,partial=True)"),
 ]  # fmt: skip
 STEADY = ["etg", "max", "fin", "pe(0.3)", "utility(log2)", "smeared(9)", "best_or_last"]
-OTHERS = ["erg", "err", "avg", "fgt(0.5)", "fgt(1)", "items", "effort", "second_thoughts(0.3)", "rushed"]
+OTHERS = ["erg", "err", "avg", "per_item", "fgt(0.5)", "fgt(1)", "items", "effort", "second_thoughts(0.3)", "rushed"]
 REFUSAL = r"depends on what unseen items cost.* give unseen= above 0 .* end='stop', or a rank as end="
 
 

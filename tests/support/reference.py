@@ -210,8 +210,10 @@ def of_ranks(C, A, effort, end):
     static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "economic", "fixed")
     if effort[0] == "unit":
         static = static or C[0] in ("decay", *LEFT, *SHARES)
-        return static and (A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg") and end != "stop"))
-    return static and A[0] in ("etg", "utility")
+        return static and (
+            A[0] in ("etg", "smeared", "utility") or (A[0] in ("erg", "avg", "per_item") and end != "stop")
+        )
+    return static and (A[0] in ("etg", "utility") or (A[0] == "per_item" and end != "stop"))
 
 
 def last_rank(C, listed, end, k):
