@@ -207,7 +207,8 @@ def best_share(grades, *, C, A, gain, max_rel, end, k, judged, last):
 
 def of_ranks(C, A, effort, end):
     """Return whether C depends on ranks only, and A is a sum of gains with weights that decrease with the rank."""
-    static = C[0] in ("prec", "rbp", "dcg", "insq", "carterette1", "economic", "fixed")
+    ranks = ("prec", "rbp", "dcg", "insq", "carterette1", "economic", "fixed")
+    static = all(name in ranks for name in (part[0] for part in C[1].values())) if C[0] == "product" else C[0] in ranks
     if effort[0] == "unit":
         static = static or C[0] in ("decay", *LEFT, *SHARES)
         return static and (
@@ -223,6 +224,8 @@ def last_rank(C, listed, end, k):
     known = {"prec": "k", "dcg": "k", "carterette1": "k", "economic": "k", "patience": "T", "budget": "T"}
     if C[0] in known and C[1].get(known[C[0]]) is not None:
         cuts.append(math.ceil(C[1][known[C[0]]]))
+    if C[0] == "product":
+        cuts += [rank for part in C[1].values() if (rank := last_rank(part, listed, "open", None))]
     if C[0] == "fixed":
         cuts.append(len(C[1]["values"]) + 1)
     return min(cuts, default=None)
