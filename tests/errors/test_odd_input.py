@@ -226,7 +226,7 @@ def test_arguments_that_are_nothing(nothing):
 @pytest.mark.parametrize(
     "gains",
     [None, 3, "1", b"1", {1: 2}, {1, 2}, [1j], np.array([1j]), [datetime.timedelta(1)], np.array([1], "m8[s]"), np.array([1], "M8[s]"), ["1"],
-     np.array(["1"]), [b"1"], [[1], None], [[1], 2], [1, [2]], [[[1]]], np.zeros((1, 1, 1)), [10**400], np.array(3.0), [{}], [float("inf")], [-1]],
+     np.array(["1"]), [b"1"], [[1], None], [[1], 2], [1, [2]], [[[1]]], np.zeros((1, 1, 1)), [10**400], np.array(3.0), [{}], [float("inf")], [-float("inf")]],
     ids=lambda gains: f"{gains!r:.30}",
 )  # fmt: skip
 def test_gains_that_are_none(gains):

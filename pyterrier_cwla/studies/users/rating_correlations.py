@@ -155,7 +155,7 @@ def logistic_deviance(x: Array, correct: Array, train: Array, test: Array | None
     --------
     >>> x, correct, once = np.array([0.1, 0.4, 0.3, 0.8]), np.array([0, 0, 1, 1]), np.ones((4, 1))
     >>> logistic_deviance(x, correct, once).round(4).tolist()
-    [0.854]
+    [0.9797]
     """
     from scipy.optimize import minimize
     from scipy.special import expit
