@@ -239,6 +239,12 @@ def test_gains_that_are_none(gains):
                 score([1], C="rbp(0.5)", A="avg", **{name: gains})
 
 
+@pytest.mark.parametrize("more", [{"efforts": [-1]}, {"gain": "linear", "max_rel": 1}])
+def test_efforts_and_grades_are_not_negative(more):
+    with pytest.raises(BadParameter, match="must be finite numbers of 0 or more"):
+        score([-1 if "gain" in more else 1], C="rbp(0.5)", A="avg", **more)
+
+
 @pytest.mark.parametrize("gains", [
     [Decimal("0.5"), 1], [Fraction(1, 2), True], [0.5, np.float32(1)], pd.Series([0.5, 1]), (0.5, 1), iter([0.5, 1]),
 ], ids=lambda gains: type(gains).__name__)  # fmt: skip
