@@ -7,7 +7,7 @@ import os
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -368,10 +368,22 @@ def name_of(function: Callable[..., Any]) -> str:
 def tokeniser_named(tokeniser: str | Split) -> tuple[str, Split]:
     """Return the name of a tokeniser, for saved tables, and the function."""
     if callable(tokeniser):
-        return name_of(tokeniser), tokeniser
+        return name_of(tokeniser), partial(_tokens, tokeniser)
     if tokeniser not in TOKENISERS:
         raise BadParameter(f"no tokeniser {tokeniser!r}. {near(str(tokeniser), TOKENISERS)} Or give a function.")
     return tokeniser, TOKENISERS[tokeniser]
+
+
+def _tokens(tokeniser: Split, text: str) -> Sequence[str]:
+    """Return the tokens of a text from a user's function; raise BadParameter if they are not a list."""
+    found = tokeniser(text)
+    if isinstance(found, str | bytes | Mapping) or not hasattr(found, "__len__") or getattr(found, "ndim", 1) != 1:
+        way = 'lambda text: tokeniser(text)["input_ids"]' if isinstance(found, Mapping) else "str.split, for example"
+        raise BadParameter(
+            f"tokeniser={name_of(tokeniser)} returns {type(found).__name__}, not the list of the tokens of a text."
+            f" Give a function that returns the list: {way}."
+        )
+    return found
 
 
 def documents(

@@ -283,7 +283,8 @@ def lengths_of_texts(
         pipeline; a dataset of ir_datasets; or an iterable of named tuples or dicts, such as ``docs_iter()``.
     tokeniser : {"whitespace", "words"} or callable, default="whitespace"
         Definition of words: "whitespace" for sequences of non-blank characters, "words" for sequences of letters and
-        digits, or a function from a text to the list of its words.
+        digits, or a function from a text to the list of its words; of a Hugging Face tokeniser,
+        ``lambda text: tokeniser(text)["input_ids"]``.
     fields : sequence of str, optional
         Columns or fields that make up the text. The default is ``text``, or ``default_text()`` of ir_datasets.
     progress : bool, default=True

@@ -294,7 +294,7 @@ def test_what_a_word_is_decides():
     texts = {"d1": "Time-biased gain", "d2": "time biased gain!"}
     assert len(find_duplicates(texts)) == 1
     assert len(find_duplicates(texts, tokeniser="whitespace")) == 0
-    assert len(find_duplicates(texts, tokeniser=lambda text: text[:0])) == 0
+    assert len(find_duplicates(texts, tokeniser=lambda text: [])) == 0
     assert find_duplicates(texts, tokeniser="whitespace").about["tokeniser"] == "whitespace"
     assert len(find_duplicates({"d1": "", "d2": "", "d3": " . "})) == 0
     assert len(find_duplicates({})) == len(find_duplicates({}, 0.5)) == 0

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+from collections import UserDict
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ir_measures import parse_measure
 
-from pyterrier_cwla import CWLA, IntentAware, evaluate, lengths_of_texts, scorer
+from pyterrier_cwla import CWLA, IntentAware, evaluate, find_duplicates, lengths_of_texts, scorer
 from pyterrier_cwla.data import Costs, register_costs, without_files
 from pyterrier_cwla.errors import BadParameter, CWLAWarning, MalformedFile, MissingCost, MissingLength, NotPassed
 from pyterrier_cwla.files.formats import read_run, read_table
 from pyterrier_cwla.files.table_readers import COSTS as OF_COSTS
 from pyterrier_cwla.learning import LambdaMART, measure_score
-from pyterrier_cwla.pipelines import DocCost
+from pyterrier_cwla.pipelines import DocCost, DocLength
 from tests.doors.doors import DOORS, doors_of
 from tests.doors.rows import Data
 from tests.support.generated import collection, harmless
@@ -113,6 +114,24 @@ def test_a_tokeniser_counts_the_tokens_of_texts(tokeniser, tokens, name):
     frame = pd.DataFrame({"qid": "q", "docno": list(texts), "text": list(texts.values())})
     assert DocCost(tokeniser=tokeniser)(frame).doc_cost.tolist() == list(tokens.values())
     assert DocCost(costs)(frame).doc_cost.tolist() == list(tokens.values())
+
+
+@pytest.mark.parametrize(("tokeniser", "message"), [
+    (lambda text: UserDict(input_ids=[1, 2, 3], attention_mask=[1, 1, 1]),
+     'returns UserDict, not the list of the tokens of a text. Give a function that returns the list: lambda text: tokeniser(text)["input_ids"].'),
+    (str.lower, "tokeniser=str.lower returns str, not the list of the tokens of a text. Give a function that returns the list: str.split, for example."),
+    (len, "tokeniser=len returns int, not the list"),
+    (lambda text: np.ones((1, 3)), "returns ndarray, not the list"),
+])  # fmt: skip
+def test_a_tokeniser_returns_a_list(tokeniser, message):
+    frame = pd.DataFrame({"qid": ["q"], "docno": ["d1"], "text": ["Three short words"]})
+    for call in (
+        lambda: lengths_of_texts({"d1": "Three short words"}, tokeniser, progress=False),
+        lambda: find_duplicates({"d1": "Three short words"}, tokeniser=tokeniser, progress=False),
+        lambda: DocLength(tokeniser=tokeniser)(frame),
+        lambda: DocCost(tokeniser=tokeniser)(frame),
+    ):
+        refused(call, BadParameter, message)
 
 
 def test_a_function_is_called_once_for_each_document_that_is_needed():
