@@ -221,8 +221,8 @@ class MeasureOptions:
                 plain = measures_of(each)
                 each = [_with_parameters(measure, self._rel_of) for measure in plain]
             wanted = list(by_name((parsed or computed_here)(each)).values())
-        if self.rel is not None and not any(old is not new for old, new in zip(plain, each, strict=True)):
-            notes.append("None of these measures takes rel from the command line: --rel has no effect.")
+        if self.rel is not None:
+            notes += self._without_rel([inner for measure in plain for inner in innermost_measures(measure)])
         read = {"lengths": lengths_from(self.lengths), "costs": lengths_from(self.costs, "Costs")}
 
         def known(inner: Measure) -> dict[str, Any]:
@@ -253,6 +253,14 @@ class MeasureOptions:
     def _rel_of(self, inner: Measure) -> dict[str, Any]:
         stated = "rel" in inner.params or inner.NAME == "NumRet"  # without rel, it counts all documents
         return {"rel": self.rel} if "rel" in inner.SUPPORTED_PARAMS and not stated else {}
+
+    def _without_rel(self, inner: Sequence[Measure]) -> list[str]:
+        """Return a note that names the measures on which ``--rel`` has no effect, if there are any."""
+        unchanged = [one for one in inner if not self._rel_of(one)]
+        names = ", ".join(dict.fromkeys(map(str, unchanged)))
+        grades = any({"gain", "rel"} & {*one.SUPPORTED_PARAMS} == {"gain"} for one in unchanged)
+        hint = f" Where a measure has gain=, write gain='binary({self.rel})'." if grades else ""
+        return [f"{names}: --rel has no effect.{hint}"] if unchanged else []
 
     def _notes(self, users: dict[str, list[str]]) -> list[str]:
         """Return sentences about the measures that use each option."""
