@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 
 def decimals(largest: float) -> int:
-    """Return the number of decimals of scores: 3, and fewer for larger scores.
+    """Return the number of decimals of scores: 3, fewer for larger scores, and three digits if all are below 0.01.
 
-    >>> decimals(0.7), decimals(123.4)
-    (3, 1)
+    >>> decimals(0.7), decimals(123.4), decimals(0.00812)
+    (3, 1, 5)
     """
+    if 0 < largest < 0.01:
+        return min(8, 2 - math.floor(math.log10(largest)))
     return max(0, 3 - int(np.log10(np.fmax(largest, 1))))
 
 
