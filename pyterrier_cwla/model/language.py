@@ -748,9 +748,10 @@ def parse(text: str | Spec | Part, kind: str, names: Given | None = None) -> Spe
             raise UnknownSpec(f"{role}={str(text)!r}: {role} must be a {kind}, not of kind {text.part.kind}.")
         return text
     if not isinstance(text, str):
+        of_table = kind == "gain" and isinstance(text, dict)
+        hint = f"Write gain='table({text!r})'." if of_table else f"Write @{kind} above its def."
         raise UnknownSpec(
-            f"{role} must be {Named(kind).says}, as text or as a decorated function,"
-            f" not {text!r}. Write @{kind} above its def."
+            f"{role} must be {Named(kind).says}, as text or as a decorated function, not {text!r}. {hint}"
         )
     return _spec(tree_of(text), kind, f"{role}={shortened(text)!r}", names or {})
 

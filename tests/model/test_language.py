@@ -138,11 +138,11 @@ def test_unknown_names(kind, text, message):
      "C='fixed(values=0.5)': give the values of fixed(*values) one after the other, without a name."),
     ("aggregation", "utility(3)", "A='utility(3)': phi must be a discount: one of geometric, log2, power, reciprocal, table, or your own."),
     ("aggregation", "utility(power)", "A='utility(power)': power(p) needs p."),
-    ("gain", "table({1: -1})",
-     "gain='table({1: -1})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
+    ("gain", "table({-1: -1})", "gain='table({-1: -1})': gains must be a map from grades to gains,"
+     " of 0 or more for grades below 0, such as {1: 0.3, 2: 1}."),
     ("gain", "table({1: 1, 1: 2})", "gain='table({1: 1, 1: 2})': give every grade once."),
-    ("gain", "table({1: x})",
-     "gain='table({1: x})': gains must be a map from grades to gains of 0 or more, such as {1: 0.3, 2: 1}."),
+    ("gain", "table({1: x})", "gain='table({1: x})': gains must be a map from grades to gains,"
+     " of 0 or more for grades below 0, such as {1: 0.3, 2: 1}."),
     ("continuation", "fixed(0.5, 2)", "C='fixed(0.5, 2)': values must be a number in [0, 1]."),
     ("continuation", "rbp(phi=0.8, phi=0.9)",
      "C='rbp(phi=0.8, phi=0.9)': give every parameter once, by its name."),
@@ -171,6 +171,9 @@ def test_errors_of_calls_name_the_function():
     for nothing in (None, 5, len, ["rbp(0.8)"]):
         with pytest.raises(UnknownSpec, match="as text or as a decorated function"):
             parse(nothing, "continuation")
+    table = r"Write gain='table\(\{0: -0\.5, 1: 1\}\)'\."
+    with pytest.raises(UnknownSpec, match=table):
+        parse({0: -0.5, 1: 1}, "gain")
 
 
 DANGEROUS = [
