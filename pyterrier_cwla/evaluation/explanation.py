@@ -305,10 +305,10 @@ class Explanation(_Explained):
         ranks, items = self.table, self.expected_items
         hidden = {"discount"} if ranks["discount"].isna().all() else set()
         hidden |= {"effort", "T"} if all_efforts_are_1(ranks) else set()
-        hidden |= set() if math.isfinite(items) else {"W"}
+        hidden |= set() if 0 < items < math.inf else {"W"}
         columns = _columns((name for name in ranks if name not in hidden), self.adds_gains, _OPTIONAL)
         sums = dict(ranks[["gain", "effort", "V", "W", "L", "L·A"]].sum())
-        beyond = {"V": items - sums["V"], "W": 1 - sums["V"] / items, "L·A": self.beyond}
+        beyond = {"V": items - sums["V"], "W": 1 - sums["W"], "L·A": self.beyond}
         total = {**sums, "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + self.beyond}
         below = {"beyond": beyond} if self.beyond or beyond["V"] > 1e-9 else {}
         totals = [

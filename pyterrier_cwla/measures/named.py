@@ -199,7 +199,10 @@ class CWLAMeasure(ShownMeasure):
 
     def _near_parameter(self, name: str, given: dict[str, Any]) -> str:
         """Return a hint for a parameter that the measure does not have."""
-        return near_parameter(name, [p.name for p in self.PARAMETERS])
+        names = [p.name for p in self.PARAMETERS]
+        if name == "rel" and "gain" in names:
+            return f"Write gain='binary({given[name]})'."
+        return near_parameter(name, names)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Self:
         """Return the measure with these parameters replaced, and without its label if there are any."""

@@ -9,7 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pyterrier_cwla import CWLA, evaluate, explain_gains, score
-from pyterrier_cwla.errors import NoFiniteValue
+from pyterrier_cwla.errors import BadParameter, NoFiniteValue
+from pyterrier_cwla.measures.named import measure_of
 from pyterrier_cwla.model.language import parse
 from tests.support.strategies import gains, numbers
 
@@ -100,6 +101,7 @@ def test_with_unit_effort_gain_per_item_is_gain_per_effort(end, r, C):
 def test_unseen_items_are_items_without_gain(A, listed, T, partial, unseen):
     """At an open end, scores are those of the list with explicit items without gain."""
     r, e = listed
+    assume(e[0] > 0 or A == "etg")  # otherwise some gain per effort is infinite
     further = int(T / unseen) + 2
     C = f"budget({T},{partial})"
     longer = score(r + [0] * further, efforts=e + [unseen] * further, C=C, A=A, end="stop")
@@ -180,6 +182,17 @@ def test_a_reader_of_whole_documents_gains_less_than_one_of_parts():
     )
     assert (part > whole).any()
     assert ((part >= whole) & (whole >= uniform)).all()
+
+
+def test_an_explanation_where_no_document_fits():
+    said = explain_gains([1, 0.5], C="budget(20)", A="per_item", efforts=[40, 40], end="stop")
+    assert "gains 0.000" in repr(said)
+    assert "share of attention" not in repr(said)  # of nobody
+
+
+def test_a_grade_that_is_relevant_is_chosen_by_the_gain():
+    with pytest.raises(BadParameter, match=r"GainWithin has no parameter 'rel'\. Write gain='binary\(2\)'\."):
+        measure_of("GainWithin(T=2000,rel=2)")
 
 
 def test_the_notation():
