@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ..errors import BadJudgments, BadParameter, some
+from ..errors import BadJudgments, BadParameter, shown, some
 from ..files.arrow_arrays import of_booleans, of_numbers, one_chunk, to_numpy
 from ..files.formats import read_table
 from ..files.id_columns import PairKeys, numbers, places, written
@@ -25,7 +25,9 @@ class Abstention(Resource):
     alone. Content is an Arrow table with the columns query_id, doc_id and p_abstain, in the order of the ids.
     """
 
-    _parameter = "abstention"
+    _parameter, _column = "abstention", "p_abstain"
+    _noun, _nouns, _error = "probability", "probabilities of abstention", BadJudgments
+    _replaced = "are left out of the sum of UDCG"
 
     def __repr__(self) -> str:
         return f"<probabilities of abstention {self.name!r}: {len(self):,} passages>"
@@ -55,6 +57,12 @@ class Abstention(Resource):
             f"abstention={name!r} is not a file. Give {{query: {{document: p}}}}, a table with the columns"
             " query_id, doc_id and p_abstain, or its path."
         )
+
+    @property
+    def example(self) -> str:
+        """Continuation of a sentence with the first passages that have a probability."""
+        row = self.loaded.slice(0, 1).to_pylist()[0]
+        return f"; it has {shown(row['doc_id'])} of query {shown(row['query_id'])}"
 
     def refuse_other_topics(self, qids: list[str]) -> None:
         """Raise BadJudgments if no judged topic has a probability."""
@@ -92,6 +100,8 @@ def _checked(query_id: Any, doc_id: Any, p: Any) -> pa.Table:
     ids = {"query_id": written(query_id), "doc_id": written(doc_id)}
     table = pa.table(ids | {"p_abstain": np.asarray(p, float)})
     known = of_booleans(~np.isnan(to_numpy(table["p_abstain"])))
+    if not known.true_count:
+        raise BadParameter("abstention= has no probability: there are no rows, or all are missing (NaN).")
     table = table.filter(known).sort_by([(name, "ascending") for name in ids])
     found = to_numpy(table["p_abstain"])
 

@@ -148,7 +148,7 @@ class Overlap:
     apart : tuple, optional
         If the run answers no judged query: the first queries of the run, and the first judged queries.
     lengths : mapping of str to ReplacedLengths
-        Lengths that are replaced by the mean, by name of the table.
+        Lengths that are replaced by the mean, and passages without a probability of abstention, by name of the table.
     """
 
     top: int = 0
@@ -472,7 +472,7 @@ class Judgments:
 
     def _explained(self, rows: Rows, number: int, found: Overlap) -> Overlap:
         """Return the overlap of a run, with examples if it answers no judged query or is low."""
-        found = replace(found, lengths=rows.replaced_lengths)
+        found = replace(found, lengths=rows.replaced_lengths | rows.unknown_passages.get(number, {}))
         if rows.answered[number].any() and not found.is_low:
             return found
         mine = np.flatnonzero(rows.run == number)

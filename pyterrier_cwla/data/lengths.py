@@ -46,6 +46,8 @@ class NumberTable(DocumentTable):
     """Ways to give the numbers, besides a table."""
     _error: ClassVar[type[MissingLength]]
     """Class of errors about documents without a number."""
+    _replaced: ClassVar[str] = "have the mean"
+    """What is done with documents without a number, as the predicate of a sentence."""
 
     @classmethod
     def _key(cls, metric: Any) -> tuple[Hashable, ...]:
@@ -124,7 +126,7 @@ class NumberTable(DocumentTable):
 
 @dataclass(frozen=True)
 class ReplacedLengths:
-    """Number of documents of judged queries in a run whose lengths are replaced by the mean.
+    """Number of documents of judged queries in a run whose lengths, or other numbers, are missing and replaced.
 
     Attributes
     ----------
@@ -134,8 +136,10 @@ class ReplacedLengths:
         First document without a length, and its query; empty if there is none.
     table : str, optional
         Name of the table of lengths for messages, empty if it has none; None for the column doc_length.
-    of : type of NumberTable
-        Class of tables of the numbers: lengths, or known costs.
+    of : type
+        Class of tables of the numbers: lengths, known costs, or probabilities of abstention.
+    known : str, default=""
+        Examples of what the table has, for the error.
     """
 
     replaced: int
@@ -143,7 +147,8 @@ class ReplacedLengths:
     query: str
     document: str
     table: str | None
-    of: type[NumberTable]
+    of: Any
+    known: str = ""
 
     def __add__(self, other: ReplacedLengths) -> ReplacedLengths:
         first = self if self.replaced else other
@@ -164,13 +169,13 @@ class ReplacedLengths:
         source = f"the column {of._column}" if self.table is None else f"the table of {of._nouns} {self.table}".rstrip()
         if self.replaced == self.documents and self.table is not None:
             raise of._error(
-                f"none of {self.documents:,} documents of {run} is in {source}, such as {example}. Is the table of"
-                " another collection, or are the ids written differently?"
+                f"none of {self.documents:,} documents of {run} is in {source}, such as {example}{self.known}. Is the"
+                " table of another collection, or are the ids written differently?"
             )
         share = percent(self.replaced / self.documents, 1)
         return (
             f"{self.replaced:,} of {self.documents:,} documents of {run} ({share}) have no {of._noun} in"
-            f" {source}, such as {example}: they have the mean."
+            f" {source}, such as {example}: they {of._replaced}."
         )
 
 

@@ -181,6 +181,11 @@ class Rows:
         """Lengths that the mean replaces, by name of the table; "" for the column of the run."""
         return cast(dict[str, ReplacedLengths], self.memory.setdefault("replaced lengths", {}))
 
+    @property
+    def unknown_passages(self) -> dict[int, dict[str, ReplacedLengths]]:
+        """Passages without a probability of abstention, by number of the run and name of the table."""
+        return cast(dict[int, dict[str, ReplacedLengths]], self.memory.setdefault("unknown passages", {}))
+
     def between(self, groups: slice) -> tuple[int, int]:
         """Return the first row of a range of groups, and the row after the last."""
         return int(self.starts[groups.start]), int(self.ends[groups.stop - 1])

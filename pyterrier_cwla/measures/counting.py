@@ -18,6 +18,7 @@ from ..data.alignment import Judgments
 from ..data.columns import Array, Floats
 from ..data.rankings import Pool, Rankings, places_within, summed
 from ..errors import BadParameter, NoFiniteValue
+from ..model.document_values import note_unknown
 from ..model.language import FLAG, Given, In, Named, OneOf, Parameter, Spec, lacking
 from ..model.metric import Metric
 from ..model.view_columns import CELLS, packed
@@ -514,10 +515,10 @@ def udcg(
     declines to answer the question given this passage alone. A distracting passage that the reader would answer from
     is therefore worth less than one that it recognises as useless. The order of the passages does not count.
 
-    Passages without a probability are left out of the sum, and counted in n. Unjudged passages are not relevant: the
-    authors label all passages, so judge all that have a probability. A query without results scores 0, the lowest
-    value; its sum of 0 would score 1/2, more than an answer with harmful passages. Range (0, 1), 1/2 where passages
-    neither help nor harm; 0 without results.
+    Passages without a probability are left out of the sum, and counted in n; a warning has their number. Unjudged
+    passages are not relevant: the authors label all passages, so judge all that have a probability. A query without
+    results scores 0, the lowest value; its sum of 0 would score 1/2, more than an answer with harmful passages. Range
+    (0, 1), 1/2 where passages neither help nor harm; 0 without results.
 
     If the reader never abstains and all passages are judged, UDCG@k with harm=0.5 is the Logistic of
     ``CWLA(C='prec(k)',A='per_item',gain='table({0: -0.5, 1: 1})',end='stop')``, a mean of signed gains.
@@ -539,6 +540,7 @@ def udcg(
     worth = np.full(cut.n.sum(), -float(harm))
     worth[(np.cumsum(cut.n) - cut.n)[cut.query[relevant]] + cut.rank[relevant] - 1] = 1.0
     answers = 1 - rankings.of_rows(abstention.in_rank_order)[cut.place_of_items]
+    note_unknown(abstention, cut, np.isnan(answers))
     utility = summed(np.repeat(np.arange(len(cut)), cut.n), np.nan_to_num(worth * answers), len(cut))
     return np.asarray(expit(share(utility, cut.n)))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..data.abstention import Abstention
 from ..data.columns import Array, Floats
 from ..data.lengths import Lengths, NumberTable, ReplacedLengths
 from ..data.rankings import Rankings, remembered
@@ -170,6 +171,29 @@ def _note_replaced(
     if rows.order is not None and (about := replaced.about("these rows")):
         warn(about)
     rows.replaced_lengths[key if quantity is Lengths else f"{quantity._column} {key}"] = replaced
+
+
+def note_unknown(abstention: Abstention, items: Rankings, unknown: Array) -> None:
+    """Note in the rows of each run how many passages have no probability; `unknown` is the mask of them."""
+    runs = [(rows, number) for rows in items.rows for number in range(rows.runs)]
+    run = np.repeat(items.place_in_rows // items.rows[0].queries, items.n)
+    passages, holes = np.bincount(run, minlength=len(runs)), np.flatnonzero(unknown)
+    replaced = np.bincount(run[holes], minlength=len(runs))
+    first: dict[int, tuple[str, str]] = {}
+    if len(holes):
+        row = items.of_rows(lambda rows: rows.in_rank_order(np.arange(len(rows.columns))))[items.place_of_items]
+        which, at = np.unique(run[holes], return_index=True)
+        first = {one: runs[one][0].pair(int(row[holes[place]])) for one, place in zip(which.tolist(), at)}
+    key = f"p_abstain {abstention.name}"
+    table = "" if abstention.anonymous and abstention.path is None else shown(abstention.name)
+    for one in np.flatnonzero(passages).tolist():
+        rows, number = runs[one]
+        notes = rows.unknown_passages.setdefault(number, {})
+        new = ReplacedLengths(
+            int(replaced[one]), int(passages[one]), *first.get(one, ("", "")), table, Abstention, abstention.example
+        )
+        if key not in notes or notes[key].documents < new.documents:  # of the largest cutoff
+            notes[key] = new
 
 
 def words_of_pool(metric: Metric, rankings: Rankings, quantity: type[NumberTable] = Lengths) -> Floats:

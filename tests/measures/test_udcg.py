@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,10 +17,13 @@ from pyterrier_cwla.data import without_files
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
 from pyterrier_cwla.measures.named import measures_of
 from pyterrier_cwla.measures.wrappers import files_of
-from tests.doors.rows import ABSTENTION, DATA
+from tests.doors.doors import DOORS, doors_of
+from tests.doors.rows import ABSTENTION, DATA, Data
+from tests.support import caught_warnings
 from tests.support.messages import refused
 
 FRAMES = DATA["together"]
+told = partial(caught_warnings.told, file=__file__)
 
 
 def by_query(qrels, run, measure):
@@ -159,6 +163,43 @@ def test_errors(tmp_path):
         score([1, 0], UDCG(abstention=ABSTENTION))
     with pytest.raises(BadParameter, match=r"UDCG\(harm=-1\)"):
         UDCG(abstention=ABSTENTION, harm=-1)
+
+
+JUDGED = FRAMES.run[FRAMES.run.query_id.isin(FRAMES.qrels.query_id)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", doors_of(UDCG(abstention=ABSTENTION), whole=True))
+def test_passages_without_a_probability_are_counted_once_a_run(door, tmp_path):
+    pairs = list(zip(JUDGED.query_id, JUDGED.doc_id, strict=True))
+    every = {q: dict.fromkeys(own, 0.5) for q, own in JUDGED.groupby("query_id")["doc_id"]}
+    some = {q: {d: p for d, p in own.items() if int(d[-1], 36) % 3} for q, own in every.items()}
+    lacking = sum(d not in some[q] for q, d in pairs)
+    assert 0 < lacking < len(pairs)
+
+    def warned(abstention):
+        data, measures = Data(FRAMES.run, FRAMES.qrels), [UDCG(abstention=abstention), UDCG(abstention=abstention) @ 2]
+        return DOORS[door].told(data, measures, tmp_path)
+
+    (message,) = warned(some)
+    assert message.startswith(f"{lacking:,} of {len(pairs):,} documents of ")
+    assert "have no probability in the table of probabilities of abstention, such as" in message
+    assert message.endswith(": they are left out of the sum of UDCG.")
+    assert not warned(every)
+    elsewhere = {q: {"elsewhere": 0.5} for q in every}
+    message = refused(lambda: warned(elsewhere), BadJudgments, f"none of {len(pairs):,} documents of ")
+    assert "; it has 'elsewhere' of query" in message
+
+
+def test_missing_probabilities_of_small_runs():
+    """Runs that are aligned together have own numbers; NaN is a missing probability."""
+    qrels = {"q": {"d1": 1, "d2": 0}, "r": {"d1": 1}}
+    runs = {"one": {"q": {"d1": 2.0, "d2": 1.0}, "r": {"d1": 1.0}}, "two": {"q": {"d1": 2.0}, "other": {"d9": 1.0}}}
+    measure = UDCG(abstention={"q": {"d1": 0.5, "d2": math.nan}})
+    (message,) = told(lambda: evaluate(qrels, runs, [measure]))
+    assert message.startswith("2 of 3 documents of one (66.7\xa0%) have no probability")
+    assert "'d2' of query 'q'" in message
+    refused(lambda: UDCG(abstention={"q": {"d1": math.nan}}), BadParameter, "abstention= has no probability: there are")
 
 
 WEIGHTED = "CWLA(C='rbp(0.8)',A='etg',max_rel=3)"
