@@ -188,6 +188,14 @@ class _AnswerLists(_RunLists):
                 twice = next(passage for passage in retrieved if list(retrieved).count(passage) > 1)
                 raise BadRatings(f"question {q!r}: passage {twice!r} occurs twice in one list: keep the first.")
         self.aligned = Aligned(self.judgments, list(map(self.judgments.rows, lists)))
+        found = [one for rows in self.aligned.runs for one in self.judgments.overlaps(rows)]
+        examples = [one.example for one in found if one.example is not None]
+        if examples and not any(one.anywhere for one in found):
+            name, has, wanted = examples[0]
+            raise BadRatings(
+                f"no passage of an answer is judged for its question: for question {name!r} there are {some(has)}, and"
+                f" judged are {some(wanted)}. Are the ids written alike? In a text, ids are separated by blanks."
+            )
         self.place = run * len(self.judgments.qids) + question.map(self.judgments.index).to_numpy()
         self.names = range(len(question))
 
@@ -442,8 +450,8 @@ class Rated:
         Raises
         ------
         BadRatings
-            If columns are missing, if an answer is neither correct nor wrong, if a list has a passage twice, or if a
-            question has no judgments.
+            If columns are missing, if an answer is neither correct nor wrong, if a list has a passage twice, if a
+            question has no judgments, or if no passage is judged for its question.
 
         Examples
         --------
@@ -456,17 +464,22 @@ class Rated:
         [1.0, 0.0, 1.0, 0.5]
         """
         table = answers.to_pandas() if hasattr(answers, "to_pandas") else answers
-        table = _frame(table.rename(columns={"question": "query_id"}), "list", "correct")
+        if not isinstance(table, pd.DataFrame):
+            raise BadRatings(
+                f"answers are a DataFrame with the columns question, passages and correct, not {type(table).__name__}."
+                " Read a file with pd.read_csv(path, dtype={'question': str, 'passages': str})."
+            )
+        other = {} if "question" in table else {"query_id": "question", "qid": "question"}
+        table = _frame(table.rename(columns=other), "question", "correct")
         if "passages" not in table:
             table = _of_rows(table)
         lists = [one.split() if isinstance(one, str) else list(one) for one in table["passages"]]
         for row in table[~table["correct"].isin([0, 1])].head(1).itertuples():
             raise BadRatings(
-                f"question {row.query_id!r}: correct is {row.correct}, and must be 1 (correct) or 0 (wrong)."
+                f"question {row.question!r}: correct is {row.correct}, and must be 1 (correct) or 0 (wrong)."
             )
-        shown = _AnswerLists(qrels, table["query_id"], lists)
-        names = {"query_id": "question", "correct": "rating"}
-        table = table.drop(columns="passages").rename(columns=names).assign(answer=range(len(table)))
+        shown = _AnswerLists(qrels, table["question"], lists)
+        table = table.drop(columns="passages").rename(columns={"correct": "rating"}).assign(answer=range(len(table)))
         return cls("answer", _checked(table), shown)._not_all_empty()
 
     def scores(self, measures: Measures) -> pd.DataFrame:
@@ -703,7 +716,7 @@ def why_left_out(left_out: Mapping[str, int]) -> list[str]:
 
 
 def _frame(ratings: Any, what: str, rating: str = "rating") -> pd.DataFrame:
-    ids = _IDS[what]
+    ids = _IDS.get(what, [what])
     if hasattr(ratings, "to_pandas"):
         ratings = ratings.to_pandas()
     if isinstance(ratings, Mapping | pd.Series) and len(ids) == 1:
@@ -731,8 +744,8 @@ def _of_rows(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each answer, from rows of passages, which must agree on whether the answer is correct."""
     if "docno" not in table:
         raise BadRatings(f"the answers have no column 'passages' or 'docno'; there is {some(table.columns, 8)}.")
-    of_one = table.groupby("answer" if "answer" in table else "query_id", sort=False)
-    for name, several in (of_one[["query_id", "correct"]].nunique() > 1).items():
+    of_one = table.groupby("answer" if "answer" in table else "question", sort=False)
+    for name, several in (of_one[["question", "correct"]].nunique() > 1).items():
         if several.any():
             raise BadRatings(f"answer {several.idxmax()!r}: its rows have several values of {name!r}: keep one.")
     return of_one.first().reset_index().drop(columns="docno").assign(passages=of_one["docno"].agg(list).to_numpy())

@@ -94,6 +94,18 @@ def test_forms_of_answers():
             lambda a: a.assign(docno="d1").drop(columns="passages").assign(answer=["a", "a", "b", "c"]),
             "answer 'a': its",
         ),
+        (lambda a: a.rename(columns={"question": "topic"}), "the ratings have no column 'question'"),
+        (lambda a: a.assign(question=range(4)), "question"),
+        (
+            lambda a: a.assign(passages="d1,d2"),
+            "for question 'q0' there are 'd1,d2', and judged are 'd0', 'd1', 'd2', 'd3', …. Are the ids written alike?"
+            " In a text, ids are separated by blanks.",
+        ),
+        (
+            lambda a: "answers.csv",
+            "DataFrame with the columns question, passages and correct, not str. Read a file with pd.read_csv(path,"
+            " dtype={'question': str, 'passages': str}).",
+        ),
         (lambda a: a[:2], "a correlation needs at least three"),
     ],
 )
