@@ -258,8 +258,9 @@ class Explanation(_Explained):
 
         Upper panel: wide grey bars are the gains of documents, darker for higher grades; crosses are documents that are
         not judged. Narrow bars are what each rank adds to the score; the numbers above are the same in percent of the
-        score. Lower panel: the share of users who see each rank (V) and the share who stop there (L), and above it the
-        time or effort before the rank unless effort is the number of documents.
+        score. Bars of documents that harm are below 0. Lower panel: the share of users who see each rank (V) and the
+        share who stop there (L), and above it the time or effort before the rank unless effort is the number of
+        documents.
 
         Parameters
         ----------

@@ -125,8 +125,8 @@ def plot_pair(pair: Any, ax: Axes | None, depth: int | None, docnos: bool) -> Ax
     for panel in panels[:2]:
         panel.set_ylabel("gain of the document", fontsize=8)
     so_far = dict(zip(runs, [values.cumsum() for values in adds.values()]))
-    highest = max(float(max(one)) for one in so_far.values()) or 1.0
-    below.append(set_heights(panels[2], highest, draw_steps(panels[2], so_far, looks)))
+    lowest, highest = _span([*so_far.values()])
+    below.append(set_heights(panels[2], highest, draw_steps(panels[2], so_far, looks), lowest=lowest))
     panels[2].set_ylabel("score so far", fontsize=8)
     if users_differ:
         below.append(set_heights(panels[3], 1, draw_steps(panels[3], V, looks), shares=True))
@@ -292,7 +292,7 @@ def _draw_gains(
     tables = [one.table.head(len(of)) for one, of in zip(explanations, values.values(), strict=True)]
     gains, levels = [table["gain"].to_numpy() for table in tables], _graded(tables)
     scale = _scale(gains, [*values.values()], all(one.adds_gains for one in explanations))
-    highest = float(np.concatenate(gains).max()) or 1.0
+    lowest, highest = _span(gains)
     drawn = [_draw_bars(ax, table, levels) for ax, table in zip(panels, tables, strict=True)]
     keys: Keys = {label: handle for of_panel in drawn for label, handle in of_panel.items()}  # in the upper panel
     below = []
@@ -308,11 +308,13 @@ def _draw_gains(
                 own.yaxis.set_major_formatter(lambda value, _: percent(value, 0))
             own.tick_params(labelsize=_NORMAL, colors=colour)
             own.set_ylabel("share of the score" if "%" in text else "added to the score", fontsize=8, color=colour)
-        below.append(set_heights(ax, highest, {**keys, label: Patch(color=colour)}, lines=1))
-        order = [int(place) for place in np.argsort(-of, kind="stable") if of[place] >= 0.005]
-        write_above(ax, {place + 1: text.format(of[place]).rstrip("%") for place in order}, highest, colour)
+        below.append(set_heights(ax, highest, {**keys, label: Patch(color=colour)}, lines=1, lowest=lowest))
+        size = np.abs(of)
+        order = [int(place) for place in np.argsort(-size, kind="stable") if size[place] >= 0.005]
+        written = {place + 1: text.format(of[place]).rstrip("%").replace("-", "−") for place in order}
+        write_above(ax, written, highest, colour)
         if docnos:
-            write_documents(ax, table, of)
+            write_documents(ax, table, size)
         keys = {}
     return below
 
@@ -327,7 +329,7 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, levels: Any) -> Keys:
     for number, level in enumerate(levels):
         shade = (number + 1) / (len(levels) + 1)
         look: Any = {"facecolor": (GAIN, shade), "edgecolor": GREY, "linewidth": 0.8}
-        chosen = (gain > 0) & ((grade == level) | np.isnan(level))
+        chosen = (gain != 0) & ((grade == level) | np.isnan(level))
         ax.bar(rank[chosen], gain[chosen], width=0.8, **look)
         shades.append(Patch(**look))
     if shades:
@@ -344,7 +346,7 @@ def _draw_bars(ax: Axes, table: pd.DataFrame, levels: Any) -> Keys:
 def _graded(tables: Iterable[pd.DataFrame]) -> Any:
     """Return the grades that have gains, in increasing order; NaN alone if these are more than five."""
     ranks = pd.concat(list(tables))
-    found = np.unique(ranks["grade"].to_numpy()[ranks["gain"].to_numpy() > 0])
+    found = np.unique(ranks["grade"].to_numpy()[ranks["gain"].to_numpy() != 0])
     return found if len(found) <= _SHADES else np.array([np.nan])
 
 
@@ -370,8 +372,10 @@ def draw_steps(ax: Axes, curves: Mapping[str, Any], looks: Mapping[str, Mapping[
     return keys
 
 
-def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bool = False) -> float:
-    """Set the limits of the y axis from 0 to `highest`, with room above for a legend and lines of text.
+def set_heights(
+    ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bool = False, lowest: float = 0.0
+) -> float:
+    """Set the limits of the y axis from `lowest` to `highest`, with room above for a legend and lines of text.
 
     Parameters
     ----------
@@ -385,6 +389,8 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bo
         Number of lines of text below the legend.
     shares : bool, default=False
         Whether values are shares.
+    lowest : float, default=0.0
+        Lowest value, at most 0; a line is drawn at 0 if it is lower.
 
     Returns
     -------
@@ -400,10 +406,12 @@ def set_heights(ax: Axes, highest: float, keys: Keys, lines: int = 0, shares: bo
     columns = max(1, min(len(keys), int(width / ((_CHARACTER * longest + 3.5) * _NORMAL))))
     rows = -(-len(keys) // columns)
     above = _LINE * _NORMAL * (rows + lines) + 2
-    ax.set_ylim(0, highest * (1 + min(above / max(height - above, 1), 3)))
+    ax.set_ylim(lowest, highest + (highest - lowest) * min(above / max(height - above, 1), 3))
+    if lowest < 0:
+        ax.axhline(0, color=GREY, linewidth=0.8)
     intervals = min(4, max(1, int((height - above) / (2.4 * _NORMAL))))
-    ticks = MaxNLocator(intervals, steps=[1, 2, 2.5, 5, 10]).tick_values(0, highest)
-    ax.set_yticks([tick for tick in ticks if 0 <= tick <= 1.001 * highest])
+    ticks = MaxNLocator(intervals, steps=[1, 2, 2.5, 5, 10]).tick_values(lowest, highest)
+    ax.set_yticks([tick for tick in ticks if 1.001 * lowest <= tick <= 1.001 * highest])
     if shares:
         ax.yaxis.set_major_formatter(lambda share, _: percent(share, 0))
     ax.legend([*keys.values()], labels, loc="upper left", ncols=columns, fontsize=_NORMAL,
@@ -427,8 +435,9 @@ def write_documents(ax: Axes, table: pd.DataFrame, importance: Any) -> None:
     names = table.set_index("rank")["docno"].iloc[np.argsort(-importance, kind="stable")]
     order = names.index[names != ""]
     for rank in _apart(dict(zip(order, order)), dict.fromkeys(order, 1.3 * _SMALL / _points_per_rank(ax))):
-        ax.annotate(in_picture(elided(names[rank], 24)), (rank, 0), xytext=(0, -5), textcoords="offset points",
-                    ha="center", va="top", rotation=90, fontsize=_SMALL, annotation_clip=False)  # fmt: skip
+        ax.annotate(in_picture(elided(names[rank], 24)), (rank, 0), xycoords=ax.get_xaxis_transform(), xytext=(0, -5),
+                    textcoords="offset points", ha="center", va="top", rotation=90, fontsize=_SMALL,
+                    annotation_clip=False)  # fmt: skip
 
 
 def label_ranks(ax: Axes, last: int, note: str = "", size: int = _NORMAL) -> None:
@@ -509,11 +518,18 @@ def _shares(explanation: Any) -> pd.Series:
     return adds / explanation.score if explanation.score > 0 else 0 * adds
 
 
+def _span(values: Sequence[Any]) -> tuple[float, float]:
+    """Return the lowest of some values and 0, and the highest of them and 0; 0 and 1 if all are 0."""
+    every = np.concatenate(values)
+    lowest, highest = float(every.min(initial=0)), float(every.max(initial=0))
+    return lowest, highest if highest > lowest else 1.0
+
+
 def _scale(gains: Sequence[Any], values: Sequence[Any], adds_gains: bool) -> float:
     """Return the height of a value of 1: no value is above its gain, or, if no gains are added, the highest gain."""
     gain, value = np.concatenate(gains), np.concatenate(values)
+    if adds_gains:
+        return float((gain[value != 0] / value[value != 0]).min()) if value.any() else 0.0
     if not (value > 0).any():
         return 0.0
-    if adds_gains:
-        return float((gain[value > 0] / value[value > 0]).min())
     return float(gain.max() / value.max()) or 1.0

@@ -91,6 +91,23 @@ def test_both_panels_show_the_values_of_the_table():
     assert stops == pytest.approx(table["L"].tolist())
 
 
+def test_documents_that_harm_are_below_0_and_percentages_add_up():
+    found = explain_gains([1, -0.75, 1, -0.75, 1], C="prec(5)", A="etg")
+    upper, lower = panels(found.plot())
+    for width in (0.8, 0.4):
+        assert [bar.get_height() for _, bar in sorted(bars_of(upper, width))] == pytest.approx(
+            found.table["gain"].tolist()
+        )
+    assert upper.get_ylim()[0] == -0.75
+    assert lower.get_ylim()[0] == 0
+    assert [text.get_text() for text in upper.texts] == ["67", "67", "67", "−50", "−50"]
+    with_harm = explain(
+        {"q": {"a": 1, "b": 0}}, {"q": {"b": 2.0, "a": 1.0}}, "q", "CWLA(C='rbp(0.5)',A='etg',gain='table({0:-1,1:1})')"
+    )
+    assert with_harm.score < 0
+    assert [bar.get_height() for _, bar in sorted(bars_of(panels(with_harm.plot(docnos=True))[0], 0.8))] == [-1, 1]
+
+
 def test_texts_say_what_is_shown_and_what_is_left_out():
     found = explained("nDCG")
     upper, lower = panels(found.plot())
