@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from ..measures.entries import Entry
 
 _DEPTH = 20  # ranks of a table
-_SEARCHED = 4  # characters of the shortest text that is searched for in descriptions
 Listing = StrEnum("Listing", ["table", "jsonl"])
 """Output format of a listing."""
 
@@ -166,7 +165,7 @@ def measures(
             if place:
                 print()
             print_entry(entry, readable_screen())
-        if described and not listed and len(name) >= _SEARCHED:
+        if described and not listed and len(name) >= reference.PART_OF_WORD:
             print_mentioned(name, [entry for entry in reference.mentioning(name) if entry not in described])
 
 
@@ -181,7 +180,7 @@ def _of_name(name: str) -> tuple[list[Entry], list[Entry]]:
     try:
         return listed, reference.find(name)
     except errors.UnknownSpec:
-        listed = listed or (reference.mentioning(name) if len(name) >= _SEARCHED else [])
+        listed = listed or reference.mentioning(name)
         if not listed:
             raise
         return listed, []

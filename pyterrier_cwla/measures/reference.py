@@ -17,6 +17,16 @@ from .named import measure_of
 #: Other names of kinds.
 _ALIASES = {"c": "continuation", "a": "aggregation", "n": "norm", "normaliser": "norm"}
 
+PART_OF_WORD = 4
+"""Number of characters of the shortest text that is searched for within words of descriptions."""
+
+#: Words that descriptions do not have, and the names that a search for them finds.
+_TOPICS = {
+    "retrieval-augmented generation, RAG, LLM, prompt, context window": (
+        "GainWithin", "PrecisionWithin", "RecallWithin", "GainPerCost", "UDCG", "budget",
+    ),
+}  # fmt: skip
+
 
 def entries() -> list[Entry]:
     """Return all entries, grouped by kind."""
@@ -84,9 +94,15 @@ def find(name: str) -> list[Entry]:
 
 
 def mentioning(text: str) -> list[Entry]:
-    """Return the entries with words in their name, summary or formula; hyphens and upper case make no difference."""
-    words = text.lower().replace("-", " ")
-    return [e for e in entries() if words in f"{e.name} {e.says} {e.formula}".lower().replace("-", " ")]
+    """Return the entries with words in their name, summary or formula, or among the words of their topic.
+
+    Hyphens and upper case make no difference. Texts of fewer characters than :data:`PART_OF_WORD` are whole words.
+    """
+    words = re.escape(text.lower().replace("-", " "))
+    words = words if len(text) >= PART_OF_WORD else rf"\b{words}\b"
+    topics = {name: topic for topic, names in _TOPICS.items() for name in names}
+    described = ((e, f"{e.name} {e.says} {e.formula} {topics.get(e.name, '')}") for e in entries())
+    return [e for e, says in described if re.search(words, says.lower().replace("-", " "))]
 
 
 __all__ = ["KINDS", "Entry", "EntryParameter", "entries", "find", "made_of", "of_kind"]

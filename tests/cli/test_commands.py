@@ -552,6 +552,10 @@ def test_several_are_described_and_words_are_searched_for(prints, says):
     found = {row["name"] for row in records(prints("measures", "reciprocal rank", "--format", "jsonl"))}
     assert {"RR", "ERR"} <= found
     assert "AP" not in found
+    for word in ("RAG", "LLM", "prompt", "retrieval-augmented"):
+        found = {row["name"] for row in records(prints("measures", word, "--format", "jsonl"))}
+        assert found >= {"GainWithin", "PrecisionWithin", "RecallWithin", "GainPerCost", "UDCG", "budget"}
+        assert "TBG" not in found
     assert says("measures", "no such words").startswith("nothing has the name")
     out = prints("measures", "rbp")
     for text in ("C(i) = φ. Static. V⁺ = 1/(1−φ).", '>>> score([1, 0, 1], C="rbp(0.5)", A="erg")', "a number in [0, 1)",
