@@ -83,6 +83,8 @@ def unknown_option(error: Any, group: Any) -> str:
     others = [command for command, options in _by_command(group) if (meant or name) in options]
     if name in _OF_TREC_EVAL and "--measure" in known:
         hint = _OF_TREC_EVAL[name]
+    elif python in ("lengths", "costs") and "--template" in known:
+        hint = f"Write {python}='FILE' among the parameters of the measure in the template."
     elif others and meant not in known:
         hint = f"{meant or name} is an option of {', '.join(others)}."
     elif not hint.startswith("Near"):

@@ -378,8 +378,10 @@ def fit(
     with report.cached([*ratings.files, *_files_of(template, spans)]) as how:
         try:
             found = fitted(template, spans, rated, default=values or None, **chosen, **how)
-        except errors.MissingLength as error:  # there is no --lengths here
-            raise errors.BadParameter(f"{error} In a template: TBG(lengths='FILE',half_life=$h).") from error
+        except errors.MissingLength as error:  # there is no --lengths or --costs here
+            of_costs = isinstance(error, errors.MissingCost)
+            example = "GainWithin(costs='FILE',T=$T)" if of_costs else "TBG(lengths='FILE',half_life=$h)"
+            raise errors.BadParameter(f"{error} In a template: {example}.") from error
         report.write(found)
 
 

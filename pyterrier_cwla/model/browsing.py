@@ -144,7 +144,13 @@ class Walk:
                 score = np.where(self.L > 0, self.L * self.A, 0.0).sum(axis=-1, keepdims=True)
             score = score + self.score_beyond
         if not np.isfinite(score).all():
-            raise NoFiniteValue(f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value here.")
+            message = f"{self.metric.C.keyword} with {self.metric.A.keyword} has no finite value here."
+            if ((self.L > 0) & (self.view.E == 0) & ~np.isfinite(self.A)).any():
+                message += (
+                    " It divides by the effort, which is 0 for users who see only documents that cost nothing:"
+                    " give these a cost above 0, or choose gain per document (A='per_item', PrecisionWithin)."
+                )
+            raise NoFiniteValue(message)
         return score
 
     @cached_property

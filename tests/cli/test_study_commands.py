@@ -193,6 +193,8 @@ def test_labels_are_reduced_for_pairs_only(command, more, message, collection, s
     (("-t", "RBP(rel=1,p=$p)", "-r", "q=0.1:0.9"), "q"), (("-t", "RBP(rel=1,p=)", "-r", "p=0.1:0.9"), "single quotes"),
     (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9"), "give --cv 3"),
     (("-t", "TBG(half_life=$h)", "-r", "h=20:300", "--cv", "3"), "In a template: TBG(lengths='FILE'"),
+    (("-t", "GainWithin(T=$T)", "-r", "T=2:300", "--cv", "3"), "In a template: GainWithin(costs='FILE'"),
+    (("-t", "GainWithin(T=$T)", "-r", "T=2:300", "--costs", "x.tsv"), "No such option: --costs. Write costs='FILE' among"),
     (("-t", "RBPP(p=$p)", "-r", "p=0.1:0.9", "--cv", "3"), "RBPP"),
     (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--default", "q=1"), "--default must have a value for"),
     (("-t", "RBP(rel=1,p=$p)", "-r", "p=0.1:0.9", "--cv", "3", "--jobs", "0"), "--jobs 0: give the number"),

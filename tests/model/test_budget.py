@@ -190,6 +190,12 @@ def test_an_explanation_where_no_document_fits():
     assert "share of attention" not in repr(said)  # of nobody
 
 
+def test_gain_per_cost_of_documents_that_cost_nothing_names_the_cause():
+    costs = {"a": 0, "b": 0, "x": 0, "c": 50}
+    with pytest.raises(NoFiniteValue, match=r"only documents that cost nothing: give these a cost above 0, or choose"):
+        evaluate(QRELS, RUN, [measure_of("GainPerCost(T=40)")(costs=costs)])
+
+
 def test_a_grade_that_is_relevant_is_chosen_by_the_gain():
     with pytest.raises(BadParameter, match=r"GainWithin has no parameter 'rel'\. Write gain='binary\(2\)'\."):
         measure_of("GainWithin(T=2000,rel=2)")
