@@ -109,9 +109,12 @@ class UserAgreement(Study):
         at, about, tables = self.table, self.about, {}
         if self.grid is not None:
             tables["cells"] = Table(self._cells_title, self._marked, self.marked_cells().reset_index())
-        caption = f"{self._how} X: the same score for all rated items."
-        described = [name for name in ("C", "A", "kind") if name in at]
-        tables["agreement"] = self._table("Agreement with users", caption, described, "", "_low", "_high", "_p")
+        kinds = ["kind"] if (at["kind"] != "").any() else []
+        described = [name for name in ("C", "A", *kinds) if name in at]
+        caption = f"{self._how}{' X: the same score for all rated items.' if kinds else ''}"
+        ends = ["", "_low", "_high", "_p"]
+        first = [AUC, f"{AUC}_low", f"{AUC}_high", self._error, f"{AUC}_p"] if AUC in at else []
+        tables["agreement"] = self._table(f"Agreement with {self._words[0]}", caption, described, ends, first)
         if "tau_b_difference" in at:
             correction = about["correction"]
             after = f"; corrected ({correction}) for all comparisons of a coefficient" if correction else ""
@@ -120,7 +123,7 @@ class UserAgreement(Study):
                 tests = f"Williams' t for r, {tests}"
             ends = [f"_difference{end}" for end in ("", "_low", "_high", "_p", "_p_corrected")]
             title, caption = "Differences from the measure compared with", f"{self._whose}; {tests}{after}."
-            tables["differences"] = self._table(title, caption, ["compared_with"], *ends)
+            tables["differences"] = self._table(title, caption, ["compared_with"], ends)
         if error := self._error:
             mean = about[f"{error}_of_the_mean"]
             tables["prediction"] = Table(
@@ -132,10 +135,13 @@ class UserAgreement(Study):
             )
         return tables
 
-    def _table(self, title: str, caption: str, first: list[str], *ends: str) -> Table:
-        """Return a table of the first columns, in which no value is missing, and those of coefficients with endings."""
-        names = [*first, *(f"{name}{end}" for name in TESTED for end in ends if f"{name}{end}" in self.table)]
-        return Table(title, caption, self.table[names].dropna(subset=first).reset_index())
+    def _table(
+        self, title: str, caption: str, described: list[str], ends: list[str], first: list[str] | None = None
+    ) -> Table:
+        """Return a table of columns without missing values, of others, and of coefficients with these endings."""
+        tested = (f"{name}{end}" for name in TESTED for end in ends if f"{name}{end}" in self.table)
+        names = list(dict.fromkeys([*described, *(first or []), *tested]))
+        return Table(title, caption, self.table[names].dropna(subset=described).reset_index())
 
     @property
     def _cells_title(self) -> str:

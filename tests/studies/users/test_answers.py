@@ -337,4 +337,8 @@ def test_commands_read_answers(cli, files):
     )
     assert code == 0, err
     assert "30 answers to 30 questions" in out
+    columns = (files / "users" / "tables" / "agreement.csv").read_text().splitlines()[0]
+    assert columns.startswith("measure,auc,auc_low,auc_high,deviance,auc_p,pearson,")
+    assert "kind" not in columns
+    assert "AUC [interval]  the deviance" in out
     assert (files / "users" / "tables" / "prediction.csv").read_text().startswith("measure,compared_with,deviance")
