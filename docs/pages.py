@@ -204,7 +204,7 @@ def _facts(entry: Entry, text: str) -> str:
     needs = ["judgments with intents"] if entry.name in DIVERSITY else _needs(text) if entry.parts else []
     facts = {
         "Unit": entry.units,
-        "Range": entry.range,
+        "Range": entry.scores,
         "Needs": ", ".join(needs),
         "Name": theirs,
         "Source": "" if entry.source == "ir_measures" else entry.source,

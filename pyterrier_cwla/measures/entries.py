@@ -164,6 +164,12 @@ class Entry:
         title = f"{self.equation.title[0].upper()}{self.equation.title[1:]}."
         return title if title.startswith(self.says.removesuffix(".")) else f"{title} {self.says}"
 
+    @property
+    def scores(self) -> str:
+        """Range of the scores; for measures with a choice of gains, which may be negative, of gains of 0 or more."""
+        chosen = self.range.startswith("[0") and any(parameter.name == "gain" for parameter in self.parameters)
+        return f"{self.range}, with gains of 0 or more" if chosen else self.range
+
     def record(self) -> dict[str, Any]:
         """Return the fields that are not empty as a dict."""
         return {name: value for name, value in asdict(self).items() if value not in ("", None)}
@@ -337,7 +343,7 @@ def print_entry(entry: Entry, console: Console) -> None:
         console.print()
     for paragraph in filter(None, entry.formula.split("\n\n")):
         prose(console, " ".join(paragraph.split()), "", 2)
-    for name, value in (("Unit", entry.units), ("Range", entry.range)):
+    for name, value in (("Unit", entry.units), ("Range", entry.scores)):
         if value:
             prose(console, f"{name}: {value}.", "", 2)
     if entry.example:

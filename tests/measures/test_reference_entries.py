@@ -4,6 +4,9 @@ import pytest
 
 from pyterrier_cwla import gain
 from pyterrier_cwla.measures import reference
+from pyterrier_cwla.measures.declarations import declaration_of
+from pyterrier_cwla.measures.entries import help_on
+from pyterrier_cwla.measures.named import measure_of
 from pyterrier_cwla.model.language import TABLES
 
 
@@ -151,3 +154,8 @@ def test_a_summary_begins_with_the_full_name_once():
     assert entry("ir_measures", "RR").summary == "Reciprocal rank (MRR)."
     assert entry("ir_measures", "nDCG").summary.startswith("Normalised discounted cumulative gain. Discounted")
     assert entry("continuation", "rbp").summary == entry("continuation", "rbp").says
+
+
+def test_ranges_of_measures_with_a_choice_of_gains_are_those_of_gains_of_0_or_more():
+    assert "Range: [0, 1], with gains of 0 or more." in help_on(declaration_of(measure_of("PrecisionWithin(T=9)")))
+    assert "Range: [0, 1]." in help_on(declaration_of(measure_of("RBP(p=0.5)")))

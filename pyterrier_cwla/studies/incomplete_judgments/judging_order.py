@@ -410,7 +410,7 @@ def _pairs(
         own = runs.index(baseline)
         which = np.array([(own, other) for other in range(len(runs)) if other != own])
     table, compared = _compared(which, means, changes, pairs)
-    if find(str(candidates.measure))[0].range == "[0, 1]":
+    if find(str(candidates.measure))[0].range == "[0, 1]" and "gain" not in candidates.measure.params:
         table[["lowest", "highest"]] = table[["lowest", "highest"]].clip(-1, 1)
     names = pd.DataFrame(np.array(runs, object)[which], columns=["first", "second"])
     return pd.concat([names, table], axis=1), compared

@@ -253,6 +253,14 @@ def test_differences_stay_within_the_range_of_the_measure():
     assert sums.pairs.highest[0] == pytest.approx(sum(1 / np.log2(rank + 1) for rank in range(1, 41)))
 
 
+def test_differences_of_chosen_gains_may_be_above_1():
+    runs = {"good": {"1": {"a": 1.0}}, "bad": {"1": {"b": 1.0}}, "new": {"1": {"c": 1.0}}}
+    measure = "PrecisionWithin(T=1,effort='unit',gain='table({0: -1, 1: 1})')"
+    pairs = next_judgments({"1": {"a": 1, "b": 0}}, runs, measure).pairs
+    assert pairs.loc[0, ["difference", "lowest", "highest"]].tolist() == [2, 2, 2]
+    assert ((pairs["lowest"] <= pairs["difference"]) & (pairs["difference"] <= pairs["highest"])).all()
+
+
 def test_no_unjudged_document():
     qrels = {"1": {"a": 1, "b": 0}}
     study = next_judgments(qrels, {"A": {"1": {"a": 1.0}}, "B": {"1": {"b": 1.0}}}, "AP")
