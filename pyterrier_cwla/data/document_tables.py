@@ -54,6 +54,8 @@ class DocumentTable(Resource):
     """Name of the column of values in runs."""
     _kind: ClassVar[TableKind]
     """Kind of the files of these tables, with the names of their columns."""
+    _forms: ClassVar[str] = "a name, a path, a dict, a Series or a DataFrame"
+    """Forms of these tables."""
     _reserved: ClassVar[str] = ""
     """Name that tables cannot have."""
 
@@ -200,7 +202,7 @@ class DocumentTable(Resource):
             return list(table), list(table.values()), IDS[0], cls._column
         if hasattr(table, "columns") or isinstance(table, pa.Table):
             columns, found = columns_of_table(table), dict[str, list[Named]]()
-            for name, meaning in cls._kind.names.items():
+            for name, meaning in cls._kind.in_columns([name for name, _ in columns]).names.items():
                 for one in (one for one in columns if one[0] == name):
                     found.setdefault(meaning, []).append(one)
             ids, given = found.pop("doc_id", None), next(iter(found.values()), None)
@@ -220,9 +222,7 @@ class DocumentTable(Resource):
             return doc_id, the_only(given, refuse_values), ids[0][0], given[0][0]
         if hasattr(table, "index") and hasattr(table, "dtype"):
             return table.index, table, IDS[0], cls._column
-        raise BadParameter(
-            f"{cls._parameter}= takes a name, a path, a dict, a Series or a DataFrame, not {type(table).__name__}."
-        )
+        raise BadParameter(f"{cls._parameter}= takes {cls._forms}, not {type(table).__name__}.")
 
     @classmethod
     def _content_name(cls, columns: tuple[Any, ...]) -> str:

@@ -381,6 +381,7 @@ class Costs(NumberTable):
     """
 
     _parameter, _kind, _column = "costs", COSTS, "doc_cost"
+    _forms = "a name, a path, a dict, a Series, a DataFrame, Lengths, or a function of a document id"
     _noun, _nouns, _unit, _readers, _error = "cost", "costs", "", "an effort of known costs", MissingCost
     _ways = "or a column doc_cost in the run (in PyTerrier, pt.cwla.DocCost(table) adds it)."
 
@@ -452,9 +453,10 @@ def register_costs(name: str, table: Any) -> Costs:
         Name that measures use, an identifier.
     table : path, dict, Series, DataFrame, Lengths, Costs, or callable
         Path of a CSV, TSV or Parquet file with docno and cost; costs by document id; a Series indexed by document id; a
-        frame with the columns doc_id (or docno) and doc_cost (or cost, or seconds); lengths, such as the tokens that
-        :func:`lengths_of_texts` counts; or a function from a document id to its cost, which is called once for each
-        document that is needed. Results that depend on a function are not cached in ``cache_dir=``.
+        frame with the columns doc_id (or docno) and doc_cost (or cost, seconds, tokens, or a name of lengths); lengths,
+        such as the tokens that :func:`lengths_of_texts` counts; or a function from a document id to its cost, which is
+        called once for each document that is needed. Results that depend on a function are not cached in
+        ``cache_dir=``.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -46,6 +46,8 @@ class TableKind:
         Error for a second row of a query and document, with the names of columns in braces.
     split : str, optional
         Subset and split to read of a JSON file that has several.
+    instead : tuple of str
+        Names that count only in files without other names of the column.
     """
 
     fields: dict[str, str]
@@ -54,9 +56,12 @@ class TableKind:
     least: tuple[str, float] | None = None
     twice: str = "document {doc_id!r} stands twice in the ranking of query {query_id!r}"
     split: str | None = None
+    instead: tuple[str, ...] = ()
 
-    def in_columns(self, names: Iterable[str]) -> TableKind:
+    def in_columns(self, names: Collection[str]) -> TableKind:
         """Return the kind for a file with these columns: judgments may have probabilities in place of relevance."""
+        if self.instead and any(name in names for name in self.names if name not in (*IDS, *self.instead)):
+            return replace(self, names={one: self.names[one] for one in self.names if one not in self.instead})
         chances = [name for name in names if CHANCES.fullmatch(name)] if self.least == QRELS.least else []
         if not chances:
             return self
@@ -109,17 +114,19 @@ QRELS = TableKind(
 IDS = ("doc_id", "docno", "id")
 """Names of the column of documents in tables of documents."""
 _DOCUMENTS = dict.fromkeys(IDS, "doc_id")
+_LENGTHS = ("doc_length", "words", "length")
 LENGTHS = TableKind(
     fields={"docno": "doc_id", "words": "doc_length"},
-    names=_DOCUMENTS | dict.fromkeys(("doc_length", "words", "length"), "doc_length"),
+    names=_DOCUMENTS | dict.fromkeys(_LENGTHS, "doc_length"),
     least=("doc_length", 0.0),
     twice="document {doc_id!r} has a second length",
 )
 COSTS = TableKind(
     fields={"docno": "doc_id", "cost": "doc_cost"},
-    names=_DOCUMENTS | dict.fromkeys(("doc_cost", "cost", "seconds"), "doc_cost"),
+    names=_DOCUMENTS | dict.fromkeys(("doc_cost", "cost", "seconds", "tokens", *_LENGTHS), "doc_cost"),
     least=("doc_cost", 0.0),
     twice="document {doc_id!r} has a second cost",
+    instead=_LENGTHS,
 )
 PAGES = TableKind(
     fields={"topic": "query_id", "element": "element", "docno": "doc_id", "rank": "", "score": "", "tag": ""},
@@ -253,8 +260,8 @@ def _without_header(path: str, data: bytes, kind: TableKind) -> tuple[dict[str, 
         return kind.fields, " ", b""
     delimiter = next((d for d in "\t," if d.encode() in first.group()), " ")
     names = [name.strip().lower() for name in _cells(first.group(), delimiter, errors="replace")]
+    kind = kind.in_columns(names)
     if kind.fields == QRELS.fields:
-        kind = kind.in_columns(names)
         meant = kind.fields | kind.names
         if {"query_id", "doc_id"} <= {meant.get(name) for name in names}:
             return (
@@ -402,15 +409,26 @@ def refuse_text(
         except csv.Error as wrong:
             raise MalformedFile(f"{path}:{number}: {wrong}: {_shown(line)}") from wrong
         if len(cells) != len(fields):
-            hint = _hint(cells, fields) if first else ""
+            hint = _hint(cells, fields) or _known_names(cells, fields) if first else ""
             raise MalformedFile(
                 f"{path}:{number}: expected {expected(fields)}, found {len(cells)}: {_shown(line)}{hint}"
             )
         for cell, (field, column) in zip(cells, fields.items()):
             if column and not _reads_as(cell, type_of(column)):
-                raise MalformedFile(f"{path}:{number}: {field} {_shown(cell.encode())} is no number: {_shown(line)}")
+                hint = _known_names(cells, fields) if first else ""
+                raise MalformedFile(
+                    f"{path}:{number}: {field} {_shown(cell.encode())} is no number: {_shown(line)}{hint}"
+                )
         first = False
     raise MalformedFile(f"{path}: {error}") from error
+
+
+def _known_names(cells: list[str], fields: dict[str, str]) -> str:
+    """Return a hint at the known names of columns if a first line without numbers may be a header."""
+    kind = next((one for one in (LENGTHS, COSTS, ABSTENTION) if one.fields == fields), None)
+    if kind is None or any(_reads_as(cell, pa.float64()) for cell in cells):
+        return ""
+    return f". If it is a line of column names, the known ones are {', '.join(kind.names)}."
 
 
 def _hint(cells: list[str], fields: dict[str, str]) -> str:
@@ -472,7 +490,9 @@ def json_table(path: str, kind: TableKind, codec: str | None = None) -> pa.Table
     """
     column = next((name for name in ("score", "relevance") if name in kind.fields.values()), None)
     if column is None:
-        raise MalformedFile(f"{path}: is JSON, which is read for runs and judgments only.")
+        raise MalformedFile(
+            f"{path}: is JSON, which is read for runs and judgments only. Read it with json.load and pass the dict."
+        )
     text = unmarked(path, unpacked(path, codec, _HELD_OF_JSON))
     try:
         data = json.loads(text.decode(), object_pairs_hook=partial(_without_repeats, path))

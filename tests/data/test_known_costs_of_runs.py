@@ -116,6 +116,32 @@ def test_a_tokeniser_counts_the_tokens_of_texts(tokeniser, tokens, name):
     assert DocCost(costs)(frame).doc_cost.tolist() == list(tokens.values())
 
 
+def test_costs_have_the_columns_of_lengths(tmp_path):
+    """Unless there is a column of costs, such as in a run with both."""
+    frame = pd.DataFrame({"docno": ["d1", "d2"], "doc_length": [3.0, 5.0]})
+    (tmp_path / "tokens.tsv").write_text("docno\ttokens\nd1\t3\nd2\t5\n")
+    frame.to_parquet(tmp_path / "lengths.parquet")
+    for costs in (frame, tmp_path / "tokens.tsv", tmp_path / "lengths.parquet"):
+        assert Costs.bind(costs).mean == 4
+    both = frame.assign(doc_cost=[1.0, 2.0])
+    both.to_parquet(tmp_path / "both.parquet")
+    assert Costs.bind(both).mean == Costs.bind(tmp_path / "both.parquet").mean == 1.5
+    refused(lambda: Costs.bind(5), BadParameter, "a DataFrame, Lengths, or a function of a document id, not int")
+
+
+def test_a_header_with_unknown_names_is_told_the_known_ones(tmp_path):
+    path = tmp_path / "costs.tsv"
+    path.write_text("docno\tprompt\nd1\t3\n")
+    known = "costs.tsv:1: cost 'prompt' is no number: 'docno\\tprompt'. If it is a line of column names, the known ones"
+    refused(
+        lambda: len(Costs.bind(path)), MalformedFile, known, "are doc_id, docno, id, doc_cost, cost, seconds, tokens"
+    )
+    path.write_text("d1\tmany\n3\tfew\n")
+    assert refused(lambda: len(Costs.bind(path)), MalformedFile)
+    path.write_text("3\tfew\n")
+    assert refused(lambda: len(Costs.bind(path)), MalformedFile).endswith("is no number: '3\\tfew'")
+
+
 @pytest.mark.parametrize(("tokeniser", "message"), [
     (lambda text: UserDict(input_ids=[1, 2, 3], attention_mask=[1, 1, 1]),
      'returns UserDict, not the list of the tokens of a text. Give a function that returns the list: lambda text: tokeniser(text)["input_ids"].'),

@@ -142,6 +142,8 @@ def test_errors(tmp_path):
     twice = pd.DataFrame({"qid": ["q", "q"], "docno": ["d", "d"], "p_abstain": [0.5, 0.5]})
     (tmp_path / "odd.tsv").write_text("q d 1.5\n")
     (tmp_path / "twice.tsv").write_text("q d .5\nq d .5\n")
+    (tmp_path / "header.tsv").write_text("question passage abstains\nq d .5\n")
+    (tmp_path / "a.json").write_text('{"q": {"d": 0.5}}')
     (tmp_path / "negative.tsv").write_text("q d -.5\n")
     for error, abstention, message in [
         (BadParameter, twice, "topic 'q': 'd' has two probabilities: keep one"),
@@ -152,6 +154,12 @@ def test_errors(tmp_path):
         (BadParameter, "nowhere.tsv", "abstention='nowhere.tsv' is not a file"),
         (BadParameter, tmp_path / "odd.tsv", "topic 'q': 'd' has the probability 1.5"),
         (MalformedFile, tmp_path / "twice.tsv", "twice.tsv:2: document 'd' of query 'q' has a second probability"),
+        (MalformedFile, tmp_path / "header.tsv", "known ones are query_id, doc_id, qid, docno, topic, p_abstain"),
+        (
+            MalformedFile,
+            tmp_path / "a.json",
+            "read for runs and judgments only. Read it with json.load and pass the dict",
+        ),
         (MalformedFile, tmp_path / "negative.tsv", "negative.tsv:1: p_abstain is -0.5 for query 'q', document 'd'"),
         (BadJudgments, {"Q": {"d": 0.5}}, r"no judged topic \('q'\) has a probability of abstention; .* 'Q'"),
     ]:
