@@ -60,7 +60,7 @@ _SMALL = 4096  # largest number of ranks whose discounts are scores of a matrix 
 _MEANINGS = {
     "gain": "gain of the document",
     "effort": "cost of examining it",
-    "T": "effort before this rank",
+    "before": "effort before this rank",
     "C": "probability of continuing",
     "V": "share of users who see this rank",
     "W": "V/V⁺, share of attention",
@@ -153,7 +153,11 @@ def _columns(keys: Iterable[Any], adds_gains: bool, optional: Sequence[str] = ()
 
 
 def _head_of(name: str, adds_gains: bool) -> str:
-    """Return the head of a column: of what ranks add to a score that may be no weighted sum of gains, or another."""
+    """Return the head of a column: of what ranks add to a score that may be no weighted sum of gains, or another.
+
+    T is "before", beside "effort": the T of continuations is a parameter, such as a budget.
+    """
+    name = "before" if name == "T" else name
     return name if adds_gains else re.sub("^adds", STOPS, name)
 
 
@@ -312,9 +316,12 @@ class Explanation(_Explained):
         beyond = {"V": items - sums["V"], "W": 1 - sums["W"], "L·A": self.beyond}
         total = {**sums, "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + self.beyond}
         below = {"beyond": beyond} if self.beyond or beyond["V"] > 1e-9 else {}
+        meanings = [*_MEANINGS_OF_TOTALS]
+        if self.unit != "effort":
+            meanings[1] += f", in {self.unit}"
         totals = [
             {"name": name, "value": value, "meaning": "infinite or unknown" if math.isnan(value) else meaning}
-            for (name, value), meaning in zip(self.totals.items(), _MEANINGS_OF_TOTALS, strict=True)
+            for (name, value), meaning in zip(self.totals.items(), meanings, strict=True)
         ]
         of_totals = [TableColumn("", "name", "name"), TableColumn("", "value"), TableColumn("", "meaning", "name")]
         of_ranks = _table_of_ranks(ranks, depth, columns, {**below, "total": total}, notes)

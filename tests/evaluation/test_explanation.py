@@ -228,7 +228,9 @@ def test_notebooks_show_ten_ranks_and_the_picture():
 @pytest.mark.slow
 def test_notebooks_show_time_with_its_unit():
     shown = explain(QRELS, RUN, "1", TBG(lengths=LENGTHS))._repr_html_()
-    assert "T: effort before this rank" in shown
+    assert "<span>T<" not in shown
+    assert "before: effort before this rank" in shown
+    assert "expected effort of a user, in seconds" in repr(explain(QRELS, RUN, "1", TBG(lengths=LENGTHS)(end="stop")))
     assert "time before the rank (seconds)" in shown
     assert "a user gains" in shown  # without unseen=, nobody knows how long users stay
 
