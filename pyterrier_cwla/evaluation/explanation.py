@@ -317,7 +317,7 @@ class Explanation(_Explained):
         total = {**sums, "V": items, "W": 1.0, "L": math.nan, "L·A": sums["L·A"] + self.beyond}
         below = {"beyond": beyond} if self.beyond or beyond["V"] > 1e-9 else {}
         meanings = [*_MEANINGS_OF_TOTALS]
-        if self.unit != "effort":
+        if self.unit not in ("effort", "cost"):
             meanings[1] += f", in {self.unit}"
         totals = [
             {"name": name, "value": value, "meaning": "infinite or unknown" if math.isnan(value) else meaning}
