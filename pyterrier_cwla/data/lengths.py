@@ -371,7 +371,8 @@ def _counted(words: Iterable[tuple[str, int]], tokeniser: str) -> Lengths:
 class Costs(NumberTable):
     """Known costs of documents by document id, for ``costs=`` of measures: tokens, money, joules, seconds.
 
-    The costs of a function are asked for when they are needed, once for each document.
+    The costs of a function are asked for when they are needed, once for each document; they are asked for again if the
+    function is given again.
 
     Examples
     --------
@@ -397,8 +398,11 @@ class Costs(NumberTable):
 
     @classmethod
     def _from_content(cls, content: Any) -> Self:
-        same = [one for one in cls._named.values() if callable(content) and one.anonymous and one.function == content]
-        return cast(Self, same[0]) if same else cls.of(content)
+        for one in cls._named.values():
+            if callable(content) and isinstance(one, cls) and one.anonymous and one.function == content:
+                one.asked.clear()
+                return one
+        return cls.of(content)
 
     @property
     def loaded(self) -> Any:

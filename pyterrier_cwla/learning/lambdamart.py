@@ -550,7 +550,13 @@ class EvalMeasure(_OfGroups):
 
     def _computed(self, y: Array, sizes: Array) -> tuple[Samples, CWLAEvaluator]:
         known = {name: _of_these(name, getattr(self, name), len(y)) for name in ("doc_length", "docno")}
-        lengths = needs_of(self.measure).lengths
+        needs = needs_of(self.measure)
+        if needs.abstention:
+            raise BadParameter(
+                f"{self.measure} reads probabilities of topics, and groups have no topics here: use scorer(measure) or"
+                " measure_score(measure, y_true, y_score, qid=…, docno=…)."
+            )
+        lengths = needs.lengths
         if self.doc_length is None and (lengths == "run" or (lengths == "default" and self.docno is None)):
             raise MissingLength(
                 f"{self.measure} needs the length of every row: EvalMeasure({str(self.measure)!r}, doc_length=…). Or"

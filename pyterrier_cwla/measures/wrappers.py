@@ -717,7 +717,7 @@ class _Logistic(Wrapper):
     """Logistic function of another measure, which maps scores of any sign to values between 0 and 1.
 
     Logistic = 1/(1 + exp(−M_q)) of the score M_q of each query. It keeps the order of scores, and a score of 0 becomes
-    1/2. A query without results scores 0, so that no answer is not better than a harmful one.
+    1/2. A query without results scores 0, which is below all other values.
 
     Parameters
     ----------

@@ -638,7 +638,7 @@ def product(
 ) -> Values:
     """Continue if two independent decisions are both to continue.
 
-    C(i) = C₁(i)·C₂(i). ap1 (its missing gain is at infinite rank), patience and budget (they define V) are no factors.
+    C(i) = C₁(i)·C₂(i). ap1 (missing gain at infinite rank), patience and budget (they define V) cannot be factors.
 
     Parameters
     ----------

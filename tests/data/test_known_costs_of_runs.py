@@ -181,6 +181,16 @@ def test_a_function_is_called_once_for_each_document_that_is_needed():
     assert sorted(asked) == sorted({*first.doc_id, *QRELS.doc_id})
 
 
+def test_a_function_that_is_given_again_is_asked_again():
+    price = {"d1": 1.0}
+    measures = []
+    for cost in (1.0, 7.0):
+        price["d1"] = cost
+        measures.append(MEASURE(costs=price.__getitem__, A="effort", end="stop"))
+        assert last(evaluate({"q": {"d1": 1}}, {"q": {"d1": 1.0}}, measures[-1:])) == cost
+    assert measures[0] == measures[1]
+
+
 def test_functions_are_named_and_travel_with_the_measure(tmp_path):
     one, other = (MEASURE(costs=function) for function in (COSTS.__getitem__, lambda doc_id: 0.0))
     assert one == MEASURE(costs=COSTS.__getitem__) != other

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyterrier_cwla import UDCG, GeometricMean, Logistic, Mixture, evaluate, explain, score
+from pyterrier_cwla import UDCG, EvalMeasure, GeometricMean, Logistic, Mixture, evaluate, explain, score
 from pyterrier_cwla.data import without_files
 from pyterrier_cwla.errors import BadJudgments, BadParameter, MalformedFile
 from pyterrier_cwla.measures.named import measures_of
@@ -274,6 +274,7 @@ def test_what_takes_them():
         lambda: Mixture(measures={"all": logistic_of_udcg}),
         lambda: explain(FRAMES.qrels, FRAMES.run, "0q1", logistic_of_udcg),
         lambda: explain(FRAMES.qrels, FRAMES.run, "0q1", UDCG(abstention=ABSTENTION)),
+        lambda: EvalMeasure(UDCG(abstention=ABSTENTION), docno=["a", "b"])([1, 0], [2.0, 1.0], None, [2]),
     ):
         refused(refusing, BadParameter)
 

@@ -473,10 +473,11 @@ class Rated:
         table = _frame(table.rename(columns=other), "question", "correct")
         if "passages" not in table:
             table = _of_rows(table)
-        lists = [one.split() if isinstance(one, str) else list(one) for one in table["passages"]]
+        lists = [_passages(*row) for row in zip(table["question"], table["passages"])]
         for row in table[~table["correct"].isin([0, 1])].head(1).itertuples():
             raise BadRatings(
-                f"question {row.question!r}: correct is {row.correct}, and must be 1 (correct) or 0 (wrong)."
+                f"question {row.question!r}: correct is {row.correct!r}, and must be the number 1 (correct) or 0"
+                " (wrong)."
             )
         shown = _AnswerLists(qrels, table["question"], lists)
         table = table.drop(columns="passages").rename(columns={"correct": "rating"}).assign(answer=range(len(table)))
@@ -738,6 +739,20 @@ def _frame(ratings: Any, what: str, rating: str = "rating") -> pd.DataFrame:
             " ratings count as independent)."
         )
     return table.reset_index(drop=True)
+
+
+def _passages(question: str, given: Any) -> list[str]:
+    """Return the ids of a list of passages, or of a text with blanks between ids; an empty cell has none."""
+    if isinstance(given, str):
+        return given.split()
+    if given is None or (np.ndim(given) == 0 and given != given):
+        return []
+    if np.ndim(given) == 0:
+        raise BadRatings(
+            f"question {question!r}: passages are {given!r}, and must be a list of ids, or a text with blanks between"
+            " ids. Read ids as texts: pd.read_csv(path, dtype={'question': str, 'passages': str})."
+        )
+    return list(given)
 
 
 def _of_rows(table: pd.DataFrame) -> pd.DataFrame:

@@ -80,6 +80,8 @@ def test_forms_of_answers():
         assert found.ratings.tolist() == [1, 0, 1, 0]
     numbered = several.assign(answer=several["question"] + several["answer"].astype(str))
     assert len(Rated.answers(qrels, numbered)) == 8
+    nothing = texts.assign(passages=[None, float("nan"), "", texts["passages"].iloc[3]])
+    assert Rated.answers(qrels, nothing).scores(["P@2"])["P@2"].tolist()[:3] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +89,8 @@ def test_forms_of_answers():
     [
         (lambda a: a.drop(columns="correct"), "the ratings have no column 'correct'"),
         (lambda a: a.drop(columns="passages"), "the answers have no column 'passages' or 'docno'"),
-        (lambda a: a.assign(correct=[0, 1, 2, 0]), "question 'q2': correct is 2, and must be 1 (correct) or 0 (wrong)"),
+        (lambda a: a.assign(correct=[0, 1, 2, 0]), "question 'q2': correct is 2, and must be the number 1"),
+        (lambda a: a.assign(passages=7), "question 'q0': passages are 7, and must be a list of ids"),
         (lambda a: a.assign(passages=[["d1"], ["d2"], ["d3", "d1", "d3"], ["d1"]]), "question 'q2': passage 'd3'"),
         (lambda a: a.assign(question=["q0", "q1", "q2", "other"]), "no judgments for 1 question ('other')"),
         (
@@ -98,8 +101,7 @@ def test_forms_of_answers():
         (lambda a: a.assign(question=range(4)), "question"),
         (
             lambda a: a.assign(passages="d1,d2"),
-            "for question 'q0' there are 'd1,d2', and judged are 'd0', 'd1', 'd2', 'd3', …. Are the ids written alike?"
-            " In a text, ids are separated by blanks.",
+            "'d2', …. Are the ids written alike? In a text, ids are separated by blanks.",
         ),
         (
             lambda a: "answers.csv",
@@ -342,3 +344,13 @@ def test_commands_read_answers(cli, files):
     assert "kind" not in columns
     assert "AUC [interval]  the deviance" in out
     assert (files / "users" / "tables" / "prediction.csv").read_text().startswith("measure,compared_with,deviance")
+
+
+def test_ids_of_passages_that_are_numbers_stay_texts(cli, tmp_path):
+    (tmp_path / "qrels.txt").write_text("".join(f"{q} 0 0{d} {d % 2}\n" for q in range(4) for d in range(3)))
+    rows = (f"{q},0{d},{q % 2}\n" for q in range(4) for d in ((0, 1, 2) if q % 2 else (1, 0)))
+    (tmp_path / "answers.csv").write_text("question,docno,correct\n" + "".join(rows))
+    code, out, err = cli("study", "users", tmp_path / "qrels.txt", tmp_path / "answers.csv", "-m", "RR", "--cv", "2",
+                         "--resamples", "100", "-o", tmp_path / "users")  # fmt: skip
+    assert code == 0, err
+    assert "4 answers to 4 questions" in out
