@@ -17,8 +17,8 @@ _MATHEMATICS = re.compile(
 
 
 def escaped(text: str) -> str:
-    """Plain text, of which nothing is markup."""
-    return re.sub(r"([\\*`|_])", r"\\\1", text)
+    """Plain text, of which only ``code`` is markup."""
+    return re.sub(r"(``.*?``)|([\\*`|_])", lambda found: found[1] or f"\\{found[2]}", text)
 
 
 def mathematics(text: str) -> str:
