@@ -1019,6 +1019,8 @@ def _tail(walk):
             return NEVER
         if names == {"rr", "insq"} and b == 0:
             return square_tail(walk.n + 2 * dict(parameters.values())["insq"]["T"])
+        if names == {"carterette3", "inst"} and b == 0:
+            return square_tail(walk.n + 2 * dict(parameters.values())["inst"]["T"] - walk.seen.G(walk.n))
         return finite_tail(walk)
     if name == "bpm":
         return finite_tail(walk) if _player_stops(walk, **parameters) else NEVER
