@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from ir_measures.measures import Measure
-from scipy.special import expit
 
 from ..data.abstention import Abstention
 from ..data.alignment import Judgments
@@ -542,6 +541,8 @@ def udcg(
     answers = 1 - rankings.of_rows(abstention.in_rank_order)[cut.place_of_items]
     note_unknown(abstention, cut, np.isnan(answers))
     utility = summed(np.repeat(np.arange(len(cut)), cut.n), np.nan_to_num(worth * answers), len(cut))
+    from scipy.special import expit
+
     return np.asarray(expit(share(utility, cut.n)))
 
 

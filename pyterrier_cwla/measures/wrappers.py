@@ -11,7 +11,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 from ir_measures.measures import MeanAgg, Measure
-from scipy.special import expit
 
 from ..data.alignment import Aligned, Judgments
 from ..data.columns import Array
@@ -745,6 +744,8 @@ class _Logistic(Wrapper):
 
             def logistic_values(aligned: Aligned) -> Array:
                 of_intent = aligned.of_intent(0) if needs.intents and judgments.intents else aligned
+                from scipy.special import expit
+
                 return np.where(of_intent.rankings(needs.all_judged).n > 0, expit(values(aligned)), 0.0)
 
             return logistic_values

@@ -207,7 +207,7 @@ def test_what_is_wrong_with_a_fit_is_one_line(more, message, collection, says, t
 
 def test_what_is_wrong_with_a_study_is_one_line(collection, says, tmp_path):
     qrels, shown = collection / "qrels.txt", collection / "runs" / "r3.txt"
-    assert "QRELS RUN RATINGS" in says("study", "users", qrels, shown, "-o", tmp_path / "x")
+    assert "no column 'question'" in says("study", "users", qrels, shown, "-o", tmp_path / "x")
     assert "takes one folder or file" in says("study", "users", qrels, shown, "--from", "jiang", "-o", tmp_path / "x")
     (tmp_path / "r.csv").write_text("query_id,rating\nq1,4\nq2,none\nq3,2\n")
     assert "'rating'" in says("study", "users", qrels, shown, tmp_path / "r.csv", "-o", tmp_path / "x")
