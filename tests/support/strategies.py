@@ -2,7 +2,7 @@
 
 from hypothesis import strategies as st
 
-from pyterrier_cwla.model.language import FLAG, TABLES, Kind, Part, Spec
+from pyterrier_cwla.model.language import FLAG, TABLES, WORD, Kind, Part, Spec
 
 BUILT_IN = {kind: {name: part for name, part in parts.items() if part.built_in} for kind, parts in list(TABLES.items())}
 
@@ -38,6 +38,8 @@ def _values(allowed: Kind) -> st.SearchStrategy:
         )
     if allowed == FLAG:
         return st.booleans()
+    if allowed == WORD:
+        return st.sampled_from(["tokens", "joules"])
     if allowed.choices:
         return st.sampled_from(allowed.choices)
     if allowed.by_grade:
