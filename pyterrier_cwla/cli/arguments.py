@@ -366,8 +366,10 @@ def judgments_of(path: Path, split: str | None = None) -> Judgments:
 
 
 JudgedBy = Annotated[str, Parameter("measures.sessions.evaluate_sessions", "judged_by")]
-_IDS = ["query_id", "qid", "session", "user", "topic", "first", "second"]
-_IDS += ["question", "answer", "passages", "docno"]
+_IDS = [
+    *("query_id", "qid", "session", "user", "topic", "first", "second"),
+    *("question", "answer", "passages", "docno"),
+]
 
 
 def cells(path: Path) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from ..files.id_columns import PairKeys, numbers, places, written
 from ..files.table_readers import ABSTENTION
 from ..tasks.hashing import of_table
 from .columns import Array, Floats, columns_of_pairs
+from .rankings import remembered
 from .resources import Resource
 from .rows import Rows
 
@@ -76,9 +77,7 @@ class Abstention(Resource):
     def in_rank_order(self, rows: Rows) -> Floats:
         """Return the probability of each row, grouped by query in rank order; NaN for passages without one."""
         key = ("abstention", self.current)
-        if key not in rows.in_order:
-            rows.in_order[key] = rows.in_rank_order(self._of_rows(rows))
-        return rows.in_order[key]
+        return remembered(rows.in_order, key, lambda: rows.in_rank_order(self._of_rows(rows)))
 
     def _of_rows(self, rows: Rows) -> Floats:
         table = self.loaded

@@ -47,7 +47,7 @@ class NumberTable(DocumentTable):
     _error: ClassVar[type[MissingLength]]
     """Class of errors about documents without a number."""
     _replaced: ClassVar[str] = "have the mean"
-    """What is done with documents without a number, as the predicate of a sentence."""
+    """Predicate of sentences about documents without a number."""
 
     @classmethod
     def _key(cls, metric: Any) -> tuple[Hashable, ...]:
@@ -398,8 +398,8 @@ class Costs(NumberTable):
 
     @classmethod
     def _from_content(cls, content: Any) -> Self:
-        for one in cls._named.values():
-            if callable(content) and isinstance(one, cls) and one.anonymous and one.function == content:
+        for one in cls._named.values() if callable(content) else ():
+            if isinstance(one, cls) and one.anonymous and one.function == content:
                 one.asked.clear()
                 return one
         return cls.of(content)

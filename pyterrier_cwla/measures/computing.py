@@ -51,8 +51,6 @@ class Needs:
     mean_of : type of NumberTable, optional
         The number of documents, length or cost, whose mean over a whole run is needed, because the run has the numbers.
         The value of a query then depends on other queries.
-    abstention : bool
-        Probabilities of abstention by query and document.
     tables : tuple of DocumentTable or Abstention
         The tables of lengths, of known costs, of duplicates and of abstention, including a default table that may be
         read.
@@ -73,12 +71,16 @@ class Needs:
     costs: Origin = "none"
     judged_lengths: bool = False
     mean_of: type[NumberTable] | None = None
-    abstention: bool = False
     tables: tuple[DocumentTable | Abstention, ...] = ()
     intents: bool = False
     ties: bool = False
     scores: bool = False
     user_model: bool = False
+
+    @property
+    def abstention(self) -> bool:
+        """Whether probabilities of abstention by query and document are needed."""
+        return any(isinstance(table, Abstention) for table in self.tables)
 
     @classmethod
     def of_metric(cls, metric: Metric) -> Needs:

@@ -541,9 +541,14 @@ def udcg(
     answers = 1 - rankings.of_rows(abstention.in_rank_order)[cut.place_of_items]
     note_unknown(abstention, cut, np.isnan(answers))
     utility = summed(np.repeat(np.arange(len(cut)), cut.n), np.nan_to_num(worth * answers), len(cut))
+    return logistic(share(utility, cut.n))
+
+
+def logistic(values: Array) -> Array:
+    """Return 1/(1 + exp(−x)) of each value x."""
     from scipy.special import expit
 
-    return np.asarray(expit(share(utility, cut.n)))
+    return np.asarray(expit(values))
 
 
 def over_abstention(count: Count, given: dict[str, Any]) -> Computation:
@@ -790,7 +795,6 @@ COUNTS = {
             Parameter("harm", In("[0, inf)"), 1 / 3),
             REL,
             CUTOFF,
-            needs=Needs(abstention=True),
             computed_by=over_abstention,
         ),
     )

@@ -27,6 +27,7 @@ from ..model.scoring import score
 from .calibrations import PARAMETERS_BY_TOPIC, TopicParameters
 from .catalogue import kind_of
 from .computing import Better, Computation, Needs, Values, of_answered
+from .counting import logistic
 from .declarations import DECLARATIONS, better_of, computation_of, is_computed_here, metric_of, row_of, user_model_of
 from .labels import renamed
 from .named import CLASSES, CWLA, Change, CWLAMeasure, Parts, Tables, measure_of
@@ -744,9 +745,7 @@ class _Logistic(Wrapper):
 
             def logistic_values(aligned: Aligned) -> Array:
                 of_intent = aligned.of_intent(0) if needs.intents and judgments.intents else aligned
-                from scipy.special import expit
-
-                return np.where(of_intent.rankings(needs.all_judged).n > 0, expit(values(aligned)), 0.0)
+                return np.where(of_intent.rankings(needs.all_judged).n > 0, logistic(values(aligned)), 0.0)
 
             return logistic_values
 

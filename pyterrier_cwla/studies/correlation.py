@@ -409,7 +409,7 @@ CORRELATIONS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "tau_b": 
 
 NRMSE, AGREED, AUC, DEVIANCE = "nrmse", "agreement", "auc", "deviance"
 ERRORS = (NRMSE, DEVIANCE)
-"""Coefficients of which less is better."""
+"""Coefficients for which a lower value is better."""
 WEIGHTED = "weighted_"
 _PLAIN = {**CORRELATIONS, NRMSE: "NRMSE", AGREED: "the share of agreement", AUC: "AUC", DEVIANCE: "the deviance"}
 
